@@ -1,0 +1,18 @@
+"""The only reader of the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def environment() -> Mapping[str, str]:
+    """Return the environment of this process."""
+    return os.environ
+
+
+def runs_folder(variables: Mapping[str, str] | None = None) -> Path:
+    """Return the folder in which runs lie: ``$STEPWATCH_RUNS``, else ``runs`` here."""
+    variables = environment() if variables is None else variables
+    return Path(variables.get("STEPWATCH_RUNS") or "runs")

@@ -1,0 +1,88 @@
+"""Every exception that Stepwatch raises on purpose.
+
+Each is also a subclass of the built-in that a Python programmer would catch. A message
+says what was asked, what is there, and what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class StepwatchError(Exception):
+    """Anything that Stepwatch raises on purpose."""
+
+
+class ConfigError(StepwatchError, ValueError):
+    """A setting, policy, rule or argument that cannot be meant."""
+
+
+class RunExists(StepwatchError, FileExistsError):
+    """The place to write to already holds a run."""
+
+
+class RunNotFound(StepwatchError, FileNotFoundError):
+    """There is no run at this place."""
+
+
+class StepUnavailable(StepwatchError, LookupError):
+    """The step was not saved, or will never be."""
+
+
+class TensorUnavailable(StepwatchError, KeyError):
+    """No tensor of this name, or no value of it at this step."""
+
+    def __str__(self) -> str:
+        # KeyError prints the repr of its argument; ours is a sentence.
+        return str(self.args[0]) if self.args else ""
+
+
+class CorruptRun(StepwatchError, ValueError):
+    """Bytes of a run that cannot be what a writer wrote.
+
+    Args:
+        key: Where in the store.
+        offset: First byte that is wrong, from the start of the key's value.
+        reason: What is wrong with it.
+    """
+
+    def __init__(self, key: str, offset: int, reason: str) -> None:
+        super().__init__(f"{key} is damaged at byte {offset}: {reason}")
+        self.key = key
+        self.offset = offset
+        self.reason = reason
+
+
+class StoreError(StepwatchError, OSError):
+    """A store refused: no space, no permission, no such place."""
+
+
+class MissingDependency(StepwatchError, ImportError):
+    """An optional package is needed and not installed."""
+
+
+class TrainingStopped(SystemExit):
+    """A finding asked for training to stop.
+
+    A ``SystemExit``, so that ``except Exception`` in a training loop lets it pass while
+    ``finally`` blocks still save their checkpoints. The exit status is 75 (``EX_TEMPFAIL``).
+
+    Args:
+        reason: The finding, as one sentence.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(75)
+        self.reason = reason
+
+
+def nearest(name: str, known: Iterable[str], *, most: int = 3) -> str:
+    """Return ``"; did you mean a, b?"`` for the known names closest to ``name``, or ``""``.
+
+    Example:
+        >>> nearest("los_spike", ["loss_spike", "overfit"])
+        '; did you mean loss_spike?'
+    """
+    close = difflib.get_close_matches(name, list(known), n=most, cutoff=0.6)
+    return f"; did you mean {', '.join(close)}?" if close else ""

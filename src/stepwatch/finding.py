@@ -1,0 +1,97 @@
+"""Findings: what a rule has to say, as plain data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+
+SEVERITIES = ("info", "warning", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that went wrong in training, at one step.
+
+    It holds nothing that depends on when or where the rule ran, so that live and replay give
+    the same bytes.
+
+    Args:
+        rule: The rule's name.
+        step: The global step.
+        tensor: The tensor it is about, the worst one where several are; ``""`` for none.
+        message: What was measured, against what, where, since when.
+        mode: The mode of the step.
+        worker: Whose data it was.
+        value: What was measured.
+        threshold: What it was compared with.
+        remedy: What to do next, one line.
+        severity: One of ``SEVERITIES``.
+        condition: Which of the rule's conditions was met; a condition that goes on being met is
+            one episode and reported once. By default each tensor has its own.
+        evidence: More numbers and names, of JSON's types.
+    """
+
+    rule: str
+    step: int
+    tensor: str
+    message: str
+    mode: str = ""
+    worker: str = ""
+    value: float | None = None
+    threshold: float | None = None
+    remedy: str = ""
+    severity: str = "warning"
+    condition: str = ""
+    evidence: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def finding_id(self) -> str:
+        """A name that is the same whenever the same rule finds the same thing."""
+        what = (self.rule, self.step, self.tensor, self.worker, self.condition)
+        return hashlib.blake2b(repr(what).encode(), digest_size=8).hexdigest()
+
+    def headline(self) -> str:
+        """Return one line that says where and what.
+
+        Example:
+            >>> Finding("loss_spike", 7, "loss/mse_loss", "9 is far above 1").headline()
+            'step 7 loss_spike: 9 is far above 1'
+        """
+        where = " ".join(part for part in (f"step {self.step}", self.mode, self.rule) if part)
+        return f"{where}: {self.message}"
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain data of JSON's types; non-finite numbers become strings."""
+        fields = {"finding_id": self.finding_id, **asdict(self)}
+        return {name: _plain(value) for name, value in fields.items()}
+
+    def to_json(self) -> str:
+        """Return ``to_dict`` as one line of JSON."""
+        return json.dumps(self.to_dict(), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, line: str) -> Finding:
+        """Return the finding that ``to_json`` wrote."""
+        fields = json.loads(line)
+        fields.pop("finding_id", None)
+        for name in ("value", "threshold"):
+            if isinstance(fields.get(name), str):
+                fields[name] = float(fields[name])
+        return cls(**fields)
+
+    def at(self, *, mode: str, worker: str) -> Finding:
+        """Return this finding with mode and worker filled in where the rule left them open."""
+        return replace(self, mode=self.mode or mode, worker=self.worker or worker)
+
+
+def _plain(value: object) -> object:
+    """Return ``value`` with nan and infinities as strings, which JSON can hold."""
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return value
