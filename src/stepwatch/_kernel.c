@@ -1,0 +1,313 @@
+/* The statistics of a tensor in one pass over memory; statistics.py says what the fields mean.
+ *
+ * Elements are taken in blocks that stay in the L1 cache, and within a block in LANES interleaved
+ * streams with accumulators of their own: sums that the compiler may vectorise without being
+ * allowed to reorder floating-point arithmetic, which would cost us nan and inf.
+ *
+ * The fast loop does not look for non-finite elements. It adds |x| into a double, so that sum is
+ * finite if and only if the block is (a block of float64 may also overflow; the careful loop is
+ * right for it too). Only then is the block counted; if not, the careful loop reads it again.
+ */
+#include <Python.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__x86_64__) && defined(__GNUC__) && defined(__GLIBC__)
+/* One build runs on every x86-64 and still uses what the processor has. */
+#define CLONED __attribute__((target_clones("avx512f", "avx2", "default")))
+#include <immintrin.h>
+#define HAVE_F16C_CLONE 1
+#else
+#define CLONED
+#define HAVE_F16C_CLONE 0
+#endif
+
+enum { LANES = 16, BLOCK = 2048 };                            /* BLOCK is a multiple of LANES */
+enum { GIL_COUNT = 64 * 1024 };                               /* above it, others may run */
+enum { KIND_FLOAT32, KIND_FLOAT64, KIND_BFLOAT16, KIND_FLOAT16, NUM_KINDS };
+enum { NUM_FIELDS = 11 };
+
+typedef struct {
+    double nan, posinf, neginf, zeros, min, max, sum, sum_abs, sum_sq, abs_min;
+} Totals;
+
+static const Totals NOTHING = {
+    .min = INFINITY, .max = -INFINITY, .abs_min = INFINITY,
+};
+
+static inline double least(double a, double b) { return a < b ? a : b; }
+static inline double most(double a, double b) { return a > b ? a : b; }
+
+static void add_one(double value, Totals *totals)
+{
+    if (!isfinite(value)) {
+        totals->nan += value != value;
+        totals->posinf += value > 0;
+        totals->neginf += value < 0;
+        return;
+    }
+    double magnitude = fabs(value);
+    totals->zeros += value == 0;
+    totals->min = least(value, totals->min);
+    totals->max = most(value, totals->max);
+    totals->sum += value;
+    totals->sum_abs += magnitude;
+    totals->sum_sq += value * value;
+    totals->abs_min = least(magnitude, totals->abs_min);
+}
+
+/* The loops for one element type.
+ * ADD_FINITE is the fast one: count is a multiple of LANES and at most BLOCK; it returns 0, and
+ * leaves the totals alone, if it must not count the block. Its comparisons are written so that
+ * each is one instruction: "a < b ? a : b" is minps. The counters are as wide as the elements,
+ * to share the lanes of the comparison. */
+#define DEFINE_LOOPS(REAL, INT, FABS, ADD_FINITE, ADD_ANY, ADD)                                   \
+    CLONED static int ADD_FINITE(const REAL *x, size_t count, Totals *totals)                     \
+    {                                                                                             \
+        double sum[LANES] = {0}, sum_abs[LANES] = {0}, sum_sq[LANES] = {0};                       \
+        REAL min[LANES], max[LANES], abs_min[LANES];                                              \
+        INT zeros[LANES] = {0};                                                                   \
+        double block_abs = 0;                                                                     \
+        for (int j = 0; j < LANES; j++) {                                                         \
+            min[j] = abs_min[j] = (REAL)INFINITY;                                                 \
+            max[j] = (REAL)-INFINITY;                                                             \
+        }                                                                                         \
+        for (size_t i = 0; i < count; i += LANES) {                                               \
+            for (int j = 0; j < LANES; j++) {                                                     \
+                REAL value = x[i + j], magnitude = FABS(value);                                   \
+                double wide = value;                                                              \
+                sum[j] += wide;                                                                   \
+                sum_abs[j] += fabs(wide);                                                         \
+                sum_sq[j] += wide * wide;                                                         \
+                min[j] = value < min[j] ? value : min[j];                                         \
+                max[j] = value > max[j] ? value : max[j];                                         \
+                abs_min[j] = magnitude < abs_min[j] ? magnitude : abs_min[j];                     \
+                zeros[j] += value == 0;                                                           \
+            }                                                                                     \
+        }                                                                                         \
+        for (int j = 0; j < LANES; j++)                                                           \
+            block_abs += sum_abs[j];                                                              \
+        if (!isfinite(block_abs))                                                                 \
+            return 0;                                                                             \
+        totals->sum_abs += block_abs;                                                             \
+        for (int j = 0; j < LANES; j++) {                                                         \
+            totals->sum += sum[j];                                                                \
+            totals->sum_sq += sum_sq[j];                                                          \
+            totals->zeros += (double)zeros[j];                                                    \
+            totals->min = least(min[j], totals->min);                                             \
+            totals->max = most(max[j], totals->max);                                              \
+            totals->abs_min = least(abs_min[j], totals->abs_min);                                 \
+        }                                                                                         \
+        return 1;                                                                                 \
+    }                                                                                             \
+                                                                                                  \
+    static void ADD_ANY(const REAL *x, size_t count, Totals *totals)                              \
+    {                                                                                             \
+        Totals local = *totals; /* a copy can live in registers */                                \
+        for (size_t i = 0; i < count; i++)                                                        \
+            add_one((double)x[i], &local);                                                        \
+        *totals = local;                                                                          \
+    }                                                                                             \
+                                                                                                  \
+    static void ADD(const REAL *x, size_t count, Totals *totals)                                  \
+    {                                                                                             \
+        size_t whole = count - count % LANES;                                                     \
+        if (whole && !ADD_FINITE(x, whole, totals))                                               \
+            whole = 0;                                                                            \
+        ADD_ANY(x + whole, count - whole, totals);                                                \
+    }
+
+DEFINE_LOOPS(float, int32_t, fabsf, add_finite_floats, add_any_floats, add_floats)
+DEFINE_LOOPS(double, int64_t, fabs, add_finite_doubles, add_any_doubles, add_doubles)
+
+static inline float float_of_bits(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+CLONED static void widen_bfloat16(const uint16_t *x, size_t count, float *wide)
+{
+    for (size_t i = 0; i < count; i++)
+        wide[i] = float_of_bits((uint32_t)x[i] << 16);
+}
+
+/* Without branches: the exponent moves from bias 15 to bias 127; that of inf and nan goes all the
+ * way to 255; a subnormal is made a normal with one bit too many, which is subtracted again (no
+ * multiplication of a subnormal float32, which costs an assist on some processors). */
+CLONED static void widen_float16_anywhere(const uint16_t *x, size_t count, float *wide)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t magnitude = (uint32_t)(x[i] & 0x7fff) << 13;
+        uint32_t subnormal = magnitude < 0x00800000u, special = magnitude >= 0x0f800000u;
+        uint32_t bits = magnitude + ((112u + subnormal + 112u * special) << 23);
+        float value = float_of_bits(bits) - (subnormal ? 0x1p-14f : 0.0f);
+        memcpy(&bits, &value, sizeof bits);
+        wide[i] = float_of_bits(bits | (uint32_t)(x[i] & 0x8000) << 16);
+    }
+}
+
+#if HAVE_F16C_CLONE
+__attribute__((target("avx2,f16c")))
+static void widen_float16_f16c(const uint16_t *x, size_t count, float *wide)
+{
+    size_t whole = count - count % 8;
+    for (size_t i = 0; i < whole; i += 8) {
+        __m128i halves = _mm_loadu_si128((const __m128i *)(const void *)(x + i));
+        _mm256_storeu_ps(wide + i, _mm256_cvtph_ps(halves));
+    }
+    for (size_t i = whole; i < count; i++)
+        wide[i] = _cvtsh_ss(x[i]);
+}
+#endif
+
+static void widen_float16(const uint16_t *x, size_t count, float *wide)
+{
+#if HAVE_F16C_CLONE
+    if (__builtin_cpu_supports("avx2")) { /* every processor with AVX2 has F16C */
+        widen_float16_f16c(x, count, wide);
+        return;
+    }
+#endif
+    widen_float16_anywhere(x, count, wide);
+}
+
+static void add_block(const char *data, size_t count, int kind, Totals *totals)
+{
+    float wide[BLOCK];
+    switch (kind) {
+    case KIND_FLOAT32:
+        add_floats((const float *)(const void *)data, count, totals);
+        return;
+    case KIND_FLOAT64:
+        add_doubles((const double *)(const void *)data, count, totals);
+        return;
+    case KIND_BFLOAT16:
+        widen_bfloat16((const uint16_t *)(const void *)data, count, wide);
+        break;
+    default:
+        widen_float16((const uint16_t *)(const void *)data, count, wide);
+    }
+    add_floats(wide, count, totals);
+}
+
+static const size_t ITEMSIZE[NUM_KINDS] = {4, 8, 2, 2};
+
+static void summarize(const char *data, size_t count, int kind, double *row)
+{
+    Totals totals = NOTHING;
+    for (size_t first = 0; first < count; first += BLOCK) {
+        size_t rest = count - first;
+        add_block(data + first * ITEMSIZE[kind], rest < BLOCK ? rest : BLOCK, kind, &totals);
+    }
+    int any_finite = totals.min <= totals.max;
+    row[0] = (double)count;
+    row[1] = totals.nan;
+    row[2] = totals.posinf;
+    row[3] = totals.neginf;
+    row[4] = totals.zeros;
+    row[5] = any_finite ? totals.min + 0.0 : NAN; /* + 0.0: no minus zero */
+    row[6] = any_finite ? totals.max + 0.0 : NAN;
+    row[7] = totals.sum;
+    row[8] = totals.sum_abs;
+    row[9] = totals.sum_sq;
+    row[10] = any_finite ? totals.abs_min : NAN;
+}
+
+/* What an array says of its memory: NumPy's array interface, C side. */
+typedef struct {
+    int two;
+    int nd;
+    char typekind;
+    int itemsize;
+    int flags;
+    Py_ssize_t *shape;
+    Py_ssize_t *strides;
+    void *data;
+    PyObject *descr;
+} ArrayStruct;
+
+enum { C_CONTIGUOUS = 0x1, F_CONTIGUOUS = 0x2, ALIGNED = 0x100, NATIVE = 0x200, WRITEABLE = 0x400 };
+
+static const ArrayStruct *array_struct(PyObject *capsule)
+{
+    const ArrayStruct *array = PyCapsule_GetPointer(capsule, NULL);
+    if (array && array->two != 2) {
+        PyErr_SetString(PyExc_ValueError, "not the __array_struct__ of an array");
+        return NULL;
+    }
+    return array;
+}
+
+static int is_readable(const ArrayStruct *array, int kind)
+{
+    int as_it_is = (array->flags & ALIGNED) && (array->flags & NATIVE);
+    int is_dense = array->flags & (C_CONTIGUOUS | F_CONTIGUOUS);
+    return as_it_is && is_dense && (size_t)array->itemsize == ITEMSIZE[kind];
+}
+
+static int is_row(const ArrayStruct *array)
+{
+    int needed = C_CONTIGUOUS | ALIGNED | NATIVE | WRITEABLE;
+    return (array->flags & needed) == needed && array->typekind == 'f' && array->itemsize == 8
+           && array->nd == 1 && array->shape[0] == NUM_FIELDS;
+}
+
+static PyObject *py_summarize(PyObject *module, PyObject *const *args, Py_ssize_t num_args)
+{
+    (void)module;
+    if (num_args != 3) {
+        PyErr_Format(PyExc_TypeError, "summarize takes 3 arguments, got %zd", num_args);
+        return NULL;
+    }
+    const ArrayStruct *source = array_struct(args[0]);
+    long kind = PyLong_AsLong(args[1]);
+    if (!source || (kind == -1 && PyErr_Occurred()))
+        return NULL;
+    const ArrayStruct *target = array_struct(args[2]);
+    if (!target)
+        return NULL;
+    if (kind < 0 || kind >= NUM_KINDS || !is_row(target)) {
+        PyErr_Format(PyExc_ValueError, "need a kind below %d and a writable, contiguous float64 "
+                     "row of %d elements", NUM_KINDS, NUM_FIELDS);
+        return NULL;
+    }
+    if (!is_readable(source, (int)kind))
+        Py_RETURN_FALSE;
+
+    size_t count = 1;
+    for (int axis = 0; axis < source->nd; axis++)
+        count *= (size_t)source->shape[axis];
+    if (count > GIL_COUNT) {
+        Py_BEGIN_ALLOW_THREADS
+        summarize(source->data, count, (int)kind, target->data);
+        Py_END_ALLOW_THREADS
+    } else {
+        summarize(source->data, count, (int)kind, target->data);
+    }
+    Py_RETURN_TRUE;
+}
+
+static PyMethodDef METHODS[] = {
+    {"summarize", (PyCFunction)(void (*)(void))py_summarize, METH_FASTCALL,
+     "summarize(source, kind, target): fill a row with the statistics of an array.\n\n"
+     "source and target are the __array_struct__ of the array and of the row. False, and\n"
+     "nothing done, where the array cannot be read as it lies in memory."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef_Slot SLOTS[] = {{0, NULL}};
+
+static struct PyModuleDef MODULE = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_kernel",
+    .m_doc = "The statistics of a tensor in one pass over memory.",
+    .m_size = 0,
+    .m_methods = METHODS,
+    .m_slots = SLOTS,
+};
+
+PyMODINIT_FUNC PyInit__kernel(void) { return PyModuleDef_Init(&MODULE); }

@@ -1,0 +1,211 @@
+"""Runs in a folder.
+
+A value is written aside, under a hidden name beside its own, and then renamed. A reader that opens
+a name therefore finds a whole value, also after the writer was killed at any byte. Nothing is
+forced to the disk: what is promised survives the process, not the power supply.
+"""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import itertools
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import unquote
+
+from ..errors import ConfigError, StoreError
+from . import PARTIAL, BytesLike, check_key, check_prefix, check_range, scheme_of
+
+_NO_VALUE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+
+
+class LocalStore:
+    """A folder as a store. It is made by the first put, and by nothing else.
+
+    Args:
+        root: The folder, as a path or as ``file:///path``.
+
+    Raises:
+        ConfigError: A URL of another host's files, or nothing at all.
+    """
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        path = _path_of(os.fspath(root))
+        self._root = str(path)
+        self._url = path.as_uri()
+        # Processes that share the folder from several machines may have one process number.
+        self._nonce = os.urandom(4).hex()
+        self._counter = itertools.count()
+
+    @property
+    def url(self) -> str:
+        """The folder as ``file:///path``."""
+        return self._url
+
+    def put(self, key: str, data: BytesLike) -> None:
+        """Set a value, new or not; readers see the old one or the new one, never a part."""
+        check_key(key)
+        path = f"{self._root}/{key}"
+        with self._refusals("write", key), self._aside(path, data) as partial:
+            os.replace(partial, path)
+
+    def create(self, key: str, data: BytesLike) -> bool:
+        """Set a value unless there is one; return whether this call did."""
+        check_key(key)
+        path = f"{self._root}/{key}"
+        with self._refusals("write", key), self._aside(path, data) as partial:
+            try:
+                os.link(partial, path)
+            except FileExistsError:
+                # NFS may repeat a request and find what it did the first time: our own link.
+                return os.stat(partial).st_nlink > 1
+            except OSError as error:
+                if error.errno not in _NO_LINKS:
+                    raise
+                return _claim_and_replace(partial, path)
+            return True
+
+    def get(self, key: str, start: int = 0, length: int | None = None) -> bytes:
+        """Return a value, or ``length`` bytes of it from ``start`` on, fewer at its end."""
+        check_key(key)
+        check_range(start, length)
+        with self._refusals("read", key), open(f"{self._root}/{key}", "rb") as file:
+            if start:
+                file.seek(start)
+            return file.read() if length is None else file.read(length)
+
+    def size(self, key: str) -> int:
+        """Return how many bytes the value has."""
+        check_key(key)
+        path = f"{self._root}/{key}"
+        with self._refusals("read", key):
+            status = os.stat(path)
+            if stat.S_ISDIR(status.st_mode):
+                raise IsADirectoryError
+            return status.st_size
+
+    def list(self, prefix: str = "", after: str = "") -> builtins.list[str]:
+        """Return the keys that start with ``prefix`` and sort after ``after``, ascending.
+
+        Folders that cannot hold such keys are not opened.
+        """
+        check_prefix(prefix)
+        folder = prefix[: prefix.rfind("/") + 1]
+        keys: builtins.list[str] = []
+        with self._refusals("list", prefix):
+            self._collect(folder, prefix[len(folder) :], after, keys)
+        return keys
+
+    def delete(self, key: str) -> None:
+        """Remove a value; it need not be there. Its folder stays."""
+        check_key(key)
+        path = f"{self._root}/{key}"
+        with self._refusals("delete", key), suppress(*_NO_VALUE):
+            os.unlink(path)
+
+    def _collect(self, folder: str, start: str, after: str, keys: builtins.list[str]) -> None:
+        """Append, in order, the keys in ``folder`` whose next name begins with ``start``."""
+        if not after.startswith(folder):
+            if after > folder:
+                return  # all that is here sorts before
+            after = ""
+        for name in _names_in(f"{self._root}/{folder}", start, after[len(folder) :]):
+            key = folder + name
+            if name.endswith("/"):
+                self._collect(key, "", after, keys)
+            else:
+                keys.append(key)
+
+    @contextmanager
+    def _aside(self, path: str, data: BytesLike) -> Iterator[str]:
+        """Write to a new hidden file beside ``path``; it is gone again at the end."""
+        folder = os.path.dirname(path)
+        partial = f"{folder}/.{os.getpid()}-{self._nonce}-{next(self._counter)}{PARTIAL}"
+        try:
+            with _open_new(partial) as file:
+                file.write(data)
+            yield partial
+        finally:
+            with suppress(OSError):
+                os.unlink(partial)
+
+    @contextmanager
+    def _refusals(self, verb: str, key: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if verb == "read" and isinstance(error, _NO_VALUE):
+                raise FileNotFoundError(f"no {key} in {self._root}") from error
+            refusal = StoreError(f"cannot {verb} {key} in {self._root}: {error.strerror or error}")
+            refusal.errno = error.errno
+            raise refusal from error
+
+
+def _path_of(location: str) -> Path:
+    scheme = scheme_of(location)
+    if scheme not in ("", "file") or not location:
+        raise ConfigError(f"a local store needs a folder, got {location!r}")
+    if scheme:
+        host, slash, path = location[len("file://") :].partition("/")
+        if host not in ("", "localhost") or not slash:
+            raise ConfigError(f"{location} names the host {host!r}; write file:///path")
+        location = "/" + unquote(path)
+    return Path(location).expanduser().absolute()
+
+
+def _open_new(path: str) -> BinaryIO:
+    try:
+        return open(path, "xb")
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return open(path, "xb")
+
+
+def _names_in(folder: str, start: str, after: str) -> list[str]:
+    """Return the names in a folder by which keys go on, ascending; ``/`` ends those of folders.
+
+    Args:
+        folder: Need not exist.
+        start: What the names must start with.
+        after: What keys must sort after, from this folder on. A folder is left out only if all
+            in it sorts before.
+    """
+    names: list[str] = []
+    try:
+        entries = os.scandir(folder)
+    except _NO_VALUE:
+        return names
+    with entries:
+        for entry in entries:
+            name = entry.name
+            # Only these few need to be asked what they are.
+            if name.startswith(start) and (name > after or after.startswith(name)):
+                if entry.is_dir():
+                    names.append(f"{name}/")
+                elif name > after and not name.endswith(PARTIAL):
+                    names.append(name)
+    # With its "/", a folder sorts as all the keys in it do among its siblings.
+    return sorted(names)
+
+
+def _claim_and_replace(partial: str, path: str) -> bool:
+    """Create where the file system has no hard links; a writer killed here blocks the key."""
+    folder, name = os.path.split(path)
+    claim = f"{folder}/.{name}.claim{PARTIAL}"
+    try:
+        os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+    except FileExistsError:
+        return False
+    try:
+        if os.path.lexists(path):
+            return False
+        os.replace(partial, path)
+        return True
+    finally:
+        os.unlink(claim)

@@ -1,0 +1,227 @@
+"""LocalStore against the contract, and what only a disk can do wrong."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from stepwatch.errors import ConfigError, StoreError
+from stepwatch.store import StoreFile, open_store
+from stepwatch.store.local import LocalStore
+from stepwatch.testing.store_contract import StoreContract
+
+
+def files_under(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+class TestLocalStore(StoreContract):
+    """A folder that does not exist yet, below one that does not either."""
+
+    @pytest.fixture
+    def store(self, tmp_path):
+        return LocalStore(tmp_path / "not yet" / "run #1 100%")
+
+    def set_raw(self, store, key, data):
+        path = self.folder(store) / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+    def get_raw(self, store, key):
+        return (self.folder(store) / key).read_bytes()
+
+    def folder(self, store):
+        return Path(store._root)
+
+    def test_reading_makes_nothing(self, store, tmp_path):
+        """Only a put makes folders."""
+        store.list("a/")
+        store.delete("a/b")
+        for read in (store.get, store.size):
+            with pytest.raises(FileNotFoundError):
+                read("a/b")
+
+        assert list(tmp_path.iterdir()) == []
+
+    def test_nothing_is_left_aside(self, store):
+        """Won, lost or replaced, each call leaves the value and no other file."""
+        store.put("a/b", b"1")
+        store.put("a/b", b"2")
+        store.create("a/c", b"1")
+        store.create("a/c", b"2")
+
+        assert files_under(self.folder(store)) == ["a/b", "a/c"]
+
+    def test_leftovers_of_dead_writers_are_no_keys(self, store):
+        """A file that a killed writer left aside is neither listed nor in the way."""
+        self.set_raw(store, "a/.1234-00c0ffee-0.partial", b"hal")
+        store.put("a/b", b"whole")
+
+        assert store.list() == store.list("a/") == ["a/b"]
+
+    def test_a_writer_killed_at_any_moment_leaves_whole_values(self, store):
+        """After SIGKILL in the middle of puts, every listed value is whole."""
+        script = (
+            "import itertools, sys\nfrom stepwatch.store import open_store\n"
+            "store = open_store(sys.argv[1])\n"
+            "for turn in itertools.count():\n"
+            "    store.put(f'{turn % 7}', bytes([turn % 256]) * 200_000)\n"
+            "    print(turn, flush=True)\n"
+        )
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        for turns in (1, 5, 20):
+            writer = subprocess.Popen(
+                [sys.executable, "-c", script, store.url], stdout=subprocess.PIPE, env=environment
+            )
+            for _ in range(turns):
+                writer.stdout.readline()
+            writer.send_signal(signal.SIGKILL)
+            writer.communicate()
+
+            values = [store.get(key) for key in store.list()]
+            assert values
+            assert {(len(value), len(set(value))) for value in values} == {(200_000, 1)}
+
+    def test_a_file_in_the_way_is_one_clear_line(self, store):
+        """A folder that cannot be made is a StoreError with key, folder, reason and errno."""
+        store.put("a", b"")
+        for write in (store.put, store.create):
+            with pytest.raises(StoreError) as caught:
+                write("a/b/c", b"")
+            assert (
+                str(caught.value) == f"cannot write a/b/c in {self.folder(store)}: Not a directory"
+            )
+            assert caught.value.errno == errno.ENOTDIR
+
+    def test_a_folder_in_the_way_is_refused(self, store):
+        """A key cannot be written where keys lie below it, and they stay."""
+        store.put("a/b", b"old")
+        with pytest.raises(StoreError, match="Is a directory"):
+            store.put("a", b"new")
+
+        assert files_under(self.folder(store)) == ["a/b"]
+
+    def test_a_read_only_file_system_is_one_clear_line(self):
+        """Where even root may not write, the message says so; reading goes on."""
+        store = LocalStore("/proc/self")
+        with pytest.raises(StoreError, match=r"cannot write run\.json in /proc/self: ") as caught:
+            store.put("run.json", b"")
+
+        assert caught.value.errno in (errno.ENOENT, errno.EACCES, errno.EROFS, errno.EPERM)
+        assert store.get("comm")
+
+    def test_a_full_disk_is_one_clear_line_and_keeps_what_was(self, tmp_path):
+        """No space: StoreError with ENOSPC, the old value whole, nothing left aside."""
+        mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path)]
+        if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+            pytest.skip("only root can mount a small disk to fill")
+        try:
+            store = LocalStore(tmp_path)
+            store.put("a/b", b"old")
+            for write, key in ((store.put, "a/b"), (store.create, "a/c")):
+                with pytest.raises(StoreError, match=f"cannot write {key} in .*No space") as caught:
+                    write(key, bytes(1_000_000))
+                assert caught.value.errno == errno.ENOSPC
+            assert store.get("a/b") == b"old"
+            assert files_under(tmp_path) == ["a/b"]
+        finally:
+            subprocess.run(["umount", str(tmp_path)], check=True)
+
+    def test_a_failed_read_says_why(self, store, monkeypatch):
+        """What is there and cannot be read is not called missing."""
+        store.put("a", b"")
+        denied = PermissionError(errno.EACCES, "Permission denied")
+        monkeypatch.setattr("builtins.open", lambda *_: (_ for _ in ()).throw(denied))
+        with pytest.raises(StoreError, match=r"cannot read a in .*Permission denied") as caught:
+            store.get("a")
+
+        assert caught.value.errno == errno.EACCES
+
+    def test_create_without_hard_links_has_one_winner_too(self, store, monkeypatch):
+        """On a file system without hard links the threads' race ends the same way."""
+
+        def refuse(*_):
+            raise OSError(errno.ENOTSUP, "Operation not supported")
+
+        monkeypatch.setattr(os, "link", refuse)
+        self.test_threads_race_to_create_and_one_wins(store)
+        self.test_create_sets_only_what_is_not_there(LocalStore(self.folder(store) / "empty"))
+
+        assert all(".claim" not in name for name in files_under(self.folder(store)))
+
+    def test_list_opens_only_folders_that_can_match(self, store, monkeypatch):
+        """Neither siblings of the prefix nor folders that sort before ``after`` are opened."""
+        for worker in "0123":
+            store.put(f"observations/worker_{worker}/0.parquet", b"")
+            store.put(f"tensors/worker_{worker}/0.safetensors", b"")
+        opened = []
+        scandir = os.scandir
+        monkeypatch.setattr(os, "scandir", lambda path: opened.append(path) or scandir(path))
+        store.list("observations/", after="observations/worker_2/1.parquet")
+
+        root = f"{self.folder(store)}/observations/"
+        assert opened == [root, f"{root}worker_2/", f"{root}worker_3/"]
+
+    def test_pyarrow_reads_ranges_through_a_store_file(self, store):
+        """A Parquet file in a store can be opened without reading it whole."""
+        table = pa.table({"step": list(range(1000))})
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, row_group_size=100)
+        store.put("part.parquet", sink.getvalue())
+        file = pq.ParquetFile(pa.PythonFile(StoreFile(store, "part.parquet"), mode="r"))
+
+        assert file.num_row_groups == 10
+        assert file.read_row_group(3)["step"].to_pylist() == list(range(300, 400))
+
+
+class TestOpenStore:
+    """One function from a URL to a store."""
+
+    def test_paths_and_file_urls_are_local(self, tmp_path, monkeypatch):
+        """A path, absolute or not, and its URL are one store."""
+        folder = tmp_path / "a b#c"
+        monkeypatch.chdir(tmp_path)
+        stores = [open_store(folder), open_store(str(folder)), open_store("a b#c")]
+        stores += [open_store(folder.as_uri()), open_store(f"file://{folder}")]
+
+        assert {store.url for store in stores} == {folder.as_uri()}
+
+    @pytest.mark.parametrize("url", ["file://host/path", "file://", ""])
+    def test_what_is_no_folder_is_refused(self, url):
+        """Another host's file is not read from this one, and nothing is not the root."""
+        with pytest.raises(ConfigError):
+            open_store(url)
+
+    def test_unknown_schemes_name_those_that_exist(self):
+        """The message says what was asked and what there is."""
+        with pytest.raises(
+            ConfigError, match=r"no store is installed for fil://.*file, memory.*did you mean file"
+        ):
+            open_store("fil://somewhere")
+
+    def test_schemes_of_plug_ins_are_called_with_the_url(self, tmp_path, monkeypatch):
+        """An entry point in ``stepwatch.stores`` makes its scheme work."""
+        info = tmp_path / "plug-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: plug\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text("[stepwatch.stores]\nplug = plug_store:Plug\n")
+        (tmp_path / "plug_store.py").write_text(
+            "class Plug:\n    def __init__(self, url): self.url = url\n"
+        )
+        monkeypatch.syspath_prepend(tmp_path)
+
+        from stepwatch import registry
+
+        registry._by_spelling.cache_clear()
+        try:
+            assert open_store("plug://bucket/run").url == "plug://bucket/run"
+        finally:
+            registry._by_spelling.cache_clear()
