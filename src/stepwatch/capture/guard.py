@@ -1,0 +1,44 @@
+"""Training survives us: what a framework calls of ours never raises into it."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+_log = logging.getLogger("stepwatch")
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class Guarded(Protocol):
+    """What ``guarded`` expects of the object whose methods it guards."""
+
+    strict: bool
+
+    def detach(self) -> None:
+        """Let go of the framework; called after the first failure."""
+
+
+def guarded(method: Method) -> Method:
+    """Make a callback safe to be called by a framework.
+
+    The first failure is logged with its traceback and detaches the object; training goes on
+    without it. With ``strict`` the failure is raised instead.
+    """
+
+    @functools.wraps(method)
+    def call(self: Guarded, *args: object, **kwargs: object) -> object:
+        try:
+            return method(self, *args, **kwargs)
+        except Exception:
+            if self.strict:
+                raise
+            _log.exception(
+                "capturing failed in %s and is off from here on; training goes on",
+                method.__qualname__,
+            )
+            self.detach()
+            return None
+
+    return call  # type: ignore[return-value]  # same signature, kept by functools.wraps

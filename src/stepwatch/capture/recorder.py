@@ -1,0 +1,210 @@
+"""The recorder: takes what a hook observes and hands finished steps to the background.
+
+The training thread adds observations to the open step and closes it; everything else (rules,
+files) happens on the background thread, so a slow disk costs a dropped step and never a slow
+training.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+import sys
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from ..background import Background
+from ..collection import Policy, as_collections
+from ..formats.native.manifest import End, Manifest
+from ..formats.native.writer import NativeWriter, start_run
+from ..record import Layout, StepRecord
+from ..steps import Mode, StepCounter
+from ..store import Store, open_store
+from .open_step import OpenStep
+from .plan import Plan
+from .worker import rank_and_size, worker_name
+
+# How long the end of training may wait for what is still queued.
+CLOSE_TIMEOUT_S = 60.0
+
+
+class Listener(Protocol):
+    """Looks at every step on the background thread, before it is stored."""
+
+    def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
+        """Learn where the run lies; called once, before the first step."""
+
+    def look(self, record: StepRecord) -> None:
+        """Look at one step."""
+
+    def finish(self) -> None:
+        """The last step was seen."""
+
+
+class Recorder:
+    """Takes what a hook observes of a training run.
+
+    Args:
+        run: Directory or URL to write to; it must not hold a run yet.
+        policy: What to save; see ``collection.as_collections``.
+        listeners: Who looks at every step before it is stored.
+        command: The script and its arguments, for the record.
+        versions: Versions of the frameworks, for the record.
+        environment: Where launchers say which process this is.
+
+    Raises:
+        RunExists: ``run`` already holds a run.
+        StoreError: ``run`` cannot be written to.
+    """
+
+    def __init__(
+        self,
+        run: str | os.PathLike[str],
+        *,
+        policy: Policy = None,
+        listeners: Sequence[Listener] = (),
+        command: Sequence[str] = (),
+        versions: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        collections = as_collections(policy)
+        rank, size = rank_and_size(os.environ if environment is None else environment)
+        self.store = open_store(run)
+        self.worker = worker_name(rank)
+        self.manifest = Manifest(
+            run_id=uuid.uuid4().hex,
+            started_ns=time.time_ns(),
+            command=tuple(command) or tuple(sys.argv),
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            num_workers=size,
+            versions={"python": platform.python_version(), **(versions or {})},
+            collections=collections,
+        )
+        if rank == 0:
+            start_run(self.store, self.manifest)
+        self._plan = Plan(collections)
+        self._counter = StepCounter()
+        self._open: dict[Mode, OpenStep] = {}
+        self._layouts: dict[Mode, Layout] = {}
+        self._writer = NativeWriter(self.store, self.worker)
+        self._listeners = tuple(listeners)
+        patterns = {c.name: c.patterns for c in collections if c.patterns}
+        for listener in self._listeners:
+            listener.start(self.store, self.worker, patterns)
+        self._background: Background[StepRecord | Callable[[], None]] = Background(
+            self._work, tick=self._writer.tick
+        )
+        self.num_steps = 0
+        self._end: End | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether the run was closed."""
+        return self._end is not None
+
+    def open_step(self, mode: Mode) -> OpenStep:
+        """Return the step of ``mode`` that is being observed, a new one if none is."""
+        step = self._open.get(mode)
+        if step is None:
+            step = self._open[mode] = self.new_step(mode)
+        return step
+
+    def new_step(self, mode: Mode) -> OpenStep:
+        """Return a step that is not open yet: it may become the open one later."""
+        ahead = 1 if mode in self._open else 0
+        return OpenStep(self._plan, self._counter.peek(mode)[1] + ahead)
+
+    def is_open(self, mode: Mode) -> bool:
+        """Return whether a step of ``mode`` is being observed."""
+        return mode in self._open
+
+    def move(self, step: OpenStep | None, mode: Mode) -> OpenStep | None:
+        """Make ``step`` the open one of ``mode`` (``None`` for no one); return the one it was."""
+        before = self._open.pop(mode, None)
+        if step is not None:
+            self._open[mode] = step
+        return before
+
+    def end_step(self, mode: Mode) -> StepRecord | None:
+        """Close the open step of ``mode`` and hand it to the background.
+
+        Returns:
+            What was recorded; ``None`` if nothing was observed.
+        """
+        step = self._open.pop(mode, None)
+        if step is None:
+            return None
+        number, mode_step = self._counter.next(mode)
+        if not len(step):
+            return None
+        layout, statistics = step.close(self._layouts.get(mode))
+        self._layouts[mode] = layout
+        record = StepRecord(
+            worker=self.worker,
+            mode=mode,
+            step=number,
+            mode_step=mode_step,
+            time_ns=time.time_ns(),
+            layout=layout,
+            statistics=statistics,
+            raw=step.raw,
+        )
+        self.num_steps += 1
+        size = statistics.nbytes + sum(array.nbytes for array in step.raw.values())
+        self._background.submit(record, size)
+        return record
+
+    def flush(self, timeout: float = CLOSE_TIMEOUT_S) -> bool:
+        """Wait until every closed step was looked at and handed to the writer."""
+        return self._background.flush(timeout)
+
+    def close(self, state: str = "finished", error: str = "", coverage: str = "") -> End:
+        """Store what is left and the note that says how the run ended.
+
+        Args:
+            state: ``finished``, ``failed``, ``stopped`` or ``interrupted``.
+            error: The exception that ended training, if one did.
+            coverage: What of the model was captured.
+
+        Returns:
+            The note, with what was lost.
+        """
+        if self._end is not None:
+            return self._end
+        for mode in list(self._open):
+            self.end_step(mode)
+        note = End(state, time.time_ns(), self.num_steps, error=error, coverage=coverage)
+        self._background.submit(lambda: self._finish(note))
+        report = self._background.close(CLOSE_TIMEOUT_S)
+        self._end = _with_losses(note, report.dropped, report.failures, report.first_error)
+        return self._end
+
+    def _work(self, item: StepRecord | Callable[[], None]) -> None:
+        if not isinstance(item, StepRecord):
+            item()
+            return
+        try:
+            for listener in self._listeners:
+                listener.look(item)
+        finally:
+            self._writer.write(item)
+
+    def _finish(self, note: End) -> None:
+        """The last thing on the background thread."""
+        try:
+            for listener in self._listeners:
+                listener.finish()
+            self._writer.flush()
+        finally:
+            lost = self._background
+            self._writer.close(_with_losses(note, lost.dropped, lost.failures, lost.first_error))
+
+
+def _with_losses(note: End, dropped: int, failures: int, first: BaseException | None) -> End:
+    error = note.error or (str(first) if first else "")
+    return replace(note, dropped=dropped, failures=failures, error=error)

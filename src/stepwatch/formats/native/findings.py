@@ -1,0 +1,38 @@
+"""Findings and rule statuses in a run, one file each for every watcher."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from ...errors import CorruptRun
+from ...store import Store
+from .layout import FINDINGS, findings_key, statuses_key
+
+
+def write_findings(store: Store, who: str, lines: Iterable[str]) -> None:
+    """Store all findings of a watcher, a line of JSON each; replaces what it stored before."""
+    store.put(findings_key(who), "".join(f"{line}\n" for line in lines).encode())
+
+
+def write_statuses(store: Store, who: str, statuses: Iterable[Mapping[str, object]]) -> None:
+    """Store where each rule of a watcher stands."""
+    store.put(statuses_key(who), json.dumps(list(statuses), indent=1).encode())
+
+
+def read_findings(store: Store) -> list[str]:
+    """Return the lines of all watchers."""
+    keys = [key for key in store.list(FINDINGS) if key.endswith(".jsonl")]
+    return [line for key in keys for line in store.get(key).decode().splitlines() if line]
+
+
+def read_statuses(store: Store) -> list[dict[str, object]]:
+    """Return the rule statuses of all watchers."""
+    found: list[dict[str, object]] = []
+    for key in store.list(FINDINGS):
+        if key.endswith(".statuses.json"):
+            try:
+                found.extend(json.loads(store.get(key)))
+            except ValueError as error:
+                raise CorruptRun(key, 0, f"not rule statuses ({error})") from None
+    return found

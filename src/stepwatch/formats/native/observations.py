@@ -1,0 +1,263 @@
+"""Observations as Parquet: step records to rows, and rows back to step records.
+
+A part written fresh is in step order; a merged one is clustered by tensor, then step. Both say
+in their metadata which steps they hold and which step the worker recorded before them, so that
+a reader knows the steps without reading rows and notices a part that it has not seen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ...record import Layout, StepRecord, TensorInfo
+from ...statistics import FIELDS, MIN
+from ...steps import Mode
+
+_TEXT = pa.dictionary(pa.int32(), pa.string())
+# min, max, sums and abs_min are measurements; the fields before them are counts.
+_STATISTICS = [
+    pa.field(name, pa.int64() if index < MIN else pa.float64()) for index, name in enumerate(FIELDS)
+]
+SCHEMA = pa.schema(
+    [
+        pa.field("step", pa.int64()),
+        pa.field("mode", _TEXT),
+        pa.field("mode_step", pa.int64()),
+        pa.field("time_ns", pa.int64()),
+        pa.field("order", pa.int32()),
+        pa.field("tensor", _TEXT),
+        pa.field("collection", _TEXT),
+        pa.field("dtype", _TEXT),
+        pa.field("shape", _TEXT),
+        pa.field("trainable", pa.bool_()),
+        pa.field("optimizer_groups", pa.int8()),
+        *_STATISTICS,
+        pa.field("blob", _TEXT),
+    ]
+)
+TEXT_COLUMNS = [field.name for field in SCHEMA if field.type == _TEXT]
+
+
+def to_table(records: Sequence[StepRecord], blobs: Sequence[str | None]) -> pa.Table:
+    """Return the rows of some steps, in their order.
+
+    Args:
+        records: Steps of one worker, ascending.
+        blobs: For each, the name of the file that holds its raw values, if it has any.
+    """
+    tables = []
+    numbered = enumerate(records)
+    for _, same in groupby(numbered, key=lambda pair: (id(pair[1].layout), pair[1].mode)):
+        chosen = list(same)
+        start = chosen[0][0]
+        tables.append(
+            _uniform_table([record for _, record in chosen], blobs[start : start + len(chosen)])
+        )
+    return pa.concat_tables(tables).unify_dictionaries() if tables else SCHEMA.empty_table()
+
+
+def _uniform_table(records: list[StepRecord], blobs: Sequence[str | None]) -> pa.Table:
+    """Return the rows of steps that share one layout and mode."""
+    tensors, steps = records[0].layout.tensors, len(records)
+    width = len(tensors)
+    statistics = np.concatenate([record.statistics for record in records])
+    columns = {
+        "step": np.repeat([record.step for record in records], width),
+        "mode": _texts([records[0].mode.value], np.zeros(steps * width, np.int32)),
+        "mode_step": np.repeat([record.mode_step for record in records], width),
+        "time_ns": np.repeat([record.time_ns for record in records], width),
+        "order": np.tile(np.arange(width, dtype=np.int32), steps),
+        "tensor": _tiled([tensor.name for tensor in tensors], steps),
+        "collection": _tiled([tensor.collection for tensor in tensors], steps),
+        "dtype": _tiled([tensor.dtype for tensor in tensors], steps),
+        "shape": _tiled([json.dumps(tensor.shape) for tensor in tensors], steps),
+        "trainable": pa.array([tensor.trainable for tensor in tensors] * steps, pa.bool_()),
+        "optimizer_groups": pa.array(
+            [tensor.optimizer_groups for tensor in tensors] * steps, pa.int8()
+        ),
+        "blob": _blob_column(records, blobs),
+    }
+    for index, field in enumerate(_STATISTICS):
+        values = statistics[:, index]
+        columns[field.name] = values.astype(np.int64) if index < MIN else values
+    return pa.table(columns, schema=SCHEMA)
+
+
+def _texts(values: list[str], codes: npt.NDArray[np.int32]) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(values))
+
+
+def _tiled(values: list[str], times: int) -> pa.DictionaryArray:
+    """Return a column that repeats ``values``, each distinct text stored once."""
+    distinct = list(dict.fromkeys(values))
+    position = {value: index for index, value in enumerate(distinct)}
+    codes = np.fromiter((position[value] for value in values), np.int32, len(values))
+    return _texts(distinct, np.tile(codes, times))
+
+
+def _blob_column(records: list[StepRecord], blobs: Sequence[str | None]) -> pa.Array:
+    names: list[str | None] = []
+    for record, blob in zip(records, blobs, strict=True):
+        tensors = record.layout.tensors
+        if blob is None or not record.raw:
+            names.extend([None] * len(tensors))
+        else:
+            names.extend(blob if tensor.name in record.raw else None for tensor in tensors)
+    return pa.array(names, pa.string()).dictionary_encode().cast(_TEXT)
+
+
+@dataclass(frozen=True, slots=True)
+class StepRange:
+    """Evenly spaced steps of one mode: ``count`` steps, each ``stride`` after the other.
+
+    Args:
+        mode: Their mode.
+        first: The first global step.
+        count: How many. At least 1.
+        stride: From one global step to the next; 0 for a single step.
+        mode_first: The first mode step.
+        mode_stride: From one mode step to the next.
+    """
+
+    mode: Mode
+    first: int
+    count: int
+    stride: int
+    mode_first: int
+    mode_stride: int
+
+
+def step_ranges(records: Sequence[StepRecord]) -> list[StepRange]:
+    """Return the steps of some records as few evenly spaced ranges."""
+    return join_ranges(
+        [StepRange(record.mode, record.step, 1, 0, record.mode_step, 0) for record in records]
+    )
+
+
+def join_ranges(ranges: Iterable[StepRange]) -> list[StepRange]:
+    """Return the same steps in as few ranges; the given ones ascend within each mode."""
+    joined: list[StepRange] = []
+    open_of: dict[Mode, StepRange] = {}
+    for new in ranges:
+        old = open_of.get(new.mode)
+        both = old and _both(old, new)
+        if old and not both:
+            joined.append(old)
+        open_of[new.mode] = both or new
+    return sorted([*joined, *open_of.values()], key=lambda range_: range_.first)
+
+
+def _both(old: StepRange, new: StepRange) -> StepRange | None:
+    """Return one range for both, or ``None`` where the second breaks the rhythm of the first."""
+    step_gap, mode_gap = new.first - old.first, new.mode_first - old.mode_first
+    rhythms = {(r.stride, r.mode_stride) for r in (old, new) if r.count > 1}
+    if not rhythms:
+        rhythms = {(step_gap, mode_gap)}
+    if len(rhythms) > 1:
+        return None
+    stride, mode_stride = rhythms.pop()
+    if (step_gap, mode_gap) != (old.count * stride, old.count * mode_stride):
+        return None
+    return StepRange(
+        old.mode, old.first, old.count + new.count, stride, old.mode_first, mode_stride
+    )
+
+
+def to_records(table: pa.Table, worker: str, layouts: dict[bytes, Layout]) -> Iterator[_Rows]:
+    """Yield the steps of a table, ascending, with the blob of each of their rows.
+
+    Args:
+        table: Rows of one worker, in any order.
+        worker: Whose they are.
+        layouts: Layouts met before, kept from call to call; equal layouts become one object.
+    """
+    columns = {name: _codes(table.column(name)) for name in TEXT_COLUMNS}
+    step, order = table.column("step").to_numpy(), table.column("order").to_numpy()
+    by_step = np.lexsort((order, step))
+    step = step[by_step]
+    mode_step = table.column("mode_step").to_numpy()[by_step]
+    time_ns = table.column("time_ns").to_numpy()[by_step]
+    statistics = np.stack([table.column(name).to_numpy() for name in FIELDS], axis=1)[by_step]
+    trainable = _nullable(table.column("trainable"))[by_step]
+    groups = _nullable(table.column("optimizer_groups"))[by_step]
+    codes = {name: column.codes[by_step] for name, column in columns.items()}
+    infos = np.stack(
+        [codes[name] for name in ("tensor", "collection", "dtype", "shape")] + [trainable, groups],
+        axis=1,
+    )
+    values = {name: column.values for name, column in columns.items()}
+    seen: dict[bytes, Layout] = {}
+    starts = [0, *(np.flatnonzero(np.diff(step)) + 1).tolist()] if len(step) else []
+    for start, stop in zip(starts, [*starts[1:], len(step)], strict=True):
+        token = infos[start:stop].tobytes()
+        if token not in seen:
+            seen[token] = _layout(infos[start:stop], values, layouts)
+        blob_codes = codes["blob"][start:stop]
+        yield _Rows(
+            StepRecord(
+                worker=worker,
+                mode=Mode(values["mode"][codes["mode"][start]]),
+                step=int(step[start]),
+                mode_step=int(mode_step[start]),
+                time_ns=int(time_ns[start]),
+                layout=seen[token],
+                statistics=statistics[start:stop],
+            ),
+            {
+                seen[token].tensors[row].name: values["blob"][blob_codes[row]]
+                for row in np.flatnonzero(blob_codes >= 0)
+            },
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """A step without its raw values, and the blob that holds the value of each tensor."""
+
+    record: StepRecord
+    blobs: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Codes:
+    codes: npt.NDArray[np.int64]
+    values: list[str]
+
+
+def _codes(column: pa.ChunkedArray) -> _Codes:
+    """Return a text column as codes into its distinct values, -1 for null."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    whole = column.unify_dictionaries().combine_chunks()
+    if isinstance(whole, pa.ChunkedArray):
+        whole = whole.chunk(0) if whole.num_chunks else pa.array([], _TEXT)
+    codes = whole.indices.fill_null(-1).to_numpy().astype(np.int64)
+    return _Codes(codes, whole.dictionary.to_pylist())
+
+
+def _nullable(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    return column.cast(pa.int64()).fill_null(-1).to_numpy()  # type: ignore[no-any-return]
+
+
+def _layout(
+    infos: npt.NDArray[np.int64], values: dict[str, list[str]], layouts: dict[bytes, Layout]
+) -> Layout:
+    tensors = tuple(
+        TensorInfo(
+            name=values["tensor"][tensor],
+            collection=values["collection"][collection],
+            dtype=values["dtype"][dtype],
+            shape=tuple(json.loads(values["shape"][shape])),
+            trainable=None if trainable < 0 else bool(trainable),
+            optimizer_groups=None if groups < 0 else int(groups),
+        )
+        for tensor, collection, dtype, shape, trainable, groups in infos.tolist()
+    )
+    return layouts.setdefault(repr(tensors).encode(), Layout(tensors))

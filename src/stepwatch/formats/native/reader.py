@@ -1,0 +1,203 @@
+"""Reads a run in the native format, while it is being written or years later.
+
+It trusts only rows: a part appears whole, after the raw values that its rows name. Between two
+listings parts may be merged, so the parts of a worker are read as a chain (each says which step
+the worker recorded before it); a hole in the chain means that the listing was overtaken, and it
+is taken again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ...errors import RunNotFound
+from ...record import Layout, StepRecord
+from ...store import Store
+from .blobs import BlobFile
+from .layout import END, OBSERVATIONS, RUN_KEY, Span, observations_key, parse_span, tensors_key
+from .manifest import End, Manifest
+from .observations import StepRange, to_records
+from .parts import Part
+
+_LISTINGS = 5
+
+
+class NativeReader:
+    """Reads a run in the native format.
+
+    Args:
+        store: Where it lies.
+
+    Raises:
+        RunNotFound: There is no run.
+        CorruptRun: ``run.json`` is damaged.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        try:
+            data = store.get(RUN_KEY)
+        except FileNotFoundError:
+            raise RunNotFound(f"no run at {store.url}: it holds no {RUN_KEY}") from None
+        self.manifest = Manifest.from_json(RUN_KEY, data)
+        self._parts: dict[Span, Part] = {}
+        self._layouts: dict[bytes, Layout] = {}
+        self._blob = lru_cache(maxsize=16)(self._open_blob)
+
+    def refresh(self) -> None:
+        """See what was written since."""
+        for _ in range(_LISTINGS):
+            try:
+                parts = {
+                    span: self._parts.get(span) or Part(self._store, span) for span in self._spans()
+                }
+            except FileNotFoundError:
+                continue  # merged away between listing and reading
+            self._parts = parts
+            if not _holes(parts.values()):
+                return
+
+    @property
+    def workers(self) -> tuple[str, ...]:
+        """Who wrote rows so far."""
+        return tuple(dict.fromkeys(span.worker for span in self._parts))
+
+    def ends(self) -> dict[str, End]:
+        """Return how each worker's part ended, for those that ended."""
+        keys = self._store.list(END)
+        return {
+            key[len(END) :].removesuffix(".json"): End.from_json(key, self._store.get(key))
+            for key in keys
+        }
+
+    def step_ranges(self, worker: str) -> list[StepRange]:
+        """Return the steps that a worker wrote."""
+        return [range_ for part in self.parts(worker) for range_ in part.meta.ranges]
+
+    def tensors(self) -> dict[str, str]:
+        """Return the collection of every tensor, in the order of names."""
+        found: dict[str, str] = {}
+        for part in self._parts.values():
+            found |= part.tensors()
+        return dict(sorted(found.items()))
+
+    def observations(
+        self,
+        tensors: frozenset[str] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> Iterator[tuple[str, pa.Table]]:
+        """Yield worker and rows, part after part, of some tensors (all by default)."""
+        for span in list(self._parts):
+            yield span.worker, self._read(span, tensors, columns)
+
+    def records(self, worker: str, after: int = -1) -> Iterator[StepRecord]:
+        """Yield the steps of a worker that follow step ``after``, ascending."""
+        for part in self.parts(worker):
+            if part.span.last <= after:
+                continue
+            for rows in to_records(self._read(part.span, None, None), worker, self._layouts):
+                if rows.record.step > after:
+                    raw = _Raw(self, worker, rows.record.step, rows.blobs)
+                    yield replace(rows.record, raw=raw)
+
+    def raw(self, worker: str, blob: str, step: int, tensor: str) -> npt.NDArray[np.generic]:
+        """Return a raw value.
+
+        Args:
+            worker: Who wrote it.
+            blob: The file that the row of the observation names.
+            step: The global step.
+            tensor: Its name.
+        """
+        return self._blob(worker, blob).get(f"{step}/{tensor}")
+
+    def _open_blob(self, worker: str, blob: str) -> BlobFile:
+        span = parse_span(f"{worker}/{blob}")
+        if span is None:
+            raise FileNotFoundError(f"no raw values under {blob}")
+        key = tensors_key(span)
+        return BlobFile(key, lambda start, length: self._store.get(key, start, length))
+
+    def parts(self, worker: str) -> list[Part]:
+        """Return the parts of a worker, in the order of steps."""
+        return [part for span, part in self._parts.items() if span.worker == worker]
+
+    def _read(
+        self, span: Span, tensors: frozenset[str] | None, columns: Sequence[str] | None
+    ) -> pa.Table:
+        """Read a part, or the part that it was merged into."""
+        for _ in range(_LISTINGS):
+            part = self._parts.get(span)
+            try:
+                if part is None:
+                    break
+                if tensors is None:
+                    return part.read(columns)
+                return part.read_tensors(tensors, columns)
+            except FileNotFoundError:
+                self.refresh()
+        return self._read_inside(span, tensors, columns)
+
+    def _read_inside(
+        self, span: Span, tensors: frozenset[str] | None, columns: Sequence[str] | None
+    ) -> pa.Table:
+        for wider in self._parts:
+            if _covers(wider, span):
+                names = None if columns is None else [*dict.fromkeys((*columns, "step"))]
+                table = self._read(wider, tensors, names)
+                steps = table.column("step").to_numpy()
+                return table.filter(pa.array((span.first <= steps) & (steps <= span.last)))
+        raise FileNotFoundError(f"{observations_key(span)} is gone")
+
+    def _spans(self) -> list[Span]:
+        """Return the widest parts there are, by worker and step."""
+        spans = [span for key in self._store.list(OBSERVATIONS) if (span := parse_span(key))]
+        widest: list[Span] = []
+        for span in sorted(spans, key=lambda span: (_rank(span.worker), span.first, -span.last)):
+            if not (widest and _covers(widest[-1], span)):
+                widest.append(span)
+        return widest
+
+
+def _covers(wide: Span, span: Span) -> bool:
+    same = wide.worker == span.worker
+    return same and wide.first <= span.first and span.last <= wide.last
+
+
+def _rank(worker: str) -> tuple[int, str]:
+    digits = worker.rpartition("_")[2]
+    return (int(digits) if digits.isdigit() else 0, worker)
+
+
+def _holes(parts: Iterable[Part]) -> bool:
+    last: dict[str, int] = {}
+    for part in parts:
+        if part.meta.follows != last.get(part.span.worker, -1):
+            return True
+        last[part.span.worker] = part.span.last
+    return False
+
+
+class _Raw(Mapping[str, npt.NDArray[np.generic]]):
+    """The raw values of a stored step, read when asked for."""
+
+    def __init__(self, reader: NativeReader, worker: str, step: int, blobs: dict[str, str]) -> None:
+        self._reader = reader
+        self._worker = worker
+        self._step = step
+        self._blobs = blobs
+
+    def __getitem__(self, name: str) -> npt.NDArray[np.generic]:
+        return self._reader.raw(self._worker, self._blobs[name], self._step, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._blobs)
+
+    def __len__(self) -> int:
+        return len(self._blobs)

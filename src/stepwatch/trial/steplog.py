@@ -1,0 +1,90 @@
+"""Which steps there are, and which of them are complete.
+
+A worker's parts appear in the order of its steps, so a worker that shows step ``s`` has shown
+all of its steps before ``s``. A step is complete when every worker shows it or a later one, or
+has ended: what is missing then will never come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ..formats.native.observations import StepRange
+from ..steps import Mode
+
+Steps = npt.NDArray[np.int64]
+_NO_STEPS: Steps = np.empty(0, np.int64)
+
+
+class StepLog:
+    """The steps of a run at one moment.
+
+    Args:
+        ranges: The steps that each worker shows.
+        ended: Workers that will write no more.
+        num_workers: How many workers the run has.
+    """
+
+    def __init__(
+        self,
+        ranges: Mapping[str, Sequence[StepRange]],
+        ended: Collection[str],
+        num_workers: int,
+    ) -> None:
+        steps: dict[Mode, list[Steps]] = {}
+        mode_steps: dict[Mode, list[Steps]] = {}
+        for worker_ranges in ranges.values():
+            for range_ in worker_ranges:
+                index = np.arange(range_.count, dtype=np.int64)
+                steps.setdefault(range_.mode, []).append(range_.first + index * range_.stride)
+                mode_steps.setdefault(range_.mode, []).append(
+                    range_.mode_first + index * range_.mode_stride
+                )
+        self._global = {mode: np.concatenate(parts) for mode, parts in steps.items()}
+        self._within = {mode: np.concatenate(parts) for mode, parts in mode_steps.items()}
+        for mode in self._global:
+            self._global[mode], first = np.unique(self._global[mode], return_index=True)
+            self._within[mode] = self._within[mode][first]
+        self.last_complete = _last_complete(ranges, ended, num_workers)
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """The modes that have a step."""
+        return tuple(mode for mode in Mode if mode in self._global)
+
+    def global_steps(self, mode: Mode = Mode.GLOBAL, *, incomplete: bool = False) -> Steps:
+        """Return the complete global steps of a mode, ascending; GLOBAL is all modes."""
+        if mode is Mode.GLOBAL:
+            parts = list(self._global.values())
+            found = np.unique(np.concatenate(parts)) if parts else _NO_STEPS
+        else:
+            found = self._global.get(mode, _NO_STEPS)
+        return found if incomplete else found[found <= self.last_complete]
+
+    def steps(self, mode: Mode = Mode.GLOBAL, *, incomplete: bool = False) -> Steps:
+        """Return the complete steps as ``mode`` counts them, ascending."""
+        found = self.global_steps(mode, incomplete=incomplete)
+        return found if mode is Mode.GLOBAL else self._within.get(mode, _NO_STEPS)[: len(found)]
+
+    def to_global(self, step: int, mode: Mode) -> int | None:
+        """Return the global step of a step of ``mode``, or ``None`` if it was not saved."""
+        within, found = self.steps(mode, incomplete=True), self.global_steps(mode, incomplete=True)
+        index = int(np.searchsorted(within, step))
+        return int(found[index]) if index < len(within) and within[index] == step else None
+
+
+def _last_complete(
+    ranges: Mapping[str, Sequence[StepRange]], ended: Collection[str], num_workers: int
+) -> int:
+    last = {
+        worker: max((r.first + (r.count - 1) * r.stride for r in found), default=-1)
+        for worker, found in ranges.items()
+    }
+    running = [step for worker, step in last.items() if worker not in ended]
+    missing = num_workers - len(last.keys() | set(ended))
+    if missing > 0:
+        return -1
+    return min(running) if running else max(last.values(), default=-1)

@@ -1,0 +1,120 @@
+"""One name over many steps and workers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..errors import StepUnavailable, TensorUnavailable
+from ..statistics import FIELDS
+from ..steps import Mode
+from .series import Series
+
+if TYPE_CHECKING:
+    from .trial import Trial
+
+_ROW_COLUMNS = ("step", "mode", "mode_step", "time_ns", "dtype", "shape", *FIELDS)
+
+
+class Tensor:
+    """One name over many steps and workers. Ask a ``Trial`` for it.
+
+    Steps are counted as ``mode`` counts them; by default over all modes.
+    """
+
+    def __init__(self, trial: Trial, name: str, collection: str) -> None:
+        self._trial = trial
+        self.name = name
+        self.collection = collection
+
+    def __repr__(self) -> str:
+        return f"Tensor({self.name!r}, collection={self.collection!r})"
+
+    def steps(self, mode: Mode | str = Mode.GLOBAL) -> list[int]:
+        """Return the complete steps at which it was observed, ascending."""
+        mode = Mode(mode)
+        table = self._rows(["step", "mode", "mode_step"], mode)
+        column = "step" if mode is Mode.GLOBAL else "mode_step"
+        return np.unique(table.column(column).to_numpy()).tolist()  # type: ignore[no-any-return]
+
+    def statistics(self, mode: Mode | str = Mode.GLOBAL, worker: str | None = None) -> Series:
+        """Return its statistics at all complete steps.
+
+        Args:
+            mode: Only steps of this mode.
+            worker: Only what this worker saw; all by default.
+        """
+        return Series(self._rows(list(_ROW_COLUMNS), Mode(mode), worker))
+
+    def value(
+        self, step: int, mode: Mode | str = Mode.GLOBAL, worker: str | None = None
+    ) -> npt.NDArray[np.generic]:
+        """Return its full value at a step, in its own shape and dtype.
+
+        A scalar needs no raw value: its statistics are its value (the mean, where it was
+        observed several times in the step).
+
+        Args:
+            step: As ``mode`` counts it.
+            mode: Which count.
+            worker: Whose value; the first that has it by default.
+
+        Raises:
+            StepUnavailable: It was not observed at this step.
+            TensorUnavailable: It was, but its full value was not saved.
+        """
+        found = self._values(Mode(mode), worker, step)
+        if step in found:
+            return found[step]
+        raise self._unavailable(step, Mode(mode))
+
+    def values(
+        self, mode: Mode | str = Mode.GLOBAL, worker: str | None = None
+    ) -> dict[int, npt.NDArray[np.generic]]:
+        """Return its full value at every complete step that has one, by step."""
+        return self._values(Mode(mode), worker, None)
+
+    def _values(
+        self, mode: Mode, worker: str | None, step: int | None
+    ) -> dict[int, npt.NDArray[np.generic]]:
+        names = ["step", "mode", "mode_step", "dtype", "shape", "blob", *FIELDS]
+        table = self._rows(names, mode, worker)
+        counted = table.column("step" if mode is Mode.GLOBAL else "mode_step").to_pylist()
+        if step is not None:
+            table = table.filter(pa.array([number == step for number in counted], pa.bool_()))
+            counted = [step] * len(table)
+        means = Series(table)["mean"] if len(table) else np.empty(0)
+        found: dict[int, npt.NDArray[np.generic]] = {}
+        blobs, shapes = table.column("blob").to_pylist(), table.column("shape").to_pylist()
+        workers, steps = table.column("worker").to_pylist(), table.column("step").to_pylist()
+        for row, number in enumerate(counted):
+            if number in found:
+                continue
+            if blobs[row] is not None:
+                found[number] = self._trial.reader.raw(
+                    workers[row], blobs[row], steps[row], self.name
+                )
+            elif shapes[row] == "[]":
+                found[number] = np.asarray(means[row])
+        return found
+
+    def _rows(self, columns: list[str], mode: Mode, worker: str | None = None) -> pa.Table:
+        return self._trial.rows(frozenset([self.name]), columns, mode, worker)
+
+    def _unavailable(self, step: int, mode: Mode) -> Exception:
+        saved = self.steps(mode)
+        counted = "step" if mode is Mode.GLOBAL else f"step (counted in {mode})"
+        if step in saved:
+            return TensorUnavailable(
+                f"{self.name} has no raw value at {counted} {step}, only statistics"
+                f"; save it with: --save '{self.collection}:raw'"
+            )
+        if not saved:
+            return StepUnavailable(f"{self.name} was observed at no {counted}")
+        near = min(saved, key=lambda other: abs(other - step))
+        return StepUnavailable(
+            f"{self.name} was not observed at {counted} {step}; the nearest is {near}"
+        )

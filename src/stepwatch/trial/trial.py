@@ -1,0 +1,292 @@
+"""A live, read-only view of a run."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..collection import BUILT_IN, Collection
+from ..errors import StepUnavailable, TensorUnavailable, nearest
+from ..formats import open_reader
+from ..record import StepRecord
+from ..steps import Mode
+from ..store import Store, open_store
+from .steplog import StepLog
+from .tensor import Tensor
+
+_POLL_S = 0.2
+
+
+class Trial:
+    """A live, read-only view of a run.
+
+    It shows the run as of its last ``refresh``; opening it is the first. Only complete steps
+    are shown: steps for which no worker will write any more.
+
+    Args:
+        run: The run's directory or URL, or the store that holds it.
+
+    Raises:
+        RunNotFound: There is no run.
+        CorruptRun: A part of it is damaged.
+
+    Example:
+        >>> from stepwatch.testing import make_run
+        >>> trial = Trial(make_run("memory://doc", steps=3))
+        >>> trial.steps()
+        [0, 1, 2]
+        >>> trial.tensor("loss/mse_loss").statistics()["mean"].shape
+        (3,)
+    """
+
+    def __init__(self, run: str | os.PathLike[str] | Store) -> None:
+        self._store = open_store(run) if isinstance(run, (str, os.PathLike)) else run
+        self.reader = open_reader(self._store)
+        self.refresh()
+
+    def __repr__(self) -> str:
+        return f"Trial({self.url!r}, {self.state}, {len(self.steps())} steps)"
+
+    @property
+    def url(self) -> str:
+        """Where the run lies."""
+        return self._store.url
+
+    @property
+    def store(self) -> Store:
+        """What holds the run."""
+        return self._store
+
+    def refresh(self) -> None:
+        """See what was written since."""
+        # In this order: a process that is gone has written its note, and a worker that left a
+        # note has written all its parts.
+        alive = _may_be_alive(self.reader.manifest.host, self.reader.manifest.pid)
+        self._ends = self.reader.ends()
+        self.reader.refresh()
+        workers = self.reader.workers
+        self._died = not alive and not self._all_ended()
+        self._log = StepLog(
+            {worker: self.reader.step_ranges(worker) for worker in workers},
+            ended=set(workers) | set(self._ends) if self._died else set(self._ends),
+            num_workers=0 if self._died else self.reader.manifest.num_workers,
+        )
+
+    @property
+    def state(self) -> str:
+        """``running``, or how it ended.
+
+        ``finished``, ``failed``, ``stopped`` or ``interrupted`` as its workers noted, the worst
+        of them; ``died`` if its process is gone without a note.
+        """
+        if self._died:
+            return "died"
+        if not self._all_ended():
+            return "running"
+        states = [end.state for end in self._ends.values()]
+        return next((state for state in _WORST_FIRST if state in states), "finished")
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will be written."""
+        return self.state != "running"
+
+    @property
+    def workers(self) -> tuple[str, ...]:
+        """Who wrote so far."""
+        return self.reader.workers
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """The modes that have a step."""
+        return self._log.modes
+
+    @property
+    def collections(self) -> dict[str, Collection]:
+        """The collections that have a tensor or were asked for, by name."""
+        asked = {collection.name: collection for collection in self.reader.manifest.collections}
+        kinds = set(self.reader.tensors().values())
+        return {name: Collection(name) for name in BUILT_IN if name in kinds} | asked
+
+    @property
+    def patterns(self) -> dict[str, tuple[str, ...]]:
+        """The patterns of the collections that have some, by collection name."""
+        asked = self.reader.manifest.collections
+        return {collection.name: collection.patterns for collection in asked if collection.patterns}
+
+    def steps(self, mode: Mode | str = Mode.GLOBAL, *, incomplete: bool = False) -> list[int]:
+        """Return the complete steps as ``mode`` counts them, ascending.
+
+        Args:
+            mode: Which count; ``GLOBAL`` is over all modes.
+            incomplete: Also steps that some worker has yet to write.
+        """
+        return self._log.steps(Mode(mode), incomplete=incomplete).tolist()  # type: ignore[no-any-return]
+
+    def tensor_names(self, regex: str | None = None, collection: str | None = None) -> list[str]:
+        """Return the names of tensors, sorted.
+
+        Args:
+            regex: Only names in which this finds something.
+            collection: Only tensors of this collection.
+        """
+        names = self.reader.tensors()
+        if collection is not None:
+            group = self.collections.get(collection) or Collection(collection)
+            names = {name: kind for name, kind in names.items() if group.holds(name, kind)}
+        return [name for name in names if regex is None or re.search(regex, name)]
+
+    def tensor(self, name: str) -> Tensor:
+        """Return one tensor.
+
+        Raises:
+            TensorUnavailable: There is none of this name; the message names the nearest.
+        """
+        names = self.reader.tensors()
+        if name not in names:
+            hint = nearest(name, names) or f"; the run has {len(names)} tensors"
+            raise TensorUnavailable(f"no tensor {name!r} in {self.url}{hint}")
+        return Tensor(self, name, names[name])
+
+    def rows(
+        self,
+        tensors: frozenset[str] | None,
+        columns: Sequence[str],
+        mode: Mode = Mode.GLOBAL,
+        worker: str | None = None,
+    ) -> pa.Table:
+        """Return observations of complete steps as an Arrow table, ascending by step.
+
+        Args:
+            tensors: Names; ``None`` for all.
+            columns: Columns of the observations; ``worker`` and ``step`` come by themselves.
+            mode: Only steps of this mode.
+            worker: Only what this worker saw.
+        """
+        wanted = [*dict.fromkeys(("step", "mode", *columns))]
+        tables = [
+            table.append_column("worker", pa.array([who] * len(table), pa.string()))
+            for who, table in self.reader.observations(tensors, wanted)
+            if worker in (None, who)
+        ]
+        if not tables:
+            raise TensorUnavailable(f"{self.url} holds no observations of {worker or 'anyone'} yet")
+        table = pa.concat_tables(tables).unify_dictionaries()
+        keep = pc.less_equal(table.column("step"), self._log.last_complete)
+        if mode is not Mode.GLOBAL:
+            keep = pc.and_(keep, pc.equal(table.column("mode").cast(pa.string()), mode.value))
+        table = table.filter(keep)
+        steps = table.column("step").to_numpy()
+        if len(steps) and (np.diff(steps) < 0).any():
+            table = table.take(pa.array(np.argsort(steps, kind="stable")))
+        return table
+
+    def records(self, *, follow: bool = False, after: int = -1) -> Iterator[tuple[StepRecord, ...]]:
+        """Yield the complete steps in order, each with what every worker saw of it.
+
+        Args:
+            follow: Wait for more until the run ended.
+            after: Only steps later than this one.
+        """
+        while True:
+            ended = self.ended
+            last = self._log.last_complete
+            yield from _by_step(
+                [self.reader.records(worker, after) for worker in self.workers], last
+            )
+            after = max(after, last)
+            if ended or not follow:
+                return
+            time.sleep(_POLL_S)
+            self.refresh()
+
+    def wait_for_steps(
+        self, steps: Sequence[int], mode: Mode | str = Mode.GLOBAL, timeout: float | None = None
+    ) -> None:
+        """Wait until steps are complete.
+
+        Args:
+            steps: As ``mode`` counts them.
+            mode: Which count.
+            timeout: Seconds; for ever by default.
+
+        Raises:
+            StepUnavailable: One of them was passed over, or the run ended before it.
+            TimeoutError: They did not come in time.
+        """
+        mode = Mode(mode)
+        missing = set(steps)
+
+        def look() -> bool:
+            missing.difference_update(self.steps(mode))
+            if missing and (self.ended or self._passed(min(missing), mode)):
+                raise self._never(min(missing), mode)
+            return not missing
+
+        self._wait(look, timeout, lambda: f"step {min(missing)} of mode {mode}")
+
+    def _wait(
+        self, done: Callable[[], bool], timeout: float | None, what: Callable[[], str]
+    ) -> None:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not done():
+            if deadline is not None and time.monotonic() > deadline:
+                raise TimeoutError(f"{what()} did not come within {timeout} s")
+            time.sleep(_POLL_S)
+            self.refresh()
+
+    def _passed(self, step: int, mode: Mode) -> bool:
+        return bool((self._log.steps(mode) > step).any())
+
+    def _never(self, step: int, mode: Mode) -> StepUnavailable:
+        saved = self._log.steps(mode)
+        if not len(saved):
+            return StepUnavailable(f"the run ended without a step of mode {mode}")
+        near = int(saved[np.argmin(np.abs(saved - step))])
+        return StepUnavailable(
+            f"step {step} of mode {mode} was not saved; the nearest saved step is {near}"
+        )
+
+    def _all_ended(self) -> bool:
+        known = max(self.reader.manifest.num_workers, len(self.reader.workers))
+        return len(self._ends) >= known
+
+
+_WORST_FIRST = ("failed", "stopped", "interrupted", "finished")
+
+
+def _by_step(
+    streams: Sequence[Iterator[StepRecord]], last: int
+) -> Iterator[tuple[StepRecord, ...]]:
+    """Join the steps of several workers, ascending, up to and with step ``last``."""
+    heads = [next(stream, None) for stream in streams]
+    while True:
+        steps = [head.step for head in heads if head is not None]
+        if not steps or min(steps) > last:
+            return
+        step = min(steps)
+        yield tuple(head for head in heads if head is not None and head.step == step)
+        for index, stream in enumerate(streams):
+            head = heads[index]
+            if head is not None and head.step == step:
+                heads[index] = next(stream, None)
+
+
+def _may_be_alive(host: str, pid: int) -> bool:
+    """Return whether a process may still run; of another machine we cannot know."""
+    if host != socket.gethostname() or pid <= 0:
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
