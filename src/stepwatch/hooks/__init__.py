@@ -1,0 +1,1 @@
+"""What attaches to a framework; one room each, and nothing else imports a framework."""

@@ -1,0 +1,5 @@
+"""The hook for PyTorch."""
+
+from .hook import TorchHook
+
+__all__ = ["TorchHook"]

@@ -1,0 +1,76 @@
+"""Tensors as numpy arrays: without a copy on the CPU, with their own dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+import torch
+
+Array = npt.NDArray[np.generic]
+
+# numpy has no name for these; they travel as integers of the same width.
+_VIEWED: dict[torch.dtype, tuple[torch.dtype, type]] = {
+    torch.bfloat16: (torch.int16, ml_dtypes.bfloat16),
+    torch.float8_e4m3fn: (torch.uint8, ml_dtypes.float8_e4m3fn),
+    torch.float8_e5m2: (torch.uint8, ml_dtypes.float8_e5m2),
+}
+
+
+def unsupported(tensor: torch.Tensor) -> str | None:
+    """Return why a tensor cannot be observed, or ``None`` if it can."""
+    if tensor.layout is not torch.strided:
+        return f"{tensor.layout} layout".replace("torch.", "")
+    if tensor.dtype.is_complex or tensor.is_quantized:
+        return str(tensor.dtype).replace("torch.", "")
+    if tensor.device.type == "meta":
+        return "no data (meta device)"
+    if type(tensor) not in _PLAIN or torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        return f"{type(tensor).__name__} is not a plain tensor"
+    return None
+
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+def to_numpy(tensor: torch.Tensor) -> Array:
+    """Return the value of a tensor; it shares the memory of a tensor on the CPU."""
+    tensor = tensor.detach()
+    if tensor.device.type != "cpu":
+        tensor = tensor.to("cpu")
+    viewed = _VIEWED.get(tensor.dtype)
+    if viewed is None:
+        return tensor.numpy()
+    integer, dtype = viewed
+    return tensor.view(integer).numpy().view(dtype)
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """Return the name that numpy or ml_dtypes gives a dtype, such as ``bfloat16``.
+
+    Example:
+        >>> dtype_name(torch.bfloat16)
+        'bfloat16'
+    """
+    return str(dtype).removeprefix("torch.")
+
+
+def tensors_in(value: object, path: str = "") -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield every tensor of a nested output with its path, such as ``/1/0`` or ``/logits``.
+
+    Tuples, lists, mappings and dataclass-like outputs are looked into; the only tensor of an
+    output has the path ``""``.
+    """
+    if isinstance(value, torch.Tensor):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from tensors_in(inner, f"{path}/{key}")
+    elif isinstance(value, (tuple, list)):
+        for index, inner in enumerate(value):
+            yield from tensors_in(inner, f"{path}/{index}")
+    elif hasattr(value, "__dataclass_fields__"):
+        for key in value.__dataclass_fields__:
+            yield from tensors_in(getattr(value, key), f"{path}/{key}")

@@ -1,0 +1,202 @@
+"""The hook for PyTorch."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch.nn.modules.module import (
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+)
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+
+from ...capture.recorder import Listener, Recorder
+from ...collection import Policy
+from ...errors import TrainingStopped
+from ...formats.native.manifest import End
+from ...steps import Mode
+from .coverage import coverage_line
+from .patches import Patches
+from .tracker import Tracker
+
+
+class TorchHook:
+    """Captures what happens in a PyTorch training run.
+
+    It looks from outside: nothing is put into the model, so copies, pickles and compiled graphs
+    of it are as they would be without. Weights are those that the step's forward used, gradients
+    those that its optimizer used.
+
+    Args:
+        model: The model to look at; by default every model that runs.
+        run: Directory or URL to write to; it must not hold a run yet.
+        policy: What to save beyond statistics of everything at every step: a ``SavePolicy``, one
+            for each collection by name, or texts such as ``"gradients:raw:every=100"``.
+        listeners: Who looks at every step at once, such as ``rules.LiveWatch``.
+        say: Takes the coverage line; prints it to standard error by default.
+        strict: Raise our own failures into training, for tests.
+
+    Raises:
+        RunExists: ``run`` already holds a run.
+        StoreError: ``run`` cannot be written to.
+
+    Example:
+        ``with TorchHook(model, run="runs/first"):`` around the training loop; or make one
+        before it and ``close()`` it after.
+    """
+
+    def __init__(
+        self,
+        model: torch.nn.Module | None = None,
+        *,
+        run: str | os.PathLike[str],
+        policy: Policy = None,
+        listeners: Sequence[Listener] = (),
+        command: Sequence[str] = (),
+        say: Callable[[str], None] | None = None,
+        strict: bool = False,
+    ) -> None:
+        self.recorder = Recorder(
+            run,
+            policy=policy,
+            listeners=listeners,
+            command=command,
+            versions={"torch": torch.__version__},
+        )
+        self._say = say or (lambda line: print(f"stepwatch: {line}", file=sys.stderr))
+        self._tracker = Tracker(self.recorder, model, self._after_step, strict=strict)
+        self._stop_reason: str | None = None
+        self.coverage = ""
+        self._handles: list[Any] = []
+        self._patches: Patches | None = None
+        self.attach()
+
+    def __enter__(self) -> TorchHook:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        states: dict[type[BaseException], str] = {
+            TrainingStopped: "stopped",
+            KeyboardInterrupt: "interrupted",
+        }
+        if kind is None or error is None:
+            self.close()
+        else:
+            self.close(states.get(kind, "failed"), f"{kind.__name__}: {error}")
+
+    def set_mode(self, mode: Mode | str | None) -> None:
+        """Say what the model is used for from here on; ``None`` lets the hook work it out."""
+        self._tracker.mode = None if mode is None else Mode(mode)
+
+    def save_scalar(self, name: str, value: float | torch.Tensor) -> None:
+        """Save one number with the step that is being observed, as ``scalar/<name>``."""
+        self._tracker.save(f"scalar/{name}", value, "scalars")
+
+    def save_tensor(self, name: str, value: torch.Tensor) -> None:
+        """Save a tensor with the step that is being observed, as ``tensor/<name>``.
+
+        Its statistics are saved; its full value as well where the policy of the collection
+        ``tensors`` asks for raw values.
+        """
+        self._tracker.save(f"tensor/{name}", value, "tensors")
+
+    def stop(self, reason: str) -> None:
+        """Ask training to stop: ``TrainingStopped`` is raised after the step that is running."""
+        self._stop_reason = reason
+
+    def attach(self) -> None:
+        """Take hold of torch; done when the hook is made, and possible again after ``detach``."""
+        if self._handles:
+            return
+        tracker, compiling = self._tracker, torch.compiler.is_compiling
+
+        # Functions of their own, so that a compiler sees a constant and nothing behind it.
+        def before_forward(module: torch.nn.Module, _: Any) -> None:
+            if not compiling():
+                tracker.before_forward(module)
+
+        def after_forward(module: torch.nn.Module, inputs: Any, output: Any) -> None:
+            if not compiling():
+                tracker.after_forward(module, inputs, output)
+
+        def before_optimizer(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+            if not compiling():
+                tracker.before_optimizer(optimizer)
+
+        def after_optimizer(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+            if not compiling():
+                tracker.after_optimizer(optimizer)
+                self._stop_if_asked()
+
+        self._handles = [
+            register_module_forward_pre_hook(before_forward),
+            register_module_forward_hook(after_forward, always_call=True),
+            register_optimizer_step_pre_hook(before_optimizer),
+            register_optimizer_step_post_hook(after_optimizer),
+        ]
+        self._patches = Patches(tracker)
+        tracker.active = True
+
+    def detach(self) -> None:
+        """Let go of torch; nothing is captured until ``attach``."""
+        self._tracker.detach()
+        while self._handles:
+            self._handles.pop().remove()
+        if self._patches is not None:
+            self._patches.remove()
+            self._patches = None
+
+    def close(self, state: str = "finished", error: str = "") -> End:
+        """Let go of torch, store what is left, and say how the run ended.
+
+        Args:
+            state: ``finished``, ``failed``, ``stopped`` or ``interrupted``.
+            error: The exception that ended training, if one did.
+
+        Returns:
+            The note that was stored, with what was lost; closing again returns the first.
+        """
+        if not self.recorder.closed:
+            if self._tracker.active:
+                self._tracker.close()
+            self.detach()
+        return self.recorder.close(state, error, self.coverage)
+
+    def _after_step(self, mode: Mode) -> None:
+        if mode is Mode.TRAIN and not self.coverage:
+            self.coverage = self._coverage_line()
+            self._say(self.coverage)
+
+    def _stop_if_asked(self) -> None:
+        if self._stop_reason is not None:
+            reason, self._stop_reason = self._stop_reason, None
+            raise TrainingStopped(reason)
+
+    def _coverage_line(self) -> str:
+        names, observer = self._tracker.names, self._tracker.observer
+        parameters = {
+            name: observer.refused.get(name) or (None if name in observer.seen else "not reached")
+            for name, _ in names.named_parameters()
+        }
+        outputs = {}
+        heard = {name.removeprefix("output/") for name in observer.seen}
+        for name, module in names.callable_modules():
+            called = any(one == name or one.startswith(f"{name}/") for one in heard)
+            why = observer.refused.get(f"output/{name}")
+            compiled = getattr(module, "_compiled_call_impl", None) is not None
+            missing = "inside a compiled graph" if compiled else "not called in this step"
+            outputs[name] = why or (None if called else missing)
+        return coverage_line(parameters, outputs)

@@ -1,0 +1,46 @@
+"""Names of losses: by what computes them and by the line that asks for it.
+
+Gradient accumulation computes the loss of several micro-batches on one line: one loss, merged.
+The two losses of a discriminator are computed on two lines: two losses.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import FrameType
+
+import torch
+
+from ...steps import Mode
+
+_OURS = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+_TORCH = os.path.dirname(torch.__file__)
+
+
+class LossNames:
+    """Names losses, each line of the script its own, counted within a mode."""
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[Mode, str, object], str] = {}
+        self._used: dict[tuple[Mode, str], int] = {}
+
+    def name(self, mode: Mode, what: str) -> str:
+        """Return the name of the loss ``what`` that the calling line of the script computes."""
+        key = (mode, what, _script_line())
+        if key not in self._names:
+            number = self._used.get((mode, what), 0)
+            self._used[mode, what] = number + 1
+            self._names[key] = f"loss/{what}" if number == 0 else f"loss/{what}_{number}"
+        return self._names[key]
+
+
+def _script_line() -> object:
+    """Return the innermost line outside of torch and of this package."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith((_OURS, _TORCH)):
+            return code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return None
