@@ -1,0 +1,173 @@
+"""How every figure looks: one typeface, few colours, light and dark.
+
+The colours of data are the same in both schemes: each has enough contrast on white and on
+near-black, and they differ in lightness too, so that they stay apart for colour-blind eyes.
+Everything else (text, grid, hover) comes from the template, which is why a figure changes its
+scheme by changing its template and nothing else.
+"""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING, Literal
+
+from ..optional import require
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+    from plotly.graph_objects.layout import Template
+
+Scheme = Literal["light", "dark"]
+
+FONT = 'Inter, "Segoe UI", "Helvetica Neue", "DejaVu Sans", Arial, sans-serif'
+
+#: Colours of lines, in order.
+COLORWAY = ("#3a7fc4", "#d98312", "#179a80", "#b05fb0", "#7d8590")
+
+#: The colour of each mode, the same in every figure.
+MODE_COLORS = {
+    "TRAIN": COLORWAY[0],
+    "EVAL": COLORWAY[1],
+    "PREDICT": COLORWAY[2],
+    "GLOBAL": COLORWAY[4],
+}
+
+#: The colour of each severity of a finding.
+SEVERITY_COLORS = {"error": "#d6394c", "warning": "#c77700", "info": "#6b7785"}
+
+#: Text, muted text, grid, paper and hover background of each scheme.
+INK = {
+    "light": {
+        "text": "#1c2430",
+        "muted": "#5b6675",
+        "grid": "#e8ebef",
+        "line": "#c3c9d1",
+        "paper": "#ffffff",
+        "raised": "#ffffff",
+    },
+    "dark": {
+        "text": "#e3e7ec",
+        "muted": "#9aa4b1",
+        "grid": "#272d36",
+        "line": "#454d59",
+        "paper": "#14181e",
+        "raised": "#1e242c",
+    },
+}
+
+#: Colours of a quantity from low to high, as steps of a perceptually even scale.
+SEQUENTIAL = "Viridis"
+
+#: Colours of a quantity around zero; the middle is neutral on white and on near-black.
+DIVERGING = (
+    (0.0, "#2166ac"),
+    (0.25, "#6aa5cf"),
+    (0.5, "#a9aeb5"),
+    (0.75, "#dd8a62"),
+    (1.0, "#b2182b"),
+)
+
+
+def template(scheme: Scheme = "light") -> Template:
+    """Return the Plotly template of a scheme.
+
+    Example:
+        >>> template("dark").layout.font.color
+        '#e3e7ec'
+    """
+    go = require("plotly.graph_objects", extra="plots")
+    ink = INK[scheme]
+    axis = {
+        "gridcolor": ink["grid"],
+        "linecolor": ink["line"],
+        "tickcolor": ink["line"],
+        "tickfont": {"color": ink["muted"], "size": 12},
+        "title": {"font": {"color": ink["muted"], "size": 12}, "standoff": 10},
+        "zeroline": False,
+        "automargin": True,
+    }
+    layout = {
+        "font": {"family": FONT, "size": 13, "color": ink["text"]},
+        "title": {
+            "font": {"size": 15, "weight": 600},
+            "subtitle": {"font": {"size": 12, "color": ink["muted"]}},
+            "x": 0,
+            "xref": "container",
+            "xanchor": "left",
+            "pad": {"l": 16},
+        },
+        "colorway": list(COLORWAY),
+        "paper_bgcolor": ink["paper"],
+        "plot_bgcolor": ink["paper"],
+        "xaxis": {**axis, "showgrid": False, "showline": True, "ticks": "outside", "ticklen": 4},
+        "yaxis": axis,
+        "hoverlabel": {
+            "bgcolor": ink["raised"],
+            "bordercolor": ink["line"],
+            "font": {"family": FONT, "size": 12, "color": ink["text"]},
+            "align": "left",
+            "namelength": -1,
+        },
+        "legend": {
+            "orientation": "h",
+            "x": 1,
+            "xanchor": "right",
+            "y": 1.02,
+            "yanchor": "bottom",
+            "font": {"color": ink["muted"], "size": 12},
+            "bgcolor": "rgba(0,0,0,0)",
+        },
+        "modebar": {
+            "bgcolor": "rgba(0,0,0,0)",
+            "color": ink["line"],
+            "activecolor": ink["text"],
+            # Plotly 7 shows a button that uploads the figure; a run is not for uploading.
+            "remove": ["sendChartToCloud", "select2d", "lasso2d", "autoScale2d"],
+        },
+        "coloraxis": {"colorbar": {"tickfont": {"color": ink["muted"]}}},
+        "margin": {"l": 64, "r": 24, "t": 76, "b": 48},
+    }
+    return go.layout.Template(layout=layout)
+
+
+def in_scheme(figure: Figure, scheme: Scheme) -> Figure:
+    """Return a copy of one of our figures in another scheme."""
+    copy = type(figure)(figure)
+    copy.update_layout(template=template(scheme))
+    return copy
+
+
+def as_text(name: object) -> str:
+    """Return a name so that Plotly shows it as it is and runs no tag that stands in it.
+
+    Example:
+        >>> as_text("<img onerror=x>")
+        '&lt;img onerror=x&gt;'
+    """
+    return html.escape(str(name), quote=False)
+
+
+def shortened(name: str, length: int = 40) -> str:
+    """Return a name with its middle left out where it is too long.
+
+    The end of a tensor's name says most, so more of it is kept.
+
+    Example:
+        >>> shortened("model.blocks.0.attention.qkv.weight", 20)
+        'model.…on.qkv.weight'
+    """
+    if len(name) <= length:
+        return name
+    head = (length - 1) // 3
+    return f"{name[:head]}…{name[len(name) - (length - 1 - head) :]}"
+
+
+def faded(color: str, opacity: float) -> str:
+    """Return a ``#rrggbb`` colour as ``rgba``.
+
+    Example:
+        >>> faded("#ff8000", 0.5)
+        'rgba(255,128,0,0.5)'
+    """
+    red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity:g})"
