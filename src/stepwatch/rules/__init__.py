@@ -1,0 +1,48 @@
+"""Rules look at steps and yield findings; a watch shows them the steps.
+
+The names below are all that a rule of your own, or a program around rules, needs.
+"""
+
+from __future__ import annotations
+
+from ..finding import SEVERITIES, Finding
+from .parameters import build, parse_rules
+from .rule import Findings, Rule
+from .scope import Scope, Selection, Watched
+from .step_view import StepView, TensorGroup, TensorView
+from .watch import RuleStatus, Watch, watch
+
+#: What ``stepwatch run`` watches for unless told otherwise: every built-in rule, with
+#: thresholds at which a healthy run, however small, stays silent.
+DEFAULT_RULES = (
+    "vanishing_gradient:relative_to=largest,relative_threshold=1e-7,consecutive=10"
+    # the bias before a normalization and that of attention's keys have no gradient by nature
+    ",exclude_regex=bias",
+    "grad_norm_spike:z=10,min_ratio=5,clip_share=0.99",
+    "exploding_tensor:amp_skips=10,allow_masks=true",
+    "non_finite_origin:amp_skips=10",
+    "all_zero:collection_names=outputs,start_step=10,consecutive=10",
+    "untrained_parameter",
+    "loss_not_decreasing:mode=TRAIN,num_steps=100,smooth=25,converged_ratio=0.9",
+    "loss_spike:over_window=3",
+    "overfit:patience=3,ratio_threshold=0.2,rising_by=0.1",
+)
+
+__all__ = [
+    "DEFAULT_RULES",
+    "SEVERITIES",
+    "Finding",
+    "Findings",
+    "Rule",
+    "RuleStatus",
+    "Scope",
+    "Selection",
+    "StepView",
+    "TensorGroup",
+    "TensorView",
+    "Watch",
+    "Watched",
+    "build",
+    "parse_rules",
+    "watch",
+]

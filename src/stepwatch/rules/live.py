@@ -1,0 +1,71 @@
+"""Rules in the training process: they look at a step before it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+
+from ..finding import Finding
+from ..formats.native.findings import write_findings, write_statuses
+from ..record import StepRecord
+from ..store import Store
+from .parameters import Spec
+from .step_view import StepView
+from .watch import RuleStatus, Watch
+
+
+class LiveWatch:
+    """Watches the training from within; give it to a hook as a listener.
+
+    Findings and, at the end, the statuses of the rules are stored in the run.
+
+    Args:
+        rules: Specs or rules; see ``rules.parameters.parse_rules``.
+        on_finding: Called with each finding, on the background thread.
+
+    Raises:
+        ConfigError: A spec that cannot be meant.
+
+    Example:
+        ``TorchHook(model, run="runs/first", listeners=[LiveWatch("loss_spike")])``
+    """
+
+    def __init__(
+        self,
+        rules: str | Sequence[Spec],
+        on_finding: Callable[[Finding], None] = lambda _: None,
+    ) -> None:
+        self._watch = Watch(rules)
+        self._on_finding = on_finding
+        self._patterns: Mapping[str, Sequence[str]] = {}
+        self._store: Store | None = None
+        self._worker = ""
+        self.findings: list[Finding] = []
+
+    def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
+        """Learn where the run lies."""
+        self._store, self._worker, self._patterns = store, worker, patterns
+
+    def look(self, record: StepRecord) -> None:
+        """Show a step to the rules."""
+        self._tell(self._watch.look(StepView([record], self._patterns)))
+
+    def finish(self) -> None:
+        """Let the rules say what is left to say, and store where they stand."""
+        self._tell(self._watch.finish())
+        if self._store is not None:
+            write_statuses(self._store, self._worker, map(asdict, self.statuses()))
+
+    def statuses(self) -> list[RuleStatus]:
+        """Return the status of each rule."""
+        return self._watch.statuses()
+
+    def _tell(self, findings: Sequence[Finding]) -> None:
+        if not findings:
+            return
+        self.findings.extend(findings)
+        for finding in findings:
+            self._on_finding(finding)
+        if self._store is not None:
+            lines = [finding.to_json() for finding in self.findings]
+            write_findings(self._store, self._worker, lines)

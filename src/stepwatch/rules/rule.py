@@ -1,0 +1,54 @@
+"""The contract of a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+from ..finding import Finding
+from .step_view import StepView
+
+
+class Rule:
+    """Looks at steps, one after the other, and yields findings.
+
+    A rule depends on nothing but the steps it was shown, in order: the same steps give the
+    same findings, live and in replay. It is shown a step only if the step holds a tensor of
+    one of the collections it needs.
+
+    A class of your own with ``name``, ``needs`` and ``check`` is a rule, whether it inherits
+    from this one or not.
+
+    Example:
+        >>> class LargeLoss(Rule):
+        ...     name = "large_loss"
+        ...     needs = ("losses",)
+        ...
+        ...     def check(self, step):
+        ...         for loss in step.tensors("losses"):
+        ...             if loss.statistics.mean > 100:
+        ...                 yield Finding(self.name, step.number, loss.name, "the loss is large")
+    """
+
+    #: The name under which it is asked for, in snake case.
+    name: ClassVar[str]
+    #: Collections of which a step must hold at least one tensor; none for every step.
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    def check(self, step: StepView) -> Iterable[Finding]:
+        """Look at one step and yield what is wrong with it."""
+        raise NotImplementedError
+
+    def finish(self) -> Iterable[Finding]:
+        """Yield what can only be said once the last step was seen."""
+        return ()
+
+    def unevaluated(self) -> str | None:
+        """Return why no judgement was reached although steps were seen, or ``None``.
+
+        A rule that compares steps says here that it never had two to compare.
+        """
+        return None
+
+
+Findings = Iterator[Finding]

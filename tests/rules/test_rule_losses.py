@@ -1,0 +1,157 @@
+"""The rules on losses, on records by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from rule_records import loss_steps, step_of
+
+from stepwatch.rules import StepView, Watch
+from stepwatch.steps import Mode
+
+nan, inf = math.nan, math.inf
+
+
+def run(spec, steps):
+    engine = Watch(spec)
+    found = [finding for step in steps for finding in engine.look(step)]
+    return found + engine.finish()
+
+
+def steps_at(found):
+    return [finding.step for finding in found]
+
+
+class TestLossNotDecreasing:
+    def test_the_schedule_is_of_saved_steps(self):
+        """Losses of every third step and num_steps 10 are compared at 12, 24, 36."""
+        steps = loss_steps([1.0] * 40)[::3]
+        (finding,) = run("loss_not_decreasing", steps)
+        assert (12, 0) == (finding.step, finding.evidence["since_step"])
+
+    def test_it_is_told_again_only_after_it_fell(self):
+        losses = [1.0] * 200 + [0.5] * 200
+        found = run("loss_not_decreasing:cooldown_steps=0", loss_steps(losses))
+        assert [10, 210] == steps_at(found)
+
+    def test_a_loss_that_is_not_finite_fires(self):
+        losses = [1 / (n + 1) for n in range(15)] + [nan] * 10
+        found = run("loss_not_decreasing", loss_steps(losses))
+        assert ["not finite"] == [finding.evidence["verdict"] for finding in found]
+
+    def test_eval_losses_count_where_there_are_some(self):
+        train = [step_of({"losses": {"L": 1.0}}, n, mode_step=n // 2) for n in range(0, 60, 2)]
+        evaluation = [step_of({"losses": {"L": 1 / n}}, n, Mode.EVAL, mode_step=n // 2)
+                      for n in range(1, 60, 2)]  # fmt: skip
+        both = [step for pair in zip(train, evaluation, strict=True) for step in pair]
+        assert [] == run("loss_not_decreasing", both)
+        assert [20] == steps_at(run("loss_not_decreasing:mode=TRAIN", both))
+
+    def test_medians_see_through_noise(self):
+        noise = np.random.default_rng(0).normal(size=400)
+        losses = [2.0 * 0.998**n + 0.3 * x for n, x in enumerate(noise)]
+        assert run("loss_not_decreasing", loss_steps(losses))
+        assert [] == run("loss_not_decreasing:num_steps=100,smooth=25", loss_steps(losses))
+
+    def test_converged_ratio_keeps_it_silent(self):
+        losses = [max(2.0 - 0.1 * n, 1.0) for n in range(100)]
+        assert run("loss_not_decreasing", loss_steps(losses))
+        assert [] == run("loss_not_decreasing:converged_ratio=0.9", loss_steps(losses))
+
+    def test_workers_are_averaged(self):
+        steps = [
+            StepView([step_of({"losses": {"L": loss}}, n, worker=f"worker_{w}").records[0]
+                      for w, loss in enumerate((1 - n / 40, 1 + n / 40))])
+            for n in range(12)
+        ]  # fmt: skip
+        assert [10] == steps_at(run("loss_not_decreasing", steps))
+
+    def test_only_scalars_are_losses(self):
+        steps = [step_of({"losses": {"L": [1.0, 1.0]}}, n) for n in range(20)]
+        assert [] == run("loss_not_decreasing", steps)
+
+
+class TestLossSpike:
+    def losses(self, after, spike=3.2):
+        noise = 0.02 * np.random.default_rng(0).normal(size=700)
+        level = np.where(np.arange(700) > 300, after, 2.5)
+        losses = level + noise
+        losses[300] = spike
+        return loss_steps(losses)
+
+    def test_the_reference_spike(self):
+        assert [300] == steps_at(run("loss_spike", self.losses(2.5)))
+
+    def test_a_small_rise_is_none_however_quiet_the_loss(self):
+        assert [] == run("loss_spike", self.losses(2.5, spike=2.7))
+
+    def test_nothing_is_said_in_the_warm_up(self):
+        assert [] == run("loss_spike:warmup_steps=301", self.losses(2.5))
+
+    @pytest.mark.parametrize(("after", "what"), [(2.9, "stayed up"), (4.0, "diverged")])
+    def test_what_became_of_it_is_told_at_the_horizon(self, after, what):
+        found = run("loss_spike", self.losses(after))
+        assert any(what in finding.message and finding.step == 500 for finding in found)
+
+    def test_batches_near_zero_differ_by_orders_of_magnitude(self):
+        losses = 0.01 * np.exp(np.random.default_rng(0).normal(size=3000))
+        assert [] == run("loss_spike:over_window=3", loss_steps(losses))
+
+
+class TestOverfit:
+    def rounds(self, pairs, *, train=2, evaluation=1, names=("L", "L")):
+        steps = []
+        for t, v in pairs:
+            for mode, name, loss, times in (
+                (Mode.TRAIN, names[0], t, train),
+                (Mode.EVAL, names[1], v, evaluation),
+            ):
+                for _ in range(times):
+                    steps.append(step_of({"losses": {name: loss}}, len(steps), mode))
+        return steps
+
+    def test_fires_at_the_first_step_after_the_second_bad_round_in_a_row(self):
+        """The rounds of a run in the field: 209 + 27 steps, ratios .06, .19, .32, step 1416."""
+        ratios = [-0.63, -0.17, -0.06, 0.06, 0.19, 0.32, 0.4]
+        steps = self.rounds([(1.0, 1 + r) for r in ratios], train=209, evaluation=27)
+        (finding,) = run("overfit", steps)
+        assert (1416, 0.32) == (finding.step, pytest.approx(finding.value))
+        assert "for 2 rounds in a row" in finding.message
+
+    def test_the_last_round_counts_at_the_end_of_training(self):
+        assert [5] == steps_at(run("overfit", self.rounds([(1.0, 2.0)] * 2)))
+
+    def test_a_good_round_starts_the_count_again(self):
+        pairs = [(1.0, 2.0), (1.0, 1.0)] * 4
+        assert [] == run("overfit", self.rounds(pairs))
+
+    def test_evaluation_before_training_is_ignored(self):
+        sanity = step_of({"losses": {"L": 9.0}}, 0, Mode.EVAL)
+        assert [] == run("overfit:patience=0", [sanity, *self.rounds([(1.0, 1.0)])])
+
+    def test_nan_in_validation_is_bad_and_in_training_is_passed_over(self):
+        assert run("overfit", self.rounds([(1.0, nan)] * 2))
+        assert [] == run("overfit", self.rounds([(nan, 1.0)] * 5))
+
+    def test_start_step_is_of_the_rounds_first_step(self):
+        pairs = [(1.0, 2.0)] * 3
+        assert [6] == steps_at(run("overfit:start_step=0", self.rounds(pairs)))
+        assert [8] == steps_at(run("overfit:start_step=1", self.rounds(pairs)))
+
+    def test_two_names_are_compared_if_each_is_the_only_one(self):
+        assert run("overfit", self.rounds([(1.0, 2.0)] * 2, names=("train", "val")))
+
+    def test_rising_by_asks_for_a_validation_loss_that_rises(self):
+        falls = [(0.5 / n, 1.0 / n) for n in range(1, 8)]
+        assert run("overfit", self.rounds(falls))
+        assert [] == run("overfit:rising_by=0.1", self.rounds(falls))
+
+    def test_without_evaluation_it_is_not_green(self):
+        engine = Watch("overfit")
+        for step in loss_steps([1.0] * 9):
+            engine.look(step)
+        engine.finish()
+        (status,) = engine.statuses()
+        assert ("NotEvaluated", True) == (status.status, "9 TRAIN and 0 EVAL" in status.details)

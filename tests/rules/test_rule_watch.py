@@ -1,0 +1,197 @@
+"""The engine: episodes, scopes, statuses, and rules that fail."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from rule_records import info, record, step_of
+
+from stepwatch.rules import Finding, Rule, StepView, Watch, watch
+from stepwatch.steps import Mode
+
+
+class Above(Rule):
+    """Yields a finding for each scalar above a limit."""
+
+    name = "above"
+    needs = ("scalars",)
+
+    def __init__(self, limit=0.0):
+        self.limit = limit
+
+    def check(self, step):
+        for tensor in step.tensors("scalars"):
+            if tensor.statistics.mean > self.limit:
+                yield Finding(
+                    self.name, step.number, tensor.name, "too large", worker=tensor.worker
+                )
+
+
+def scalars(values, **settings):
+    return [step_of({"scalars": {"x": value}}, n, **settings) for n, value in enumerate(values)]
+
+
+def run(rule, steps, **scope):
+    from stepwatch.rules import Scope, Watched
+
+    engine = Watch([Watched(rule, Scope(**scope))])
+    found = [finding for step in steps for finding in engine.look(step)]
+    return found + engine.finish(), engine
+
+
+class TestEpisodes:
+    def test_a_condition_that_goes_on_is_one_finding(self):
+        found, engine = run(Above(), scalars([1] * 300))
+        assert [0] == [finding.step for finding in found]
+        assert "met at 299 further looks" in engine.statuses()[0].details
+
+    def test_it_is_news_again_after_the_cooldown_counted_from_when_it_was_last_met(self):
+        values = [1, 1] + [0] * 9 + [1] + [0] * 10 + [1]
+        found, _ = run(Above(), scalars(values), cooldown_steps=10)
+        assert [0, 22] == [finding.step for finding in found]
+
+    def test_each_tensor_and_each_worker_has_its_own(self):
+        both = {"scalars": {"x": 1, "y": 1}}
+        records = [step_of(both, worker=w).records[0] for w in ("worker_0", "worker_1")]
+        found, _ = run(Above(), [StepView(records)])
+        expected = [(w, t) for w in ("worker_0", "worker_1") for t in ("x", "y")]
+        assert expected == [(finding.worker, finding.tensor) for finding in found]
+
+    def test_on_fire_stop_ends_the_rule_with_its_first_finding(self):
+        found, engine = run(Above(), scalars([0, 1, 0, 1]), on_fire="stop", cooldown_steps=0)
+        assert [1] == [finding.step for finding in found]
+        assert ("IssuesFound", 2) == (
+            engine.statuses()[0].status,
+            engine.statuses()[0].evaluations,
+        )
+
+    def test_mode_worker_and_severity_are_filled_in(self):
+        (finding,), _ = run(Above(), scalars([1], mode=Mode.EVAL), severity="error")
+        assert ("EVAL", "worker_0", "error") == (finding.mode, finding.worker, finding.severity)
+
+
+class TestScope:
+    @pytest.mark.parametrize(
+        ("scope", "steps"),
+        [
+            ({"start_step": 3}, [3, 4]),
+            ({"end_step": 2}, [0, 1]),
+            ({"mode": "TRAIN"}, [0, 1, 2, 3, 4]),
+            ({"mode": "GLOBAL"}, [0, 1, 2, 3, 4]),
+            ({"mode": "EVAL"}, []),
+            ({"workers": ("worker_1",)}, []),
+            ({"include_regex": "^x$"}, [0, 1, 2, 3, 4]),
+            ({"include_regex": "y"}, []),
+            ({"exclude_regex": "x"}, []),
+        ],
+    )
+    def test_a_rule_is_shown_what_its_scope_holds(self, scope, steps):
+        found, _ = run(Above(), scalars([1] * 5), cooldown_steps=0, **scope)
+        assert steps == [finding.step for finding in found][: len(steps) or None]
+
+    def test_own_collections_are_found_by_their_patterns(self):
+        class Mine(Above):
+            needs = ("mine",)
+
+            def check(self, step):
+                for tensor in step.tensors("mine"):
+                    yield Finding(self.name, step.number, tensor.name, "seen")
+
+        engine = Watch([Mine()], patterns={"mine": ["^x"]})
+        assert ["x"] == [finding.tensor for finding in engine.look(scalars([1])[0])]
+
+
+class TestStatuses:
+    def test_in_progress_until_the_end(self):
+        engine = Watch([Above()])
+        engine.look(scalars([0])[0])
+        assert "InProgress" == engine.statuses()[0].status
+        engine.finish()
+        assert "NoIssuesFound" == engine.statuses()[0].status
+        assert [] == engine.finish()
+
+    def test_stopped_when_the_watch_ends_first(self):
+        engine = Watch([Above()])
+        engine.look(scalars([0])[0])
+        engine.stop()
+        assert ("Stopped", "last step 0") == (
+            engine.statuses()[0].status,
+            engine.statuses()[0].details,
+        )
+
+    @pytest.mark.parametrize(
+        ("spec", "steps", "told"),
+        [
+            ("vanishing_gradient", [], "the run has no steps"),
+            ("vanishing_gradient", scalars([1]), "a tensor of gradients"),
+            ("vanishing_gradient", scalars([1]), "1 TRAIN steps 0 to 0 with 1 scalars"),
+            ("overfit:mode=EVAL", scalars([1]), "mode EVAL"),
+            ("overfit", scalars([1]), "no tensor in losses was seen"),
+            ("all_zero:tensor_regex=ffc", [step_of({"outputs": {"fc": 1}})], "did you mean fc?"),
+            ("exploding_tensor:min_evaluations=2", scalars([1]), "min_evaluations=2"),
+            ("untrained_parameter", [step_of({"weights": {"w": 1}})], "10 are needed"),
+            ("loss_spike", [step_of({"losses": {"l": 1}})], "1 TRAIN steps had a loss"),
+            ("grad_norm_spike", [step_of({"gradients": {"g": 1}})], "25 are warm-up"),
+        ],
+    )
+    def test_a_rule_without_evidence_is_not_green_and_says_why(self, spec, steps, told):
+        engine = Watch(spec)
+        for step in steps:
+            engine.look(step)
+        engine.finish()
+        (status,) = engine.statuses()
+        assert "NotEvaluated" == status.status
+        assert told in status.details
+
+    def test_a_rule_that_raises_ends_alone_and_is_logged_once(self, caplog):
+        class Broken(Above):
+            name = "broken"
+
+            def check(self, step):
+                raise ZeroDivisionError("first line\nsecond line")
+
+        engine = Watch([Broken(), Above()])
+        with caplog.at_level(logging.ERROR, "stepwatch"):
+            found = [finding for step in scalars([1, 1]) for finding in engine.look(step)]
+        assert ["above"] == [finding.rule for finding in found]
+        assert ("Error", "ZeroDivisionError: first line") == (
+            engine.statuses()[0].status,
+            engine.statuses()[0].details,
+        )
+        assert 1 == len(caplog.records)
+        assert caplog.records[0].exc_info
+
+    def test_a_class_with_name_needs_and_check_is_a_rule(self):
+        class Bare:
+            name = "bare"
+            needs = ()
+
+            def check(self, step):
+                return [Finding("bare", step.number, "", "hello")]
+
+        engine = Watch([Bare()])
+        assert ["hello"] == [finding.message for finding in engine.look(scalars([1])[0])]
+        assert [] == engine.finish()
+
+
+def test_watch_yields_findings_of_a_trial_and_then_of_the_end():
+    class Trial:
+        patterns = {}  # noqa: RUF012
+
+        def records(self, *, follow):
+            assert follow
+            yield from (step.records for step in scalars([0, 1]))
+
+    class AtEnd(Above):
+        def finish(self):
+            yield Finding(self.name, 1, "", "the end", condition="end")
+
+    assert ["too large", "the end"] == [finding.message for finding in watch(Trial(), [AtEnd()])]
+
+
+def test_records_of_two_workers_are_told_apart():
+    """The tensor view names its worker."""
+    views = StepView([record([(info("x", "scalars"), 1)], worker=f"worker_{n}") for n in (0, 1)])
+    found, _ = run(Above(), [views], workers=("worker_1",))
+    assert ["worker_1"] == [finding.worker for finding in found]
