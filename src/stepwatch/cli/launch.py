@@ -1,0 +1,210 @@
+"""Runs a script in this process, as ``python script`` would, with a hook on what it imports."""
+
+from __future__ import annotations
+
+import logging
+import os
+import runpy
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import TYPE_CHECKING, cast
+
+from ..actions import Action, Training
+from ..errors import ConfigError, StepwatchError, TrainingStopped
+from ..finding import Finding
+from ..rules.live import LiveWatch
+from .on_import import OnImport
+from .progress import Progress
+
+if TYPE_CHECKING:
+    from ..hooks.torch import TorchHook
+
+_PACKAGE = str(Path(__file__).parents[1])
+_STATES: dict[type[BaseException], str] = {
+    TrainingStopped: "stopped",
+    KeyboardInterrupt: "interrupted",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A Python program and its arguments.
+
+    Args:
+        name: A path, or the name of a module.
+        arguments: What it finds in ``sys.argv[1:]``.
+        is_module: Whether ``name`` is that of a module.
+    """
+
+    name: str
+    arguments: tuple[str, ...] = ()
+    is_module: bool = False
+
+    def check(self) -> None:
+        """Raise ConfigError if there is no such script."""
+        if self.is_module or Path(self.name).is_file():
+            return
+        if Path(self.name, "__main__.py").is_file():
+            return
+        raise ConfigError(f"no script at {self.name}; give the path of a Python file")
+
+    def execute(self) -> None:
+        """Run it as the main program of this process."""
+        sys.argv[:] = [self.name, *self.arguments]
+        if self.is_module:
+            sys.path[0] = os.getcwd()
+            runpy.run_module(self.name, run_name="__main__", alter_sys=True)
+            return
+        path = Path(self.name)
+        if path.is_dir():
+            sys.path[0] = self.name
+            runpy.run_path(self.name, run_name="__main__")
+            return
+        sys.path[0] = str(path.resolve().parent)
+        main = ModuleType("__main__")
+        main.__file__ = self.name
+        main.__builtins__ = __builtins__  # type: ignore[attr-defined]
+        # Classes of the script are pickled by this name, and its workers look it up.
+        sys.modules["__main__"] = main
+        code = compile(path.read_bytes(), self.name, "exec", dont_inherit=True)
+        exec(code, main.__dict__)
+
+
+def default_run(folder: Path, script: str) -> str:
+    """Return a place for a run that is not taken: the script's name and the time."""
+    wanted = f"{Path(script).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
+    taken = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    names = [wanted, *(f"{wanted}-{number}" for number in range(2, len(taken) + 3))]
+    return str(folder / next(name for name in names if name not in taken))
+
+
+class Launcher:
+    """Runs a script and watches what it trains.
+
+    The script's exit status, exceptions and signals stay as they were. What we have to say goes
+    to standard error.
+
+    Args:
+        script: The program.
+        run: Where to write.
+        rules: Rule specs.
+        policy: ``--save`` texts.
+        action: Makes what is done about a finding.
+        quiet: Say only what was found.
+    """
+
+    def __init__(
+        self,
+        script: Script,
+        run: str,
+        *,
+        rules: Sequence[str],
+        policy: Sequence[str] | None,
+        action: object,
+        quiet: bool = False,
+    ) -> None:
+        self._script = script
+        self._run = run
+        self._policy = policy
+        self._progress = Progress(run, quiet=quiet)
+        # By the contract of stepwatch.actions.
+        make = cast("Callable[[Training], Action]", action)
+        self._act = make(self)
+        self._live = LiveWatch(rules, self._found)
+        self._hook: TorchHook | None = None
+
+    def launch(self) -> None:
+        """Run the script to its end."""
+        logging.lastResort = _OneLine()
+        importing = OnImport("torch", self._attach)
+        state, error = "finished", ""
+        try:
+            self._script.execute()
+        except SystemExit as exit_:
+            if isinstance(exit_, TrainingStopped):
+                state, error = "stopped", exit_.reason
+            elif exit_.code not in (None, 0):
+                state, error = "failed", f"exit status {exit_.code}"
+            raise
+        except BaseException as raised:
+            state = _STATES.get(type(raised), "failed")
+            error = f"{type(raised).__name__}: {raised}"
+            _show_only_frames_of_script()
+            raise
+        finally:
+            importing.remove()
+            self._finish(state, error)
+
+    def say(self, line: str) -> None:
+        """Show a line."""
+        self._progress.say(line)
+
+    def stop(self, reason: str) -> None:
+        """End the training after the step that is running."""
+        if self._hook is not None:
+            self._hook.stop(reason)
+
+    def _found(self, finding: Finding) -> None:
+        self._progress.count(finding)
+        self._act(finding)
+
+    def _attach(self) -> None:
+        """Torch was imported: hook it. What fails here is told, and the script goes on."""
+        try:
+            from ..hooks.torch import TorchHook
+
+            self._hook = TorchHook(
+                run=self._run,
+                policy=self._policy,
+                listeners=[self._live, self._progress],
+                command=[self._script.name, *self._script.arguments],
+                say=self._progress.say_more,
+            )
+        except (StepwatchError, ImportError, AttributeError) as error:
+            self.say(f"not watching: {error}; the script goes on without")
+
+    def _finish(self, state: str, error: str) -> None:
+        if self._hook is None:
+            self._progress.close()
+            if "torch" not in sys.modules:
+                self.say("the script used no torch, so there was nothing to see")
+            return
+        end = self._hook.close(state, error)
+        self._progress.close()
+        self._progress.summary(end, self._live.findings, self._live.statuses())
+
+
+class _OneLine(logging.StreamHandler):  # type: ignore[type-arg]
+    """Shows our own log records where the script has set up no logging."""
+
+    def __init__(self) -> None:
+        super().__init__(sys.stderr)
+        self.setLevel(logging.WARNING)
+        self.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+
+
+def _show_only_frames_of_script() -> None:
+    """Leave our own frames out of the traceback that ends the process."""
+    show = sys.excepthook
+
+    def show_trimmed(
+        kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+    ) -> None:
+        while traceback is not None and _is_ours(traceback):
+            traceback = traceback.tb_next
+        show(kind, error.with_traceback(traceback), traceback)
+
+    sys.excepthook = show_trimmed
+
+
+def _is_ours(traceback: TracebackType) -> bool:
+    name = traceback.tb_frame.f_code.co_filename
+    return name.startswith((_PACKAGE, "<frozen runpy>")) or name == _ENTRY
+
+
+# The file of the command itself: the outermost frame.
+_ENTRY = sys.argv[0]

@@ -1,0 +1,173 @@
+"""``stepwatch show RUN``: what is in a run; numbers, a plot here, or one as a page."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from ..errors import ConfigError
+from ..finding import Finding
+from ..formats.native.findings import read_findings, read_statuses
+from ..plots.terminal import line_plot
+from ..statistics import DERIVED, FIELDS
+from ..trial import Series, Trial
+from .console import console, print_finding, print_json, table
+from .pages import write_page
+
+_SHOWN = ("mean", "std", "abs_mean", "l2", "min", "max", "zero_fraction", "non_finite")
+_MOST_ROWS = 12
+
+
+@click.command()
+@click.argument("run")
+@click.option("--tensor", help="Show the statistics of this tensor; a regular expression.")
+@click.option(
+    "--statistic",
+    default="",
+    help=f"Plot this one: {', '.join((*FIELDS, *DERIVED))}.",
+)
+@click.option("--plot", type=click.Path(dir_okay=False), help="Write a self-contained HTML page.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(run: str, tensor: str | None, statistic: str, plot: str | None, *, as_json: bool) -> None:
+    """Show what is in RUN."""
+    trial = Trial(run)
+    if statistic and statistic not in (*FIELDS, *DERIVED):
+        raise ConfigError(f"no statistic {statistic!r}; there are {', '.join((*FIELDS, *DERIVED))}")
+    findings = [Finding.from_json(line) for line in read_findings(trial.store)]
+    names = _names(trial, tensor)
+    if plot:
+        write_page(trial, Path(plot), names if tensor else [], statistic, findings)
+        print(f"wrote {plot}")
+    elif as_json:
+        print_json(_as_json(trial, names if tensor else [], findings))
+    elif tensor:
+        for name in names:
+            _show_tensor(trial, name, statistic, findings)
+    else:
+        _show_run(trial, findings)
+
+
+def _names(trial: Trial, tensor: str | None) -> list[str]:
+    if tensor is None:
+        return []
+    known = trial.tensor_names()
+    names = [tensor] if tensor in known else trial.tensor_names(regex=tensor)
+    if not names:
+        trial.tensor(tensor)  # raises, and names the nearest
+    return names
+
+
+def _show_run(trial: Trial, findings: list[Finding]) -> None:
+    output = console()
+    manifest = trial.reader.manifest
+    ends = trial.reader.ends()
+    versions = ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
+    steps = ", ".join(f"{len(trial.steps(mode))} {mode}" for mode in trial.modes)
+    facts = [
+        ("run", trial.url),
+        ("state", trial.state),
+        ("command", " ".join(manifest.command)),
+        ("versions", versions),
+        ("workers", ", ".join(trial.workers)),
+        ("steps", f"{len(trial.steps())} ({steps})" if steps else "0"),
+    ]
+    for worker, end in ends.items():
+        facts.append(("captured", f"{end.coverage} ({worker})"))
+        if end.dropped or end.failures:
+            facts.append(("NOT stored", f"{end.dropped} steps, {end.failures} failures"))
+        if end.error:
+            facts.append(("error", end.error))
+    output.print(table(("", ""), facts))
+    output.print(_collections(trial))
+    _plot_losses(trial, findings)
+    for finding in findings:
+        print_finding(output, finding)
+    _print_statuses(trial)
+
+
+def _collections(trial: Trial) -> object:
+    kinds = trial.reader.tensors()
+    rows = [
+        (name, sum(collection.holds(tensor, kind) for tensor, kind in kinds.items()))
+        for name, collection in trial.collections.items()
+    ]
+    return table(("collection", "tensors"), rows)
+
+
+def _plot_losses(trial: Trial, findings: list[Finding]) -> None:
+    for name in trial.tensor_names(collection="losses")[:2]:
+        series = trial.tensor(name).statistics(trial.modes[0])
+        _plot(series, name, "mean", findings)
+
+
+def _print_statuses(trial: Trial) -> None:
+    statuses = read_statuses(trial.store)
+    if statuses:
+        rows = [
+            (status["rule"], status["status"], str(status["details"])[:110]) for status in statuses
+        ]
+        console().print(table(("rule", "status", ""), rows))
+
+
+def _show_tensor(trial: Trial, name: str, statistic: str, findings: list[Finding]) -> None:
+    output = console()
+    tensor = trial.tensor(name)
+    series = tensor.statistics()
+    arrow = series.to_arrow()
+    shape, dtype = arrow.column("shape")[0].as_py(), arrow.column("dtype")[0].as_py()
+    output.print(f"{name}  {tensor.collection}  {dtype}  {shape}", style="bold", markup=False)
+    chosen = _spread(len(series), _MOST_ROWS)
+    columns = {what: series[what] for what in _SHOWN}
+    modes = series.modes
+    rows = [
+        (int(series.steps[row]), modes[row], *(float(columns[what][row]) for what in _SHOWN))
+        for row in chosen
+    ]
+    output.print(table(("step", "mode", *_SHOWN), rows))
+    about = [finding for finding in findings if finding.tensor == name]
+    scalar = shape == "[]"
+    _plot(series, name, statistic or ("mean" if scalar else "rms"), about)
+
+
+def _plot(series: Series, name: str, statistic: str, findings: list[Finding]) -> None:
+    if len(series):
+        encoding = sys.stdout.encoding or "ascii"
+        console().print(
+            line_plot(
+                series.steps,
+                series[statistic],
+                name=name,
+                statistic=statistic,
+                findings=findings,
+                encoding=encoding,
+            )
+        )
+
+
+def _spread(length: int, most: int) -> list[int]:
+    """Return at most ``most`` places from the first to the last, evenly spread."""
+    if length <= most:
+        return list(range(length))
+    return [round(place * (length - 1) / (most - 1)) for place in range(most)]
+
+
+def _as_json(trial: Trial, names: list[str], findings: list[Finding]) -> dict[str, object]:
+    series = {}
+    for name in names:
+        one = trial.tensor(name).statistics()
+        fields = {what: one[what].tolist() for what in (*FIELDS, *DERIVED)}
+        series[name] = {"steps": one.steps.tolist(), "modes": one.modes, **fields}
+    return {
+        "run": trial.url,
+        "state": trial.state,
+        "manifest": asdict(trial.reader.manifest),
+        "ends": {worker: asdict(end) for worker, end in trial.reader.ends().items()},
+        "steps": {str(mode): len(trial.steps(mode)) for mode in trial.modes},
+        "tensors": trial.reader.tensors(),
+        "findings": [finding.to_dict() for finding in findings],
+        "rules": read_statuses(trial.store),
+        "series": series,
+    }
