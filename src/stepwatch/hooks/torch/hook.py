@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
@@ -148,6 +149,9 @@ class TorchHook:
             register_optimizer_step_post_hook(after_optimizer),
         ]
         self._patches = Patches(tracker)
+        # Torch says that our hooks also see the module that compile wraps around a model. They
+        # know, and a script's output must stay as it was.
+        warnings.filterwarnings("ignore", r"Using `torch\.compile\(module\)` when there are global")
         tracker.active = True
 
     def detach(self) -> None:
@@ -187,16 +191,20 @@ class TorchHook:
 
     def _coverage_line(self) -> str:
         names, observer = self._tracker.names, self._tracker.observer
-        parameters = {
-            name: observer.refused.get(name) or (None if name in observer.seen else "not reached")
-            for name, _ in names.named_parameters()
-        }
+        parameters = {}
+        for name, _ in names.named_parameters():
+            gradient = observer.refused.get(f"gradient/{name}")
+            why = observer.refused.get(name) or (gradient and f"gradient has {gradient}")
+            parameters[name] = why or (None if name in observer.seen else "not reached")
         outputs = {}
         heard = {name.removeprefix("output/") for name in observer.seen}
-        for name, module in names.callable_modules():
+        missing = "inside a compiled graph" if _compiled_anything() else "not called in this step"
+        for name in names.callable_modules():
             called = any(one == name or one.startswith(f"{name}/") for one in heard)
-            why = observer.refused.get(f"output/{name}")
-            compiled = getattr(module, "_compiled_call_impl", None) is not None
-            missing = "inside a compiled graph" if compiled else "not called in this step"
-            outputs[name] = why or (None if called else missing)
+            outputs[name] = observer.refused.get(f"output/{name}") or (None if called else missing)
         return coverage_line(parameters, outputs)
+
+
+def _compiled_anything() -> bool:
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    return dynamo is not None and bool(dynamo.counters["stats"].get("unique_graphs"))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import torch
 
@@ -32,57 +33,94 @@ class Names:
         # By identity: parameters define equality elementwise.
         self.modules: dict[int, str] = {}
         self.parameters: dict[int, str] = {}
-        self._roots: list[tuple[weakref.ref[torch.nn.Module], str]] = []
+        self._roots: list[tuple[weakref.ref[torch.nn.Module], str, str]] = []
+        self._trained: set[int] = set()
         self.version = 0
 
     @property
     def roots(self) -> list[torch.nn.Module]:
         """The models, unwrapped, in the order in which they first ran."""
-        return [module for root, _ in self._roots if (module := root()) is not None]
+        return [module for root, *_ in self._roots if (module := root()) is not None]
 
     def add(self, root: torch.nn.Module) -> None:
         """Name everything in a model, anew if it is known already."""
         model = unwrap(root)
         if not any(model is known for known in self.roots):
-            self._roots.append((weakref.ref(model), self._new_prefix(model)))
+            self._roots.append((weakref.ref(model), *self._new_name(model)))
         self.modules.clear()
         self.parameters.clear()
-        for reference, prefix in self._roots:
+        for reference, name, prefix in self._roots:
             known = reference()
             if known is not None:
-                self._name(known, prefix)
+                self._name(known, name, prefix)
         self.version += 1
 
-    def _name(self, model: torch.nn.Module, prefix: str) -> None:
+    def add_owners(self, parameters: Iterable[torch.Tensor]) -> None:
+        """Name the models that hold these parameters, though they were not seen to run.
+
+        Inside a compiled function no hook sees a module.
+        """
+        missing = {id(parameter) for parameter in parameters} - self.parameters.keys()
+        if not missing:
+            return
+        # type(), not isinstance(): proxies may run code of their own when asked.
+        modules = [m for m in gc.get_objects() if issubclass(type(m), torch.nn.Module)]
+        owners = [
+            module
+            for module in modules
+            if "_parameters" in module.__dict__
+            and any(id(parameter) in missing for parameter in module.parameters())
+        ]
+        inner = {id(part) for owner in owners for part in owner.modules() if part is not owner}
+        for owner in owners:
+            if id(owner) not in inner:
+                self.add(owner)
+                self.set_trained(owner)
+
+    def set_trained(self, root: torch.nn.Module) -> None:
+        """Note that a model runs to be trained: what it holds is meant to learn."""
+        if id(unwrap(root)) not in self._trained:
+            self._trained.add(id(unwrap(root)))
+            self.version += 1
+
+    @property
+    def trained(self) -> list[torch.nn.Module]:
+        """The models that run to be trained, not only to be asked, as a teacher is."""
+        return [root for root in self.roots if id(root) in self._trained]
+
+    def _name(self, model: torch.nn.Module, name: str, prefix: str) -> None:
         for path, module in model.named_modules():
-            name = prefix + path.replace("_orig_mod.", "") if path else type(model).__name__
-            self.modules.setdefault(id(module), name)
+            inner = prefix + path.replace("_orig_mod.", "")
+            self.modules.setdefault(id(module), inner if path else name)
         for path, parameter in model.named_parameters():
             self.parameters.setdefault(id(parameter), prefix + path.replace("_orig_mod.", ""))
 
     def named_parameters(self) -> Iterator[tuple[str, torch.nn.Parameter]]:
-        """Yield every parameter of every model once, in the order of the models."""
+        """Yield every parameter of the trained models once, in the order of the models."""
         seen: set[int] = set()
-        for root in self.roots:
+        for root in self.trained:
             for parameter in root.parameters():
                 name = self.parameters.get(id(parameter))
                 if name is not None and id(parameter) not in seen:
                     seen.add(id(parameter))
                     yield name, parameter
 
-    def callable_modules(self) -> list[tuple[str, torch.nn.Module]]:
-        """Return name and module of all that can have an output: no mere containers."""
-        found: dict[int, tuple[str, torch.nn.Module]] = {}
-        for root in self.roots:
-            for module in root.modules():
-                if id(module) in self.modules and not isinstance(module, _CONTAINERS):
-                    found.setdefault(id(module), (self.modules[id(module)], module))
-        return list(found.values())
+    def callable_modules(self) -> list[str]:
+        """Return the names of all modules that can have an output: no mere containers."""
+        names = [
+            self.modules[id(module)]
+            for root in self.trained
+            for module in root.modules()
+            if id(module) in self.modules and not isinstance(module, _CONTAINERS)
+        ]
+        return list(dict.fromkeys(names))
 
-    def _new_prefix(self, model: torch.nn.Module) -> str:
-        if id(model) in self.modules or not self._roots:
-            return ""  # a part of a known model, called alone; or the first model
-        taken = {prefix for _, prefix in self._roots}
+    def _new_name(self, model: torch.nn.Module) -> tuple[str, str]:
+        """Return what a new model is called, and what the names of its parts begin with."""
+        taken = {name for _, name, _ in self._roots}
         plain = type(model).__name__
-        numbered = (f"{plain}_{number}." for number in range(2, len(taken) + 3))
-        return next(name for name in (f"{plain}.", *numbered) if name not in taken)
+        numbered = (f"{plain}_{number}" for number in range(2, len(taken) + 3))
+        name = next(one for one in (plain, *numbered) if one not in taken)
+        # A part of a known model, called alone, has its names already.
+        alone = not taken or id(model) in self.modules
+        return name, "" if alone else f"{name}."

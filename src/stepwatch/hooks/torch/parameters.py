@@ -85,18 +85,24 @@ class Parameters:
         return _current(self._free)
 
     def _update(self) -> None:
-        structure = (
-            self._names.version,
-            [
-                [(id(group["params"]), len(group["params"])) for group in optimizer.param_groups]
-                for optimizer in self._optimizers
-            ],
-        )
-        if structure != self._structure:
-            self._structure = structure
+        if self._now() != self._structure:
             self._rebuild()
+            self._structure = self._now()
+
+    def _now(self) -> object:
+        groups = [
+            [(id(group["params"]), len(group["params"])) for group in optimizer.param_groups]
+            for optimizer in self._optimizers
+        ]
+        return self._names.version, groups
 
     def _rebuild(self) -> None:
+        self._names.add_owners(
+            parameter
+            for optimizer in self._optimizers
+            for group in optimizer.param_groups
+            for parameter in group["params"]
+        )
         groups: dict[int, int] = {}
         for optimizer in self._optimizers:
             for group in optimizer.param_groups:
@@ -137,21 +143,52 @@ def _current(tracked: list[Tracked]) -> list[Tracked]:
     return tracked
 
 
-def gradient_marks(tracked: list[Tracked]) -> list[tuple[int, int] | None]:
-    """Return a mark of each gradient that changes when it is zeroed or computed anew."""
+Mark = tuple[int, int]
+
+
+class Carried:
+    """The gradients that nobody zeroed since their optimizer stepped.
+
+    A gradient's address and version say whether it is the one that it was; both cost no look at
+    its values.
+
+    Args:
+        tracked: The parameters of an optimizer that has just stepped.
+    """
+
+    def __init__(self, tracked: list[Tracked]) -> None:
+        self._tracked = tracked
+        self._marks = _marks(tracked)
+        self._backwards = 0
+
+    def before_backward(self) -> None:
+        """Gradients are about to be added to: those that were zeroed or replaced are let go."""
+        pairs = zip(self._marks, _marks(self._tracked), strict=True)
+        self._marks = [mark if mark == now else None for mark, now in pairs]
+        # Zeroing through .data leaves no mark; one gradient that is not zero speaks for all.
+        if self._backwards == 0 and not any(map(self._is_not_zero, range(len(self._marks)))):
+            self._marks = [None] * len(self._marks)
+
+    def after_backward(self) -> None:
+        """Gradients were added to: those that are still kept have a new mark."""
+        self._backwards += 1
+        pairs = zip(self._marks, _marks(self._tracked), strict=True)
+        self._marks = [None if mark is None else now for mark, now in pairs]
+
+    def count(self) -> int:
+        """Return how many gradients hold what was there before the optimizer's last step."""
+        return sum(mark is not None for mark in self._marks) if self._backwards else 0
+
+    def _is_not_zero(self, index: int) -> bool:
+        gradient = self._tracked[index].parameter.grad
+        return self._marks[index] is not None and gradient is not None and bool(gradient.any())
+
+
+def _marks(tracked: list[Tracked]) -> list[Mark | None]:
+    gradients = [one.parameter.grad for one in tracked]
     return [
-        None
-        if (gradient := one.parameter.grad) is None
-        else (gradient.data_ptr(), gradient._version)
-        for one in tracked
+        (gradient.data_ptr(), gradient._version)
+        if gradient is not None and gradient.layout is torch.strided
+        else None
+        for gradient in gradients
     ]
-
-
-def count_stale(tracked: list[Tracked], marks: list[tuple[int, int] | None]) -> int:
-    """Return how many gradients are still those of which ``marks`` were taken, and not zero."""
-    stale = 0
-    for one, mark, now in zip(tracked, marks, gradient_marks(tracked), strict=True):
-        # Zeroing through .data leaves no mark, so what looks stale is looked into.
-        gradient = one.parameter.grad
-        stale += gradient is not None and now == mark and bool(gradient.any())
-    return stale

@@ -85,9 +85,10 @@ class Patches:
     def _wrap(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
         original = getattr(owner, name)
         wrapper: Any = functools.wraps(original)(make(original))
-        # torch.jit.script compiles this in the wrapper's place.
-        wrapper.__original_fn = original
-        wrapper.__script_if_tracing_wrapper = True
+        # torch.jit.script compiles the original in the wrapper's place. By string: a class
+        # would mangle the names.
+        setattr(wrapper, "__original_fn", original)
+        setattr(wrapper, "__script_if_tracing_wrapper", True)
         setattr(owner, name, wrapper)
 
         def undo() -> None:

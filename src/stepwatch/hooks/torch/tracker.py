@@ -22,7 +22,7 @@ from ...steps import Mode
 from .losses import LossNames
 from .names import Names, unwrap
 from .observe import Observer
-from .parameters import Optimizers, Parameters, Tracked, count_stale, gradient_marks
+from .parameters import Carried, Optimizers, Parameters
 
 
 class Tracker:
@@ -68,7 +68,8 @@ class Tracker:
         self._evaluated: list[int] = []
         self._eval_trains = False
         self._had_backward = False
-        self._carried: dict[int, tuple[list[Tracked], list[tuple[int, int] | None]]] = {}
+        self._train_forward = False  # a model ran to be trained since the last optimizer step
+        self._carried: dict[int, Carried] = {}
         self._num_stale = 0
         self.active = True
 
@@ -124,10 +125,12 @@ class Tracker:
         if not self._looking():
             return
         if self._last_mode is Mode.EVAL and self.mode is None:
-            self._take_eval_for_train()
-        for place, (tracked, marks) in list(self._carried.items()):
-            self._num_stale += count_stale(tracked, marks)
-            del self._carried[place]
+            if self._train_forward:
+                self._last_mode = Mode.TRAIN
+            else:
+                self._take_eval_for_train()
+        for carried in self._carried.values():
+            carried.before_backward()
         if not self._loss_since_backward and isinstance(roots, torch.Tensor) and roots.numel() == 1:
             self._saw_loss("backward", roots)
         self._loss_since_backward = False
@@ -140,6 +143,8 @@ class Tracker:
         if not self._looking():
             return
         self._had_backward = True
+        for carried in self._carried.values():
+            carried.after_backward()
         if not self._num_optimizer_steps and not len(self.optimizers):
             self.optimizers.look()
         if not len(self.optimizers):  # the script updates by hand
@@ -213,7 +218,8 @@ class Tracker:
     # How
 
     def _looking(self) -> bool:
-        return self.active and threading.get_ident() == self._thread
+        ours = self.active and threading.get_ident() == self._thread
+        return ours and not torch._C._get_tracing_state()
 
     def _is_model(self, module: torch.nn.Module) -> bool:
         if self._only is not None:
@@ -241,6 +247,8 @@ class Tracker:
             self._end(Mode.TRAIN)
         mode = self._last_mode = self.mode or self._mode_of(module)
         if mode is Mode.TRAIN:
+            self._train_forward = True
+            self.names.set_trained(module)
             return
         if self.recorder.is_open(mode) and id(module) in self._evaluated:
             self._end(mode)
@@ -260,6 +268,8 @@ class Tracker:
 
     def _saw_loss(self, what: str, value: object) -> None:
         if isinstance(value, torch.Tensor) and value.numel() == 1:
+            if value.requires_grad and self._train_forward and self.mode is None:
+                self._last_mode = Mode.TRAIN  # a teacher ran last, but this is the student's
             name = self._losses.name(self._last_mode, what)
             if self.observer.loss(self._step(), name, value):
                 self._loss_since_backward = True
@@ -284,6 +294,8 @@ class Tracker:
             self.recorder.open_step(Mode.TRAIN).absorb(self._next)
             self._next = None
         place = self.optimizers.index(optimizer)
+        if id(optimizer) in self._carried:
+            self._num_stale += self._carried[id(optimizer)].count()
         step = self.recorder.open_step(Mode.TRAIN)
         for tracked in self.parameters.of(optimizer):
             self.observer.parameter(step, tracked)
@@ -293,9 +305,9 @@ class Tracker:
 
     def _after_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         self._num_optimizer_steps += 1
+        self._train_forward = False
         self._stepped.append(weakref.ref(optimizer))
-        tracked = self.parameters.of(optimizer)
-        self._carried[id(optimizer)] = (tracked, gradient_marks(tracked))
+        self._carried[id(optimizer)] = Carried(self.parameters.of(optimizer))
         stepped = {id(reference()) for reference in self._stepped}
         if all(id(known) in stepped for known in self.optimizers):
             self._end(Mode.TRAIN)
