@@ -11,7 +11,7 @@ from plotly.offline import get_plotlyjs
 
 from stepwatch.plots import heatmap, page, series
 from stepwatch.plots.page import MOST_ROWS
-from stepwatch.rules.finding import Finding
+from stepwatch.finding import Finding
 
 EVIL = "</script></title></style><img src=x onerror=\"alert('1')\">"
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stepwatch.plots import line_plot
-from stepwatch.rules.finding import Finding
+from stepwatch.finding import Finding
 
 SPIKE = Finding("loss_spike", 20, "loss", "too high", severity="error")
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ..finding import Finding
 from ..optional import require
 from .downsample import bucket_starts, farthest
 from .marks import (
     MARK_AXIS,
     MOST_MARKS,
-    FindingLike,
     by_severity,
     color_of,
     count_shown,
@@ -39,7 +39,7 @@ def heatmap(
     values: npt.ArrayLike,
     *,
     statistic: str,
-    findings: Iterable[FindingLike] = (),
+    findings: Iterable[Finding] = (),
     points: int = 500,
     log: bool = False,
 ) -> Figure:
@@ -197,11 +197,11 @@ def _cell_trace(
     }
 
 
-def _marks(findings: Iterable[FindingLike]) -> list[dict[str, Any]]:
+def _marks(findings: Iterable[Finding]) -> list[dict[str, Any]]:
     """Return a trace for each severity: a ring on every cell with findings."""
     traces = []
     for severity, found in by_severity(findings).items():
-        cells: dict[tuple[int, str], list[FindingLike]] = {}
+        cells: dict[tuple[int, str], list[Finding]] = {}
         for finding in found:
             cells.setdefault((finding.step, finding.tensor), []).append(finding)
         shown = list(cells)[:MOST_MARKS]

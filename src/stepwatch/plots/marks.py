@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
+from ..finding import Finding
 from .theme import SEVERITY_COLORS, as_text
 
 #: The most steps marked in one figure; more are counted in the legend.
@@ -19,27 +20,10 @@ MARK_AXIS = {
 }
 
 
-class FindingLike(Protocol):
-    """What a figure reads of a finding."""
-
-    @property
-    def rule(self) -> str: ...
-    @property
-    def step(self) -> int: ...
-    @property
-    def tensor(self) -> str: ...
-    @property
-    def message(self) -> str: ...
-    @property
-    def remedy(self) -> str: ...
-    @property
-    def severity(self) -> str: ...
-
-
-def by_severity(findings: Iterable[FindingLike]) -> dict[str, list[FindingLike]]:
+def by_severity(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
     """Return findings by severity, the worst first, each list by step."""
     rank = {severity: number for number, severity in enumerate(SEVERITY_COLORS)}
-    found: dict[str, list[FindingLike]] = {}
+    found: dict[str, list[Finding]] = {}
     for finding in sorted(findings, key=lambda it: (rank.get(it.severity, len(rank)), it.step)):
         found.setdefault(finding.severity, []).append(finding)
     return found
@@ -50,7 +34,7 @@ def color_of(severity: str) -> str:
     return SEVERITY_COLORS.get(severity, SEVERITY_COLORS["info"])
 
 
-def hover_text(findings: Sequence[FindingLike], *, most: int = 6) -> str:
+def hover_text(findings: Sequence[Finding], *, most: int = 6) -> str:
     """Return what is said when the pointer is on the findings of one step."""
     lines = [f"<b>step {findings[0].step}</b>"]
     for finding in findings[:most]:
@@ -82,7 +66,7 @@ def count_shown(severity: str, shown: int, there: int, what: str) -> str:
     return name if shown == there else f"{name} ({shown:,} of {there:,} {what})"
 
 
-def vertical_lines(findings: Iterable[FindingLike]) -> list[dict[str, Any]]:
+def vertical_lines(findings: Iterable[Finding]) -> list[dict[str, Any]]:
     """Return a trace for each severity: a dashed line and a flag on every step with findings.
 
     The traces stand on the axis ``y2``, which has to be ``MARK_AXIS``.
@@ -90,8 +74,8 @@ def vertical_lines(findings: Iterable[FindingLike]) -> list[dict[str, Any]]:
     return [_lines(severity, found) for severity, found in by_severity(findings).items()]
 
 
-def _lines(severity: str, findings: list[FindingLike]) -> dict[str, Any]:
-    steps: dict[int, list[FindingLike]] = {}
+def _lines(severity: str, findings: list[Finding]) -> dict[str, Any]:
+    steps: dict[int, list[Finding]] = {}
     for finding in findings:
         steps.setdefault(finding.step, []).append(finding)
     shown = list(steps.items())[:MOST_MARKS]

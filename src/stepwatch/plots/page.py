@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from ..finding import Finding
 from ..optional import require
-from .marks import FindingLike, by_severity
+from .marks import by_severity
 from .page_parts import SCRIPT, page_style
 from .theme import Scheme, template
 
@@ -35,7 +36,7 @@ def page(
     title: str,
     headline: str = "",
     facts: Mapping[str, object] | None = None,
-    findings: Iterable[FindingLike] = (),
+    findings: Iterable[Finding] = (),
 ) -> str:
     """Join figures and findings into one self-contained HTML document.
 
@@ -88,7 +89,7 @@ def page(
 """
 
 
-def _count(findings: Sequence[FindingLike]) -> str:
+def _count(findings: Sequence[Finding]) -> str:
     if not findings:
         return "No findings"
     return f"{len(findings):,} finding{'s' if len(findings) > 1 else ''}"
@@ -108,7 +109,7 @@ def _facts(facts: Mapping[str, object]) -> str:
     return f"<dl>{''.join(items)}</dl>"
 
 
-def _table(findings: Sequence[FindingLike]) -> str:
+def _table(findings: Sequence[Finding]) -> str:
     if not findings:
         return ""
     rows = "\n".join(_row(finding) for finding in findings[:MOST_ROWS])
@@ -126,7 +127,7 @@ def _table(findings: Sequence[FindingLike]) -> str:
 </section>"""
 
 
-def _row(finding: FindingLike) -> str:
+def _row(finding: Finding) -> str:
     severity = escape(finding.severity)
     tensor = f'<p class="tensor">{escape(finding.tensor)}</p>' if finding.tensor else ""
     remedy = f'<p class="remedy">{escape(finding.remedy)}</p>' if finding.remedy else ""

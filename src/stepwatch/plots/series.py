@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ..finding import Finding
 from ..optional import require
 from .downsample import Envelope, columns, envelope
-from .marks import MARK_AXIS, FindingLike, vertical_lines
+from .marks import MARK_AXIS, vertical_lines
+from .scale import suits_log
 from .theme import COLORWAY, MODE_COLORS, as_text, faded, shortened, template
 
 if TYPE_CHECKING:
@@ -24,9 +26,9 @@ def series(
     name: str,
     statistic: str,
     modes: Sequence[str] | None = None,
-    findings: Iterable[FindingLike] = (),
+    findings: Iterable[Finding] = (),
     points: int = 2000,
-    log: bool = False,
+    log: bool | None = None,
 ) -> Figure:
     """Draw a statistic over the steps, a line for each mode, with findings as vertical lines.
 
@@ -42,8 +44,8 @@ def series(
         modes: Shape ``[n]``, the mode of each step; one line if not given.
         findings: Those to be marked.
         points: How many points a line may have, at least 1.
-        log: Whether the values are on a logarithmic axis. Those that are not positive cannot
-            be drawn there and are counted under the title.
+        log: Whether the values are on a logarithmic axis; by default where they ask for it.
+            Those that are not positive cannot be drawn there and are counted under the title.
 
     Returns:
         The figure, in the light scheme; empty axes for no values.
@@ -54,6 +56,7 @@ def series(
     """
     go = require("plotly.graph_objects", extra="plots")
     steps_, values_ = columns(steps, values)
+    log = suits_log(values_) if log is None else log
     drawn = np.where(values_ > 0, values_, np.nan) if log else values_
     traces: list[dict[str, Any]] = []
     for number, (mode, rows) in enumerate(_by_mode(modes, len(steps_)).items()):

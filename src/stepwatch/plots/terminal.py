@@ -15,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 from rich.text import Text
 
+from ..finding import Finding
 from .downsample import columns
-from .marks import FindingLike, by_severity
+from .marks import by_severity
+from .scale import suits_log
 
 # The bit of each dot of a Braille cell, four rows of two.
 _BRAILLE_BITS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
@@ -77,10 +79,10 @@ def line_plot(
     *,
     name: str,
     statistic: str,
-    findings: Iterable[FindingLike] = (),
+    findings: Iterable[Finding] = (),
     width: int = 72,
     height: int = 10,
-    log: bool = False,
+    log: bool | None = None,
     encoding: str = "utf-8",
 ) -> Text:
     """Draw a statistic over the steps with characters.
@@ -94,7 +96,7 @@ def line_plot(
         findings: Marked under the axis; the worst few are listed.
         width: Characters of a line, labels included; at least 24.
         height: Lines of the plot itself; at least 2.
-        log: Whether the values are on a logarithmic axis.
+        log: Whether the values are on a logarithmic axis; by default where they ask for it.
         encoding: What the terminal reads; other than a Unicode one gives plain ASCII.
 
     Returns:
@@ -106,6 +108,7 @@ def line_plot(
     if width < 24 or height < 2:
         raise ValueError(f"no room for a plot in {width} by {height} characters")
     steps_, values_ = columns(steps, values)
+    log = suits_log(values_) if log is None else log
     glyphs = _UNICODE if encoding.lower().startswith("utf") else _ASCII
     found = [finding for group in by_severity(findings).values() for finding in group]
     drawn = np.isfinite(values_) & ((values_ > 0) if log else True)
@@ -124,7 +127,7 @@ def line_plot(
 def _plot(
     steps: npt.NDArray[np.int64],
     heights: npt.NDArray[np.float64],
-    findings: Sequence[FindingLike],
+    findings: Sequence[Finding],
     glyphs: _Glyphs,
     *,
     width: int,
@@ -225,7 +228,7 @@ def _cells(dots: npt.NDArray[np.bool_], glyphs: _Glyphs) -> list[str]:
 
 
 def _marks(
-    findings: Sequence[FindingLike],
+    findings: Sequence[Finding],
     left_out: npt.NDArray[np.int64],
     area: _Area,
     glyphs: _Glyphs,
@@ -241,7 +244,7 @@ def _marks(
     return Text.assemble(*(marks.get(at, " ") for at in range(max(marks, default=-1) + 1)))
 
 
-def _listed(findings: Sequence[FindingLike], glyphs: _Glyphs, width: int) -> list[Text]:
+def _listed(findings: Sequence[Finding], glyphs: _Glyphs, width: int) -> list[Text]:
     """Return a line for each of the worst findings."""
     lines = [
         Text(
