@@ -10,6 +10,8 @@ import os
 import threading
 from typing import TextIO
 
+from ..config import environment
+
 _SAVE, _RESTORE, _CLEAR = "\x1b7", "\x1b8", "\x1b[2K"
 
 
@@ -24,7 +26,7 @@ class StatusLine:
         self._stream = stream
         self._rows = 0
         self._lock = threading.Lock()
-        self.enabled = stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        self.enabled = stream.isatty() and environment().get("TERM", "dumb") != "dumb"
 
     def show(self, text: str) -> None:
         """Show a text in place of the last."""

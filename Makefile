@@ -1,0 +1,58 @@
+# Everything here makes its own environment in .venv first; it needs Python >= 3.10 and pip's
+# package index, nothing else. A C compiler makes the statistics about ten times faster.
+
+PYTHON ?= python3
+VENV ?= .venv
+# torch goes first and pinned, so that no other package chooses a build of it.
+TORCH ?= torch==2.13.0
+BIN := $(VENV)/bin
+JOBS ?= 2
+
+.PHONY: help demo test test-slow check format bench clean
+
+help:  ## show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
+
+demo: $(VENV)/demo  ## train two models, healthy and with a planted fault each, and look inside
+	$(BIN)/python demo/run_demo.py
+
+test: $(VENV)/dev  ## run the quick tests and the checks
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+
+test-slow: $(VENV)/dev  ## run the tests that take longer
+	$(BIN)/python -m pytest -n $(JOBS) -m slow
+
+check: $(VENV)/dev  ## style and types only
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/dev  ## put the code in form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/dev  ## what capturing costs, what reading costs
+	$(BIN)/python bench/kernel.py
+	$(BIN)/python bench/capture.py
+	$(BIN)/python bench/open_run.py
+
+clean:  ## remove what was made here
+	rm -rf $(VENV) build src/*.egg-info src/stepwatch/_kernel*.so
+
+# The environment is made again when what goes into it changes.
+$(VENV)/torch:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet "$(TORCH)"
+	@touch $@
+
+$(VENV)/demo: $(VENV)/torch pyproject.toml setup.py src/stepwatch/_kernel.c
+	$(BIN)/python -m pip install --quiet --editable ".[demo]"
+	@touch $@
+
+$(VENV)/dev: $(VENV)/torch pyproject.toml setup.py src/stepwatch/_kernel.c
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	@touch $@
