@@ -80,9 +80,16 @@ class TrainingStopped(SystemExit):
 def nearest(name: str, known: Iterable[str], *, most: int = 3) -> str:
     """Return ``"; did you mean a, b?"`` for the known names closest to ``name``, or ``""``.
 
+    Names that contain it come first.
+
     Example:
         >>> nearest("los_spike", ["loss_spike", "overfit"])
         '; did you mean loss_spike?'
+        >>> nearest("weight", ["bias", "fc.weight"])
+        '; did you mean fc.weight?'
     """
-    close = difflib.get_close_matches(name, list(known), n=most, cutoff=0.6)
+    names = list(known)
+    close = [other for other in names if name and name.lower() in other.lower()][:most]
+    similar = difflib.get_close_matches(name, names, n=most, cutoff=0.6)
+    close = list(dict.fromkeys([*close, *similar]))[:most]
     return f"; did you mean {', '.join(close)}?" if close else ""

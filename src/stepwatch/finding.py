@@ -23,6 +23,7 @@ class Finding:
         tensor: The tensor it is about, the worst one where several are; ``""`` for none.
         message: What was measured, against what, where, since when.
         mode: The mode of the step.
+        mode_step: The step as its mode counts it, which is what a training loop counts.
         worker: Whose data it was.
         value: What was measured.
         threshold: What it was compared with.
@@ -44,6 +45,7 @@ class Finding:
     remedy: str = ""
     severity: str = "warning"
     condition: str = ""
+    mode_step: int | None = None
     evidence: Mapping[str, object] = field(default_factory=dict)
 
     @property
@@ -59,8 +61,12 @@ class Finding:
             >>> Finding("loss_spike", 7, "loss/mse_loss", "9 is far above 1").headline()
             'step 7 loss_spike: 9 is far above 1'
         """
-        where = " ".join(part for part in (f"step {self.step}", self.mode, self.rule) if part)
-        return f"{where}: {self.message}"
+        return f"{self.where()} {self.rule}: {self.message}"
+
+    def where(self) -> str:
+        """Return the step in words, ``step 33 (TRAIN 16)``."""
+        within = "" if self.mode_step is None else f" {self.mode_step}"
+        return f"step {self.step} ({self.mode}{within})" if self.mode else f"step {self.step}"
 
     def to_dict(self) -> dict[str, object]:
         """Return plain data of JSON's types; non-finite numbers become strings."""
@@ -81,9 +87,14 @@ class Finding:
                 fields[name] = float(fields[name])
         return cls(**fields)
 
-    def at(self, *, mode: str, worker: str) -> Finding:
-        """Return this finding with mode and worker filled in where the rule left them open."""
-        return replace(self, mode=self.mode or mode, worker=self.worker or worker)
+    def at(self, *, mode: str, mode_step: int, worker: str) -> Finding:
+        """Return this finding with what the rule left open of where it was."""
+        return replace(
+            self,
+            mode=self.mode or mode,
+            mode_step=mode_step if self.mode_step is None else self.mode_step,
+            worker=self.worker or worker,
+        )
 
 
 def _plain(value: object) -> object:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+from .errors import ConfigError
+
 
 class Mode(str, Enum):
     """What the model is being used for at a step.
@@ -19,6 +21,14 @@ class Mode(str, Enum):
 
     def __str__(self) -> str:
         return self.value
+
+    @classmethod
+    def _missing_(cls, value: object) -> Mode:
+        """Take any case; say what there is for the rest."""
+        for mode in cls:
+            if isinstance(value, str) and value.upper() == mode.value:
+                return mode
+        raise ConfigError(f"no mode {value!r}; there are {', '.join(mode.value for mode in cls)}")
 
 
 class StepCounter:

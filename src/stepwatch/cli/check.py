@@ -14,8 +14,7 @@ from ..record import StepRecord
 from ..rules.step_view import StepView
 from ..rules.watch import Watch
 from ..trial import Trial
-from .console import console, print_finding, print_json
-from .progress import verdict
+from .console import console, print_finding, print_json, print_verdict
 from .run import rule_specs
 
 
@@ -48,8 +47,7 @@ def check(run: str, rules: tuple[str, ...], *, as_json: bool) -> int:
         output = console()
         for finding in findings:
             print_finding(output, finding)
-        lines = verdict(findings, watch.statuses())
-        output.print("\n".join(line for line in lines if "  step" not in line), markup=False)
+        print_verdict(output, findings, watch.statuses())
     return 1 if findings else 0
 
 

@@ -10,6 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..finding import Finding
+from ..rules.watch import RuleStatus
+from .verdict import headline, not_judged
 
 SEVERITY_STYLES = {"error": "bold red", "warning": "bold yellow", "info": "cyan"}
 
@@ -37,12 +39,20 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     return shown
 
 
+def print_verdict(
+    output: Console, findings: Sequence[Finding], statuses: Sequence[RuleStatus]
+) -> None:
+    """Print the verdict and which rules could not judge."""
+    output.print(headline(findings, statuses), style="bold", markup=False)
+    for line in not_judged(statuses):
+        output.print(f"  {line}", style="dim", markup=False)
+
+
 def print_finding(output: Console, finding: Finding) -> None:
     """Print a finding and what to do about it."""
     style = SEVERITY_STYLES.get(finding.severity, "")
-    where = f"step {finding.step} {finding.mode}".strip()
     output.print(
-        f"[{style}]{finding.severity}[/] [bold]{escape(finding.rule)}[/] {escape(where)}",
+        f"[{style}]{finding.severity}[/] [bold]{escape(finding.rule)}[/] {finding.where()}",
         f"  {escape(finding.message)}",
         sep="\n",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import logging
 import os
 import runpy
@@ -9,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.machinery import PathFinder, SourceFileLoader
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, cast
@@ -23,7 +25,7 @@ from .progress import Progress
 if TYPE_CHECKING:
     from ..hooks.torch import TorchHook
 
-_PACKAGE = str(Path(__file__).parents[1])
+_PACKAGE = os.path.join(Path(__file__).parents[1], "")
 _STATES: dict[type[BaseException], str] = {
     TrainingStopped: "stopped",
     KeyboardInterrupt: "interrupted",
@@ -46,7 +48,12 @@ class Script:
 
     def check(self) -> None:
         """Raise ConfigError if there is no such script."""
-        if self.is_module or Path(self.name).is_file():
+        if self.is_module:
+            package = self.name.partition(".")[0]  # what is below can only be found by importing
+            if PathFinder.find_spec(package, [os.getcwd(), *sys.path[1:]]) is None:
+                raise ConfigError(f"no module named {package!r} here or installed")
+            return
+        if Path(self.name).is_file():
             return
         if Path(self.name, "__main__.py").is_file():
             return
@@ -65,12 +72,14 @@ class Script:
             runpy.run_path(self.name, run_name="__main__")
             return
         sys.path[0] = str(path.resolve().parent)
+        file = os.path.abspath(self.name)  # as Python does, and what tracebacks say
         main = ModuleType("__main__")
-        main.__file__ = self.name
-        main.__builtins__ = __builtins__  # type: ignore[attr-defined]
+        main.__file__ = file
+        main.__loader__ = SourceFileLoader("__main__", file)
+        main.__dict__.update(__builtins__=builtins, __cached__=None, __annotations__={})
         # Classes of the script are pickled by this name, and its workers look it up.
         sys.modules["__main__"] = main
-        code = compile(path.read_bytes(), self.name, "exec", dont_inherit=True)
+        code = compile(path.read_bytes(), file, "exec", dont_inherit=True)
         exec(code, main.__dict__)
 
 
@@ -116,6 +125,7 @@ class Launcher:
         self._act = make(self)
         self._live = LiveWatch(rules, self._found)
         self._hook: TorchHook | None = None
+        self._pid = os.getpid()
 
     def launch(self) -> None:
         """Run the script to its end."""
@@ -137,7 +147,8 @@ class Launcher:
             raise
         finally:
             importing.remove()
-            self._finish(state, error)
+            if os.getpid() == self._pid:  # not in a child that the script forked
+                self._finish(state, error)
 
     def say(self, line: str) -> None:
         """Show a line."""
@@ -164,8 +175,9 @@ class Launcher:
                 command=[self._script.name, *self._script.arguments],
                 say=self._progress.say_more,
             )
-        except (StepwatchError, ImportError, AttributeError) as error:
-            self.say(f"not watching: {error}; the script goes on without")
+        except Exception as error:  # noqa: BLE001 - else ``import torch`` would fail for us
+            what = str(error) if isinstance(error, StepwatchError) else repr(error)
+            self.say(f"not watching: {what}; the script goes on without")
 
     def _finish(self, state: str, error: str) -> None:
         if self._hook is None:
@@ -179,12 +191,16 @@ class Launcher:
 
 
 class _OneLine(logging.StreamHandler):  # type: ignore[type-arg]
-    """Shows our own log records where the script has set up no logging."""
+    """Shows log records where the script has set up no logging: ours in a line, others as ever."""
 
     def __init__(self) -> None:
         super().__init__(sys.stderr)
         self.setLevel(logging.WARNING)
-        self.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the text, as ``logging.lastResort`` does, with who says so if it is us."""
+        text = super().format(record)
+        return f"stepwatch: {text}" if record.name == "stepwatch" else text
 
 
 def _show_only_frames_of_script() -> None:

@@ -6,12 +6,14 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
 from types import ModuleType
 
 
 class OnImport(MetaPathFinder):
     """Calls back when a module has been imported; it finds nothing itself.
+
+    To ask whether there is such a module, as many packages do with ``importlib.util.find_spec``,
+    is not to import it.
 
     Args:
         name: The module's full name.
@@ -35,21 +37,27 @@ class OnImport(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return the spec that the others find, whose loader calls back when it is done."""
-        del path, target
         if fullname != self._name:
             return None
-        self.remove()
-        spec = find_spec(fullname)
-        if spec is None or spec.loader is None:
-            return None
+        for finder in [finder for finder in sys.meta_path if finder is not self]:
+            spec = finder.find_spec(fullname, path, target)
+            if spec is not None:
+                self._follow(spec)
+                return spec
+        return None
+
+    def _follow(self, spec: ModuleSpec) -> None:
         loader = spec.loader
+        if loader is None:  # a folder without a package in it; nothing is run
+            return
         execute = loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
             del loader.exec_module  # from here on it is the loader that it was
             execute(module)
-            self._call()
+            if self in sys.meta_path:
+                self.remove()
+                self._call()
 
         # On the instance, not a loader of our own: others look at the loader's type.
         loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec

@@ -9,9 +9,12 @@ import numpy as np
 
 from ..errors import StoreError
 from ..finding import Finding
+from ..formats.native.findings import read_statuses
 from ..plots import heatmap, page, series
+from ..rules.watch import RuleStatus
 from ..statistics import FIELDS, quantity
 from ..trial import Trial
+from .verdict import headline as verdict
 
 _MOST_CELLS = 4_000_000
 
@@ -36,14 +39,21 @@ def write_page(
         figures = [_series(trial, name, "", findings) for name in [*losses, *others[:6]]]
         figures += _heatmaps(trial, findings)
     manifest = trial.reader.manifest
+    statuses = [RuleStatus(**status) for status in read_statuses(trial.store)]  # type: ignore[arg-type]
     text = page(
         figures,
         title=Path(trial.url).name,
+        headline=verdict(findings, statuses),
         facts={
             "state": trial.state,
             "command": " ".join(manifest.command),
             "steps": len(trial.steps()),
             **manifest.versions,
+            **{
+                status.rule: f"{status.status}: {status.details}"
+                for status in statuses
+                if status.status not in ("NoIssuesFound", "IssuesFound")
+            },
         },
         findings=findings,
     )
@@ -64,7 +74,7 @@ def _series(trial: Trial, name: str, statistic: str, findings: Sequence[Finding]
 
 def _heatmaps(trial: Trial, findings: Sequence[Finding]):  # type: ignore[no-untyped-def]
     for collection, statistic in (("gradients", "l2"), ("outputs", "zero_fraction")):
-        names = trial.tensor_names(collection=collection)
+        names = _in_order(trial, collection)
         steps = trial.steps()
         if not names or len(names) * len(steps) > _MOST_CELLS:
             continue
@@ -77,9 +87,18 @@ def _heatmaps(trial: Trial, findings: Sequence[Finding]):  # type: ignore[no-unt
                 names,
                 matrix,
                 statistic=statistic,
+                what=collection,
                 findings=marks,
                 log=statistic == "l2",
             )
+
+
+def _in_order(trial: Trial, collection: str) -> list[str]:
+    """Return the tensors of a collection in the order of execution."""
+    first = next(trial.records(), ())
+    order = {name: row for record in first for name, row in record.layout.row_of.items()}
+    names = trial.tensor_names(collection=collection)
+    return sorted(names, key=lambda name: (order.get(name, len(order)), name))
 
 
 def _matrix(trial: Trial, names: list[str], statistic: str):  # type: ignore[no-untyped-def]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TextIO
 
 from ..finding import Finding
@@ -33,7 +35,8 @@ class Progress:
     def __init__(self, run: str, *, quiet: bool = False, stream: TextIO | None = None) -> None:
         self._run = run
         self._quiet = quiet
-        self._stream = stream or sys.stderr
+        # There is none where the shell closed it.
+        self._stream = stream or sys.stderr or io.StringIO()
         self._line = StatusLine(self._stream)
         self._began = self._drawn = time.monotonic()
         self._pause = _FIRST_LINE_S
@@ -69,9 +72,10 @@ class Progress:
         self._findings += 1
 
     def say(self, line: str) -> None:
-        """Show a line that stays."""
-        self._stream.write(f"stepwatch: {line}\n")
-        self._stream.flush()
+        """Show a line that stays, or nothing where nobody reads any more."""
+        with suppress(OSError, ValueError):
+            self._stream.write(f"stepwatch: {line}\n")
+            self._stream.flush()
 
     def say_more(self, line: str) -> None:
         """Show a line that stays, unless only findings are wanted."""

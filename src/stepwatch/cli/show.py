@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
+from rich.markup import escape
 
 from ..errors import ConfigError
 from ..finding import Finding
@@ -19,6 +20,7 @@ from .pages import write_page
 
 _SHOWN = ("mean", "std", "abs_mean", "l2", "min", "max", "zero_fraction", "non_finite")
 _MOST_ROWS = 12
+_MOST_NAMES = 3
 
 
 @click.command()
@@ -75,13 +77,17 @@ def _show_run(trial: Trial, findings: list[Finding]) -> None:
         ("steps", f"{len(trial.steps())} ({steps})" if steps else "0"),
     ]
     for worker, end in ends.items():
-        facts.append(("captured", f"{end.coverage} ({worker})"))
+        who = f" ({worker})" if len(ends) > 1 else ""
+        facts.append(("captured", end.coverage.removeprefix("capturing ") + who))
         if end.dropped or end.failures:
             facts.append(("NOT stored", f"{end.dropped} steps, {end.failures} failures"))
         if end.error:
             facts.append(("error", end.error))
-    output.print(table(("", ""), facts))
+    for what, value in facts:
+        output.print(f"[bold]{what:10s}[/] {escape(str(value))}", soft_wrap=True)
+    output.print()
     output.print(_collections(trial))
+    output.print()
     _plot_losses(trial, findings)
     for finding in findings:
         print_finding(output, finding)
@@ -90,11 +96,12 @@ def _show_run(trial: Trial, findings: list[Finding]) -> None:
 
 def _collections(trial: Trial) -> object:
     kinds = trial.reader.tensors()
-    rows = [
-        (name, sum(collection.holds(tensor, kind) for tensor, kind in kinds.items()))
-        for name, collection in trial.collections.items()
-    ]
-    return table(("collection", "tensors"), rows)
+    rows = []
+    for name, collection in trial.collections.items():
+        held = [tensor for tensor, kind in kinds.items() if collection.holds(tensor, kind)]
+        shown = ", ".join(held[:_MOST_NAMES]) + (", …" if len(held) > _MOST_NAMES else "")
+        rows.append((name, len(held), shown))
+    return table(("collection", "tensors", "such as"), rows)
 
 
 def _plot_losses(trial: Trial, findings: list[Finding]) -> None:
@@ -107,9 +114,13 @@ def _print_statuses(trial: Trial) -> None:
     statuses = read_statuses(trial.store)
     if statuses:
         rows = [
-            (status["rule"], status["status"], str(status["details"])[:110]) for status in statuses
+            (status["rule"], status["status"], _cut(str(status["details"]))) for status in statuses
         ]
         console().print(table(("rule", "status", ""), rows))
+
+
+def _cut(text: str, width: int = 110) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def _show_tensor(trial: Trial, name: str, statistic: str, findings: list[Finding]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from typing import TextIO
 
 from ..config import environment
@@ -36,16 +37,19 @@ class StatusLine:
             columns, rows = _size(self._stream)
             start = self._claim(rows) if rows != self._rows else ""
             line = f"{_SAVE}\x1b[{rows};1H{_CLEAR}{text[: columns - 1]}{_RESTORE}"
-            self._stream.write(start + line)
-            self._stream.flush()
+            self._write(start + line)
 
     def close(self) -> None:
         """Give the line back."""
         with self._lock:
             if self._rows:
-                self._stream.write(f"{_SAVE}\x1b[r\x1b[{self._rows};1H{_CLEAR}{_RESTORE}")
-                self._stream.flush()
+                self._write(f"{_SAVE}\x1b[r\x1b[{self._rows};1H{_CLEAR}{_RESTORE}")
                 self._rows = 0
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError, ValueError):  # the terminal went away, or the script closed it
+            self._stream.write(text)
+            self._stream.flush()
 
     def _claim(self, rows: int) -> str:
         """Return what makes the terminal scroll above its last row."""

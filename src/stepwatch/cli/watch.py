@@ -10,8 +10,7 @@ from ..errors import RunNotFound
 from ..rules.watch import Watch
 from ..rules.watch import watch as watch_trial
 from ..trial import Trial
-from .console import console, print_finding
-from .progress import verdict
+from .console import console, print_finding, print_verdict
 from .run import rule_specs
 
 _POLL_S = 0.2
@@ -34,9 +33,8 @@ def watch(run: str, rules: tuple[str, ...], wait: float) -> int:
     for finding in watch_trial(trial, engine):
         findings.append(finding)
         print_finding(output, finding)
-    lines = verdict(findings, engine.statuses())
     output.print(f"the run {trial.state}, {len(trial.steps())} steps", markup=False)
-    output.print("\n".join(line for line in lines if "  step" not in line), markup=False)
+    print_verdict(output, findings, engine.statuses())
     return 1 if findings else 0
 
 

@@ -39,6 +39,7 @@ def heatmap(
     values: npt.ArrayLike,
     *,
     statistic: str,
+    what: str = "tensors",
     findings: Iterable[Finding] = (),
     points: int = 500,
     log: bool = False,
@@ -54,6 +55,7 @@ def heatmap(
         names: The tensors, from top to bottom; unique.
         values: Shape ``[len(names), n]``, real numbers; nan where nothing is known.
         statistic: What the values are, such as ``l2``.
+        what: What the tensors are, such as ``gradients``.
         findings: Those to be marked.
         points: How many columns there may be, at least 1.
         log: Whether the colour follows the logarithm; zero and below then have the lowest
@@ -87,7 +89,7 @@ def heatmap(
         template=template(),
         height=height,
         title={
-            "text": f"{as_text(statistic)} of {len(names):,} tensors",
+            "text": f"{as_text(statistic)} of {len(names):,} {as_text(what)}",
             "subtitle": {"text": _subtitle(len(steps_), len(first))},
         },
         xaxis={"title": {"text": "step"}, "showline": False},

@@ -239,7 +239,7 @@ class _Entry:
             )
             if view is not None:
                 worker = view.workers[0] if len(view.records) == 1 else ""
-                told = told.at(mode=view.mode.value, worker=worker)
+                told = told.at(mode=view.mode.value, mode_step=view.mode_step, worker=worker)
             self.findings += 1
             self._first = self._first or told.message
             news.append(told)
