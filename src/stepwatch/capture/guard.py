@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 _log = logging.getLogger("stepwatch")
@@ -34,11 +35,18 @@ def guarded(method: Method) -> Method:
         except Exception:
             if self.strict:
                 raise
-            _log.exception(
-                "capturing failed in %s and is off from here on; training goes on",
-                method.__qualname__,
-            )
-            self.detach()
+            _give_up(self, method.__qualname__)
             return None
 
     return call  # type: ignore[return-value]  # same signature, kept by functools.wraps
+
+
+def _give_up(guarded: Guarded, where: str) -> None:
+    """Say so and detach; a broken log handler, or half a detachment, must not stop training."""
+    with suppress(Exception):
+        _log.exception("capturing failed in %s and is off from here on; training goes on", where)
+    try:
+        guarded.detach()
+    except Exception:  # noqa: BLE001  it is the last resort
+        with suppress(Exception):
+            _log.exception("letting go failed as well; training goes on")

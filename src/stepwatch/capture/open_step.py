@@ -46,11 +46,13 @@ class OpenStep:
 
     def wants(self, name: str, kind: str) -> bool:
         """Return whether anything is saved of this tensor at this step."""
-        return self._plan.policy(name, kind).wants(self._mode_step)
+        step = self._mode_step
+        return any(policy.wants(step) for policy in self._plan.policies(name, kind))
 
     def wants_raw(self, name: str, kind: str) -> bool:
         """Return whether the full value of this tensor is saved at this step."""
-        return self._plan.policy(name, kind).wants_raw(self._mode_step)
+        step = self._mode_step
+        return any(policy.wants_raw(step) for policy in self._plan.policies(name, kind))
 
     def add(self, info: TensorInfo, array: Array) -> int | None:
         """Observe a tensor; return its row if it is new and wanted.
@@ -61,15 +63,15 @@ class OpenStep:
         """
         if not self.wants(info.name, info.collection):
             return None
+        part = np.empty(NUM_FIELDS)
+        summarize_into(array, part)  # it may refuse the array: nothing was noted yet
         if self.wants_raw(info.name, info.collection):
             self.raw[info.name] = np.array(array)
         row = self._rows.get(info.name)
         if row is None:
             row = self.add_row(info)
-            summarize_into(array, self._matrix[row])
+            self._matrix[row] = part
             return row
-        part = np.empty(NUM_FIELDS)
-        summarize_into(array, part)
         self._matrix[row] = merge(np.stack([self._matrix[row], part]))
         return None
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ..collection import BUILT_IN, Collection
-from ..save_policy import EVERY_STEP, SavePolicy
+from ..save_policy import SavePolicy
 
 _NOTHING = SavePolicy(statistics=None)
 
@@ -15,7 +15,8 @@ class Plan:
     """Answers what is saved of a tensor; every answer is worked out once.
 
     A collection of a built-in name sets the policy of what is of that kind. A collection with
-    patterns adds to it for the tensors it matches, or takes them out if it saves nothing.
+    patterns adds its policy for the tensors it matches, whatever else is saved of them, or takes
+    them out if it saves nothing.
 
     Args:
         collections: What was asked beyond the default, which is the statistics of every step.
@@ -23,29 +24,31 @@ class Plan:
 
     def __init__(self, collections: Sequence[Collection] = ()) -> None:
         self._kinds = {name: SavePolicy() for name in BUILT_IN}
-        self._matched: list[tuple[re.Pattern[str], SavePolicy]] = []
+        self._matched: list[tuple[list[re.Pattern[str]], SavePolicy]] = []
         for collection in collections:
-            if collection.patterns:
-                pattern = re.compile("|".join(f"(?:{text})" for text in collection.patterns))
-                self._matched.append((pattern, collection.policy))
-            else:
+            if collection.name in self._kinds:
                 self._kinds[collection.name] = collection.policy
-        self._policies: dict[str, SavePolicy] = {}
+            if collection.patterns:
+                patterns = [re.compile(pattern) for pattern in collection.patterns]
+                self._matched.append((patterns, collection.policy))
+        self._policies: dict[str, tuple[SavePolicy, ...]] = {}
 
-    def policy(self, tensor: str, kind: str) -> SavePolicy:
-        """Return what is saved of a tensor of this name and built-in kind, and when."""
-        policy = self._policies.get(tensor)
-        if policy is None:
-            policy = self._policies[tensor] = self._work_out(tensor, kind)
-        return policy
+    def policies(self, tensor: str, kind: str) -> tuple[SavePolicy, ...]:
+        """Return the policies of a tensor of this name and built-in kind.
 
-    def _work_out(self, tensor: str, kind: str) -> SavePolicy:
-        own = self._kinds.get(kind, SavePolicy())
-        for pattern, policy in self._matched:
-            if not pattern.search(tensor):
-                continue
-            if policy == _NOTHING:
-                return _NOTHING
-            statistics = EVERY_STEP if own.statistics == EVERY_STEP else policy.statistics
-            own = SavePolicy(statistics, policy.raw or own.raw)
-        return own
+        It is saved at a step if one of them wants it.
+        """
+        policies = self._policies.get(tensor)
+        if policies is None:
+            policies = self._policies[tensor] = self._work_out(tensor, kind)
+        return policies
+
+    def _work_out(self, tensor: str, kind: str) -> tuple[SavePolicy, ...]:
+        matched = [
+            policy
+            for patterns, policy in self._matched
+            if any(pattern.search(tensor) for pattern in patterns)
+        ]
+        if _NOTHING in matched:
+            return ()
+        return tuple(dict.fromkeys([self._kinds.get(kind, SavePolicy()), *matched]))

@@ -14,13 +14,16 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Protocol
 
+from .. import config
 from ..background import Background
 from ..collection import Policy, as_collections
 from ..formats.native.manifest import End, Manifest
-from ..formats.native.writer import NativeWriter, start_run
+from ..formats.native.process import identity
+from ..formats.native.writer import NativeWriter, join_run, start_run, warm_up
 from ..record import Layout, StepRecord
 from ..steps import Mode, StepCounter
 from ..store import Store, open_store
@@ -72,7 +75,7 @@ class Recorder:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         collections = as_collections(policy)
-        rank, size = rank_and_size(os.environ if environment is None else environment)
+        rank, size = rank_and_size(config.environment() if environment is None else environment)
         self.store = open_store(run)
         self.worker = worker_name(rank)
         self.manifest = Manifest(
@@ -81,12 +84,15 @@ class Recorder:
             command=tuple(command) or tuple(sys.argv),
             host=socket.gethostname(),
             pid=os.getpid(),
+            process=identity(),
             num_workers=size,
             versions={"python": platform.python_version(), **(versions or {})},
             collections=collections,
         )
         if rank == 0:
             start_run(self.store, self.manifest)
+        else:
+            join_run(self.store, self.worker, size)
         self._plan = Plan(collections)
         self._counter = StepCounter()
         self._open: dict[Mode, OpenStep] = {}
@@ -99,6 +105,7 @@ class Recorder:
         self._background: Background[StepRecord | Callable[[], None]] = Background(
             self._work, tick=self._writer.tick
         )
+        self._background.submit(warm_up)
         self.num_steps = 0
         self._end: End | None = None
 
@@ -179,32 +186,30 @@ class Recorder:
         for mode in list(self._open):
             self.end_step(mode)
         note = End(state, time.time_ns(), self.num_steps, error=error, coverage=coverage)
-        self._background.submit(lambda: self._finish(note))
-        report = self._background.close(CLOSE_TIMEOUT_S)
-        self._end = _with_losses(note, report.dropped, report.failures, report.first_error)
+        give_up_at = time.monotonic() + CLOSE_TIMEOUT_S
+        if self._background.flush(CLOSE_TIMEOUT_S):  # so that there is room for what ends the run
+            for last in (*(listener.finish for listener in self._listeners), self._writer.flush):
+                self._background.submit(last)
+            self._background.submit(lambda: self._writer.close(self._with_losses(note)))
+        self._background.close(max(0.0, give_up_at - time.monotonic()))
+        self._end = self._with_losses(note)
         return self._end
 
     def _work(self, item: StepRecord | Callable[[], None]) -> None:
         if not isinstance(item, StepRecord):
             item()
             return
-        try:
-            for listener in self._listeners:
-                listener.look(item)
-        finally:
-            self._writer.write(item)
+        with ExitStack() as work:  # each is done, whatever the others raise
+            work.callback(self._writer.write, item)
+            for listener in reversed(self._listeners):
+                work.callback(listener.look, item)
 
-    def _finish(self, note: End) -> None:
-        """The last thing on the background thread."""
-        try:
-            for listener in self._listeners:
-                listener.finish()
-            self._writer.flush()
-        finally:
-            lost = self._background
-            self._writer.close(_with_losses(note, lost.dropped, lost.failures, lost.first_error))
-
-
-def _with_losses(note: End, dropped: int, failures: int, first: BaseException | None) -> End:
-    error = note.error or (str(first) if first else "")
-    return replace(note, dropped=dropped, failures=failures, error=error)
+    def _with_losses(self, note: End) -> End:
+        """Return the note with what was lost up to now."""
+        first = self._background.first_error
+        return replace(
+            note,
+            dropped=self._background.dropped + self._writer.lost,
+            failures=self._background.failures,
+            error=note.error or (str(first) if first else ""),
+        )

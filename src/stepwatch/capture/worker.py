@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# What launchers set: torchrun, then the MPI and Slurm families.
+# What launchers set: torchrun, then the MPI and Slurm families. SLURM_NTASKS is also set for a
+# script that sbatch runs once, SLURM_STEP_NUM_TASKS only for what srun starts.
 _RANK = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
-_SIZE = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
+_SIZE = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 
 
 def rank_and_size(environment: Mapping[str, str]) -> tuple[int, int]:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..statistics import DERIVED, FIELDS, quantity
+from ..statistics import DERIVED, FIELDS, NUM_FIELDS, quantity
 
 
 class Series:
@@ -61,14 +61,16 @@ class Series:
     @property
     def rows(self) -> npt.NDArray[np.float64]:
         """All fields, shape ``[rows, NUM_FIELDS]``, float64."""
-        columns = [self._table.column(name).to_numpy() for name in FIELDS]
-        return np.stack(columns, axis=1).astype(np.float64)
+        rows = np.empty((len(self), NUM_FIELDS))
+        for field, name in enumerate(FIELDS):
+            rows[:, field] = self._table.column(name).to_numpy()
+        return rows
 
     def to_arrow(self, derived: Sequence[str] = tuple(DERIVED)) -> pa.Table:
         """Return a table, with derived quantities as further columns."""
-        table = self._table
+        table, rows = self._table, self.rows
         for name in derived:
-            table = table.append_column(name, pa.array(self[name]))
+            table = table.append_column(name, pa.array(quantity(rows, name)))
         return table
 
     def to_pandas(self):  # type: ignore[no-untyped-def]

@@ -34,20 +34,11 @@ class StepLog:
         ended: Collection[str],
         num_workers: int,
     ) -> None:
-        steps: dict[Mode, list[Steps]] = {}
-        mode_steps: dict[Mode, list[Steps]] = {}
-        for worker_ranges in ranges.values():
-            for range_ in worker_ranges:
-                index = np.arange(range_.count, dtype=np.int64)
-                steps.setdefault(range_.mode, []).append(range_.first + index * range_.stride)
-                mode_steps.setdefault(range_.mode, []).append(
-                    range_.mode_first + index * range_.mode_stride
-                )
-        self._global = {mode: np.concatenate(parts) for mode, parts in steps.items()}
-        self._within = {mode: np.concatenate(parts) for mode, parts in mode_steps.items()}
-        for mode in self._global:
-            self._global[mode], first = np.unique(self._global[mode], return_index=True)
-            self._within[mode] = self._within[mode][first]
+        self._global: dict[Mode, Steps] = {}
+        self._within: dict[Mode, Steps] = {}
+        every = [range_ for worker_ranges in ranges.values() for range_ in worker_ranges]
+        for mode in {range_.mode for range_ in every}:
+            self._global[mode], self._within[mode] = _expand([r for r in every if r.mode is mode])
         self.last_complete = _last_complete(ranges, ended, num_workers)
 
     @property
@@ -80,7 +71,7 @@ def _last_complete(
     ranges: Mapping[str, Sequence[StepRange]], ended: Collection[str], num_workers: int
 ) -> int:
     last = {
-        worker: max((r.first + (r.count - 1) * r.stride for r in found), default=-1)
+        worker: max((range_.last for range_ in found), default=-1)
         for worker, found in ranges.items()
     }
     running = [step for worker, step in last.items() if worker not in ended]
@@ -88,3 +79,18 @@ def _last_complete(
     if missing > 0:
         return -1
     return min(running) if running else max(last.values(), default=-1)
+
+
+def _expand(ranges: Sequence[StepRange]) -> tuple[Steps, Steps]:
+    """Return the global steps of some ranges, ascending and each once, and their mode steps."""
+    columns = np.array(
+        [(r.count, r.first, r.stride, r.mode_first, r.mode_stride) for r in ranges], np.int64
+    )
+    count, first, stride, mode_first, mode_stride = columns.T
+    index = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    steps = np.repeat(first, count) + index * np.repeat(stride, count)
+    mode_steps = np.repeat(mode_first, count) + index * np.repeat(mode_stride, count)
+    if (np.diff(steps) > 0).all():
+        return steps, mode_steps
+    steps, once = np.unique(steps, return_index=True)  # several workers
+    return steps, mode_steps[once]

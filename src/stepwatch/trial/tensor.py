@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import StepUnavailable, TensorUnavailable
-from ..statistics import FIELDS
+from ..statistics import FIELDS, Statistics
 from ..steps import Mode
 from .series import Series
 
@@ -54,8 +54,8 @@ class Tensor:
     ) -> npt.NDArray[np.generic]:
         """Return its full value at a step, in its own shape and dtype.
 
-        A scalar needs no raw value: its statistics are its value (the mean, where it was
-        observed several times in the step).
+        A scalar needs no raw value: its statistics are its value. Where it was observed several
+        times in the step, that is the mean as float64.
 
         Args:
             step: As ``mode`` counts it.
@@ -81,13 +81,13 @@ class Tensor:
         self, mode: Mode, worker: str | None, step: int | None
     ) -> dict[int, npt.NDArray[np.generic]]:
         names = ["step", "mode", "mode_step", "dtype", "shape", "blob", *FIELDS]
-        table = self._rows(names, mode, worker)
+        table = self._trial.rows(frozenset([self.name]), names, mode, worker, step)
         counted = table.column("step" if mode is Mode.GLOBAL else "mode_step").to_pylist()
         if step is not None:
             table = table.filter(pa.array([number == step for number in counted], pa.bool_()))
             counted = [step] * len(table)
-        means = Series(table)["mean"] if len(table) else np.empty(0)
         found: dict[int, npt.NDArray[np.generic]] = {}
+        rows, dtypes = Series(table).rows, table.column("dtype").to_pylist()
         blobs, shapes = table.column("blob").to_pylist(), table.column("shape").to_pylist()
         workers, steps = table.column("worker").to_pylist(), table.column("step").to_pylist()
         for row, number in enumerate(counted):
@@ -98,7 +98,7 @@ class Tensor:
                     workers[row], blobs[row], steps[row], self.name
                 )
             elif shapes[row] == "[]":
-                found[number] = np.asarray(means[row])
+                found[number] = _scalar(rows[row], dtypes[row])
         return found
 
     def _rows(self, columns: list[str], mode: Mode, worker: str | None = None) -> pa.Table:
@@ -118,3 +118,16 @@ class Tensor:
         return StepUnavailable(
             f"{self.name} was not observed at {counted} {step}; the nearest is {near}"
         )
+
+
+def _scalar(row: npt.NDArray[np.float64], dtype: str) -> npt.NDArray[np.generic]:
+    """Return the value of a scalar of these statistics, shape ``[]``."""
+    statistics = Statistics(row)
+    if not statistics.non_finite:
+        value = statistics.mean
+    elif statistics.nan or (statistics.posinf and statistics.neginf):
+        value = np.nan
+    else:
+        value = np.inf if statistics.posinf else -np.inf
+    once = statistics.count == 1
+    return np.asarray(value, np.dtype(dtype) if once else np.float64)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 
@@ -15,6 +14,8 @@ import pyarrow.compute as pc
 from ..collection import BUILT_IN, Collection
 from ..errors import StepUnavailable, TensorUnavailable, nearest
 from ..formats import open_reader
+from ..formats.native.observations import SCHEMA
+from ..formats.native.process import may_run
 from ..record import StepRecord
 from ..steps import Mode
 from ..store import Store, open_store
@@ -68,7 +69,8 @@ class Trial:
         """See what was written since."""
         # In this order: a process that is gone has written its note, and a worker that left a
         # note has written all its parts.
-        alive = _may_be_alive(self.reader.manifest.host, self.reader.manifest.pid)
+        manifest = self.reader.manifest
+        alive = may_run(manifest.host, manifest.pid, manifest.process)
         self._ends = self.reader.ends()
         self.reader.refresh()
         workers = self.reader.workers
@@ -76,7 +78,7 @@ class Trial:
         self._log = StepLog(
             {worker: self.reader.step_ranges(worker) for worker in workers},
             ended=set(workers) | set(self._ends) if self._died else set(self._ends),
-            num_workers=0 if self._died else self.reader.manifest.num_workers,
+            num_workers=0 if self._died else manifest.num_workers,
         )
 
     @property
@@ -161,6 +163,7 @@ class Trial:
         columns: Sequence[str],
         mode: Mode = Mode.GLOBAL,
         worker: str | None = None,
+        step: int | None = None,
     ) -> pa.Table:
         """Return observations of complete steps as an Arrow table, ascending by step.
 
@@ -169,24 +172,30 @@ class Trial:
             columns: Columns of the observations; ``worker`` and ``step`` come by themselves.
             mode: Only steps of this mode.
             worker: Only what this worker saw.
+            step: Read only parts that may hold this step, as ``mode`` counts it.
+
+        Raises:
+            TensorUnavailable: There is nothing at all, or nothing of this worker.
         """
-        wanted = [*dict.fromkeys(("step", "mode", *columns))]
-        tables = [
-            table.append_column("worker", pa.array([who] * len(table), pa.string()))
-            for who, table in self.reader.observations(tensors, wanted)
-            if worker in (None, who)
-        ]
-        if not tables:
+        if not self.workers or worker not in (None, *self.workers):
             raise TensorUnavailable(f"{self.url} holds no observations of {worker or 'anyone'} yet")
-        table = pa.concat_tables(tables).unify_dictionaries()
-        keep = pc.less_equal(table.column("step"), self._log.last_complete)
+        wanted = [*dict.fromkeys(("step", "mode", *columns))]
+        at = None if step is None else (mode, step)
+        tables = [("", SCHEMA.empty_table().select(wanted))]
+        tables += self.reader.observations(tensors, wanted, at)
+        table = pa.concat_tables(
+            table.select(wanted).append_column("worker", pa.array([who] * len(table), pa.string()))
+            for who, table in tables
+            if worker in (None, who, "")
+        ).unify_dictionaries()
         if mode is not Mode.GLOBAL:
-            keep = pc.and_(keep, pc.equal(table.column("mode").cast(pa.string()), mode.value))
-        table = table.filter(keep)
+            table = table.filter(pc.equal(table.column("mode").cast(pa.string()), mode.value))
         steps = table.column("step").to_numpy()
-        if len(steps) and (np.diff(steps) < 0).any():
-            table = table.take(pa.array(np.argsort(steps, kind="stable")))
-        return table
+        complete = steps <= self._log.last_complete
+        if complete.all() and (np.diff(steps) >= 0).all():
+            return table  # the usual case: no copy
+        order = np.argsort(steps, kind="stable")
+        return table.take(pa.array(order[complete[order]]))
 
     def records(self, *, follow: bool = False, after: int = -1) -> Iterator[tuple[StepRecord, ...]]:
         """Yield the complete steps in order, each with what every worker saw of it.
@@ -237,9 +246,10 @@ class Trial:
     ) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout
         while not done():
-            if deadline is not None and time.monotonic() > deadline:
+            left = _POLL_S if deadline is None else deadline - time.monotonic()
+            if left <= 0:
                 raise TimeoutError(f"{what()} did not come within {timeout} s")
-            time.sleep(_POLL_S)
+            time.sleep(min(left, _POLL_S))
             self.refresh()
 
     def _passed(self, step: int, mode: Mode) -> bool:
@@ -277,16 +287,3 @@ def _by_step(
             head = heads[index]
             if head is not None and head.step == step:
                 heads[index] = next(stream, None)
-
-
-def _may_be_alive(host: str, pid: int) -> bool:
-    """Return whether a process may still run; of another machine we cannot know."""
-    if host != socket.gethostname() or pid <= 0:
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -1,12 +1,15 @@
 """Raw values as safetensors: an 8-byte length, a JSON header, the bytes.
 
 Framed by hand, so that a value is copied once on its way out and one of many is read by range.
+A dtype that safetensors has no name for is stored as the narrowest one that holds all its values.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -40,27 +43,36 @@ _LENGTH_BYTES = 8
 _HEADER_LIMIT = 100_000_000
 
 
-def can_hold(dtype: np.dtype[np.generic]) -> bool:
-    """Return whether values of this dtype can be stored."""
-    return dtype in _NAMES
-
-
 def encode(arrays: Mapping[str, Array]) -> bytes:
-    """Return one safetensors file that holds the arrays under their names."""
+    """Return one safetensors file that holds the arrays under their names.
+
+    Raises:
+        TypeError: A dtype that no dtype of safetensors can hold, such as complex128.
+    """
     header: dict[str, object] = {}
-    payload: list[bytes] = []
+    payload: list[memoryview] = []
     offset = 0
     for name, array in arrays.items():
-        data = np.ascontiguousarray(array).tobytes()
-        spot = [offset, offset + len(data)]
-        header[name] = {
-            "dtype": _NAMES[array.dtype], "shape": list(array.shape), "data_offsets": spot
-        }  # fmt: skip
+        dtype = _stored_dtype(array.dtype)
+        data = np.ascontiguousarray(array, dtype).reshape(-1).view(np.uint8).data
+        spot = [offset, offset + data.nbytes]
+        header[name] = {"dtype": _NAMES[dtype], "shape": list(array.shape), "data_offsets": spot}
         payload.append(data)
-        offset += len(data)
+        offset += data.nbytes
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     return b"".join((len(text).to_bytes(_LENGTH_BYTES, "little"), text, *payload))
+
+
+def _stored_dtype(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
+    """Return the dtype itself, or the narrowest that holds its values and has a name."""
+    native = dtype.newbyteorder("=")
+    if native in _NAMES:
+        return native
+    for wider in (np.int8, np.uint8, np.float32, np.float64):
+        if np.can_cast(dtype, wider, casting="safe"):
+            return np.dtype(wider)
+    raise TypeError(f"safetensors has no dtype that holds {dtype}")
 
 
 class BlobFile:
@@ -79,9 +91,10 @@ class BlobFile:
             raise CorruptRun(key, 0, f"a header of {length} bytes")
         self._data_start = _LENGTH_BYTES + length
         try:
-            self._header = json.loads(read(_LENGTH_BYTES, length))
-        except ValueError as error:
-            raise CorruptRun(key, _LENGTH_BYTES, f"the header is no JSON ({error})") from None
+            self._header: dict[str, object] = dict(json.loads(read(_LENGTH_BYTES, length)))
+        except (TypeError, ValueError, RecursionError) as error:
+            reason = f"the header is no JSON object ({error})"
+            raise CorruptRun(key, _LENGTH_BYTES, reason) from None
 
     def get(self, name: str) -> Array:
         """Return one value.
@@ -94,14 +107,25 @@ class BlobFile:
         if entry is None:
             raise TensorUnavailable(f"{self._key} holds no value named {name}")
         try:
-            dtype, shape = _DTYPES[entry["dtype"]], tuple(entry["shape"])
-            start, stop = entry["data_offsets"]
+            dtype, shape, start, size = _parse_entry(entry)
         except (KeyError, TypeError, ValueError) as error:
-            reason = f"the entry of {name} is wrong ({error})"
+            reason = f"the entry of {name} is wrong ({error!r})"
             raise CorruptRun(self._key, _LENGTH_BYTES, reason) from None
-        data = self._read(self._data_start + start, stop - start)
-        wanted = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-        if len(data) != wanted:
-            reason = f"{name} has {len(data)} of {wanted} bytes"
+        data = self._read(self._data_start + start, size)
+        if len(data) != size:
+            reason = f"{name} has {len(data)} of {size} bytes"
             raise CorruptRun(self._key, self._data_start + start, reason)
         return np.frombuffer(data, dtype).reshape(shape)
+
+
+def _parse_entry(entry: object) -> tuple[np.dtype[np.generic], tuple[int, ...], int, int]:
+    """Return dtype, shape, first byte and number of bytes of a value; raise for what cannot be."""
+    fields: dict[str, Any] = dict(entry)  # type: ignore[call-overload]  # raises TypeError
+    dtype, shape = _DTYPES[fields["dtype"]], tuple(fields["shape"])
+    start, stop = fields["data_offsets"]
+    if not all(isinstance(number, int) and number >= 0 for number in (*shape, start, stop)):
+        raise ValueError(f"{shape} at {start}-{stop}")
+    size = math.prod(shape) * dtype.itemsize
+    if stop - start != size:
+        raise ValueError(f"{stop - start} bytes for {size} bytes of values")
+    return dtype, shape, start, size

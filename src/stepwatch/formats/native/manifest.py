@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from typing import Any
 
 from ...collection import Collection
 from ...errors import CorruptRun
@@ -23,6 +24,7 @@ class Manifest:
         command: The script and its arguments.
         host: The machine that started it.
         pid: The process that started it.
+        process: Its ``process.identity``.
         num_workers: How many processes write to it.
         versions: Versions of Python, Stepwatch and the frameworks.
         collections: What was asked to be saved beyond the defaults.
@@ -33,14 +35,15 @@ class Manifest:
     command: tuple[str, ...] = ()
     host: str = ""
     pid: int = 0
+    process: str = ""
     num_workers: int = 1
     versions: Mapping[str, str] = field(default_factory=dict)
     collections: tuple[Collection, ...] = ()
 
     def to_json(self) -> bytes:
         """Return the manifest as the JSON of ``run.json``."""
-        fields = {"format": "stepwatch", "version": VERSION, **asdict(self)}
-        return json.dumps(fields, indent=1, default=sorted).encode()
+        values = {"format": "stepwatch", "version": VERSION, **asdict(self)}
+        return json.dumps(values, indent=1, default=sorted).encode()
 
     @classmethod
     def from_json(cls, key: str, data: bytes) -> Manifest:
@@ -50,17 +53,32 @@ class Manifest:
             CorruptRun: It is no manifest, or of a version that is newer than this reader.
         """
         try:
-            fields = json.loads(data)
-            kind, version = fields.pop("format"), fields.pop("version")
-            if kind != "stepwatch" or version > VERSION:
-                raise CorruptRun(key, 0, f"format {kind!r} version {version}, not {VERSION}")
-            fields["collections"] = tuple(map(_collection, fields["collections"]))
-            fields["command"] = tuple(fields["command"])
-            return cls(**fields)
+            values = json.loads(data)
+            kind, version = values["format"], int(values["version"])
+            if kind == "stepwatch" and version <= VERSION:
+                values["collections"] = tuple(map(_collection, values["collections"]))
+                values["command"] = tuple(values["command"])
+                return cls(**_known(cls, values))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            if isinstance(error, CorruptRun):
-                raise
             raise CorruptRun(key, 0, f"not a manifest ({error!r})") from None
+        if kind != "stepwatch":
+            raise CorruptRun(key, 0, f"not a manifest (format {kind!r})")
+        raise CorruptRun(
+            key,
+            0,
+            f"a newer stepwatch wrote this run, in version {version} of the format; this one "
+            f"reads up to version {VERSION}; run: pip install --upgrade stepwatch",
+        )
+
+
+def _known(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that this version knows; raise for numbers and texts that are none."""
+    known = {one.name: values[one.name] for one in fields(cls) if one.name in values}
+    for one in fields(cls):
+        wanted = {"int": int, "str": str}.get(str(one.type), object)
+        if not isinstance(known.get(one.name, one.default), (wanted, type(MISSING))):
+            raise TypeError(f"{one.name} is {known[one.name]!r}")
+    return known
 
 
 def _collection(fields: dict[str, object]) -> Collection:
@@ -88,8 +106,8 @@ class End:
             ``interrupted`` (Ctrl-C).
         ended_ns: When, nanoseconds since the Unix epoch.
         steps: How many steps were recorded.
-        dropped: How many of them are not stored, because the store was too slow.
-        failures: How many times storing failed.
+        dropped: How many of them are not stored, because the store was too slow or refused.
+        failures: How many times storing, or a listener, failed.
         error: The first failure, or the exception that ended training.
         coverage: The coverage line.
     """
@@ -110,6 +128,6 @@ class End:
     def from_json(cls, key: str, data: bytes) -> End:
         """Return what ``to_json`` wrote."""
         try:
-            return cls(**json.loads(data))
-        except (TypeError, ValueError) as error:
+            return cls(**_known(cls, json.loads(data)))
+        except (AttributeError, TypeError, ValueError) as error:
             raise CorruptRun(key, 0, f"not an end note ({error})") from None

@@ -1,13 +1,15 @@
 """Merging parts: few large ones instead of many small ones.
 
 Ten parts become one, ten of those become one again, so that the number of parts grows with
-the logarithm of the run. A merged part is clustered by tensor, then step: one tensor's series
-lies together.
+the logarithm of the run, up to a size that one merge may cost. A merged part is clustered by
+tensor, then step: one tensor's series lies together. Only neighbours are merged: a part that
+spans steps of another would hide it from readers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,8 +20,10 @@ from .observations import join_ranges
 from .parts import Part, PartMeta, write_part
 
 FAN_IN = 10
-# A merge holds this many rows in memory (about 100 bytes each); a part that large stays as it is.
+# A merge holds this many rows in memory (about 500 bytes each); a part that large stays as it is.
 ROW_LIMIT = 500_000
+# Merging in the training process stops here: half a second. ``compact`` goes on from there.
+TRAINING_ROW_LIMIT = ROW_LIMIT // 2
 
 
 def merge_parts(store: Store, parts: Sequence[Part]) -> Span:
@@ -35,6 +39,57 @@ def merge_parts(store: Store, parts: Sequence[Part]) -> Span:
     for part in parts:
         store.delete(observations_key(part.span))
     return merged
+
+
+class _Merged(NamedTuple):
+    span: Span
+    rows: int
+    level: int
+
+
+class Levels:
+    """Merges the parts of one worker while they are written.
+
+    Args:
+        store: Where they lie.
+        row_limit: No merge holds more rows.
+    """
+
+    def __init__(self, store: Store, row_limit: int = TRAINING_ROW_LIMIT) -> None:
+        self._store = store
+        self._row_limit = row_limit
+        # Neighbours, in the order of steps. What is not here any more stays as it is.
+        self._parts: list[_Merged] = []
+
+    def add(self, span: Span, rows: int) -> None:
+        """Take a new part, which follows the ones before, and merge what is due."""
+        new: _Merged | None = _Merged(span, rows, 0)
+        while new is not None:
+            self._parts.append(new)
+            new = self._merge_due(new.level)
+
+    def _merge_due(self, level: int) -> _Merged | None:
+        """Merge the parts of ``level`` at the end; return the new one if it may grow on."""
+        start = len(self._parts)
+        while start and self._parts[start - 1].level == level:
+            start -= 1
+        due, before = self._parts[start:], self._parts[:start]
+        total = sum(part.rows for part in due)
+        if total > self._row_limit:
+            # Nothing merges across these from now on.
+            self._parts = due[-1:]
+            if len(due) > 2:
+                self._merge(due[:-1])
+            return None
+        if len(due) < FAN_IN:
+            return None
+        self._parts = []  # should merging fail, these stay as they are
+        merged = _Merged(self._merge(due), total, level + 1)
+        self._parts = before
+        return merged
+
+    def _merge(self, parts: Sequence[_Merged]) -> Span:
+        return merge_parts(self._store, [Part(self._store, part.span) for part in parts])
 
 
 def compact(store: Store, parts: Sequence[Part]) -> int:

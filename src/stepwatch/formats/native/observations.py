@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from functools import lru_cache
+from itertools import groupby, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -77,7 +78,7 @@ def _uniform_table(records: list[StepRecord], blobs: Sequence[str | None]) -> pa
         "tensor": _tiled([tensor.name for tensor in tensors], steps),
         "collection": _tiled([tensor.collection for tensor in tensors], steps),
         "dtype": _tiled([tensor.dtype for tensor in tensors], steps),
-        "shape": _tiled([json.dumps(tensor.shape) for tensor in tensors], steps),
+        "shape": _tiled([_shape_text(tensor.shape) for tensor in tensors], steps),
         "trainable": pa.array([tensor.trainable for tensor in tensors] * steps, pa.bool_()),
         "optimizer_groups": pa.array(
             [tensor.optimizer_groups for tensor in tensors] * steps, pa.int8()
@@ -88,6 +89,9 @@ def _uniform_table(records: list[StepRecord], blobs: Sequence[str | None]) -> pa
         values = statistics[:, index]
         columns[field.name] = values.astype(np.int64) if index < MIN else values
     return pa.table(columns, schema=SCHEMA)
+
+
+_shape_text = lru_cache(maxsize=4096)(json.dumps)
 
 
 def _texts(values: list[str], codes: npt.NDArray[np.int32]) -> pa.DictionaryArray:
@@ -133,6 +137,16 @@ class StepRange:
     mode_first: int
     mode_stride: int
 
+    @property
+    def last(self) -> int:
+        """The last global step."""
+        return self.first + (self.count - 1) * self.stride
+
+    @property
+    def mode_last(self) -> int:
+        """The last mode step."""
+        return self.mode_first + (self.count - 1) * self.mode_stride
+
 
 def step_ranges(records: Sequence[StepRecord]) -> list[StepRange]:
     """Return the steps of some records as few evenly spaced ranges."""
@@ -170,7 +184,9 @@ def _both(old: StepRange, new: StepRange) -> StepRange | None:
     )
 
 
-def to_records(table: pa.Table, worker: str, layouts: dict[bytes, Layout]) -> Iterator[_Rows]:
+def to_records(
+    table: pa.Table, worker: str, layouts: dict[tuple[TensorInfo, ...], Layout]
+) -> Iterator[_Rows]:
     """Yield the steps of a table, ascending, with the blob of each of their rows.
 
     Args:
@@ -178,7 +194,7 @@ def to_records(table: pa.Table, worker: str, layouts: dict[bytes, Layout]) -> It
         worker: Whose they are.
         layouts: Layouts met before, kept from call to call; equal layouts become one object.
     """
-    columns = {name: _codes(table.column(name)) for name in TEXT_COLUMNS}
+    columns = {name: text_codes(table.column(name)) for name in TEXT_COLUMNS}
     step, order = table.column("step").to_numpy(), table.column("order").to_numpy()
     by_step = np.lexsort((order, step))
     step = step[by_step]
@@ -194,8 +210,8 @@ def to_records(table: pa.Table, worker: str, layouts: dict[bytes, Layout]) -> It
     )
     values = {name: column.values for name, column in columns.items()}
     seen: dict[bytes, Layout] = {}
-    starts = [0, *(np.flatnonzero(np.diff(step)) + 1).tolist()] if len(step) else []
-    for start, stop in zip(starts, [*starts[1:], len(step)], strict=True):
+    edges = np.flatnonzero(np.diff(step, prepend=-1, append=-1)).tolist()
+    for start, stop in pairwise(edges):
         token = infos[start:stop].tobytes()
         if token not in seen:
             seen[token] = _layout(infos[start:stop], values, layouts)
@@ -226,20 +242,22 @@ class _Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class _Codes:
+class Codes:
+    """A text column as codes into its distinct values, -1 for null."""
+
     codes: npt.NDArray[np.int64]
     values: list[str]
 
 
-def _codes(column: pa.ChunkedArray) -> _Codes:
-    """Return a text column as codes into its distinct values, -1 for null."""
+def text_codes(column: pa.ChunkedArray) -> Codes:
+    """Return a text column, of whatever chunks, as codes."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     whole = column.unify_dictionaries().combine_chunks()
     if isinstance(whole, pa.ChunkedArray):
         whole = whole.chunk(0) if whole.num_chunks else pa.array([], _TEXT)
     codes = whole.indices.fill_null(-1).to_numpy().astype(np.int64)
-    return _Codes(codes, whole.dictionary.to_pylist())
+    return Codes(codes, whole.dictionary.to_pylist())
 
 
 def _nullable(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
@@ -247,7 +265,9 @@ def _nullable(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
 
 
 def _layout(
-    infos: npt.NDArray[np.int64], values: dict[str, list[str]], layouts: dict[bytes, Layout]
+    infos: npt.NDArray[np.int64],
+    values: dict[str, list[str]],
+    layouts: dict[tuple[TensorInfo, ...], Layout],
 ) -> Layout:
     tensors = tuple(
         TensorInfo(
@@ -260,4 +280,4 @@ def _layout(
         )
         for tensor, collection, dtype, shape, trainable, groups in infos.tolist()
     )
-    return layouts.setdefault(repr(tensors).encode(), Layout(tensors))
+    return layouts.setdefault(tensors, Layout(tensors))

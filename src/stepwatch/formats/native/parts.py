@@ -6,24 +6,28 @@ go. A reader that meets both takes the wider one; a reader that finds a part gon
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ...errors import CorruptRun
+from ...errors import CorruptRun, StoreError
 from ...steps import Mode
 from ...store import Store, StoreFile
 from .layout import Span, observations_key
-from .observations import TEXT_COLUMNS, StepRange
+from .observations import TEXT_COLUMNS, StepRange, text_codes
 
 _META = b"stepwatch"
 # Row groups of merged parts hold whole tensors and at least this many rows.
 GROUP_ROWS = 4_096
+_LAST_TEXT = chr(0x10FFFF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +37,13 @@ class PartMeta:
     Args:
         follows: The last step that the worker recorded before this part; -1 for none.
         ranges: The steps it holds.
+        names: A digest of the tensors it holds and their collections: parts with the same one
+            need to be asked only once.
     """
 
     follows: int
     ranges: tuple[StepRange, ...]
+    names: str = ""
 
 
 def write_part(
@@ -48,11 +55,16 @@ def write_part(
          range_.mode_stride]
         for range_ in meta.ranges
     ]  # fmt: skip
-    text = json.dumps({"follows": meta.follows, "steps": rows}, separators=(",", ":"))
+    fields = {"follows": meta.follows, "names": _digest(tensors_in(table)), "steps": rows}
+    text = json.dumps(fields, separators=(",", ":"))
     table = table.replace_schema_metadata({_META: text.encode()})
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(
-        sink, table.schema, compression="zstd", use_dictionary=TEXT_COLUMNS
+        sink,
+        table.schema,
+        compression="zstd",
+        use_dictionary=TEXT_COLUMNS,
+        write_page_checksum=True,
     ) as writer:
         for start, stop in _row_groups(table) if clustered else [(0, len(table))]:
             writer.write_table(table.slice(start, stop - start))
@@ -67,6 +79,20 @@ def _row_groups(table: pa.Table) -> Iterator[tuple[int, int]]:
         if end - start >= GROUP_ROWS or end == len(codes):
             yield start, end
             start = end
+
+
+def tensors_in(table: pa.Table) -> dict[str, str]:
+    """Return the collection of every tensor that has a row, in the order of names."""
+    # By hand: to group, Arrow would import its query engine into the training process.
+    tensors, collections = (text_codes(table.column(name)) for name in ("tensor", "collection"))
+    collection_of = np.full(len(tensors.values), -1)
+    collection_of[tensors.codes] = collections.codes
+    pairs = zip(tensors.values, collection_of.tolist(), strict=True)
+    return {name: collections.values[code] for name, code in sorted(pairs) if code >= 0}
+
+
+def _digest(tensors: dict[str, str]) -> str:
+    return hashlib.sha256(json.dumps(tensors).encode()).hexdigest()[:32]
 
 
 class Part:
@@ -89,7 +115,15 @@ class Part:
         self._metadata = file.metadata
         self.meta = self._parse_meta()
         self.num_rows: int = file.metadata.num_rows
-        self._tensors_of: dict[int, frozenset[str]] = {}
+
+    def may_hold(self, mode: Mode, step: int) -> bool:
+        """Return whether a step, as ``mode`` counts it, may be here."""
+        if mode is Mode.GLOBAL:
+            return self.span.first <= step <= self.span.last
+        return any(
+            range_.mode is mode and range_.mode_first <= step <= range_.mode_last
+            for range_ in self.meta.ranges
+        )
 
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return all rows, all columns by default."""
@@ -101,53 +135,54 @@ class Part:
         """Return the rows of some tensors, reading no row group that holds none of them."""
         groups = [
             group
-            for group in range(self._metadata.num_row_groups)
-            if self._may_hold(group, tensors)
+            for group, (low, high) in enumerate(self._bounds)
+            if any(low <= name <= high for name in tensors)
         ]
         table = self._read(groups, columns and [*dict.fromkeys((*columns, "tensor"))])
+        if all(low == high for low, high in (self._bounds[group] for group in groups)):
+            return table  # nothing else is in there
         return table.filter(pc.is_in(table.column("tensor"), pa.array(sorted(tensors))))
 
-    def tensors(self) -> dict[str, str]:
-        """Return the collection of every tensor that has a row here."""
-        table = self._read(range(self._metadata.num_row_groups), ["tensor", "collection"])
-        pairs = table.group_by(["tensor", "collection"]).aggregate([])
-        return dict(zip(*(pairs.column(index).to_pylist() for index in range(2)), strict=True))
-
-    def _may_hold(self, group: int, tensors: frozenset[str]) -> bool:
-        statistics = self._metadata.row_group(group).column(self._tensor_column).statistics
-        if statistics is None or not statistics.has_min_max:
-            return True
-        return any(statistics.min <= name <= statistics.max for name in tensors)
+    @cached_property
+    def _bounds(self) -> list[tuple[str, str]]:
+        """The first and the last name of each row group."""
+        column = self._metadata.schema.names.index("tensor")
+        bounds = []
+        for group in range(self._metadata.num_row_groups):
+            statistics = self._metadata.row_group(group).column(column).statistics
+            known = statistics is not None and statistics.has_min_max
+            bounds.append((statistics.min, statistics.max) if known else ("", _LAST_TEXT))
+        return bounds
 
     def _read(self, groups: Sequence[int], columns: Sequence[str] | None) -> pa.Table:
-        try:
-            return self._open().read_row_groups(list(groups), columns=columns)
-        except (pa.ArrowException, OSError) as error:
-            if isinstance(error, FileNotFoundError):
-                raise
-            raise CorruptRun(self.key, 0, _first_line(error)) from None
+        file = self._open(self._metadata)
+        with self._distrusting(0):
+            return file.read_row_groups(list(groups), columns=columns)
 
-    def _open(self) -> pq.ParquetFile:
-        source = pa.PythonFile(StoreFile(self._store, self.key), mode="r")
-        try:
+    def _open(self, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
+        file = StoreFile(self._store, self.key)
+        with self._distrusting(file.size()):  # the footer lies at the end
             return pq.ParquetFile(
-                source, metadata=getattr(self, "_metadata", None), read_dictionary=TEXT_COLUMNS
+                pa.PythonFile(file, mode="r"),
+                metadata=metadata,
+                read_dictionary=TEXT_COLUMNS,
+                page_checksum_verification=True,
             )
+
+    @contextmanager
+    def _distrusting(self, offset: int) -> Iterator[None]:
+        try:
+            yield
+        except (FileNotFoundError, StoreError):
+            raise  # the store says so, not the bytes
         except (pa.ArrowException, OSError) as error:
-            if isinstance(error, FileNotFoundError):
-                raise
-            size = self._store.size(self.key)
-            raise CorruptRun(self.key, size, _first_line(error)) from None
+            reason = str(error).split("\n")[0][:200]
+            raise CorruptRun(self.key, offset, reason) from None
 
     def _parse_meta(self) -> PartMeta:
         try:
             fields = json.loads(self._metadata.metadata[_META])
             ranges = tuple(StepRange(Mode(mode), *rest) for mode, *rest in fields["steps"])
-            self._tensor_column = self._metadata.schema.names.index("tensor")
-            return PartMeta(int(fields["follows"]), ranges)
+            return PartMeta(int(fields["follows"]), ranges, str(fields["names"]))
         except (KeyError, TypeError, ValueError) as error:
             raise CorruptRun(self.key, 0, f"no steps in its metadata ({error!r})") from None
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).split("\n")[0][:200]

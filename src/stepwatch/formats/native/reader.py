@@ -3,11 +3,13 @@
 It trusts only rows: a part appears whole, after the raw values that its rows name. Between two
 listings parts may be merged, so the parts of a worker are read as a chain (each says which step
 the worker recorded before it); a hole in the chain means that the listing was overtaken, and it
-is taken again.
+is taken again. A merged part appears before those it replaces go, so the next listing shows it:
+a hole that two listings show alike was not made by merging. A part is lost.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -16,16 +18,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...errors import RunNotFound
-from ...record import Layout, StepRecord
+from ...background import map_parallel
+from ...errors import CorruptRun, RunNotFound
+from ...record import Layout, StepRecord, TensorInfo
+from ...steps import Mode
 from ...store import Store
 from .blobs import BlobFile
 from .layout import END, OBSERVATIONS, RUN_KEY, Span, observations_key, parse_span, tensors_key
 from .manifest import End, Manifest
 from .observations import StepRange, to_records
-from .parts import Part
+from .parts import Part, tensors_in
 
 _LISTINGS = 5
+_log = logging.getLogger("stepwatch")
 
 
 class NativeReader:
@@ -47,21 +52,27 @@ class NativeReader:
             raise RunNotFound(f"no run at {store.url}: it holds no {RUN_KEY}") from None
         self.manifest = Manifest.from_json(RUN_KEY, data)
         self._parts: dict[Span, Part] = {}
-        self._layouts: dict[bytes, Layout] = {}
+        self._layouts: dict[tuple[TensorInfo, ...], Layout] = {}
+        self._names: dict[str, dict[str, str]] = {}
+        self._said: set[Span] = set()
         self._blob = lru_cache(maxsize=16)(self._open_blob)
 
     def refresh(self) -> None:
         """See what was written since."""
+        before: list[Span] | None = None
         for _ in range(_LISTINGS):
+            spans = self._spans()
             try:
-                parts = {
-                    span: self._parts.get(span) or Part(self._store, span) for span in self._spans()
-                }
+                parts = self._open_parts(spans)
             except FileNotFoundError:
                 continue  # merged away between listing and reading
-            self._parts = parts
-            if not _holes(parts.values()):
+            holes = _holes(parts.values())
+            if not holes or spans == before:
+                self._parts = parts
+                self._say_lost(holes)
                 return
+            before = spans
+        # Overtaken every time: what was seen before stays true.
 
     @property
     def workers(self) -> tuple[str, ...]:
@@ -82,19 +93,31 @@ class NativeReader:
 
     def tensors(self) -> dict[str, str]:
         """Return the collection of every tensor, in the order of names."""
+        spans = {part.meta.names: span for span, part in self._parts.items()}
+        for names in spans.keys() - self._names.keys():
+            table = self._read(spans[names], None, ["tensor", "collection"])
+            self._names[names] = tensors_in(table)
         found: dict[str, str] = {}
-        for part in self._parts.values():
-            found |= part.tensors()
+        for names in spans:
+            found |= self._names[names]
         return dict(sorted(found.items()))
 
     def observations(
         self,
         tensors: frozenset[str] | None = None,
         columns: Sequence[str] | None = None,
+        step: tuple[Mode, int] | None = None,
     ) -> Iterator[tuple[str, pa.Table]]:
-        """Yield worker and rows, part after part, of some tensors (all by default)."""
-        for span in list(self._parts):
-            yield span.worker, self._read(span, tensors, columns)
+        """Yield worker and rows, part after part, of some tensors (all by default).
+
+        Args:
+            tensors: Names; row groups that hold none of them are not read.
+            columns: All by default.
+            step: Only parts that may hold this step, as its mode counts it.
+        """
+        for span, part in list(self._parts.items()):
+            if step is None or part.may_hold(*step):
+                yield span.worker, self._read(span, tensors, columns)
 
     def records(self, worker: str, after: int = -1) -> Iterator[StepRecord]:
         """Yield the steps of a worker that follow step ``after``, ascending."""
@@ -148,12 +171,30 @@ class NativeReader:
         self, span: Span, tensors: frozenset[str] | None, columns: Sequence[str] | None
     ) -> pa.Table:
         for wider in self._parts:
-            if _covers(wider, span):
+            if wider != span and _covers(wider, span):
                 names = None if columns is None else [*dict.fromkeys((*columns, "step"))]
                 table = self._read(wider, tensors, names)
                 steps = table.column("step").to_numpy()
                 return table.filter(pa.array((span.first <= steps) & (steps <= span.last)))
-        raise FileNotFoundError(f"{observations_key(span)} is gone")
+        raise CorruptRun(observations_key(span), 0, "it is gone, and no other part holds its steps")
+
+    def _open_parts(self, spans: Sequence[Span]) -> dict[Span, Part]:
+        """Open the parts that are new."""
+        new = [span for span in spans if span not in self._parts]
+        opened = dict(zip(new, map_parallel(self._open_part, new), strict=True))
+        return {span: opened.get(span) or self._parts[span] for span in spans}
+
+    def _open_part(self, span: Span) -> Part:
+        return Part(self._store, span)
+
+    def _say_lost(self, holes: list[Span]) -> None:
+        for hole in holes:
+            if hole not in self._said:
+                self._said.add(hole)
+                _log.warning(
+                    "%s: steps of %s from %d to %d are lost: a part of observations/ is gone",
+                    self._store.url, *hole,
+                )  # fmt: skip
 
     def _spans(self) -> list[Span]:
         """Return the widest parts there are, by worker and step."""
@@ -175,13 +216,16 @@ def _rank(worker: str) -> tuple[int, str]:
     return (int(digits) if digits.isdigit() else 0, worker)
 
 
-def _holes(parts: Iterable[Part]) -> bool:
+def _holes(parts: Iterable[Part]) -> list[Span]:
+    """Return where a part says that it follows a step that no part before it holds."""
+    holes: list[Span] = []
     last: dict[str, int] = {}
     for part in parts:
-        if part.meta.follows != last.get(part.span.worker, -1):
-            return True
+        seen = last.get(part.span.worker, -1)
+        if part.meta.follows != seen:
+            holes.append(Span(part.span.worker, seen + 1, part.meta.follows))
         last[part.span.worker] = part.span.last
-    return False
+    return holes
 
 
 class _Raw(Mapping[str, npt.NDArray[np.generic]]):

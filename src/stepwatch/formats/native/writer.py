@@ -1,6 +1,6 @@
 """Writes one worker's part of a run.
 
-Steps are gathered for at most a second, then stored as one part: raw values first, then the rows
+Steps are gathered for half a second, then stored as one part: raw values first, then the rows
 that name them. Everything here runs on the background thread.
 """
 
@@ -9,22 +9,31 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import pyarrow as pa
+
 from ...errors import RunExists
 from ...record import StepRecord
 from ...store import Store
 from . import blobs
-from .layout import RUN_KEY, Span, end_key, tensors_key
+from .layout import END, OBSERVATIONS, RUN_KEY, Span, end_key, tensors_key
 from .manifest import End, Manifest
-from .merge import FAN_IN, ROW_LIMIT, merge_parts
+from .merge import Levels
 from .observations import step_ranges, to_table
-from .parts import Part, PartMeta, write_part
+from .parts import PartMeta, write_part
 
-# A step is visible within two seconds: one to gather, the rest to write and to be listed.
-GATHER_S = 1.0
+# A step is visible within two seconds: at most one until the tick that finds it gathered, the
+# rest to write it, behind a merge if one is under way.
+GATHER_S = 0.5
 GATHER_ROWS = 100_000
 GATHER_BYTES = 64 << 20
-# Merging in the training process stops here; ``compact`` goes on from there.
-_MERGE_ROWS = ROW_LIMIT // 2
+
+
+def warm_up() -> None:
+    """Let Arrow import what it imports at its first use (pandas, where there is one).
+
+    That may take longer than a step should wait to become visible.
+    """
+    pa.array([""])
 
 
 def start_run(store: Store, manifest: Manifest) -> None:
@@ -35,6 +44,23 @@ def start_run(store: Store, manifest: Manifest) -> None:
         StoreError: It cannot be written to.
     """
     if not store.create(RUN_KEY, manifest.to_json()):
+        raise RunExists(f"{store.url} already holds a run; give another --run, or delete it")
+
+
+def join_run(store: Store, worker: str, num_workers: int) -> None:
+    """Make sure that a worker does not write into an earlier run; the first worker claims it.
+
+    Raises:
+        RunExists: This worker wrote there before, or a run of another size or that ended is there.
+    """
+    earlier = store.list(f"{OBSERVATIONS}{worker}/") or store.list(END)
+    if not earlier:
+        try:
+            manifest = Manifest.from_json(RUN_KEY, store.get(RUN_KEY))
+        except FileNotFoundError:
+            return  # the first worker is not there yet
+        earlier = [] if manifest.num_workers == num_workers else [RUN_KEY]
+    if earlier:
         raise RunExists(f"{store.url} already holds a run; give another --run, or delete it")
 
 
@@ -51,6 +77,8 @@ class NativeWriter:
         self, store: Store, worker: str, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._store = store
+        #: How many steps could not be stored.
+        self.lost = 0
         self._worker = worker
         self._clock = clock
         self._pending: list[StepRecord] = []
@@ -58,7 +86,7 @@ class NativeWriter:
         self._bytes = 0
         self._since = 0.0
         self._last_step = -1
-        self._levels: list[list[tuple[Span, int]]] = []
+        self._levels = Levels(store)
 
     def write(self, record: StepRecord) -> None:
         """Take one step; later than the ones before."""
@@ -81,6 +109,16 @@ class NativeWriter:
         if not records:
             return
         span = Span(self._worker, records[0].step, records[-1].step)
+        try:
+            rows = self._store_part(span, records)
+        except BaseException:
+            self.lost += len(records)
+            raise
+        self._last_step = span.last
+        self._levels.add(span, rows)
+
+    def _store_part(self, span: Span, records: list[StepRecord]) -> int:
+        """Store raw values, then the rows that name them; return how many rows."""
         arrays = {
             f"{record.step}/{name}": array
             for record in records
@@ -94,8 +132,7 @@ class NativeWriter:
         table = to_table(records, [blob if record.raw else None for record in records])
         meta = PartMeta(self._last_step, tuple(step_ranges(records)))
         write_part(self._store, span, table, meta, clustered=False)
-        self._last_step = span.last
-        self._add(span, len(table), level=0)
+        return len(table)
 
     def close(self, end: End) -> None:
         """Store what is left, then the note that says how the run ended."""
@@ -103,17 +140,3 @@ class NativeWriter:
             self.flush()
         finally:
             self._store.put(end_key(self._worker), end.to_json())
-
-    def _add(self, span: Span, rows: int, *, level: int) -> None:
-        """Note a part of a level; ten of them become one of the next."""
-        if level == len(self._levels):
-            self._levels.append([])
-        parts = self._levels[level]
-        parts.append((span, rows))
-        if len(parts) < FAN_IN:
-            return
-        self._levels[level] = []
-        total = sum(rows for _, rows in parts)
-        if total <= _MERGE_ROWS:
-            merged = merge_parts(self._store, [Part(self._store, span) for span, _ in parts])
-            self._add(merged, total, level=level + 1)

@@ -1,0 +1,262 @@
+"""Merging: the same rows in fewer parts, whatever happens on the way."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from native_records import records, sorted_rows, store_part, uniform_records
+
+from stepwatch.errors import StoreError
+from stepwatch.formats.native.layout import parse_span
+from stepwatch.formats.native.manifest import Manifest
+from stepwatch.formats.native.merge import Levels, compact, merge_parts
+from stepwatch.formats.native.parts import Part
+from stepwatch.formats.native.reader import NativeReader
+from stepwatch.formats.native.writer import GATHER_S, NativeWriter, start_run
+from stepwatch.store.memory import MemoryStore
+
+_numbers = itertools.count()
+
+
+def new_run():
+    store = MemoryStore(f"merge-{next(_numbers)}")
+    start_run(store, Manifest("run", 0))
+    return store
+
+
+def part_keys(store):
+    return store.list("observations/")
+
+
+def steps_seen(store):
+    reader = NativeReader(store)
+    reader.refresh()
+    return [record.step for record in reader.records("worker_0")]
+
+
+class TestMergeParts:
+    @given(records(most=12), st.integers(1, 11))
+    @settings(max_examples=60, deadline=None)
+    def test_the_merged_part_holds_the_same_rows(self, made, cut):
+        """Whatever layouts and modes; nothing twice, nothing else, and the same steps."""
+        store = new_run()
+        halves = [half for half in (made[:cut], made[cut:]) if half]
+        if len(halves) < 2:
+            return
+        parts = [store_part(store, halves[0])]
+        parts.append(store_part(store, halves[1], follows=halves[0][-1].step))
+        before = [row for part in parts for row in sorted_rows(part.read())]
+
+        merged = Part(store, merge_parts(store, parts))
+
+        assert before == sorted_rows(merged.read())
+        assert [merged.key] == part_keys(store)
+        assert (-1, made[0].step, made[-1].step) == (merged.meta.follows, *merged.span[1:])
+
+    def test_rows_are_clustered_by_tensor_then_step(self):
+        """A series lies together, in order."""
+        store = new_run()
+        parts = [
+            store_part(store, uniform_records(0, 3)),
+            store_part(store, uniform_records(3, 2), 2),
+        ]
+
+        table = Part(store, merge_parts(store, parts)).read()
+
+        expected = [(f"t{tensor}", step) for tensor in range(3) for step in range(5)]
+        found = zip(
+            table.column("tensor").to_pylist(), table.column("step").to_pylist(), strict=True
+        )
+        assert expected == list(found)
+
+    def test_killed_before_the_old_parts_go_nothing_is_seen_twice(self):
+        """A reader that meets both takes the wider one."""
+        store = new_run()
+        parts = [
+            store_part(store, uniform_records(0, 3)),
+            store_part(store, uniform_records(3, 2), 2),
+        ]
+        store.delete = lambda key: None
+
+        merge_parts(store, parts)
+
+        assert 3 == len(part_keys(store))
+        assert [0, 1, 2, 3, 4] == steps_seen(store)
+
+
+class TestLevels:
+    @given(
+        st.lists(st.sampled_from([1, 1, 1, 2, 7, 30, 60, 110]), max_size=80),
+        st.sampled_from([20, 100, 250]),
+    )
+    @settings(max_examples=60, deadline=None)
+    def test_no_step_is_ever_hidden(self, sizes, limit):
+        """Parts of any sizes: a merge that spans a part it does not hold would lose its steps."""
+        store = new_run()
+        levels = Levels(store, row_limit=limit)
+        first = 0
+        for size in sizes:
+            part = store_part(store, uniform_records(first, size, tensors=1), first - 1)
+            levels.add(part.span, size)
+            first += size
+
+        assert list(range(first)) == steps_seen(store)
+
+    @given(st.lists(st.integers(1, 60), min_size=1, max_size=120))
+    @settings(max_examples=30, deadline=None)
+    def test_no_merge_is_larger_than_the_limit(self, sizes):
+        """Its memory and time are taken from training."""
+        store, spans = new_run(), {}
+        levels = Levels(store, row_limit=100)
+        first = 0
+        for size in sizes:
+            part = store_part(store, uniform_records(first, size, tensors=1), first - 1)
+            spans[part.span] = size
+            levels.add(part.span, size)
+            first += size
+
+        for key in part_keys(store):
+            span = parse_span(key)
+            assert span in spans or span.last - span.first < 100
+
+    def test_ten_parts_too_large_for_one_merge_are_merged_as_far_as_it_goes(self):
+        """Once ten seconds of training held more than the limit, nothing was merged for ever."""
+        store = new_run()
+        levels = Levels(store, row_limit=100)
+        for number in range(100):
+            part = store_part(store, uniform_records(number * 11, 11, tensors=1), number * 11 - 1)
+            levels.add(part.span, 11)
+
+        assert len(part_keys(store)) <= 12 + 9
+
+    def test_a_merge_that_fails_leaves_the_parts_readable(self):
+        """The disk is full; the next parts are merged as if nothing had been."""
+        store = new_run()
+        levels = Levels(store)
+        put, full = store.put, [True]
+
+        def refuse_merged(key, data):
+            span = parse_span(key)
+            if full[0] and span.last > span.first:
+                raise StoreError("no space left on device")
+            put(key, data)
+
+        store.put = refuse_merged
+        failures = 0
+        for step in range(40):
+            full[0] = step < 15
+            part = store_part(store, uniform_records(step, 1), step - 1)
+            try:
+                levels.add(part.span, 3)
+            except StoreError:
+                failures += 1
+
+        assert 1 == failures
+        assert list(range(40)) == steps_seen(store)
+        assert len(part_keys(store)) <= 10 + 3 + 9
+
+
+class TestNumberOfParts:
+    def test_it_grows_with_the_logarithm_of_the_run(self):
+        """A thousand parts leave at most nine of each of three levels at any moment."""
+        store, now = new_run(), [0.0]
+        writer = NativeWriter(store, "worker_0", clock=lambda: now[0])
+        most = 0
+        for record in uniform_records(0, 1_000, tensors=2):
+            writer.write(record)
+            now[0] += GATHER_S
+            writer.tick()
+            most = max(most, len(part_keys(store)))
+
+        assert 9 * 3 >= most
+        assert [0, 999] == [steps_seen(store)[index] for index in (0, -1)]
+        assert 1 == len(part_keys(store))
+
+    def test_steps_wait_until_they_were_gathered(self):
+        """Not a part for each step, and none before its time."""
+        store, now = new_run(), [0.0]
+        writer = NativeWriter(store, "worker_0", clock=lambda: now[0])
+        for record in uniform_records(0, 5):
+            writer.write(record)
+            writer.tick()
+        assert [] == part_keys(store)
+
+        now[0] = GATHER_S
+        writer.tick()
+        assert 1 == len(part_keys(store))
+
+    def test_many_rows_do_not_wait(self, monkeypatch):
+        """Memory is bounded also between two ticks."""
+        monkeypatch.setattr("stepwatch.formats.native.writer.GATHER_ROWS", 10)
+        store = new_run()
+        writer = NativeWriter(store, "worker_0", clock=lambda: 0.0)
+        for record in uniform_records(0, 8, tensors=3):
+            writer.write(record)
+
+        assert 2 == len(part_keys(store))
+
+
+class TestCompact:
+    def test_all_parts_become_one(self):
+        """And it says how many are left."""
+        store = new_run()
+        parts = [store_part(store, uniform_records(10 * n, 10), 10 * n - 1) for n in range(7)]
+
+        assert 1 == compact(store, parts)
+        assert list(range(70)) == steps_seen(store)
+
+    def test_a_second_time_changes_nothing(self, monkeypatch):
+        """A part that is large enough stays as it is."""
+        monkeypatch.setattr("stepwatch.formats.native.merge.ROW_LIMIT", 60)
+        store = new_run()
+        parts = [store_part(store, uniform_records(10 * n, 10, 2), 10 * n - 1) for n in range(7)]
+        left = compact(store, parts)
+        keys = part_keys(store)
+        reader = NativeReader(store)
+        reader.refresh()
+
+        assert 3 == left == compact(store, reader.parts("worker_0"))
+        assert keys == part_keys(store)
+
+    def test_no_parts_are_none(self):
+        """A run that saved nothing."""
+        assert 0 == compact(new_run(), [])
+
+
+class TestLostSteps:
+    def test_what_could_not_be_stored_is_counted_and_the_rest_has_no_hole(self):
+        """The disk is full for a while: those steps are lost, the ones after are read."""
+        store = new_run()
+        writer, put = NativeWriter(store, "worker_0"), store.put
+        for number, record in enumerate(uniform_records(0, 9)):
+            writer.write(record)
+            if number % 3 == 2:
+                store.put = put
+                if number == 5:
+                    store.put = lambda key, data: (_ for _ in ()).throw(StoreError("full"))
+                    with pytest.raises(StoreError):
+                        writer.flush()
+                else:
+                    writer.flush()
+
+        assert 3 == writer.lost
+        assert [0, 1, 2, 6, 7, 8] == steps_seen(store)
+
+    def test_the_statistics_are_those_that_were_written(self):
+        """After several merges, to the bit."""
+        store, now = new_run(), [0.0]
+        writer = NativeWriter(store, "worker_0", clock=lambda: now[0])
+        made = uniform_records(0, 120)
+        for record in made:
+            record.statistics[:] = np.random.default_rng(record.step).integers(0, 99, (3, 11))
+            writer.write(record)
+            writer.flush()
+        reader = NativeReader(store)
+        reader.refresh()
+
+        for expected, found in zip(made, reader.records("worker_0"), strict=True):
+            assert expected.statistics.tobytes() == np.ascontiguousarray(found.statistics).tobytes()

@@ -1,0 +1,137 @@
+"""Step records to rows and back."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from native_records import assert_same_record, records, uniform_records
+
+from stepwatch.formats.native.observations import (
+    SCHEMA,
+    StepRange,
+    join_ranges,
+    step_ranges,
+    to_records,
+    to_table,
+)
+from stepwatch.record import StepRecord
+from stepwatch.steps import Mode
+
+
+def slow_steps(ranges: list[StepRange]) -> list[tuple[Mode, int, int]]:
+    """Return the steps of ranges one by one."""
+    return [
+        (one.mode, one.first + index * one.stride, one.mode_first + index * one.mode_stride)
+        for one in ranges
+        for index in range(one.count)
+    ]
+
+
+def steps_of(made: list[StepRecord]) -> list[tuple[Mode, int, int]]:
+    return [(record.mode, record.step, record.mode_step) for record in made]
+
+
+class TestToRecords:
+    @given(records(), st.booleans())
+    @settings(max_examples=80, deadline=None)
+    def test_rows_become_the_same_records_to_the_bit(self, made, shuffled):
+        """In whatever order the rows lie; layouts, modes, nulls, nan and -0.0 included."""
+        table = to_table(made, [None] * len(made))
+        if shuffled and made:
+            table = table.take(list(reversed(range(len(table)))))
+
+        found = [rows.record for rows in to_records(table, "worker_0", {})]
+
+        assert len(made) == len(found)
+        for expected, record in zip(made, found, strict=True):
+            assert_same_record(expected, record)
+
+    @given(records())
+    @settings(max_examples=30, deadline=None)
+    def test_each_step_names_the_blob_of_what_has_a_raw_value(self, made):
+        """And of nothing else."""
+        raws = [
+            {info.name: None for info in record.layout.tensors[: record.step % 3]}
+            for record in made
+        ]
+        made = [
+            StepRecord(*(getattr(record, name) for name in StepRecord.__slots__[:-1]), raw)
+            for record, raw in zip(made, raws, strict=True)
+        ]
+        table = to_table(made, [f"{record.step}.blob" for record in made])
+
+        found = [rows.blobs for rows in to_records(table, "worker_0", {})]
+
+        expected = [
+            dict.fromkeys(raw, f"{record.step}.blob")
+            for record, raw in zip(made, raws, strict=True)
+        ]
+        assert expected == found
+
+    def test_equal_layouts_become_one_object(self):
+        """Also from table to table: what is looked up in a layout is looked up once."""
+        layouts = {}
+        tables = [to_table(uniform_records(first, 2), [None] * 2) for first in (0, 2)]
+
+        found = [rows.record.layout for table in tables for rows in to_records(table, "w", layouts)]
+
+        assert 1 == len({id(layout) for layout in found})
+
+    def test_no_records_are_an_empty_table_and_back(self):
+        """Empty in, empty out, of the one schema."""
+        assert to_table([], []).schema == SCHEMA
+        assert [] == list(to_records(to_table([], []), "worker_0", {}))
+
+    def test_nan_is_a_number_and_not_a_null(self):
+        """SQL's ``is null`` must not find a statistic."""
+        made = uniform_records(0, 2)
+        made[0].statistics[:, 5:] = float("nan")
+
+        assert 0 == to_table(made, [None, None]).column("min").null_count
+
+
+class TestRanges:
+    @given(records(most=40))
+    @settings(max_examples=150, deadline=None)
+    def test_ranges_hold_exactly_the_steps(self, made):
+        """Each once, each under its mode and mode step."""
+        found = slow_steps(step_ranges(made))
+
+        assert sorted(steps_of(made)) == sorted(found)
+
+    @given(records(most=40), st.lists(st.integers(0, 40), max_size=4))
+    @settings(max_examples=150, deadline=None)
+    def test_joining_the_ranges_of_parts_keeps_the_steps(self, made, cuts):
+        """However the steps were cut into parts."""
+        edges = [0, *sorted(min(cut, len(made)) for cut in cuts), len(made)]
+        parts = [made[start:stop] for start, stop in pairwise(edges)]
+
+        joined = join_ranges(one for part in parts for one in step_ranges(part))
+
+        assert sorted(steps_of(made)) == sorted(slow_steps(joined))
+
+    @given(records(most=40))
+    @settings(max_examples=50, deadline=None)
+    def test_ranges_of_a_mode_ascend(self, made):
+        """A reader may expand them one after the other."""
+        for mode in Mode:
+            found = [step for one, step, _ in slow_steps(step_ranges(made)) if one is mode]
+            assert sorted(found) == found
+
+    def test_an_even_rhythm_is_one_range(self):
+        """A million steps must not be a million numbers."""
+        made = uniform_records(0, 1000)[::10]
+
+        assert [StepRange(Mode.TRAIN, 0, 100, 10, 0, 10)] == step_ranges(made)
+        assert 990 == step_ranges(made)[0].last
+
+    def test_joining_whole_ranges_needs_one_rhythm(self):
+        """0, 10, 20 and 30, 35, 40 stay apart though 30 would fit."""
+        slow, fast = (
+            StepRange(Mode.TRAIN, first, 3, stride, first, stride)
+            for first, stride in ((0, 10), (30, 5))
+        )
+
+        assert [slow, fast] == join_ranges([slow, fast])

@@ -1,0 +1,107 @@
+"""A training that is killed at any moment leaves a run that opens, with whole steps only."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stepwatch.statistics import summarize
+from stepwatch.trial import Trial
+
+KILLS, AT_A_TIME = 20, 4
+RAW_EVERY = 5
+NAMES = [f"layer{number}.weight" for number in range(8)]
+# The promise is two seconds; several busy processes share the processors here.
+VISIBLE_WITHIN_S = 2.0
+
+TRAINING = """
+import sys, time
+sys.path.insert(0, {here!r})
+from test_crash import NAMES, RAW_EVERY, value_of
+from stepwatch.capture import Recorder
+from stepwatch.record import TensorInfo
+from stepwatch.steps import Mode
+
+recorder = Recorder({run!r}, policy=f"weights:raw:every={{RAW_EVERY}}", environment={{}})
+while True:
+    step = recorder.num_steps
+    for number, name in enumerate(NAMES):
+        array = value_of(step, number)
+        info = TensorInfo(name, "weights", "float32", array.shape)
+        recorder.open_step(Mode.TRAIN).add(info, array)
+    recorder.end_step(Mode.TRAIN)
+    print(step, time.monotonic(), flush=True)
+    time.sleep(0.005)
+"""
+
+
+def value_of(step: int, number: int) -> np.ndarray:
+    """Return the value of a tensor at a step, the same in every process."""
+    return (np.arange(12, dtype=np.float32).reshape(3, 4) + step) * (number - 3)
+
+
+def train_and_kill(run: Path, delay_s: float) -> tuple[list[tuple[int, float]], float]:
+    """Return the steps that finished, each with its time, and when the process was killed.
+
+    Args:
+        run: Where it writes.
+        delay_s: From its first step to the kill.
+    """
+    code = TRAINING.format(here=str(Path(__file__).parent), run=str(run))
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    # The moment is the point of this test: nothing is waited for.
+    time.sleep(delay_s)
+    os.kill(process.pid, signal.SIGKILL)
+    killed_at = time.monotonic()
+    lines = (first + process.stdout.read()).splitlines()
+    process.wait()
+    finished = [line.split() for line in lines if len(line.split()) == 2]
+    return [(int(step), float(at)) for step, at in finished], killed_at
+
+
+def assert_whole(run: Path, finished: list[tuple[int, float]], killed_at: float) -> None:
+    """Every visible step is whole and right, and every step of some age is visible."""
+    trial = Trial(run)
+    records = [record for (record,) in trial.records()]
+    steps = [record.step for record in records]
+
+    assert "died" == trial.state
+    assert list(range(len(steps))) == steps == trial.steps()
+    old = [step for step, at in finished if killed_at - at > VISIBLE_WITHIN_S]
+    assert set(old) <= set(steps)
+    for record in records:
+        assert NAMES == [tensor.name for tensor in record.layout.tensors]
+        expected = [value_of(record.step, number) for number in range(len(NAMES))]
+        np.testing.assert_array_equal(np.stack([*map(summarize, expected)]), record.statistics)
+        assert (set(NAMES) if record.step % RAW_EVERY == 0 else set()) == set(record.raw)
+        for number, name in enumerate(NAMES):
+            if name in record.raw:
+                np.testing.assert_array_equal(expected[number], record.raw[name])
+    if steps:
+        assert NAMES == trial.tensor_names()
+        assert len(steps) == len(trial.tensor(NAMES[0]).statistics())
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")
+def test_a_run_killed_at_any_moment_opens_with_whole_steps_only(tmp_path):
+    """Twenty times: what finished two seconds before the kill is there, all of it is right."""
+    moments = random.Random(7)
+    delays = [moments.uniform(0.0, 4.5) for _ in range(KILLS)]
+    runs = [tmp_path / str(number) for number in range(KILLS)]
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        killed = list(pool.map(train_and_kill, runs, delays))
+    for run, (finished, killed_at) in zip(runs, killed, strict=True):
+        assert_whole(run, finished, killed_at)
+
+    assert sum(len(finished) for finished, _ in killed) > 1000
