@@ -19,6 +19,8 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Generic, TypeVar
 
+from .errors import StepwatchError
+
 S = TypeVar("S")
 T = TypeVar("T")
 
@@ -283,8 +285,13 @@ def _wait_for(queue: SimpleQueue[S], timeout: float) -> S | None:
 
 
 def _say(message: str, error: BaseException | None) -> None:
+    # What is raised on purpose says in one line what is wrong; the rest is a bug of somebody's.
+    on_purpose = isinstance(error, StepwatchError)
     try:
-        logging.getLogger("stepwatch").error(message, exc_info=error)
+        logging.getLogger("stepwatch").error(
+            f"{message}: {error}" if error is not None else message,
+            exc_info=None if on_purpose else error,
+        )
     except Exception:  # noqa: BLE001  a broken log handler must not stop training either
         return
 

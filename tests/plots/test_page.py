@@ -9,9 +9,9 @@ from html.parser import HTMLParser
 import pytest
 from plotly.offline import get_plotlyjs
 
+from stepwatch.finding import Finding
 from stepwatch.plots import heatmap, page, series
 from stepwatch.plots.page import MOST_ROWS
-from stepwatch.finding import Finding
 
 EVIL = "</script></title></style><img src=x onerror=\"alert('1')\">"
 

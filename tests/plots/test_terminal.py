@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepwatch.plots import line_plot
 from stepwatch.finding import Finding
+from stepwatch.plots import line_plot
 
 SPIKE = Finding("loss_spike", 20, "loss", "too high", severity="error")
 

@@ -33,6 +33,8 @@ from .worker import rank_and_size, worker_name
 
 # How long the end of training may wait for what is still queued.
 CLOSE_TIMEOUT_S = 60.0
+# How often the writer is asked whether it has gathered long enough.
+TICK_S = 0.25
 
 
 class Listener(Protocol):
@@ -103,7 +105,7 @@ class Recorder:
         for listener in self._listeners:
             listener.start(self.store, self.worker, patterns)
         self._background: Background[StepRecord | Callable[[], None]] = Background(
-            self._work, tick=self._writer.tick
+            self._work, tick=self._writer.tick, tick_s=TICK_S
         )
         self._background.submit(warm_up)
         self.num_steps = 0

@@ -1,6 +1,6 @@
 """Writes one worker's part of a run.
 
-Steps are gathered for half a second, then stored as one part: raw values first, then the rows
+Steps are gathered for a little less than a second, then stored as one part: raw values first, then the rows
 that name them. Everything here runs on the background thread.
 """
 
@@ -23,7 +23,7 @@ from .parts import PartMeta, write_part
 
 # A step is visible within two seconds: at most one until the tick that finds it gathered, the
 # rest to write it, behind a merge if one is under way.
-GATHER_S = 0.5
+GATHER_S = 0.75
 GATHER_ROWS = 100_000
 GATHER_BYTES = 64 << 20
 
