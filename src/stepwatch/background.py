@@ -116,15 +116,10 @@ class Background(Generic[T]):
         """How many items were not, and will not be, worked on."""
         return 0 if self._in_child() else self._dropped
 
-    @property
-    def failures(self) -> int:
-        """How often work or tick raised so far."""
-        return self._failures
-
-    @property
-    def first_error(self) -> BaseException | None:
-        """The first of these, or ``None``."""
-        return self._first_error
+    def report(self) -> BackgroundReport:
+        """Return what became of everything submitted so far."""
+        done, failed, error = self._processed, self._failures, self._first_error
+        return BackgroundReport(done, self._dropped, failed, error, drained=bool(self._drained))
 
     def submit(self, item: T, size_bytes: int = 0) -> bool:
         """Hand over an item that holds so much memory; return whether it was accepted."""
@@ -168,8 +163,7 @@ class Background(Generic[T]):
             if not self._on_thread():
                 self._thread.join(max(0.0, timeout))
             self._give_up_the_rest()
-        done, failed, error = self._processed, self._failures, self._first_error
-        return BackgroundReport(done, self._dropped, failed, error, drained=bool(self._drained))
+        return self.report()
 
     def _in_child(self) -> bool:
         return os.getpid() != self._pid
@@ -286,12 +280,10 @@ def _wait_for(queue: SimpleQueue[S], timeout: float) -> S | None:
 
 def _say(message: str, error: BaseException | None) -> None:
     # What is raised on purpose says in one line what is wrong; the rest is a bug of somebody's.
-    on_purpose = isinstance(error, StepwatchError)
+    trace = None if isinstance(error, StepwatchError) else error
+    text = message if error is None else f"{message}: {error}"
     try:
-        logging.getLogger("stepwatch").error(
-            f"{message}: {error}" if error is not None else message,
-            exc_info=None if on_purpose else error,
-        )
+        logging.getLogger("stepwatch").error(text, exc_info=trace)
     except Exception:  # noqa: BLE001  a broken log handler must not stop training either
         return
 

@@ -208,10 +208,10 @@ class Recorder:
 
     def _with_losses(self, note: End) -> End:
         """Return the note with what was lost up to now."""
-        first = self._background.first_error
+        lost = self._background.report()
         return replace(
             note,
-            dropped=self._background.dropped + self._writer.lost,
-            failures=self._background.failures,
-            error=note.error or (str(first) if first else ""),
+            dropped=lost.dropped + self._writer.lost,
+            failures=lost.failures,
+            error=note.error or (str(lost.first_error) if lost.first_error else ""),
         )
