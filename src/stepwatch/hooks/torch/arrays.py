@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 import ml_dtypes
 import numpy as np
@@ -12,32 +13,37 @@ import torch
 Array = npt.NDArray[np.generic]
 
 # numpy has no name for these; they travel as integers of the same width.
-_VIEWED: dict[torch.dtype, tuple[torch.dtype, type]] = {
-    torch.bfloat16: (torch.int16, ml_dtypes.bfloat16),
-    torch.float8_e4m3fn: (torch.uint8, ml_dtypes.float8_e4m3fn),
-    torch.float8_e5m2: (torch.uint8, ml_dtypes.float8_e5m2),
+_VIEWED: dict[torch.dtype, tuple[torch.dtype, np.dtype[np.generic]]] = {
+    getattr(torch, name): (integer, np.dtype(getattr(ml_dtypes, name)))
+    for name, integer in (
+        ("bfloat16", torch.int16),
+        ("float8_e4m3fn", torch.uint8),
+        ("float8_e4m3fnuz", torch.uint8),
+        ("float8_e5m2", torch.uint8),
+        ("float8_e5m2fnuz", torch.uint8),
+        ("float8_e8m0fnu", torch.uint8),
+    )
+    if hasattr(torch, name) and hasattr(ml_dtypes, name)
 }
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 def unsupported(tensor: torch.Tensor) -> str | None:
-    """Return why a tensor cannot be observed, or ``None`` if it can."""
+    """Return what about a tensor cannot be observed, ``None`` if it can."""
     if tensor.layout is not torch.strided:
         return f"{tensor.layout} layout".replace("torch.", "")
-    if tensor.dtype.is_complex or tensor.is_quantized:
+    if tensor.dtype not in _VIEWED and not _is_known_to_numpy(tensor.dtype):
         return str(tensor.dtype).replace("torch.", "")
     if tensor.device.type == "meta":
-        return "no data (meta device)"
+        return "meta device"
     if type(tensor) not in _PLAIN or torch._C._functorch.is_functorch_wrapped_tensor(tensor):
-        return f"{type(tensor).__name__} is not a plain tensor"
+        return f"type {type(tensor).__name__}"
     return None
-
-
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 def to_numpy(tensor: torch.Tensor) -> Array:
     """Return the value of a tensor; it shares the memory of a tensor on the CPU."""
-    tensor = tensor.detach()
+    tensor = tensor.detach().resolve_neg()
     if tensor.device.type != "cpu":
         tensor = tensor.to("cpu")
     viewed = _VIEWED.get(tensor.dtype)
@@ -45,6 +51,14 @@ def to_numpy(tensor: torch.Tensor) -> Array:
         return tensor.numpy()
     integer, dtype = viewed
     return tensor.view(integer).numpy().view(dtype)
+
+
+@cache
+def _is_known_to_numpy(dtype: torch.dtype) -> bool:
+    try:
+        return torch.empty(0, dtype=dtype).numpy().dtype.kind in "biuf"
+    except (TypeError, RuntimeError):
+        return False
 
 
 def dtype_name(dtype: torch.dtype) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import warnings
@@ -9,6 +10,8 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch.nn.modules.module import (
     register_module_forward_hook,
@@ -21,7 +24,7 @@ from torch.optim.optimizer import (
 
 from ...capture.recorder import Listener, Recorder
 from ...collection import Policy
-from ...errors import TrainingStopped
+from ...errors import ConfigError, TrainingStopped
 from ...formats.native.manifest import End
 from ...steps import Mode
 from .coverage import coverage_line
@@ -51,7 +54,7 @@ class TorchHook:
 
     Example:
         ``with TorchHook(model, run="runs/first"):`` around the training loop; or make one
-        before it and ``close()`` it after.
+        before it and ``close()`` it after. What is never closed is so when Python ends.
     """
 
     def __init__(
@@ -79,6 +82,7 @@ class TorchHook:
         self._handles: list[Any] = []
         self._patches: Patches | None = None
         self.attach()
+        atexit.register(self._close_at_exit)
 
     def __enter__(self) -> TorchHook:
         return self
@@ -99,14 +103,18 @@ class TorchHook:
             self.close(states.get(kind, "failed"), f"{kind.__name__}: {error}")
 
     def set_mode(self, mode: Mode | str | None) -> None:
-        """Say what the model is used for from here on; ``None`` lets the hook work it out."""
-        self._tracker.mode = None if mode is None else Mode(mode)
+        """Say what the model is used for from here on; ``None`` lets the hook work it out.
+
+        Raises:
+            ConfigError: There is no such mode.
+        """
+        self._tracker.steps.mode = None if mode is None else _as_mode(mode)
 
     def save_scalar(self, name: str, value: float | torch.Tensor) -> None:
         """Save one number with the step that is being observed, as ``scalar/<name>``."""
         self._tracker.save(f"scalar/{name}", value, "scalars")
 
-    def save_tensor(self, name: str, value: torch.Tensor) -> None:
+    def save_tensor(self, name: str, value: torch.Tensor | npt.NDArray[np.generic]) -> None:
         """Save a tensor with the step that is being observed, as ``tensor/<name>``.
 
         Its statistics are saved; its full value as well where the policy of the collection
@@ -173,11 +181,19 @@ class TorchHook:
         Returns:
             The note that was stored, with what was lost; closing again returns the first.
         """
+        atexit.unregister(self._close_at_exit)
         if not self.recorder.closed:
             if self._tracker.active:
-                self._tracker.close()
+                self._tracker.steps.close()
+            elif self._handles and not error:
+                error = "capturing failed before the end; the log says why"
             self.detach()
         return self.recorder.close(state, error, self.coverage)
+
+    def _close_at_exit(self) -> None:
+        # Python leaves here the exception that it has just shown.
+        error = getattr(sys, "last_value", None)
+        self.__exit__(type(error) if error else None, error, None)
 
     def _after_step(self, mode: Mode) -> None:
         if mode is Mode.TRAIN and not self.coverage:
@@ -194,17 +210,30 @@ class TorchHook:
         parameters = {}
         for name, _ in names.named_parameters():
             gradient = observer.refused.get(f"gradient/{name}")
-            why = observer.refused.get(name) or (gradient and f"gradient has {gradient}")
+            why = observer.refused.get(name) or (gradient and f"gradient of {gradient}")
             parameters[name] = why or (None if name in observer.seen else "not reached")
         outputs = {}
-        heard = {name.removeprefix("output/") for name in observer.seen}
-        missing = "inside a compiled graph" if _compiled_anything() else "not called in this step"
-        for name in names.callable_modules():
-            called = any(one == name or one.startswith(f"{name}/") for one in heard)
-            outputs[name] = observer.refused.get(f"output/{name}") or (None if called else missing)
+        heard = {name.removeprefix("output/").partition("/")[0] for name in observer.seen}
+        for name, module in names.callable_modules().items():
+            why = None if name in heard else _why_unheard(module)
+            outputs[name] = observer.refused.get(f"output/{name}") or why
         return coverage_line(parameters, outputs)
 
 
-def _compiled_anything() -> bool:
+def _as_mode(mode: Mode | str) -> Mode:
+    try:
+        return _MODES[str(mode).upper()]
+    except KeyError:
+        raise ConfigError(f"no mode {mode!r}; there are {', '.join(_MODES)}") from None
+
+
+# Not GLOBAL: it is the view over the others.
+_MODES = {mode.value: mode for mode in (Mode.TRAIN, Mode.EVAL, Mode.PREDICT)}
+
+
+def _why_unheard(module: torch.nn.Module) -> str:
+    if isinstance(module, torch.jit.ScriptModule):
+        return "inside a scripted module"
     dynamo = sys.modules.get("torch._dynamo.utils")
-    return dynamo is not None and bool(dynamo.counters["stats"].get("unique_graphs"))
+    compiled = dynamo is not None and dynamo.counters["stats"].get("unique_graphs")
+    return "inside a compiled graph" if compiled else "not called in this step"

@@ -14,8 +14,8 @@ import torch
 
 from ...steps import Mode
 
-_OURS = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-_TORCH = os.path.dirname(torch.__file__)
+_OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "")
+_TORCH = os.path.join(os.path.dirname(torch.__file__), "")  # with the slash: not torchvision
 
 
 class LossNames:

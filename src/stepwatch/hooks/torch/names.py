@@ -30,11 +30,12 @@ class Names:
     """
 
     def __init__(self) -> None:
-        # By identity: parameters define equality elementwise.
-        self.modules: dict[int, str] = {}
+        #: Names of parameters by identity, as of the last ``add`` or ``refresh``.
         self.parameters: dict[int, str] = {}
+        # By identity, and it is checked: what is gone may leave its number to another.
+        self._modules: dict[int, tuple[weakref.ref[torch.nn.Module], str]] = {}
         self._roots: list[tuple[weakref.ref[torch.nn.Module], str, str]] = []
-        self._trained: set[int] = set()
+        self._trained: weakref.WeakSet[torch.nn.Module] = weakref.WeakSet()
         self.version = 0
 
     @property
@@ -42,18 +43,27 @@ class Names:
         """The models, unwrapped, in the order in which they first ran."""
         return [module for root, *_ in self._roots if (module := root()) is not None]
 
+    def of(self, module: torch.nn.Module) -> str | None:
+        """Return the name of a module, ``None`` if it has none."""
+        known = self._modules.get(id(module))
+        return known[1] if known is not None and known[0]() is module else None
+
     def add(self, root: torch.nn.Module) -> None:
         """Name everything in a model, anew if it is known already."""
         model = unwrap(root)
         if not any(model is known for known in self.roots):
             self._roots.append((weakref.ref(model), *self._new_name(model)))
-        self.modules.clear()
+        self.refresh()
+        self.version += 1
+
+    def refresh(self) -> None:
+        """Name everything anew: parts and parameters may have been replaced."""
+        self._modules.clear()
         self.parameters.clear()
         for reference, name, prefix in self._roots:
             known = reference()
             if known is not None:
                 self._name(known, name, prefix)
-        self.version += 1
 
     def add_owners(self, parameters: Iterable[torch.Tensor]) -> None:
         """Name the models that hold these parameters, though they were not seen to run.
@@ -79,19 +89,19 @@ class Names:
 
     def set_trained(self, root: torch.nn.Module) -> None:
         """Note that a model runs to be trained: what it holds is meant to learn."""
-        if id(unwrap(root)) not in self._trained:
-            self._trained.add(id(unwrap(root)))
+        if unwrap(root) not in self._trained:
+            self._trained.add(unwrap(root))
             self.version += 1
 
     @property
     def trained(self) -> list[torch.nn.Module]:
         """The models that run to be trained, not only to be asked, as a teacher is."""
-        return [root for root in self.roots if id(root) in self._trained]
+        return [root for root in self.roots if root in self._trained]
 
     def _name(self, model: torch.nn.Module, name: str, prefix: str) -> None:
         for path, module in model.named_modules():
             inner = prefix + path.replace("_orig_mod.", "")
-            self.modules.setdefault(id(module), inner if path else name)
+            self._modules.setdefault(id(module), (weakref.ref(module), inner if path else name))
         for path, parameter in model.named_parameters():
             self.parameters.setdefault(id(parameter), prefix + path.replace("_orig_mod.", ""))
 
@@ -105,15 +115,14 @@ class Names:
                     seen.add(id(parameter))
                     yield name, parameter
 
-    def callable_modules(self) -> list[str]:
-        """Return the names of all modules that can have an output: no mere containers."""
-        names = [
-            self.modules[id(module)]
+    def callable_modules(self) -> dict[str, torch.nn.Module]:
+        """Return all modules that can have an output, no mere containers, by name."""
+        return {
+            name: module
             for root in self.trained
             for module in root.modules()
-            if id(module) in self.modules and not isinstance(module, _CONTAINERS)
-        ]
-        return list(dict.fromkeys(names))
+            if (name := self.of(module)) is not None and not isinstance(module, _CONTAINERS)
+        }
 
     def _new_name(self, model: torch.nn.Module) -> tuple[str, str]:
         """Return what a new model is called, and what the names of its parts begin with."""
@@ -122,5 +131,5 @@ class Names:
         numbered = (f"{plain}_{number}" for number in range(2, len(taken) + 3))
         name = next(one for one in (plain, *numbered) if one not in taken)
         # A part of a known model, called alone, has its names already.
-        alone = not taken or id(model) in self.modules
+        alone = not taken or self.of(model) is not None
         return name, "" if alone else f"{name}."

@@ -93,16 +93,18 @@ class Observer:
             return None
         if not step.wants(info.name, info.collection):
             return None
-        if tensor.device.type != "cpu":
+        if not on_host(tensor):
             self._add_on_device(step, info, tensor)
             return None
         if self._last is not None and info.name not in step:
             reference, version, where, row = self._last
-            if reference() is tensor and version == tensor._version and where is step:
+            same = reference() is tensor and where is step
+            if same and version == tensor._version:
                 step.alias(info, row)  # a container returns what its last child returned
                 return row
         added = step.add(info, to_numpy(tensor))
-        if added is not None and info.collection == "outputs":
+        # An inference tensor does not tell when it changes in place.
+        if added is not None and info.collection == "outputs" and not tensor.is_inference():
             self._last = (weakref.ref(tensor), tensor._version, step, added)
         return added
 
@@ -118,6 +120,11 @@ class Observer:
         if info is None or info.shape != shape or info.dtype != dtype:
             info = self._infos[name] = TensorInfo(name, collection, dtype, shape)
         return info
+
+
+def on_host(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor can be read here without a transfer."""
+    return tensor.device.type == "cpu"
 
 
 def _has_non_finite(step: OpenStep, row: int) -> bool:

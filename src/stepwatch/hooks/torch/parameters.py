@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import torch
 
 from ...record import TensorInfo
-from .arrays import dtype_name
+from .arrays import dtype_name, unsupported
 from .names import Names
+from .optimizers import Optimizers
 
 
 @dataclass(slots=True)
@@ -21,42 +22,6 @@ class Tracked:
     parameter: torch.Tensor
     weight: TensorInfo
     gradient: TensorInfo
-
-
-class Optimizers:
-    """Every optimizer that lives, in the order in which they were met.
-
-    There is no hook for the making of an optimizer, so whoever steps for the first time makes
-    us look at all objects once.
-    """
-
-    def __init__(self) -> None:
-        self._known: list[weakref.ref[torch.optim.Optimizer]] = []
-
-    def __iter__(self) -> Iterator[torch.optim.Optimizer]:
-        return (optimizer for known in self._known if (optimizer := known()) is not None)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def index(self, optimizer: torch.optim.Optimizer) -> int:
-        """Return the place of an optimizer, looking for new ones if it is not known."""
-        for place, known in enumerate(self._known):
-            if known() is optimizer:
-                return place
-        self.look()
-        if not any(known() is optimizer for known in self._known):
-            self._known.append(weakref.ref(optimizer))
-        return self.index(optimizer)
-
-    def look(self) -> None:
-        """Find optimizers that were made since."""
-        ours = {id(optimizer) for optimizer in self}
-        for thing in gc.get_objects():
-            # type(), not isinstance(): proxies may run code of their own when asked.
-            is_optimizer = issubclass(type(thing), torch.optim.Optimizer)
-            if is_optimizer and id(thing) not in ours and hasattr(thing, "param_groups"):
-                self._known.append(weakref.ref(thing))
 
 
 class Parameters:
@@ -71,18 +36,27 @@ class Parameters:
         self._names = names
         self._optimizers = optimizers
         self._structure: object = None
-        self._of: dict[int, list[Tracked]] = {}
+        self._of: WeakKeyDictionary[torch.optim.Optimizer, list[Tracked]] = WeakKeyDictionary()
         self._free: list[Tracked] = []
+        self._by_hand = False
 
     def of(self, optimizer: torch.optim.Optimizer) -> list[Tracked]:
         """Return the parameters of an optimizer, in its order."""
         self._update()
-        return _current(self._of.get(id(optimizer), []))
+        return _current(self._of.get(optimizer, []))
 
     def free(self) -> list[Tracked]:
         """Return the models' parameters that no optimizer holds."""
         self._update()
         return _current(self._free)
+
+    def are_updated_by_hand(self) -> bool:
+        """Return whether no optimizer holds any parameter of the trained models."""
+        self._update()
+        if self._by_hand:
+            self._optimizers.look_ever_more_rarely()
+            self._update()
+        return self._by_hand
 
     def _update(self) -> None:
         if self._now() != self._structure:
@@ -94,40 +68,45 @@ class Parameters:
             [(id(group["params"]), len(group["params"])) for group in optimizer.param_groups]
             for optimizer in self._optimizers
         ]
-        return self._names.version, groups
+        return self._names.version, self._optimizers.version, groups
 
     def _rebuild(self) -> None:
-        self._names.add_owners(
-            parameter
-            for optimizer in self._optimizers
-            for group in optimizer.param_groups
-            for parameter in group["params"]
-        )
-        groups: dict[int, int] = {}
-        for optimizer in self._optimizers:
-            for group in optimizer.param_groups:
-                for parameter in group["params"]:
-                    groups[id(parameter)] = groups.get(id(parameter), 0) + 1
-        self._of = {}
-        seen: set[int] = set()
+        num_groups = Counter(map(id, _parameters(self._optimizers)))
+        self._names.refresh()
+        self._names.add_owners(_parameters(self._optimizers.stepped))
+        self._of = WeakKeyDictionary()
         for place, optimizer in enumerate(self._optimizers):
-            tracked = self._of.setdefault(id(optimizer), [])
-            for group_place, group in enumerate(optimizer.param_groups):
-                for index, parameter in enumerate(group["params"]):
-                    if id(parameter) not in seen:
-                        seen.add(id(parameter))
-                        alone = f"optimizer/{place}/{group_place}/{index}"
-                        name = self._names.parameters.get(id(parameter), alone)
-                        tracked.append(_track(name, parameter, groups[id(parameter)]))
+            self._of[optimizer] = [
+                _track(
+                    self._names.parameters.setdefault(
+                        id(parameter), f"optimizer/{place}/{group_place}/{index}"
+                    ),
+                    parameter,
+                    num_groups[id(parameter)],
+                )
+                for group_place, group in enumerate(optimizer.param_groups)
+                for index, parameter in enumerate(group["params"])
+            ]
+        named = list(self._names.named_parameters())
         self._free = [
             _track(name, parameter, 0)
-            for name, parameter in self._names.named_parameters()
-            if id(parameter) not in seen
+            for name, parameter in named
+            if id(parameter) not in num_groups
         ]
+        self._by_hand = 0 < len(self._free) == len(named)
+
+
+def _parameters(optimizers: Iterable[torch.optim.Optimizer]) -> list[torch.Tensor]:
+    """Return what these hold, once for each group that holds it."""
+    # By identity: an optimizer inside of another shares its groups.
+    groups = {id(group): group for each in optimizers for group in each.param_groups}
+    return [parameter for group in groups.values() for parameter in group["params"]]
 
 
 def _track(name: str, parameter: torch.Tensor, groups: int) -> Tracked:
-    shape, dtype = tuple(parameter.shape), dtype_name(parameter.dtype)
+    # A lazy parameter has no shape before its first forward.
+    lazy = isinstance(parameter, torch.nn.UninitializedParameter)
+    shape, dtype = () if lazy else tuple(parameter.shape), dtype_name(parameter.dtype)
     weight = TensorInfo(name, "weights", dtype, shape, parameter.requires_grad, groups)
     return Tracked(
         parameter, weight, TensorInfo(f"gradient/{name}", "gradients", dtype, shape, None, None)
@@ -138,6 +117,8 @@ def _current(tracked: list[Tracked]) -> list[Tracked]:
     """Return the same, with what may change of a parameter in place as it is now."""
     for index, one in enumerate(tracked):
         weight, parameter = one.weight, one.parameter
+        if isinstance(parameter, torch.nn.UninitializedParameter):
+            continue
         if parameter.requires_grad is not weight.trainable or parameter.shape != weight.shape:
             tracked[index] = _track(weight.name, parameter, weight.optimizer_groups or 0)
     return tracked
@@ -188,7 +169,7 @@ def _marks(tracked: list[Tracked]) -> list[Mark | None]:
     gradients = [one.parameter.grad for one in tracked]
     return [
         (gradient.data_ptr(), gradient._version)
-        if gradient is not None and gradient.layout is torch.strided
+        if gradient is not None and unsupported(gradient) is None
         else None
         for gradient in gradients
     ]

@@ -2,12 +2,17 @@
 
 A wrapper calls the original with the very same arguments, returns its very result, and tells
 the hook what passed. Inside a graph that is being compiled or scripted it is not there.
+
+Scripts hold functional losses by themselves (``from torch.nn.functional import cross_entropy``)
+and models that are pickled hold them too, so these stay the very functions that they are: only
+their code is exchanged.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, Protocol
 
 import torch
@@ -69,8 +74,9 @@ class Patches:
     def __init__(self, watcher: Watcher) -> None:
         self._undo: list[Callable[[], None]] = []
         for name in LOSSES:
-            if hasattr(torch.nn.functional, name):
-                self._wrap(torch.nn.functional, name, _loss_wrapper(watcher, name))
+            function = getattr(torch.nn.functional, name, None)
+            if isinstance(function, FunctionType) and not function.__closure__:
+                self._enter(function, _loss_wrapper(watcher, name))
         self._wrap(torch.autograd, "backward", _backward_wrapper(watcher))
         for module in (torch.nn.utils, torch.nn.utils.clip_grad):
             self._wrap(module, "clip_grad_norm_", _clipping_wrapper(watcher))
@@ -83,12 +89,10 @@ class Patches:
             self._undo.pop()()
 
     def _wrap(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        """Put a wrapper in the place of a function."""
         original = getattr(owner, name)
         wrapper: Any = functools.wraps(original)(make(original))
-        # torch.jit.script compiles the original in the wrapper's place. By string: a class
-        # would mangle the names.
-        setattr(wrapper, "__original_fn", original)
-        setattr(wrapper, "__script_if_tracing_wrapper", True)
+        _let_script_see(wrapper, original)
         setattr(owner, name, wrapper)
 
         def undo() -> None:
@@ -96,6 +100,43 @@ class Patches:
                 setattr(owner, name, original)
 
         self._undo.append(undo)
+
+    def _enter(self, function: FunctionType, make: Callable[[Any], Any]) -> None:
+        """Make a function call a wrapper of what it was; it stays the same object."""
+        original = FunctionType(
+            function.__code__, function.__globals__, function.__name__, function.__defaults__
+        )
+        original.__kwdefaults__ = function.__kwdefaults__
+        functools.update_wrapper(original, function)
+        del original.__dict__["__wrapped__"]
+        attributes = dict(function.__dict__)
+        wrapper = make(original)
+        function.__code__ = _call.__code__
+        function.__defaults__ = None
+        function.__kwdefaults__ = {"_stepwatch": wrapper}
+        # For inspect, and so for torch.jit.script: signature and source are those of the original.
+        function.__dict__["__wrapped__"] = original
+
+        def undo() -> None:
+            if (function.__kwdefaults__ or {}).get("_stepwatch") is wrapper:
+                function.__code__ = original.__code__
+                function.__defaults__ = original.__defaults__
+                function.__kwdefaults__ = original.__kwdefaults__
+                function.__dict__.clear()
+                function.__dict__.update(attributes)
+
+        self._undo.append(undo)
+
+
+def _call(*args: Any, _stepwatch: Any, **kwargs: Any) -> Any:
+    return _stepwatch(*args, **kwargs)
+
+
+def _let_script_see(wrapper: Any, original: Any) -> None:
+    """Let torch.jit.script compile the original in the wrapper's place."""
+    # By string: a class would mangle the names.
+    setattr(wrapper, "__original_fn", original)
+    setattr(wrapper, "__script_if_tracing_wrapper", True)
 
 
 def _loss_wrapper(watcher: Watcher, name: str) -> Callable[[Any], Any]:

@@ -1,17 +1,16 @@
-"""From what torch does to steps: when a step begins, what belongs to it, when it ends.
+"""From what torch does to observations: what is heard of torch, and what is done about it.
 
-A TRAIN step ends with its optimizers' step. Where several optimizers live, the step ends once
-all of them have stepped, or before one of them steps again; what ran since the last of them then
-belongs to the step after. An EVAL step is one forward of a model in eval mode or without
-gradients; it ends when that model runs again, or anything is trained.
+Whatever is called by torch here is guarded, and looks only at its own process and thread.
 """
 
 from __future__ import annotations
 
+import os
 import threading
-import weakref
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
 from torch.nn.modules.loss import _Loss
 
@@ -22,11 +21,13 @@ from ...steps import Mode
 from .losses import LossNames
 from .names import Names, unwrap
 from .observe import Observer
-from .parameters import Carried, Optimizers, Parameters
+from .optimizers import Optimizers
+from .parameters import Carried, Parameters
+from .steps import Steps
 
 
 class Tracker:
-    """Follows what torch does and keeps the recorder's steps.
+    """Hears what torch does and observes it in the right step.
 
     Args:
         recorder: Who takes the steps.
@@ -43,35 +44,26 @@ class Tracker:
         *,
         strict: bool = False,
     ) -> None:
-        self.recorder = recorder
         self.strict = strict
+        self.active = True
         self.names = Names()
         self.observer = Observer(self.names)
-        self.optimizers = Optimizers()
+        self.optimizers = Optimizers(self._is_ours)
         self.parameters = Parameters(self.names, self.optimizers)
-        self.mode: Mode | None = None  # what the user said; else it is worked out
-        self._on_step = on_step
+        self.steps = Steps(recorder, self.observer, self.optimizers, self._complete, on_step)
         self._only = model
         if model is not None:
             self.names.add(model)
-        self._thread = threading.get_ident()
+        self._where = os.getpid(), threading.get_ident()
         self._losses = LossNames()
-        self._last_mode = Mode.TRAIN
         self._root: torch.nn.Module | None = None
         self._loss_depth = 0
         self._optimizer_depth = 0
         self._in_backward = False
         self._loss_since_backward = False
         self._num_optimizer_steps = 0
-        self._next: OpenStep | None = None
-        self._stepped: list[weakref.ref[torch.optim.Optimizer]] = []
-        self._evaluated: list[int] = []
-        self._eval_trains = False
-        self._had_backward = False
-        self._train_forward = False  # a model ran to be trained since the last optimizer step
-        self._carried: dict[int, Carried] = {}
+        self._carried: WeakKeyDictionary[torch.optim.Optimizer, Carried] = WeakKeyDictionary()
         self._num_stale = 0
-        self.active = True
 
     def detach(self) -> None:
         """Look no more, until ``active`` is set again."""
@@ -88,10 +80,12 @@ class Tracker:
             return
         if isinstance(module, _Loss):
             self._loss_depth += 1
-        elif self._root is None and self._is_model(module):
-            self._root = module
-            self._begin(module)
-        elif self._root is not None and self._is_new_part(module):
+        # The root again: its last forward was broken off by what torch tells nobody of, Ctrl-C.
+        elif self._root is None or module is self._root:
+            if self._is_model(module):
+                self._root = module
+                self._begin(module)
+        elif self._is_new_part(module):
             self.names.add(self._root)
 
     @guarded
@@ -100,14 +94,14 @@ class Tracker:
         if not self._looking() or self._in_backward:
             return
         if isinstance(module, _Loss):
-            self._loss_depth -= 1
+            self._loss_depth = max(0, self._loss_depth - 1)
             if self._loss_depth == 0:
                 self._saw_loss(type(module).__name__, output)
             return
         if self._root is not None:
-            name = self.names.modules.get(id(module))
+            name = self.names.of(module)
             if name is not None and output is not None:
-                self.observer.outputs(self._step(), name, inputs, output)
+                self.observer.outputs(self.steps.current(), name, inputs, output)
             if module is self._root:
                 self._root = None
 
@@ -124,11 +118,7 @@ class Tracker:
         """Gradients are about to be computed."""
         if not self._looking():
             return
-        if self._last_mode is Mode.EVAL and self.mode is None:
-            if self._train_forward:
-                self._last_mode = Mode.TRAIN
-            else:
-                self._take_eval_for_train()
+        self.steps.before_backward()
         for carried in self._carried.values():
             carried.before_backward()
         if not self._loss_since_backward and isinstance(roots, torch.Tensor) and roots.numel() == 1:
@@ -142,20 +132,19 @@ class Tracker:
         self._in_backward = False
         if not self._looking():
             return
-        self._had_backward = True
         for carried in self._carried.values():
             carried.after_backward()
-        if not self._num_optimizer_steps and not len(self.optimizers):
-            self.optimizers.look()
-        if not len(self.optimizers):  # the script updates by hand
+        by_hand = self.parameters.are_updated_by_hand()
+        self.steps.after_backward(by_hand=by_hand)
+        if by_hand:
             for tracked in self.parameters.free():
-                self.observer.parameter(self._step(), tracked)
+                self.observer.parameter(self.steps.current(), tracked)
 
     @guarded
     def saw_clipping(self, norm: object, max_norm: object) -> None:
         """Gradients were clipped by their norm."""
         if self._looking():
-            step = self._step()
+            step = self.steps.current()
             self.observer.scalar(step, "optimizer/gradient_norm_before_clipping", norm, "optimizer")
             self.observer.scalar(step, "optimizer/max_norm", max_norm, "optimizer")
 
@@ -167,12 +156,10 @@ class Tracker:
     @guarded
     def after_scaled_step(self, optimizer: torch.optim.Optimizer, steps_before: int) -> None:
         """It did, or skipped it because a gradient was infinite."""
-        if not self._looking():
-            return
         skipped = self._num_optimizer_steps == steps_before
-        if skipped:
+        if skipped and self._looking() and self._is_ours(optimizer):
             self._before_optimizer(optimizer)
-            self.observer.scalar(self._step(), "optimizer/skipped", 1.0, "optimizer")
+            self.observer.scalar(self.steps.current(), "optimizer/skipped", 1.0, "optimizer")
             self._after_optimizer(optimizer)
 
     # Optimizers
@@ -197,28 +184,18 @@ class Tracker:
 
     def save(self, name: str, value: object, collection: str) -> None:
         """Observe something of the user's in the step that is being observed."""
-        step = self._step()
+        step = self.steps.current()
+        if isinstance(value, np.ndarray):
+            value = torch.as_tensor(value)
         if isinstance(value, torch.Tensor) and value.numel() != 1:
             self.observer.tensor(step, name, value, collection)
         else:
             self.observer.scalar(step, name, value, collection)
 
-    def close(self) -> None:
-        """End what is open: what was observed before training broke off is still told."""
-        if self.recorder.is_open(Mode.TRAIN):
-            self._end(Mode.TRAIN)
-        if self._next is not None:
-            self.recorder.move(self._next, Mode.TRAIN)
-            self._next = None
-            self._end(Mode.TRAIN)
-        for mode in (Mode.EVAL, Mode.PREDICT):
-            if self.recorder.is_open(mode):
-                self._end(mode)
-
     # How
 
     def _looking(self) -> bool:
-        ours = self.active and threading.get_ident() == self._thread
+        ours = self.active and (os.getpid(), threading.get_ident()) == self._where
         return ours and not torch._C._get_tracing_state()
 
     def _is_model(self, module: torch.nn.Module) -> bool:
@@ -228,109 +205,49 @@ class Tracker:
 
     def _is_new_part(self, module: torch.nn.Module) -> bool:
         """Return whether a module was put into the running model after it was named."""
-        if id(module) in self.names.modules or self._root is None:
+        if self.names.of(module) is not None or self._root is None:
             return False
         return any(module is part for part in self._root.modules())
 
     def _is_ours(self, optimizer: torch.optim.Optimizer) -> bool:
         if self._only is None:
             return True
-        groups = optimizer.param_groups
-        known = self.names.parameters
+        groups, known = optimizer.param_groups, self.names.parameters
         return any(id(parameter) in known for group in groups for parameter in group["params"])
 
-    def _begin(self, module: torch.nn.Module) -> None:
+    def _begin(self, model: torch.nn.Module) -> None:
         """A model begins to run."""
-        if id(unwrap(module)) not in self.names.modules:
-            self.names.add(module)
-        if self._had_backward and not len(self.optimizers):
-            self._end(Mode.TRAIN)
-        mode = self._last_mode = self.mode or self._mode_of(module)
-        if mode is Mode.TRAIN:
-            self._train_forward = True
-            self.names.set_trained(module)
-            return
-        if self.recorder.is_open(mode) and id(module) in self._evaluated:
-            self._end(mode)
-        self._evaluated.append(id(module))
-
-    def _mode_of(self, module: torch.nn.Module) -> Mode:
-        trains = torch.is_grad_enabled() and (module.training or self._eval_trains)
-        return Mode.TRAIN if trains else Mode.EVAL
-
-    def _step(self) -> OpenStep:
-        """Return the step to which what happens now belongs."""
-        if self._last_mode is Mode.TRAIN and self._stepped and not self._optimizer_depth:
-            if self._next is None:
-                self._next = self.recorder.new_step(Mode.TRAIN)
-            return self._next
-        return self.recorder.open_step(self._last_mode)
+        if self.names.of(unwrap(model)) is None:
+            self.names.add(model)
+        if self.steps.saw_forward(model) is Mode.TRAIN:
+            self.names.set_trained(model)
 
     def _saw_loss(self, what: str, value: object) -> None:
         if isinstance(value, torch.Tensor) and value.numel() == 1:
-            if value.requires_grad and self._train_forward and self.mode is None:
-                self._last_mode = Mode.TRAIN  # a teacher ran last, but this is the student's
-            name = self._losses.name(self._last_mode, what)
-            if self.observer.loss(self._step(), name, value):
+            self.steps.saw_loss(value)
+            name = self._losses.name(self.steps.last_mode, what)
+            if self.observer.loss(self.steps.current(), name, value):
                 self._loss_since_backward = True
 
-    def _take_eval_for_train(self) -> None:
-        """The model trains in eval mode: what was taken for an evaluation is a step."""
-        self._eval_trains = True
-        self._last_mode = Mode.TRAIN
-        step = self.recorder.move(None, Mode.EVAL)
-        self._evaluated = []
-        if step is not None:
-            self._step().absorb(step)
-
     def _before_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
-        self._last_mode = Mode.TRAIN
-        for mode in (Mode.EVAL, Mode.PREDICT):
-            if self.recorder.is_open(mode):
-                self._end(mode)
-        if any(reference() is optimizer for reference in self._stepped):
-            self._end(Mode.TRAIN)
-        elif self._next is not None:
-            self.recorder.open_step(Mode.TRAIN).absorb(self._next)
-            self._next = None
-        place = self.optimizers.index(optimizer)
-        if id(optimizer) in self._carried:
-            self._num_stale += self._carried[id(optimizer)].count()
-        step = self.recorder.open_step(Mode.TRAIN)
+        step = self.steps.before_optimizer(optimizer)
+        if optimizer in self._carried:
+            self._num_stale += self._carried[optimizer].count()
+        self.optimizers.steps(optimizer)
         for tracked in self.parameters.of(optimizer):
             self.observer.parameter(step, tracked)
-        for number, group in enumerate(optimizer.param_groups, self._groups_before(place)):
+        for number, group in self.optimizers.numbered_groups(optimizer):
             if "lr" in group:
                 self.observer.scalar(step, f"learning_rate/{number}", group["lr"], "learning_rates")
 
     def _after_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         self._num_optimizer_steps += 1
-        self._train_forward = False
-        self._stepped.append(weakref.ref(optimizer))
-        self._carried[id(optimizer)] = Carried(self.parameters.of(optimizer))
-        stepped = {id(reference()) for reference in self._stepped}
-        if all(id(known) in stepped for known in self.optimizers):
-            self._end(Mode.TRAIN)
+        self._carried[optimizer] = Carried(self.parameters.of(optimizer))
+        self.steps.after_optimizer(optimizer)
 
-    def _groups_before(self, place: int) -> int:
-        known = list(self.optimizers)[:place]
-        return sum(len(optimizer.param_groups) for optimizer in known)
-
-    def _end(self, mode: Mode) -> None:
-        """End the open step of ``mode``; the one that began meanwhile becomes the open one."""
-        if mode is Mode.TRAIN:
-            step = self.recorder.open_step(mode)
-            if self._stepped:
-                for tracked in self.parameters.free():
-                    self.observer.parameter(step, tracked)
-                stale = float(self._num_stale)
-                self.observer.scalar(step, "optimizer/stale_gradients", stale, "optimizer")
-            self._num_stale, self._stepped, self._had_backward = 0, [], False
-        else:
-            self._evaluated = []
-        self.observer.finish()
-        self.recorder.end_step(mode)
-        if mode is Mode.TRAIN and self._next is not None:
-            self.recorder.move(self._next, mode)
-            self._next = None
-        self._on_step(mode)
+    def _complete(self, step: OpenStep) -> None:
+        """A TRAIN step ends: add what no optimizer told."""
+        for tracked in self.parameters.free():
+            self.observer.parameter(step, tracked)
+        self.observer.scalar(step, "optimizer/stale_gradients", self._num_stale, "optimizer")
+        self._num_stale = 0

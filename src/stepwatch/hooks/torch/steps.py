@@ -1,0 +1,173 @@
+"""When a step begins, what belongs to it, and when it ends.
+
+A TRAIN step ends with its optimizers' step. Where several optimizers live, the step ends once
+all of them have stepped, or before one of them steps again; what ran since the last of them then
+belongs to the step after. Where none holds the model, the script updates it by hand, and the step
+ends when the model runs again. An EVAL step is one forward of a model in eval mode or without
+gradients; it ends when that model runs again, or anything is trained.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable
+
+import torch
+
+from ...capture.open_step import OpenStep
+from ...capture.recorder import Recorder
+from ...steps import Mode
+from .observe import Observer
+from .optimizers import Optimizers
+
+
+class Steps:
+    """Knows to which step belongs what happens now.
+
+    Args:
+        recorder: Who takes the steps.
+        observer: Who fills them.
+        optimizers: The optimizers that live.
+        before_end: Called with a TRAIN step in which an optimizer stepped, before it ends.
+        on_end: Called after each step with its mode.
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        observer: Observer,
+        optimizers: Optimizers,
+        before_end: Callable[[OpenStep], None],
+        on_end: Callable[[Mode], None],
+    ) -> None:
+        self.mode: Mode | None = None  # what the user said; else it is worked out
+        self._recorder = recorder
+        self._observer = observer
+        self._optimizers = optimizers
+        self._before_end = before_end
+        self._on_end = on_end
+        self._last_mode = Mode.TRAIN
+        self._next: OpenStep | None = None
+        self._stepped: list[weakref.ref[torch.optim.Optimizer]] = []
+        self._waited = False  # a whole step long, for optimizers that never stepped
+        self._in_optimizer = False
+        self._evaluated: list[int] = []
+        self._eval_trains = False
+        self._by_hand = False  # gradients were computed that no optimizer will use
+        self._train_forward = False  # a model ran to be trained since the last optimizer step
+
+    @property
+    def last_mode(self) -> Mode:
+        """The mode of what ran last."""
+        return self._last_mode
+
+    def current(self) -> OpenStep:
+        """Return the step to which what happens now belongs."""
+        if self._last_mode is Mode.TRAIN and self._stepped and not self._in_optimizer:
+            if self._next is None:
+                self._next = self._recorder.new_step(Mode.TRAIN)
+            return self._next
+        return self._recorder.open_step(self._last_mode)
+
+    def saw_forward(self, model: torch.nn.Module) -> Mode:
+        """A model begins to run; return what for."""
+        if self._by_hand:
+            self.end(Mode.TRAIN)
+        mode = self._last_mode = self.mode or self._mode_of(model)
+        if mode is Mode.TRAIN:
+            self._train_forward = True
+        else:
+            if self._recorder.is_open(mode) and id(model) in self._evaluated:
+                self.end(mode)
+            self._evaluated.append(id(model))
+        return mode
+
+    def saw_loss(self, value: torch.Tensor) -> None:
+        """A loss was computed: a teacher may have run last, but this may be the student's."""
+        if value.requires_grad and self._train_forward and self.mode is None:
+            self._last_mode = Mode.TRAIN
+
+    def before_backward(self) -> None:
+        """Gradients are about to be computed: something is trained."""
+        if self._last_mode is Mode.EVAL and self.mode is None:
+            if self._train_forward:
+                self._last_mode = Mode.TRAIN
+            else:
+                self._take_eval_for_train()
+
+    def after_backward(self, *, by_hand: bool) -> None:
+        """Gradients were computed, and the script may do the update by hand."""
+        self._by_hand = by_hand
+
+    def before_optimizer(self, optimizer: torch.optim.Optimizer) -> OpenStep:
+        """An optimizer is about to step; return the step that it belongs to."""
+        self._last_mode = Mode.TRAIN
+        for mode in (Mode.EVAL, Mode.PREDICT):
+            if self._recorder.is_open(mode):
+                self.end(mode)
+        if any(reference() is optimizer for reference in self._stepped):
+            self._waited = True
+            self.end(Mode.TRAIN)
+        elif self._next is not None:
+            self._absorb(self._next)
+            self._next = None
+        self._in_optimizer = True
+        return self._recorder.open_step(Mode.TRAIN)
+
+    def after_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+        """An optimizer stepped."""
+        self._in_optimizer = self._train_forward = False
+        self._stepped.append(weakref.ref(optimizer))
+        if not self._missing_groups():
+            self.end(Mode.TRAIN)
+
+    def end(self, mode: Mode) -> None:
+        """End the open step of ``mode``; the one that began meanwhile becomes the open one."""
+        if mode is Mode.TRAIN:
+            if self._stepped:
+                self._before_end(self._recorder.open_step(mode))
+            self._stepped, self._by_hand = [], False
+        else:
+            self._evaluated = []
+        self._observer.finish()
+        self._recorder.end_step(mode)
+        if mode is Mode.TRAIN and self._next is not None:
+            self._recorder.move(self._next, mode)
+            self._next = None
+        self._on_end(mode)
+
+    def close(self) -> None:
+        """End what is open: what was observed before training broke off is still told."""
+        self._in_optimizer = False
+        for mode in (Mode.TRAIN, Mode.TRAIN, Mode.EVAL, Mode.PREDICT):
+            # TRAIN twice: the step that began meanwhile is open once the first has ended.
+            if self._recorder.is_open(mode) or (mode is Mode.TRAIN and self._next is not None):
+                self.end(mode)
+
+    def _missing_groups(self) -> set[int]:
+        """Return the groups that have yet to step; an optimizer inside of another shares its."""
+        # Whoever did not step in the first step may never do so, and is waited for no more.
+        expected = self._optimizers.stepped if self._waited else self._optimizers
+        alive = [known for reference in self._stepped if (known := reference()) is not None]
+        return _groups(expected) - _groups(alive)
+
+    def _mode_of(self, model: torch.nn.Module) -> Mode:
+        trains = torch.is_grad_enabled() and (model.training or self._eval_trains)
+        return Mode.TRAIN if trains else Mode.EVAL
+
+    def _take_eval_for_train(self) -> None:
+        """The model trains in eval mode: what was taken for an evaluation is a step."""
+        self._eval_trains = True
+        self._last_mode = Mode.TRAIN
+        step = self._recorder.move(None, Mode.EVAL)
+        self._evaluated = []
+        if step is not None:
+            self._absorb(step, self.current())
+
+    def _absorb(self, step: OpenStep, into: OpenStep | None = None) -> None:
+        self._observer.finish()  # what is still on an accelerator belongs to ``step``
+        (into or self._recorder.open_step(Mode.TRAIN)).absorb(step)
+
+
+def _groups(optimizers: Iterable[torch.optim.Optimizer]) -> set[int]:
+    return {id(group) for optimizer in optimizers for group in optimizer.param_groups}

@@ -1,0 +1,297 @@
+"""``stepwatch run``: the script is as it was, and what goes wrong is told."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+
+import pytest
+from commands import STEPWATCH, environment
+
+from stepwatch import Trial
+
+pytest_plugins = ["command_fixtures"]
+
+FACTS = """\
+import os, pickle, sys, multiprocessing, inspect
+
+class Mine:
+    pass
+
+def double(number):
+    return 2 * number
+
+if __name__ == "__main__":
+    print(sys.argv, __name__, __file__, sys.path[0], __spec__ is None, __package__)
+    print(sorted(globals()), type(__builtins__), type(__loader__))
+    print(sys.modules["__main__"].__dict__ is globals())
+    print(type(pickle.loads(pickle.dumps(Mine()))), inspect.getsource(Mine))
+    print(os.path.exists("runs"), os.getcwd())
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(double, [1, 2, 3]))
+    if os.fork() == 0:
+        sys.exit(0)
+    print(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+
+
+def lines_of_ours(result):
+    return [line for line in result.stderr.splitlines() if line.startswith("stepwatch:")]
+
+
+class TestTheScript:
+    def test_its_output_is_what_it_was(self, spoiled):
+        """Every byte, however much was found in it."""
+        _, plain, watched = spoiled
+
+        assert "step 7 loss nan" in plain.stdout
+        assert (plain.stdout, plain.returncode) == (watched.stdout, watched.returncode)
+
+    def test_it_finds_itself_as_under_python(self, write, stepwatch, python):
+        """argv, names, paths, pickles, spawned and forked children; and it used no torch."""
+        write(FACTS, "deep/er/facts.py", training=False)
+
+        expected = python("deep/er/facts.py", "a", "--b", "-h")
+        found = stepwatch("run", "--run", "r", "deep/er/facts.py", "a", "--b", "-h")
+
+        assert (0, "") == (expected.returncode, expected.stderr)
+        assert expected.stdout == found.stdout
+        assert ["stepwatch: the script used no torch, so there was nothing to see"] == (
+            found.stderr.splitlines()
+        )
+
+    def test_a_module_is_run_as_by_python(self, write, stepwatch, python):
+        """``-m`` finds it from here; its argv[0] is its path."""
+        text = "import sys\nfrom . import sibling\nprint(sys.argv, __name__, __spec__.name)\n"
+        write(text, "package/tool.py", training=False)
+        write("print('sibling')\n", "package/sibling.py", training=False)
+        write("", "package/__init__.py", training=False)
+
+        assert python("-m", "package.tool", "x").stdout == (
+            stepwatch("run", "-m", "package.tool", "x").stdout
+        )
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "import sys; sys.exit(3)",
+            "import sys; sys.exit('no such luck')",
+            "def inner():\n    raise ValueError('a\\nb')\ninner()",
+            "try:\n    1 / 0\nexcept ZeroDivisionError as error:\n    raise KeyError(7) from error",
+            "for broken in syntax\n    pass",
+            "import os, signal; os.kill(os.getpid(), signal.SIGINT)",
+            "import os, signal; os.kill(os.getpid(), signal.SIGTERM)",
+            "import logging; logging.getLogger('mine').warning('told as ever')",
+        ],
+        ids=["status", "text", "error", "cause", "syntax", "SIGINT", "SIGTERM", "logging"],
+    )
+    def test_it_ends_as_under_python(self, write, stepwatch, python, text):
+        """Status, signal and traceback, in which no frame of ours appears."""
+        script = write(text, training=False)
+
+        expected, found = python(script.name), stepwatch("run", script.name)
+
+        assert expected.returncode == found.returncode
+        told = [line for line in found.stderr.splitlines() if not line.startswith("stepwatch: ")]
+        assert expected.stderr.splitlines() == told
+
+    def test_how_it_ended_is_noted(self, write, stepwatch, tmp_path):
+        """A failure with its error."""
+        script = write("train(2)\nraise RuntimeError('the data ran out')\n")
+        result = stepwatch("run", "--run", "r", script)
+
+        assert 1 == result.returncode
+        assert "failed" == Trial(tmp_path / "r").state
+        assert "stepwatch: error: RuntimeError: the data ran out" in result.stderr
+
+    @pytest.mark.parametrize(
+        ("number", "state"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "died")]
+    )
+    def test_a_signal_in_training_ends_it_as_ever(self, write, tmp_path, number, state):
+        """By the very signal; Ctrl-C is noted, of SIGTERM nobody is left to tell."""
+        script = write("import signal\ntrain(3)\nprint('ready', flush=True)\nsignal.pause()\n")
+        process = subprocess.Popen(
+            [STEPWATCH, "run", "--run", "r", script], cwd=tmp_path, env=environment(),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert any(line == "ready\n" for line in process.stdout)
+        process.send_signal(number)
+        _, told = process.communicate(timeout=60)
+
+        assert -number == process.returncode
+        assert state == Trial(tmp_path / "r").state
+        assert (number == signal.SIGINT) == ("KeyboardInterrupt" in told)
+
+    def test_asking_for_torch_is_not_importing_it(self, write, stepwatch):
+        """As transformers does before it imports torch; the hook still comes in time."""
+        script = write("train(2)\n", name="late.py")
+        script.write_text("import importlib.util\nassert importlib.util.find_spec('torch')\n"
+                          + script.read_text())  # fmt: skip
+
+        assert "stepwatch: finished, 2 steps (2 TRAIN)" in stepwatch("run", script).stderr
+
+    def test_it_does_not_end_with_whoever_reads_what_we_say(self, write, tmp_path):
+        """Standard error may be closed, or a pipe whose reader went away."""
+        script = write("train(3)\n")
+        command = f"{STEPWATCH} run --run r1 {script} 2>&-; echo status $?"
+        closed = subprocess.run(command, shell=True, cwd=tmp_path, env=environment(),
+                                capture_output=True, text=True, timeout=60)  # fmt: skip
+        reader, writer = os.pipe()
+        os.close(reader)
+        broken = subprocess.run([STEPWATCH, "run", "--run", "r2", script], cwd=tmp_path,
+                                env=environment(), stdout=subprocess.PIPE, stderr=writer,
+                                text=True, timeout=60)  # fmt: skip
+        os.close(writer)
+
+        assert "status 0" == closed.stdout.splitlines()[-1]
+        assert (0, closed.stdout.splitlines()[:-1]) == (
+            broken.returncode,
+            broken.stdout.splitlines(),
+        )
+        assert ["finished"] * 2 == [Trial(tmp_path / name).state for name in ("r1", "r2")]
+
+
+class TestWhatIsTold:
+    def test_coverage_findings_and_a_summary(self, spoiled):
+        """A finding once, when it happens, with what to do; at the end how it went."""
+        folder, _, watched = spoiled
+        told = lines_of_ours(watched)
+
+        assert "stepwatch: capturing 4 of 4 parameters, 4 of 4 outputs" == told[0]
+        assert "stepwatch: step 5 " == told[1][: len("stepwatch: step 5 ")]
+        assert 2 == sum("non_finite_origin: " in line for line in told), "live and in the summary"
+        assert any(line.startswith("stepwatch: finished, 8 steps (8 TRAIN)") for line in told)
+        assert "stepwatch: look at it with: stepwatch show run" == told[-1]
+        assert told == watched.stderr.splitlines()
+        assert [0, 3, 6] == sorted(Trial(folder / "run").tensor("gradient/0.weight").values())
+
+    def test_a_finding_may_stop_the_training(self, write, stepwatch, tmp_path):
+        """Not as an error that is caught; what is in ``finally`` still runs."""
+        script = write(
+            "try:\n"
+            "    try:\n"
+            "        train(10**6, spoiled=3)\n"
+            "    except Exception:\n"
+            "        print('caught')\n"
+            "finally:\n"
+            "    print('saved')\n"
+        )
+        result = stepwatch("run", "--run", "r", "--on-finding", "stop", script)
+
+        assert 75 == result.returncode
+        assert "saved" == result.stdout.splitlines()[-1]
+        assert "caught" not in result.stdout
+        assert "stopped" == Trial(tmp_path / "r").state
+        assert "Traceback" not in result.stderr
+
+    def test_no_rules_find_nothing(self, write, stepwatch, tmp_path):
+        """``--rules none`` captures all the same; ``--quiet`` then says nothing at all."""
+        script = write("train(4, spoiled=1)\n")
+        result = stepwatch("run", "--quiet", "--rules", "none", "--run", "r", script)
+
+        assert (0, "") == (result.returncode, result.stderr)
+        assert 4 == len(Trial(tmp_path / "r").steps())
+
+    def test_a_rule_that_raises_is_told_and_training_goes_on(self, write, tmp_path):
+        """Once, with its traceback; the other rules go on looking."""
+        script = write(
+            "from stepwatch.rules.losses import LossSpike\n"
+            "def broken(self, step): raise ArithmeticError('a rule is anybody\\'s code')\n"
+            "LossSpike.check = broken\n"
+            "train(6, spoiled=3)\n"
+        )
+        result = subprocess.run([STEPWATCH, "run", script], cwd=tmp_path, env=environment(),
+                                capture_output=True, text=True, timeout=60)  # fmt: skip
+
+        assert 0 == result.returncode
+        assert 6 == len(result.stdout.splitlines())
+        assert 1 == result.stderr.count("stepwatch: rule loss_spike ended by ArithmeticError")
+        assert "loss_spike: Error: ArithmeticError: a rule is anybody's code" in result.stderr
+        assert "non_finite_origin" in result.stderr
+
+
+class TestBadInput:
+    """One clear line, exit status 2, no traceback, and the script never begins."""
+
+    @pytest.mark.parametrize(
+        ("arguments", "clear"),
+        [
+            (["nowhere.py"], "no script at nowhere.py"),
+            (["-m", "no_such_module"], "no module named 'no_such_module'"),
+            (["--rules", "los_spike", "script.py"], "did you mean loss_spike?"),
+            (["--rules", "loss_spike:windo=3", "script.py"], "windo"),
+            (["--rules", "loss_spike:window=many", "script.py"], "many"),
+            (["--save", "gradient:raw", "script.py"], "gradients"),
+            (["--save", "gradients:raw:every=0", "script.py"], "every"),
+            (["--save", "/(/:raw", "script.py"], "does not compile"),
+            (["--on-finding", "panic", "script.py"], "there are stop, warn"),
+            (["--run", "taken", "script.py"], "taken already holds a run"),
+            (["--run", "full", "script.py"], "full is not empty"),
+            (["--run", "script.py", "script.py"], "script.py"),
+            (["--run", "/proc/nowhere/run", "script.py"], "/proc/nowhere/run"),
+            (["--run", "ftp://host/run", "script.py"], "ftp"),
+        ],
+    )
+    def test_it_is_refused(self, write, stepwatch, tmp_path, arguments, clear):
+        """Before anything runs."""
+        write("print('ran')", training=False)
+        (tmp_path / "taken").mkdir()
+        (tmp_path / "taken/run.json").write_text("{}")
+        (tmp_path / "full").mkdir()
+        (tmp_path / "full/thesis.tex").write_text("years of work")
+
+        result = stepwatch("run", *arguments)
+
+        assert (2, "") == (result.returncode, result.stdout)
+        assert 1 == len(result.stderr.splitlines())
+        assert clear in result.stderr
+        assert "years of work" == (tmp_path / "full/thesis.tex").read_text()
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 64 kB, which no run of many steps fits on."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("a small disk can be mounted by root only")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+class TestDiskFull:
+    def assert_survived(self, python, script, result):
+        expected = python(script)
+        assert (expected.stdout, 0) == (result.stdout, result.returncode)
+        told = lines_of_ours(result)
+        assert 1 == sum("failed; training goes on" in line for line in told)
+        assert any(line.startswith("stepwatch: NOT stored:") for line in told)
+
+    def test_training_goes_on(self, write, stepwatch, python, small_disk):
+        """The script's output and status are what they were; we say once what happened."""
+        script = write("train(300)\n")
+        result = stepwatch("run", "--save", "weights:raw", "--run", small_disk / "r", script)
+
+        self.assert_survived(python, script, result)
+        assert "No space left on device" in result.stderr
+
+    def test_files_that_may_not_grow_are_the_same(self, write, stepwatch, python):
+        """A quota, as anybody can have it: no file above 4 kB."""
+        script = write("train(100)\n")
+        result = stepwatch("run", "--run", "r", script, preexec_fn=_limit_files)
+
+        self.assert_survived(python, script, result)
+        assert "File too large" in result.stderr
+
+
+def _limit_files():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+
+def test_the_command_is_run_by_this_python():
+    """Else these tests would be about another installation."""
+    assert str(sys.prefix) in str(STEPWATCH)

@@ -1,0 +1,125 @@
+"""The line at the bottom of a terminal."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import subprocess
+import sys
+
+from commands import STEPWATCH, environment
+
+from stepwatch.cli.progress import Progress
+from stepwatch.cli.status_line import StatusLine
+from stepwatch.testing.make_run import make_record
+
+pytest_plugins = ["command_fixtures"]
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+class TestStatusLine:
+    def test_it_takes_the_last_row_and_gives_it_back(self, monkeypatch):
+        """The terminal scrolls above the line while it is there, and as ever afterwards."""
+        monkeypatch.setenv("TERM", "xterm")
+        terminal = Terminal()
+        line = StatusLine(terminal)
+        line.show("step 1")
+        line.show("x" * 200)
+        line.close()
+        line.close()
+
+        text = terminal.getvalue()
+        assert 1 == text.count("\x1b[1;23r") == text.count("\x1b[r")
+        assert "\x1b[24;1H\x1b[2Kstep 1" in text
+        assert "x" * 79 in text
+        assert "x" * 80 not in text
+        assert text.count("\x1b7") == text.count("\x1b8")
+
+    def test_a_file_or_a_dumb_terminal_is_left_alone(self, monkeypatch):
+        """No control sequence ever gets into a log."""
+        monkeypatch.setenv("TERM", "dumb")
+        for stream in (Terminal(), io.StringIO()):
+            line = StatusLine(stream)
+            line.show("step 1")
+            line.close()
+            assert "" == stream.getvalue()
+
+    def test_a_terminal_that_went_away_is_no_fault(self, monkeypatch):
+        """A closed window must not stop a training."""
+        monkeypatch.setenv("TERM", "xterm")
+        terminal = Terminal()
+        progress = Progress("run", stream=terminal)
+        progress.say("here")
+        terminal.close = lambda: None
+        monkeypatch.setattr(terminal, "write", _hang_up)
+        progress.say("gone")
+        StatusLine(terminal).show("gone")
+        progress.close()
+
+        assert "stepwatch: here\n" == terminal.getvalue()
+
+
+def _hang_up(text):
+    raise OSError(5, "Input/output error")
+
+
+class TestProgress:
+    def test_it_shows_step_rate_loss_and_findings(self, monkeypatch):
+        """In a file as lines that come ever less often."""
+        clock = iter(range(0, 10**6, 2))
+        monkeypatch.setattr("stepwatch.cli.progress.time.monotonic", lambda: next(clock))
+        stream = io.StringIO()
+        progress = Progress("run", stream=stream)
+        for step in range(40):
+            progress.look(make_record(step, {"loss/mse_loss": 0.5}))
+
+        lines = stream.getvalue().splitlines()
+        assert "stepwatch: step 3  0.5/s  loss 0.5  0 findings" == lines[0]
+        assert 4 == len(lines)
+
+
+def test_a_script_in_a_terminal_looks_as_it_would(write, tmp_path):
+    """All it prints is there, in order; the region is set and reset around it."""
+    script = write(
+        "import time\n"
+        "began = time.monotonic()\n"
+        "train(5)\n"
+        "while time.monotonic() < began + 1:\n"  # longer than the line needs to be drawn
+        "    train(5)\n"
+        "print('done')\n"
+    )
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [STEPWATCH, "run", "--run", "r", script], cwd=tmp_path, env=environment(TERM="xterm"),
+        stdin=theirs, stdout=theirs, stderr=theirs,
+    )  # fmt: skip
+    os.close(theirs)
+    seen = b""
+    try:
+        while block := os.read(ours, 65536):
+            seen += block
+    except OSError:
+        pass  # Linux says so where the other side is closed
+    os.close(ours)
+
+    assert 0 == process.wait(60)
+    text = seen.decode()
+    assert text.index("\x1b[1;23r") < text.index("done\r\n") < text.index("\x1b[r")
+    assert "stepwatch  step " in text
+    plain = subprocess.run([sys.executable, "-c", _first_steps(script)], cwd=tmp_path,
+                           env=environment(), capture_output=True, text=True)  # fmt: skip
+    for line in plain.stdout.splitlines():
+        assert f"{line}\r\n" in text
+
+
+def _first_steps(script):
+    return (
+        f"__file__ = {str(script)!r}\n"
+        + script.read_text().partition("import time")[0]
+        + "train(5)"
+    )

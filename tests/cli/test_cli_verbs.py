@@ -1,0 +1,179 @@
+"""The verbs that look at a run: runs, show, check, watch, compact."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+from commands import STEPWATCH, environment
+
+from stepwatch import Trial
+from stepwatch.cli.main import main
+from stepwatch.formats.native.findings import read_findings
+from stepwatch.testing.make_run import make_run
+
+pytest_plugins = ["command_fixtures"]
+
+
+@pytest.fixture
+def verb(capsys):
+    """Return a function that runs a verb here and returns its status and what it printed."""
+
+    def run(*arguments):
+        try:
+            main([str(argument) for argument in arguments])
+            status = 0
+        except SystemExit as exit_:
+            status = exit_.code or 0
+        told = capsys.readouterr()
+        return status, told.out, told.err
+
+    return run
+
+
+class TestRuns:
+    def test_they_are_listed_with_how_they_went(self, verb, spoiled):
+        """State, steps, last loss and findings; as JSON the same."""
+        folder, _, _ = spoiled
+        status, out, _ = verb("runs", folder)
+        assert 0 == status
+        assert "finished" in out
+
+        (row,) = json.loads(verb("runs", folder, "--json")[1])
+        assert ("run", "finished", 8) == (row["run"], row["state"], row["steps"])
+        assert row["findings"] >= 1
+
+    def test_no_folder_and_no_runs_are_told_apart(self, verb, tmp_path):
+        """A place that is not there is an error; one that is empty is empty."""
+        assert 2 == verb("runs", tmp_path / "nowhere")[0]
+        assert (0, f"no runs in {tmp_path}\n", "") == verb("runs", tmp_path)
+
+    def test_a_broken_run_does_not_hide_the_others(self, verb, tmp_path):
+        """It is listed as unreadable."""
+        make_run(tmp_path / "good")
+        (tmp_path / "bad").mkdir()
+        (tmp_path / "bad/run.json").write_text("{")
+        status, out, _ = verb("runs", tmp_path)
+
+        assert 0 == status
+        assert "unreadable" in out
+        assert "finished" in out
+
+
+class TestShow:
+    def test_a_run_is_shown_with_its_findings(self, verb, spoiled):
+        """What it was, what is in it, what was found."""
+        folder, _, _ = spoiled
+        status, out, _ = verb("show", folder / "run")
+
+        assert 0 == status
+        for expected in ("train.py", "4 of 4 parameters", "gradients", "non_finite_origin"):
+            assert expected in out
+
+    def test_a_tensor_is_shown_and_a_wrong_one_suggested(self, verb, spoiled):
+        """The statistics of some steps; for a typo the nearest name."""
+        folder, _, _ = spoiled
+        assert (
+            "gradient/0.weight" in verb("show", folder / "run", "--tensor", "gradient/0.weight")[1]
+        )
+
+        status, out, err = verb("show", folder / "run", "--tensor", "gradent/0.weight")
+        assert (2, "", 1) == (status, out, len(err.splitlines()))
+        assert "did you mean gradient/0.weight" in err
+
+    def test_json_is_one_document(self, verb, spoiled):
+        """With series where tensors were asked for."""
+        folder, _, _ = spoiled
+        shown = json.loads(verb("show", folder / "run", "--json", "--tensor", "loss/mse_loss")[1])
+
+        assert 8 == len(shown["series"]["loss/mse_loss"]["mean"]) == shown["steps"]["TRAIN"]
+        assert "non_finite_origin" in [finding["rule"] for finding in shown["findings"]]
+
+    def test_no_run_is_one_clear_line(self, verb, tmp_path):
+        """Exit status 2."""
+        status, out, err = verb("show", tmp_path)
+        assert (2, "", 1) == (status, out, len(err.splitlines()))
+
+
+class TestCheck:
+    def test_it_finds_what_was_found_live(self, verb, spoiled):
+        """Exit status 1, and the very same findings."""
+        folder, _, _ = spoiled
+        status, out, _ = verb("check", folder / "run", "--json")
+        checked = json.loads(out)
+
+        assert 1 == status
+        stored = [json.loads(line) for line in read_findings(Trial(folder / "run").store)]
+        assert stored == checked["findings"]
+        assert 8 == checked["steps"]
+
+    def test_it_finds_nothing_where_nothing_is(self, verb, tmp_path):
+        """Exit status 0, and it says so."""
+        make_run(tmp_path / "run", steps=20)
+        status, out, _ = verb("check", tmp_path / "run", "--rules", "exploding_tensor")
+
+        assert 0 == status
+        assert "no findings" in out
+
+    def test_a_wrong_rule_is_one_clear_line(self, verb, tmp_path):
+        """Exit status 2, before the run is opened."""
+        status, out, err = verb("check", tmp_path / "nowhere", "--rules", "overfitt")
+        assert (2, "", 1) == (status, out, len(err.splitlines()))
+        assert "overfit" in err
+
+
+class TestCompact:
+    def test_nothing_is_lost(self, verb, spoiled, tmp_path):
+        """Fewer parts, the same numbers."""
+        make_run(tmp_path / "run", steps=50)
+        before = Trial(tmp_path / "run").tensor("loss/mse_loss").statistics()["mean"].tolist()
+        status, out, _ = verb("compact", tmp_path / "run")
+
+        assert 0 == status
+        assert "1 now" in out
+        after = Trial(tmp_path / "run").tensor("loss/mse_loss").statistics()["mean"].tolist()
+        assert before == after
+
+
+class TestWatch:
+    def test_it_follows_a_live_run_from_another_process(self, write, tmp_path):
+        """It begins while the script waits, and finds what the run itself finds."""
+        script = write("train(8, spoiled=4, then=input)\n")
+        run = subprocess.Popen(
+            [STEPWATCH, "run", "--run", "r", script], cwd=tmp_path, env=environment(),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        watch = subprocess.Popen(
+            [STEPWATCH, "watch", "r", "--wait", "60"], cwd=tmp_path, env=environment(),
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        first = watch.stdout.readline()
+        run.communicate("\n", timeout=60)
+        told, _ = watch.communicate(timeout=60)
+
+        trial = Trial(tmp_path / "r")
+        found = [json.loads(line) for line in read_findings(trial.store)]
+        assert first.startswith("watching ")
+        assert (0, 1) == (run.returncode, watch.returncode)
+        assert found
+        assert sum(told.count(finding["message"]) for finding in found) == len(found)
+        assert "the run finished, 8 steps" in told
+
+    def test_a_run_that_never_comes_is_one_clear_line(self, verb, tmp_path):
+        """Exit status 2."""
+        status, out, err = verb("watch", tmp_path / "nowhere")
+        assert (2, "", 1) == (status, out, len(err.splitlines()))
+
+
+class TestTheCommand:
+    def test_every_verb_explains_itself(self, verb):
+        """Help names what it takes, and exits with 0."""
+        for name in ("run", "runs", "show", "check", "watch", "compact"):
+            status, out, _ = verb(name, "--help")
+            assert 0 == status
+            assert "Usage: stepwatch" in out
+
+    def test_an_unknown_verb_is_refused(self, verb):
+        """Exit status 2."""
+        assert 2 == verb("shwo")[0]

@@ -1,0 +1,27 @@
+"""A hook, and a place for its runs.
+
+Test modules name this one in ``pytest_plugins``: a second ``conftest.py`` would be in the way of
+the first where doctests are collected.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+from trainings import Watched
+
+
+@pytest.fixture
+def watched(tmp_path):
+    """Return a function that hooks torch; each call writes a run of its own."""
+    numbers = count()
+    made = []
+
+    def watch(**options):
+        made.append(Watched(tmp_path / f"run{next(numbers)}", **options))
+        return made[-1]
+
+    yield watch
+    for one in made:
+        one.hook.close()

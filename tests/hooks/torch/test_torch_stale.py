@@ -1,0 +1,98 @@
+"""Gradients that nobody zeroed: told where they are, and only there."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from test_torch_steps import train_gan
+from torch import nn
+from trainings import X, Y, mlp, sgd
+
+pytest_plugins = ["hook_fixture"]
+
+STALE = "optimizer/stale_gradients"
+
+
+def train(zero, steps=4):
+    model = mlp()
+    optimizer = sgd(model, lr=0.01)
+    for _ in range(steps):
+        F.mse_loss(model(X), Y).backward()
+        optimizer.step()
+        zero(optimizer)
+
+
+def zero_through_data(optimizer):
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            parameter.grad.data.zero_()
+
+
+class TestStaleGradients:
+    def test_a_missing_zero_grad_is_counted(self, watched):
+        """From the second step on every gradient holds what was there before."""
+        with watched() as seen:
+            train(lambda optimizer: None)
+
+        assert [0, 4, 4, 4] == seen.series(STALE)
+
+    @pytest.mark.parametrize(
+        "zero",
+        [
+            lambda optimizer: optimizer.zero_grad(),
+            lambda optimizer: optimizer.zero_grad(set_to_none=False),
+            zero_through_data,
+        ],
+        ids=["to none", "to zero", "through data"],
+    )
+    def test_gradients_that_were_zeroed_are_not(self, watched, zero):
+        """However it was done."""
+        with watched() as seen:
+            train(zero)
+
+        assert [0, 0, 0, 0] == seen.series(STALE)
+
+    def test_a_forgotten_part_is_counted_alone(self, watched):
+        """``model[0].zero_grad()`` zeroes two of four."""
+        model = mlp()
+        optimizer = sgd(model, lr=0.01)
+        with watched() as seen:
+            for _ in range(3):
+                model[0].zero_grad()
+                F.mse_loss(model(X), Y).backward()
+                optimizer.step()
+
+        assert [0, 2, 2] == seen.series(STALE)
+
+    def test_a_gan_raises_no_false_alarm(self, watched):
+        """The generator's backward fills the discriminator's gradients, which are zeroed later."""
+        with watched() as seen:
+            train_gan(steps=4)
+
+        assert [0, 0, 0, 0] == seen.series(STALE)
+
+    def test_accumulation_within_a_step_is_none(self, watched):
+        """Micro-batches add up on purpose."""
+        model = mlp()
+        optimizer = sgd(model)
+        with watched() as seen:
+            for _ in range(3):
+                for part, target in zip(X.split(4), Y.split(4), strict=True):
+                    F.mse_loss(model(part), target).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+
+        assert [0, 0, 0] == seen.series(STALE)
+
+    def test_sparse_gradients_do_no_harm(self, watched):
+        """They have no address; nothing is said of them."""
+        model = nn.Embedding(10, 4, sparse=True)
+        optimizer = torch.optim.SparseAdam(list(model.parameters()))
+        with watched() as seen:
+            for _ in range(3):
+                optimizer.zero_grad()
+                model(torch.tensor([1, 2])).sum().backward()
+                optimizer.step()
+
+        assert [0, 0, 0] == seen.series(STALE)

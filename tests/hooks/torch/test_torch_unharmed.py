@@ -1,0 +1,219 @@
+"""Whatever a script does with torch works as it does without us."""
+
+from __future__ import annotations
+
+import copy
+import io
+import logging
+import pickle
+import warnings
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+from torch.utils.data import DataLoader, TensorDataset
+from trainings import X, Y, fit, mlp, sgd
+
+from stepwatch.hooks.torch.observe import Observer
+
+pytest_plugins = ["hook_fixture"]
+
+
+class HoldsLoss(nn.Module):
+    """Keeps a functional loss as an attribute, as many do."""
+
+    def __init__(self):
+        super().__init__()
+        self.net, self.loss = mlp(), F.mse_loss
+
+    def forward(self, x):
+        return self.net(x)
+
+
+class TestCopies:
+    def test_models_and_optimizers_are_copied_and_pickled_as_ever(self, watched):
+        """Nothing of ours is in them, and nothing of ours comes back with them."""
+        model = mlp()
+        optimizer = torch.optim.Adam(model.parameters())
+        with watched() as seen:
+            fit(model, optimizer)
+            for copied in (copy.deepcopy(model), pickle.loads(pickle.dumps(model)), saved(model)):
+                assert not copied._forward_hooks
+                torch.testing.assert_close(model(X), copied(X), rtol=0, atol=0)
+            assert b"stepwatch" not in pickle.dumps((model, optimizer))
+            copy.deepcopy(optimizer)
+            saved(optimizer)
+
+        assert 3 == len(seen.series("gradient/0.weight"))
+
+    def test_a_model_that_holds_a_loss_is_pickled_whenever_it_was_made(self, watched):
+        """Before the hook or under it; while it is there and after."""
+        before = HoldsLoss()
+        with watched():
+            under = HoldsLoss()
+            for model in (before, under):
+                assert F.mse_loss is saved(model).loss
+        for model in (before, under):
+            assert F.mse_loss is saved(model).loss
+
+
+def saved(thing):
+    buffer = io.BytesIO()
+    torch.save(thing, buffer)
+    buffer.seek(0)
+    return torch.load(buffer, weights_only=False)
+
+
+class TestGraphs:
+    def test_scripted_and_traced_models_work(self, watched):
+        """Also functions that compute a loss, which is not a wrapper's business there."""
+        with warnings.catch_warnings(), watched():
+            warnings.simplefilter("ignore")
+            scripted = torch.jit.script(lambda_free_loss)
+            torch.testing.assert_close(F.mse_loss(X, X + 1), scripted(X, X + 1))
+            traced = torch.jit.trace(mlp(), X)
+            torch.testing.assert_close(mlp()(X), traced(X))
+            assert 3 == len(fit(torch.jit.script(mlp())))
+
+    @pytest.mark.parametrize("fullgraph", [False, True])
+    def test_compiled_models_lose_nothing(self, watched, fullgraph):
+        """Equal losses, as many graphs as without us, and not one break more."""
+
+        def train():
+            torch._dynamo.reset()
+            torch._dynamo.utils.counters.clear()
+            model = mlp()
+            loss = torch.compile(
+                lambda x, y: F.mse_loss(model(x), y), fullgraph=fullgraph, backend="aot_eager"
+            )
+            compiled = torch.compile(mlp(), fullgraph=fullgraph, backend="aot_eager")
+            losses = fit(compiled)
+            optimizer = sgd(model)
+            for _ in range(3):
+                optimizer.zero_grad()
+                value = loss(X, Y)
+                value.backward()
+                optimizer.step()
+                losses.append(value.item())
+            counters = torch._dynamo.utils.counters
+            return losses, dict(counters["stats"]), dict(counters["graph_break"])
+
+        without = train()
+        with warnings.catch_warnings(record=True) as warned, watched():
+            warnings.simplefilter("always", append=True)
+            within = train()
+
+        assert without == within
+        assert [] == [str(one.message) for one in warned if "global" in str(one.message)]
+
+    def test_a_checkpointed_part_is_seen_once(self, watched):
+        """It runs again in backward, which is no second observation."""
+
+        class Checkpointed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.net = mlp()
+
+            def forward(self, x):
+                return checkpoint(self.net, x, use_reentrant=False)
+
+        with watched() as seen:
+            fit(Checkpointed())
+
+        assert [16 * 8] * 3 == seen.series("output/net.0", "count")
+
+    def test_functional_transforms_work(self, watched):
+        """What vmap and grad pass around are no plain tensors; they are let be."""
+        model = mlp()
+        parameters = dict(model.named_parameters())
+
+        def loss(parameters, x, y):
+            return F.mse_loss(torch.func.functional_call(model, parameters, (x[None],)), y[None])
+
+        per_sample = torch.func.vmap(torch.func.grad(loss), (None, 0, 0))
+        expected = per_sample(parameters, X, Y)
+        with watched() as seen:
+            found = per_sample(parameters, X, Y)
+            fit(model)
+
+        assert all(torch.equal(expected[name], found[name]) for name in expected)
+        assert 3 == len(seen.series("gradient/0.weight"))
+
+    def test_workers_of_a_data_loader_start_clean(self, watched):
+        """They are forked in the middle, with hooks in place, and see nothing."""
+        model = mlp()
+        batches = DataLoader(
+            WithModel(TensorDataset(X, Y)), batch_size=4, num_workers=2,
+            multiprocessing_context="fork",
+        )  # fmt: skip
+        optimizer = sgd(model)
+        with watched() as seen:
+            for x, y in batches:
+                optimizer.zero_grad()
+                F.mse_loss(model(x), y).backward()
+                optimizer.step()
+
+        assert {"TRAIN": 4} == seen.counts
+
+
+class WithModel(torch.utils.data.Dataset):
+    """Runs a model for every sample, as a feature extractor would."""
+
+    def __init__(self, data):
+        self.data, self.features = data, nn.Linear(4, 4)
+
+    def __len__(self):
+        return len(self.data)
+
+    def __getitem__(self, index):
+        x, y = self.data[index]
+        with torch.no_grad():
+            self.features(x)
+        return x, y
+
+
+def lambda_free_loss(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return F.mse_loss(a, b)
+
+
+class TestOurFaults:
+    def fail(self, *_):
+        raise ZeroDivisionError("a fault of ours")
+
+    def test_one_is_told_once_and_training_goes_on(self, watched, monkeypatch, caplog):
+        """The losses are those of a run without us, and the run says that it ended early."""
+        expected = fit(mlp(), steps=6)
+        with caplog.at_level(logging.WARNING), watched(strict=False) as seen:
+            model = mlp()
+            optimizer = sgd(model)
+            losses = fit(model, optimizer)
+            monkeypatch.setattr(Observer, "outputs", self.fail)
+            losses += fit(model, optimizer)
+
+        assert expected == losses
+        assert ["capturing failed"] == [record.message[:16] for record in caplog.records]
+        assert "finished" == seen.end.state
+        assert "capturing failed" in seen.end.error
+        assert 3 <= seen.counts["TRAIN"] <= 4
+
+    def test_strict_raises_it(self, watched, monkeypatch):
+        """For tests, ours and those of plug-ins."""
+        monkeypatch.setattr(Observer, "outputs", self.fail)
+        with watched(), pytest.raises(ZeroDivisionError, match="a fault of ours"):
+            fit(mlp())
+
+    def test_a_model_that_raises_and_is_caught_goes_on_being_seen(self, watched):
+        """Out of memory, smaller batch, next step."""
+        model = mlp()
+        optimizer = sgd(model)
+        with watched() as seen:
+            fit(model, optimizer)
+            with pytest.raises(RuntimeError, match="shapes"):
+                model(torch.ones(2, 3))
+            with pytest.raises(RuntimeError):
+                nn.MSELoss()(torch.ones(3), torch.ones(4))
+            fit(model, optimizer)
+
+        assert 6 == len(seen.series("loss/mse_loss"))

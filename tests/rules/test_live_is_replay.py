@@ -1,0 +1,71 @@
+"""The same findings live in the process, in replay, and while following the run's files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import pytest
+import torch
+from scenarios import HEALTHY, SCENARIOS, Scenario
+
+from stepwatch import LiveWatch, TorchHook, Trial, Watch, watch
+from stepwatch.formats.native.findings import read_findings, read_statuses
+from stepwatch.rules import DEFAULT_RULES
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def _name(value):
+    if isinstance(value, Scenario):
+        return f"{value.rule}-{_name(value.program)}"
+    return f"{getattr(value, 'func', value).__name__}{getattr(value, 'keywords', '')}"
+
+
+def judge(program, rules, run):
+    """Run a program under the hook; return what was found live, and by whom."""
+    live = LiveWatch(rules)
+    with TorchHook(run=run, listeners=[live], say=lambda line: None, strict=True):
+        program()
+    return [finding.to_json() for finding in live.findings], live.statuses()
+
+
+def replay(run, rules, *, follow):
+    """Judge a run from its files, by a trial of its own."""
+    engine = Watch(rules)
+    findings = [finding.to_json() for finding in watch(Trial(run), engine, follow=follow)]
+    return findings, engine.statuses()
+
+
+def assert_live_is_replay(run, rules, findings, statuses):
+    assert (findings, statuses) == replay(run, rules, follow=False)
+    assert (findings, statuses) == replay(run, rules, follow=True)
+    trial = Trial(run)
+    assert findings == read_findings(trial.store)
+    assert json.loads(json.dumps([*map(asdict, statuses)])) == read_statuses(trial.store)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=_name)
+def test_a_rule_speaks_up_when_it_must_wherever_it_runs(scenario, tmp_path):
+    """Under the real hook; each finding equal to the last byte, each status, and as stored."""
+    findings, statuses = judge(scenario.program, scenario.rule, tmp_path)
+
+    expected = "IssuesFound" if scenario.must_fire else "NoIssuesFound"
+    assert (expected, scenario.must_fire) == (statuses[0].status, bool(findings))
+    assert_live_is_replay(tmp_path, scenario.rule, findings, statuses)
+
+
+@pytest.mark.parametrize("program", HEALTHY, ids=_name)
+def test_the_default_rules_are_silent_on_a_healthy_program_wherever_they_run(program, tmp_path):
+    """Under the real hook as on hand-made records."""
+    findings, statuses = judge(program, DEFAULT_RULES, tmp_path)
+
+    assert [] == findings
+    assert {"NoIssuesFound", "NotEvaluated"} >= {status.status for status in statuses}
+    assert_live_is_replay(tmp_path, DEFAULT_RULES, findings, statuses)
