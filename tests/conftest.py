@@ -8,7 +8,7 @@ import os
 # its threads wait for each other, tens of times longer than the work takes.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from hypothesis import settings  # noqa: E402  (the variable above comes first)
+from hypothesis import settings
 
 # The same examples every time, and no clock: the machine may be busy.
 settings.register_profile("stepwatch", derandomize=True, deadline=None)

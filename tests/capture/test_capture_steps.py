@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stepwatch.capture.guard import guarded
 from stepwatch.capture.open_step import OpenStep
-from stepwatch.capture.plan import Plan
+from stepwatch.capture.plan import NOTHING, RAW, Plan
 from stepwatch.collection import Collection, as_collections
 from stepwatch.errors import TrainingStopped
 from stepwatch.record import TensorInfo
@@ -25,8 +25,8 @@ def wanted(policy, name, kind, steps=range(21), *, raw=False):
     plan = Plan(as_collections(policy))
     found = []
     for step in steps:
-        opened = OpenStep(plan, step)
-        if opened.wants_raw(name, kind) if raw else opened.wants(name, kind):
+        level = OpenStep(plan, step).level(TensorInfo(name, kind, "float32", ()))
+        if level == RAW if raw else level != NOTHING:
             found.append(step)
     return found
 

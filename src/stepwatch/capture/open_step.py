@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ..record import Layout, TensorInfo
 from ..statistics import NUM_FIELDS, merge, summarize_into
-from .plan import Plan
+from .plan import NOTHING, RAW, Plan
 
 Array = npt.NDArray[np.generic]
 
@@ -44,15 +44,9 @@ class OpenStep:
     def __contains__(self, name: str) -> bool:
         return name in self._rows
 
-    def wants(self, name: str, kind: str) -> bool:
-        """Return whether anything is saved of this tensor at this step."""
-        step = self._mode_step
-        return any(policy.wants(step) for policy in self._plan.policies(name, kind))
-
-    def wants_raw(self, name: str, kind: str) -> bool:
-        """Return whether the full value of this tensor is saved at this step."""
-        step = self._mode_step
-        return any(policy.wants_raw(step) for policy in self._plan.policies(name, kind))
+    def level(self, info: TensorInfo) -> int:
+        """Return what is saved of this tensor at this step; see ``Plan.level``."""
+        return self._plan.level(info.name, info.collection, self._mode_step)
 
     def add(self, info: TensorInfo, array: Array) -> int | None:
         """Observe a tensor; return its row if it is new and wanted.
@@ -61,37 +55,47 @@ class OpenStep:
             info: What is known of it.
             array: Its value, of any shape; read now, so it may change afterwards.
         """
-        if not self.wants(info.name, info.collection):
+        level = self.level(info)
+        if level == NOTHING:
             return None
-        part = np.empty(NUM_FIELDS)
-        summarize_into(array, part)  # it may refuse the array: nothing was noted yet
-        if self.wants_raw(info.name, info.collection):
-            self.raw[info.name] = np.array(array)
         row = self._rows.get(info.name)
         if row is None:
-            row = self.add_row(info)
-            self._matrix[row] = part
-            return row
-        self._matrix[row] = merge(np.stack([self._matrix[row], part]))
-        return None
+            self._make_room()
+            # It may refuse the array: nothing was noted yet.
+            summarize_into(array, self._matrix[len(self.tensors)])
+            added = self.add_row(info)
+        else:
+            part = np.empty(NUM_FIELDS)
+            summarize_into(array, part)
+            self._matrix[row] = merge(np.stack([self._matrix[row], part]))
+            added = None
+        if level == RAW:
+            self.raw[info.name] = np.array(array)
+        return added
 
     def add_row(self, info: TensorInfo) -> int:
         """Make room for a new tensor and return its row, for the caller to fill."""
+        self._make_room()
         row = len(self.tensors)
-        if row == len(self._matrix):
-            self._matrix = np.concatenate([self._matrix, np.empty_like(self._matrix)])
         self.tensors.append(info)
         self._rows[info.name] = row
         return row
 
-    def alias(self, info: TensorInfo, row: int) -> None:
-        """Observe a tensor that is the very one of another row of this step."""
-        if self.wants(info.name, info.collection) and info.name not in self._rows:
+    def alias(self, info: TensorInfo, row: int) -> bool:
+        """Note a new tensor that is the very one of another row, without a look at it.
+
+        Returns:
+            False, and nothing is noted, if its full value is wanted and that row has none.
+        """
+        source = self.tensors[row].name
+        level = self.level(info)
+        if level == RAW:
+            if source not in self.raw:
+                return False
+            self.raw[info.name] = self.raw[source]
+        if level != NOTHING:
             self._matrix[self.add_row(info)] = self._matrix[row]
-            if self.wants_raw(info.name, info.collection):
-                source = self.tensors[row].name
-                if source in self.raw:
-                    self.raw[info.name] = self.raw[source]
+        return True
 
     def row_of(self, name: str) -> int:
         """Return the row of a tensor that was observed."""
@@ -111,6 +115,10 @@ class OpenStep:
             else:
                 self._matrix[mine] = merge(np.stack([self._matrix[mine], other._matrix[row]]))
         self.raw |= other.raw
+
+    def _make_room(self) -> None:
+        if len(self.tensors) == len(self._matrix):
+            self._matrix = np.concatenate([self._matrix, np.empty_like(self._matrix)])
 
     def close(self, last: Layout | None) -> tuple[Layout, npt.NDArray[np.float64]]:
         """Return layout and statistics, shape ``[tensors, NUM_FIELDS]``.

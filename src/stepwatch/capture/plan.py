@@ -9,6 +9,10 @@ from ..collection import BUILT_IN, Collection
 from ..save_policy import SavePolicy
 
 _NOTHING = SavePolicy(statistics=None)
+_DEFAULT = SavePolicy()
+
+#: What is saved of a tensor at a step.
+NOTHING, STATISTICS, RAW = range(3)
 
 
 class Plan:
@@ -32,6 +36,22 @@ class Plan:
                 patterns = [re.compile(pattern) for pattern in collection.patterns]
                 self._matched.append((patterns, collection.policy))
         self._policies: dict[str, tuple[SavePolicy, ...]] = {}
+        # Most tensors have the default and are asked for at every step.
+        self._always: set[str] = set()
+
+    def level(self, tensor: str, kind: str, mode_step: int) -> int:
+        """Return what is saved of a tensor at a step: ``NOTHING``, ``STATISTICS`` or ``RAW``.
+
+        Raw values come with statistics.
+        """
+        if tensor in self._always:
+            return STATISTICS
+        policies = self.policies(tensor, kind)
+        if policies == (_DEFAULT,):
+            self._always.add(tensor)
+        if any(policy.wants_raw(mode_step) for policy in policies):
+            return RAW
+        return STATISTICS if any(policy.wants(mode_step) for policy in policies) else NOTHING
 
     def policies(self, tensor: str, kind: str) -> tuple[SavePolicy, ...]:
         """Return the policies of a tensor of this name and built-in kind.

@@ -30,6 +30,18 @@ _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 def unsupported(tensor: torch.Tensor) -> str | None:
     """Return what about a tensor cannot be observed, ``None`` if it can."""
+    if (
+        type(tensor) in _PLAIN
+        and tensor.is_cpu
+        and tensor.layout is torch.strided
+        and (tensor.dtype in _VIEWED or _is_known_to_numpy(tensor.dtype))
+        and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    ):
+        return None  # as nearly all are
+    return _what_is_unsupported(tensor)
+
+
+def _what_is_unsupported(tensor: torch.Tensor) -> str | None:
     if tensor.layout is not torch.strided:
         return f"{tensor.layout} layout".replace("torch.", "")
     if tensor.dtype not in _VIEWED and not _is_known_to_numpy(tensor.dtype):
@@ -43,8 +55,10 @@ def unsupported(tensor: torch.Tensor) -> str | None:
 
 def to_numpy(tensor: torch.Tensor) -> Array:
     """Return the value of a tensor; it shares the memory of a tensor on the CPU."""
-    tensor = tensor.detach().resolve_neg()
-    if tensor.device.type != "cpu":
+    tensor = tensor.detach()
+    if tensor.is_neg():
+        tensor = tensor.resolve_neg()
+    if not tensor.is_cpu:
         tensor = tensor.to("cpu")
     viewed = _VIEWED.get(tensor.dtype)
     if viewed is None:
@@ -61,6 +75,7 @@ def _is_known_to_numpy(dtype: torch.dtype) -> bool:
         return False
 
 
+@cache
 def dtype_name(dtype: torch.dtype) -> str:
     """Return the name that numpy or ml_dtypes gives a dtype, such as ``bfloat16``.
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from ...capture.open_step import OpenStep
+from ...capture.plan import NOTHING, RAW
 from ...record import TensorInfo
 from .arrays import dtype_name, tensors_in, to_numpy, unsupported
 from .device import DeviceRows
@@ -38,7 +39,7 @@ class Observer:
     def outputs(self, step: OpenStep, module: str, inputs: object, output: object) -> None:
         """Observe what a module returned; and what it was given, if that is not finite."""
         bad = False
-        for path, tensor in tensors_in(output):
+        for path, tensor in (("", output),) if type(output) is torch.Tensor else tensors_in(output):
             name = f"output/{module}{path}"
             row = self._add(step, name, "outputs", tensor)
             bad = bad or (row is not None and _has_non_finite(step, row))
@@ -81,7 +82,7 @@ class Observer:
         self._last = None
 
     def _add(self, step: OpenStep, name: str, collection: str, tensor: torch.Tensor) -> int | None:
-        info = self._info(name, collection, dtype_name(tensor.dtype), tuple(tensor.shape))
+        info = self._info(name, collection, dtype_name(tensor.dtype), tensor.shape)
         return self._add_known(step, info, tensor)
 
     def _add_known(self, step: OpenStep, info: TensorInfo, tensor: torch.Tensor) -> int | None:
@@ -91,16 +92,17 @@ class Observer:
         if why is not None:
             self.refused[info.name] = why
             return None
-        if not step.wants(info.name, info.collection):
+        level = step.level(info)
+        if level == NOTHING:
             return None
         if not on_host(tensor):
-            self._add_on_device(step, info, tensor)
+            self._add_on_device(step, info, tensor, raw=level == RAW)
             return None
         if self._last is not None and info.name not in step:
             reference, version, where, row = self._last
             same = reference() is tensor and where is step
-            if same and version == tensor._version:
-                step.alias(info, row)  # a container returns what its last child returned
+            # A container returns what its last child returned.
+            if same and version == tensor._version and step.alias(info, row):
                 return row
         added = step.add(info, to_numpy(tensor))
         # An inference tensor does not tell when it changes in place.
@@ -108,8 +110,10 @@ class Observer:
             self._last = (weakref.ref(tensor), tensor._version, step, added)
         return added
 
-    def _add_on_device(self, step: OpenStep, info: TensorInfo, tensor: torch.Tensor) -> None:
-        if step.wants_raw(info.name, info.collection):
+    def _add_on_device(
+        self, step: OpenStep, info: TensorInfo, tensor: torch.Tensor, *, raw: bool
+    ) -> None:
+        if raw:
             step.raw[info.name] = to_numpy(tensor)
         if id(step) not in self._device:
             self._device[id(step)] = (step, DeviceRows(step))
@@ -118,13 +122,13 @@ class Observer:
     def _info(self, name: str, collection: str, dtype: str, shape: tuple[int, ...]) -> TensorInfo:
         info = self._infos.get(name)
         if info is None or info.shape != shape or info.dtype != dtype:
-            info = self._infos[name] = TensorInfo(name, collection, dtype, shape)
+            info = self._infos[name] = TensorInfo(name, collection, dtype, tuple(shape))
         return info
 
 
 def on_host(tensor: torch.Tensor) -> bool:
     """Return whether a tensor can be read here without a transfer."""
-    return tensor.device.type == "cpu"
+    return tensor.is_cpu
 
 
 def _has_non_finite(step: OpenStep, row: int) -> bool:

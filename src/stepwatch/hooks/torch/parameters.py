@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import torch
 
 from ...record import TensorInfo
-from .arrays import dtype_name, unsupported
+from .arrays import dtype_name
 from .names import Names
 from .optimizers import Optimizers
 
@@ -139,37 +139,36 @@ class Carried:
 
     def __init__(self, tracked: list[Tracked]) -> None:
         self._tracked = tracked
-        self._marks = _marks(tracked)
+        marks = [_mark(one.parameter.grad) for one in tracked]
+        self._kept = {place: mark for place, mark in enumerate(marks) if mark is not None}
         self._backwards = 0
 
     def before_backward(self) -> None:
         """Gradients are about to be added to: those that were zeroed or replaced are let go."""
-        pairs = zip(self._marks, _marks(self._tracked), strict=True)
-        self._marks = [mark if mark == now else None for mark, now in pairs]
+        now = self._marks_now()
+        self._kept = {place: mark for place, mark in self._kept.items() if mark == now[place]}
         # Zeroing through .data leaves no mark; one gradient that is not zero speaks for all.
-        if self._backwards == 0 and not any(map(self._is_not_zero, range(len(self._marks)))):
-            self._marks = [None] * len(self._marks)
+        if self._backwards == 0 and not any(map(self._is_not_zero, self._kept)):
+            self._kept = {}
 
     def after_backward(self) -> None:
         """Gradients were added to: those that are still kept have a new mark."""
         self._backwards += 1
-        pairs = zip(self._marks, _marks(self._tracked), strict=True)
-        self._marks = [None if mark is None else now for mark, now in pairs]
+        self._kept = {place: mark for place, mark in self._marks_now().items() if mark is not None}
 
     def count(self) -> int:
         """Return how many gradients hold what was there before the optimizer's last step."""
-        return sum(mark is not None for mark in self._marks) if self._backwards else 0
+        return len(self._kept) if self._backwards else 0
 
-    def _is_not_zero(self, index: int) -> bool:
-        gradient = self._tracked[index].parameter.grad
-        return self._marks[index] is not None and gradient is not None and bool(gradient.any())
+    def _marks_now(self) -> dict[int, Mark | None]:
+        return {place: _mark(self._tracked[place].parameter.grad) for place in self._kept}
+
+    def _is_not_zero(self, place: int) -> bool:
+        gradient = self._tracked[place].parameter.grad
+        return gradient is not None and bool(gradient.any())
 
 
-def _marks(tracked: list[Tracked]) -> list[Mark | None]:
-    gradients = [one.parameter.grad for one in tracked]
-    return [
-        (gradient.data_ptr(), gradient._version)
-        if gradient is not None and unsupported(gradient) is None
-        else None
-        for gradient in gradients
-    ]
+def _mark(gradient: torch.Tensor | None) -> Mark | None:
+    if type(gradient) is not torch.Tensor or gradient.layout is not torch.strided:
+        return None
+    return gradient.data_ptr(), gradient._version
