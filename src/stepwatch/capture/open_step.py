@@ -85,8 +85,11 @@ class OpenStep:
         """Note a new tensor that is the very one of another row, without a look at it.
 
         Returns:
-            False, and nothing is noted, if its full value is wanted and that row has none.
+            False, and nothing is noted, if it is not new, or if its full value is wanted and that
+            row has none.
         """
+        if info.name in self._rows:
+            return False
         source = self.tensors[row].name
         level = self.level(info)
         if level == RAW:

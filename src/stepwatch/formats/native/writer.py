@@ -1,7 +1,7 @@
 """Writes one worker's part of a run.
 
-Steps are gathered for a little less than a second, then stored as one part: raw values first, then the rows
-that name them. Everything here runs on the background thread.
+Steps are gathered for a little less than a second, then stored as one part: raw values first,
+then the rows that name them. Everything here runs on the background thread.
 """
 
 from __future__ import annotations
