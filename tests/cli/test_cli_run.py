@@ -209,7 +209,7 @@ class TestWhatIsTold:
         assert 0 == result.returncode
         assert 6 == len(result.stdout.splitlines())
         assert 1 == result.stderr.count("stepwatch: rule loss_spike ended by ArithmeticError")
-        assert "loss_spike: Error: ArithmeticError: a rule is anybody's code" in result.stderr
+        assert "loss_spike ended by ArithmeticError: a rule is anybody's code" in result.stderr
         assert "non_finite_origin" in result.stderr
 
 

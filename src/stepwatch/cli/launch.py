@@ -9,6 +9,7 @@ import runpy
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.machinery import PathFinder, SourceFileLoader
 from pathlib import Path
@@ -16,6 +17,8 @@ from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, cast
 
 from ..actions import Action, Training
+from ..capture.worker import rank_and_size
+from ..config import environment
 from ..errors import ConfigError, StepwatchError, TrainingStopped
 from ..finding import Finding
 from ..rules.live import LiveWatch
@@ -84,7 +87,12 @@ class Script:
 
 
 def default_run(folder: Path, script: str) -> str:
-    """Return a place for a run that is not taken: the script's name and the time."""
+    """Return a place for a run that is not taken: the script's name and the time.
+
+    Several processes of one launcher get one place: its process number stands for the time.
+    """
+    if rank_and_size(environment())[1] > 1:
+        return str(folder / f"{Path(script).stem}-{os.getppid()}")
     wanted = f"{Path(script).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
     taken = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     names = [wanted, *(f"{wanted}-{number}" for number in range(2, len(taken) + 3))]
@@ -142,7 +150,7 @@ class Launcher:
             raise
         except BaseException as raised:
             state = _STATES.get(type(raised), "failed")
-            error = f"{type(raised).__name__}: {raised}"
+            error = f"{type(raised).__name__}: {raised}".removesuffix(": ")
             _show_only_frames_of_script()
             raise
         finally:
@@ -173,6 +181,7 @@ class Launcher:
                 policy=self._policy,
                 listeners=[self._live, self._progress],
                 command=[self._script.name, *self._script.arguments],
+                hold=False,
                 say=self._progress.say_more,
             )
         except Exception as error:  # noqa: BLE001 - else ``import torch`` would fail for us
@@ -184,6 +193,8 @@ class Launcher:
             self._progress.close()
             if "torch" not in sys.modules:
                 self.say("the script used no torch, so there was nothing to see")
+            with suppress(OSError):  # it holds something, or is no folder
+                os.rmdir(self._run)
             return
         end = self._hook.close(state, error)
         self._progress.close()

@@ -17,6 +17,7 @@ from ..statistics import quantity
 from ..steps import Mode
 from ..store import Store
 from .status_line import StatusLine
+from .verdict import headline, plural
 
 # The line at the bottom of a terminal; lines in a file come less often, and ever less.
 _REDRAW_S = 0.25
@@ -94,13 +95,19 @@ class Progress:
             return
         seconds = time.monotonic() - self._began
         counted = ", ".join(f"{count} {mode}" for mode, count in self._steps.items())
-        self.say(f"{end.state}, {end.steps} steps ({counted or 'none'}) in {seconds:.1f} s")
+        steps = plural(end.steps, "step")
+        self.say(f"{end.state}, {steps} ({counted or 'none'}) in {seconds:.1f} s")
         if end.dropped or end.failures:
-            self.say(f"NOT stored: {end.dropped} steps dropped, {end.failures} failures")
-        if end.error:
+            dropped, failures = plural(end.dropped, "step"), plural(end.failures, "failure")
+            self.say(f"NOT stored: {dropped} dropped, {failures}")
+        if end.error and end.state != "stopped":  # else a finding says why
             self.say(f"error: {end.error}")
-        for line in verdict(findings, statuses):
-            self.say(line)
+        self.say(headline(findings, statuses))
+        for finding in findings:
+            self.say(f"  {finding.headline()}")
+        for status in statuses:
+            if status.status == "Error":
+                self.say(f"  {status.rule} ended by {status.details}")
         self.say(f"look at it with: stepwatch show {self._run}")
 
     def _state(self, now: float) -> str:
@@ -110,20 +117,4 @@ class Progress:
             f"{'' if mode is Mode.TRAIN else f'{mode} '}loss {loss:.4g}"
             for mode, loss in self._losses.items()
         )
-        found = f"{self._findings} finding{'' if self._findings == 1 else 's'}"
-        return f"step {steps}  {rate:.1f}/s  {losses}  {found}"
-
-
-def verdict(findings: Sequence[Finding], statuses: Sequence[RuleStatus]) -> list[str]:
-    """Return lines that say what was found, and what was not looked at and why."""
-    lines = []
-    if findings:
-        lines.append(f"{len(findings)} finding{'' if len(findings) == 1 else 's'}:")
-        lines += [f"  {finding.headline()}" for finding in findings]
-    else:
-        clean = sum(status.status == "NoIssuesFound" for status in statuses)
-        lines.append(f"no findings; {clean} of {len(statuses)} rules looked and found nothing")
-    for status in statuses:
-        if status.status in ("NotEvaluated", "Error"):
-            lines.append(f"  {status.rule}: {status.status}: {status.details}")
-    return lines
+        return f"step {steps}  {rate:.1f}/s  {losses}  {plural(self._findings, 'finding')}"

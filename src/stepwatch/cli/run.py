@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import click
 
 from .. import registry
+from ..capture.worker import rank_and_size
 from ..collection import parse_save
-from ..config import runs_folder
+from ..config import environment, runs_folder
 from ..errors import ConfigError, RunExists
 from ..rules import DEFAULT_RULES
-from ..rules.parameters import parse_rules
+from ..rules.parameters import parse_rules, split_specs
 from ..store import Store, open_store
 from .launch import Launcher, Script, default_run
 
@@ -68,7 +69,8 @@ def run(
     program = Script(script, arguments, is_module=module)
     program.check()
     url = to or default_run(runs_folder(), script)
-    _check_place(open_store(url), url)
+    if rank_and_size(environment())[0] == 0:  # the others join what the first has begun
+        _check_place(open_store(url), url)
     return Launcher(program, url, rules=specs, policy=list(save), action=action, quiet=quiet).launch
 
 
@@ -76,17 +78,17 @@ def rule_specs(texts: Sequence[str]) -> list[str]:
     """Return rule specs with ``default`` and ``none`` resolved.
 
     Example:
-        >>> rule_specs(["none"]), rule_specs(["loss_spike"])
-        ([], ['loss_spike'])
+        >>> rule_specs(["none"]), rule_specs(["loss_spike; overfit"])
+        ([], ['loss_spike', 'overfit'])
     """
     if not texts:
         return list(DEFAULT_RULES)
     specs: list[str] = []
-    for text in texts:
-        if text == "default":
+    for spec in (spec for text in texts for spec in split_specs(text)):
+        if spec == "default":
             specs.extend(DEFAULT_RULES)
-        elif text != "none":
-            specs.append(text)
+        elif spec != "none":
+            specs.append(spec)
     return specs
 
 

@@ -62,7 +62,7 @@ def parse_rules(specs: str | Sequence[Spec]) -> list[Watched]:
     watched: list[Watched] = []
     for spec in [specs] if isinstance(specs, str) else specs:
         if isinstance(spec, str):
-            watched += [_from_text(text) for text in _BETWEEN_SPECS.split(spec) if text.strip()]
+            watched += [_from_text(text) for text in split_specs(spec)]
         elif isinstance(spec, Watched):
             watched.append(spec)
         elif isinstance(spec, Mapping):
@@ -70,6 +70,16 @@ def parse_rules(specs: str | Sequence[Spec]) -> list[Watched]:
         else:
             watched.append(Watched(spec))
     return _with_labels(watched)
+
+
+def split_specs(text: str) -> list[str]:
+    """Return the specs in a text, which ``;`` separates.
+
+    Example:
+        >>> split_specs("default; loss_spike:k=9")
+        ['default', 'loss_spike:k=9']
+    """
+    return [spec.strip() for spec in _BETWEEN_SPECS.split(text) if spec.strip()]
 
 
 def build(name: str, parameters: Mapping[str, object]) -> Watched:

@@ -85,6 +85,34 @@ class TestNames:
         assert {f"{prefix}fc.weight" for prefix in prefixes} < set(weights(seen))
         assert {"output/Part", "output/Whole", "output/Part_2"} < set(seen.trial.tensor_names())
 
+    def test_a_teacher_that_runs_first_does_not_take_the_plain_names(self, watched):
+        """They are those of the model that an optimizer holds."""
+        student, teacher = mlp(), Whole()
+        optimizer = sgd(student)
+        with watched() as seen:
+            for _ in range(2):
+                with torch.no_grad():
+                    target = teacher(X)
+                optimizer.zero_grad()
+                F.mse_loss(student(X), target).backward()
+                optimizer.step()
+
+        assert PARAMETERS == seen.trial.tensor_names(collection="weights")
+        assert "output/Whole.first.fc" in seen.trial.tensor_names(collection="outputs")
+
+    def test_a_model_that_is_validated_before_it_is_trained_has_its_plain_names(self, watched):
+        """An optimizer holds it already."""
+        model = mlp()
+        optimizer = sgd(model)
+        with watched() as seen:
+            with torch.no_grad():
+                model(X)
+            optimizer.zero_grad()
+            F.mse_loss(model(X), Y).backward()
+            optimizer.step()
+
+        assert "output/0" in seen.trial.tensor_names(collection="outputs")
+
     def test_wrappers_leave_no_trace(self, watched):
         """DDP and compile add prefixes to every path; names are those of the model within."""
         for wrap in (OptimizedModule, DistributedDataParallel,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from trainings import as_array, fit, mlp, sgd
+from trainings import X, Y, as_array, fit, mlp, sgd
 
 from stepwatch import SavePolicy, Schedule, Trial
 from stepwatch.errors import ConfigError, RunExists, TensorUnavailable
@@ -93,6 +93,33 @@ class TestTheUsersOwn:
 
         assert [1.5, 2.0, 3.5, 4.5] == seen.series("scalar/mine")
         assert "scalars" == seen.trial.tensor("scalar/mine").collection
+
+    def test_what_is_saved_after_the_optimizer_belongs_to_its_step(self, watched):
+        """There is where everybody logs; and the last one makes no step of its own."""
+        model = mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with watched() as seen:
+            for step in range(3):
+                optimizer.zero_grad()
+                nn.functional.mse_loss(model(X), Y).backward()
+                optimizer.step()
+                seen.hook.save_scalar("mine", 10 + step)
+
+        assert {"TRAIN": 3} == seen.counts
+        assert [10, 11, 12] == seen.series("scalar/mine")
+        assert [0, 1, 2] == seen.trial.tensor("scalar/mine").steps("TRAIN")
+
+    def test_a_step_that_is_held_keeps_the_gradients_nobody_steps(self, watched):
+        """They are observed when the step is over, before the next begins by zeroing them."""
+        model = mlp()
+        optimizer = torch.optim.SGD(model[0].parameters(), lr=0.1)
+        with watched() as seen:
+            for _ in range(3):
+                model.zero_grad()
+                nn.functional.mse_loss(model(X), Y).backward()
+                optimizer.step()
+
+        assert 3 == len(seen.series("gradient/2.weight"))
 
     @staticmethod
     def save(seen, value, out, y):

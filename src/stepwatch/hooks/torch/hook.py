@@ -22,6 +22,7 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
+from ... import __version__
 from ...capture.recorder import Listener, Recorder
 from ...collection import Policy
 from ...errors import ConfigError, TrainingStopped
@@ -45,6 +46,8 @@ class TorchHook:
         policy: What to save beyond statistics of everything at every step: a ``SavePolicy``, one
             for each collection by name, or texts such as ``"gradients:raw:every=100"``.
         listeners: Who looks at every step at once, such as ``rules.LiveWatch``.
+        hold: A TRAIN step that is over is handed on when the next one begins to run, so that what
+            is saved after ``optimizer.step()`` belongs to it; ``False`` hands it on at once.
         say: Takes the coverage line; prints it to standard error by default.
         strict: Raise our own failures into training, for tests.
 
@@ -65,6 +68,7 @@ class TorchHook:
         policy: Policy = None,
         listeners: Sequence[Listener] = (),
         command: Sequence[str] = (),
+        hold: bool = True,
         say: Callable[[str], None] | None = None,
         strict: bool = False,
     ) -> None:
@@ -73,10 +77,10 @@ class TorchHook:
             policy=policy,
             listeners=listeners,
             command=command,
-            versions={"torch": torch.__version__},
+            versions={"stepwatch": __version__, "torch": torch.__version__},
         )
         self._say = say or (lambda line: print(f"stepwatch: {line}", file=sys.stderr))
-        self._tracker = Tracker(self.recorder, model, self._after_step, strict=strict)
+        self._tracker = Tracker(self.recorder, model, self._after_step, hold=hold, strict=strict)
         self._stop_reason: str | None = None
         self.coverage = ""
         self._handles: list[Any] = []

@@ -48,11 +48,17 @@ class Names:
         known = self._modules.get(id(module))
         return known[1] if known is not None and known[0]() is module else None
 
-    def add(self, root: torch.nn.Module) -> None:
-        """Name everything in a model, anew if it is known already."""
+    def add(self, root: torch.nn.Module, *, plain: bool = True) -> None:
+        """Name everything in a model, anew if it is known already.
+
+        Args:
+            root: The model, wrapped or not.
+            plain: Whether its names may be its own paths; those of a teacher that runs before
+                the model that is trained should not.
+        """
         model = unwrap(root)
         if not any(model is known for known in self.roots):
-            self._roots.append((weakref.ref(model), *self._new_name(model)))
+            self._roots.append((weakref.ref(model), *self._new_name(model, plain=plain)))
         self.refresh()
         self.version += 1
 
@@ -124,12 +130,13 @@ class Names:
             if (name := self.of(module)) is not None and not isinstance(module, _CONTAINERS)
         }
 
-    def _new_name(self, model: torch.nn.Module) -> tuple[str, str]:
+    def _new_name(self, model: torch.nn.Module, *, plain: bool) -> tuple[str, str]:
         """Return what a new model is called, and what the names of its parts begin with."""
         taken = {name for _, name, _ in self._roots}
-        plain = type(model).__name__
-        numbered = (f"{plain}_{number}" for number in range(2, len(taken) + 3))
-        name = next(one for one in (plain, *numbered) if one not in taken)
+        kind = type(model).__name__
+        numbered = (f"{kind}_{number}" for number in range(2, len(taken) + 3))
+        name = next(one for one in (kind, *numbered) if one not in taken)
         # A part of a known model, called alone, has its names already.
-        alone = not taken or self.of(model) is not None
-        return name, "" if alone else f"{name}."
+        is_part = self.of(model) is not None
+        is_first = plain and all(prefix for *_, prefix in self._roots)
+        return name, "" if is_first or is_part else f"{name}."

@@ -58,6 +58,12 @@ class Optimizers:
                 self._known.append(ref(thing))
                 self.version += 1
 
+    def may_hold(self, model: torch.nn.Module) -> bool:
+        """Return whether a model is one to be trained: an optimizer holds of it, or none lives."""
+        self.look()
+        held = {id(p) for each in self for group in each.param_groups for p in group["params"]}
+        return not held or any(id(parameter) in held for parameter in model.parameters())
+
     def look_ever_more_rarely(self) -> None:
         """Look, but not every time that this is asked for: looking costs milliseconds."""
         self._asked += 1

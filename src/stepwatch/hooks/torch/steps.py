@@ -5,6 +5,9 @@ all of them have stepped, or before one of them steps again; what ran since the 
 belongs to the step after. Where none holds the model, the script updates it by hand, and the step
 ends when the model runs again. An EVAL step is one forward of a model in eval mode or without
 gradients; it ends when that model runs again, or anything is trained.
+
+A TRAIN step that is over may be held open until something runs: what a script saves after
+``optimizer.step()`` then belongs to the step that its author means.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ class Steps:
         optimizers: The optimizers that live.
         before_end: Called with a TRAIN step in which an optimizer stepped, before it ends.
         on_end: Called after each step with its mode.
+        hold: Hold a TRAIN step that is over until something runs.
     """
 
     def __init__(
@@ -39,6 +43,8 @@ class Steps:
         optimizers: Optimizers,
         before_end: Callable[[OpenStep], None],
         on_end: Callable[[Mode], None],
+        *,
+        hold: bool = False,
     ) -> None:
         self.mode: Mode | None = None  # what the user said; else it is worked out
         self._recorder = recorder
@@ -46,6 +52,8 @@ class Steps:
         self._optimizers = optimizers
         self._before_end = before_end
         self._on_end = on_end
+        self._hold = hold
+        self._held = False
         self._last_mode = Mode.TRAIN
         self._next: OpenStep | None = None
         self._stepped: list[weakref.ref[torch.optim.Optimizer]] = []
@@ -63,7 +71,8 @@ class Steps:
 
     def current(self) -> OpenStep:
         """Return the step to which what happens now belongs."""
-        if self._last_mode is Mode.TRAIN and self._stepped and not self._in_optimizer:
+        over = self._stepped and not (self._in_optimizer or self._held)
+        if self._last_mode is Mode.TRAIN and over:
             if self._next is None:
                 self._next = self._recorder.new_step(Mode.TRAIN)
             return self._next
@@ -71,6 +80,7 @@ class Steps:
 
     def saw_forward(self, model: torch.nn.Module) -> Mode:
         """A model begins to run; return what for."""
+        self._release()
         if self._by_hand:
             self.end(Mode.TRAIN)
         mode = self._last_mode = self.mode or self._mode_of(model)
@@ -84,11 +94,13 @@ class Steps:
 
     def saw_loss(self, value: torch.Tensor) -> None:
         """A loss was computed: a teacher may have run last, but this may be the student's."""
+        self._release()
         if value.requires_grad and self._train_forward and self.mode is None:
             self._last_mode = Mode.TRAIN
 
     def before_backward(self) -> None:
         """Gradients are about to be computed: something is trained."""
+        self._release()
         if self._last_mode is Mode.EVAL and self.mode is None:
             if self._train_forward:
                 self._last_mode = Mode.TRAIN
@@ -101,6 +113,7 @@ class Steps:
 
     def before_optimizer(self, optimizer: torch.optim.Optimizer) -> OpenStep:
         """An optimizer is about to step; return the step that it belongs to."""
+        self._release()
         self._last_mode = Mode.TRAIN
         for mode in (Mode.EVAL, Mode.PREDICT):
             if self._recorder.is_open(mode):
@@ -119,14 +132,18 @@ class Steps:
         self._in_optimizer = self._train_forward = False
         self._stepped.append(weakref.ref(optimizer))
         if not self._missing_groups():
-            self.end(Mode.TRAIN)
+            if not self._hold:
+                self.end(Mode.TRAIN)
+                return
+            self._before_end(self._recorder.open_step(Mode.TRAIN))
+            self._held = True
 
     def end(self, mode: Mode) -> None:
         """End the open step of ``mode``; the one that began meanwhile becomes the open one."""
         if mode is Mode.TRAIN:
-            if self._stepped:
+            if self._stepped and not self._held:
                 self._before_end(self._recorder.open_step(mode))
-            self._stepped, self._by_hand = [], False
+            self._stepped, self._by_hand, self._held = [], False, False
         else:
             self._evaluated = []
         self._observer.finish()
@@ -143,6 +160,11 @@ class Steps:
             # TRAIN twice: the step that began meanwhile is open once the first has ended.
             if self._recorder.is_open(mode) or (mode is Mode.TRAIN and self._next is not None):
                 self.end(mode)
+
+    def _release(self) -> None:
+        """Something runs: the step that is over is no longer held."""
+        if self._held:
+            self.end(Mode.TRAIN)
 
     def _missing_groups(self) -> set[int]:
         """Return the groups that have yet to step; an optimizer inside of another shares its."""

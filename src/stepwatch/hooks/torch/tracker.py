@@ -33,6 +33,7 @@ class Tracker:
         recorder: Who takes the steps.
         model: The only model to look at; by default every model that runs.
         on_step: Called after each step with its mode.
+        hold: Hold a TRAIN step that is over until something runs; see ``Steps``.
         strict: Raise our own failures into training.
     """
 
@@ -42,6 +43,7 @@ class Tracker:
         model: torch.nn.Module | None = None,
         on_step: Callable[[Mode], None] = lambda _: None,
         *,
+        hold: bool = False,
         strict: bool = False,
     ) -> None:
         self.strict = strict
@@ -50,7 +52,9 @@ class Tracker:
         self.observer = Observer(self.names)
         self.optimizers = Optimizers(self._is_ours)
         self.parameters = Parameters(self.names, self.optimizers)
-        self.steps = Steps(recorder, self.observer, self.optimizers, self._complete, on_step)
+        self.steps = Steps(
+            recorder, self.observer, self.optimizers, self._complete, on_step, hold=hold
+        )
         self._only = model
         if model is not None:
             self.names.add(model)
@@ -217,9 +221,10 @@ class Tracker:
 
     def _begin(self, model: torch.nn.Module) -> None:
         """A model begins to run."""
+        mode = self.steps.saw_forward(model)
         if self.names.of(unwrap(model)) is None:
-            self.names.add(model)
-        if self.steps.saw_forward(model) is Mode.TRAIN:
+            self.names.add(model, plain=mode is Mode.TRAIN or self.optimizers.may_hold(model))
+        if mode is Mode.TRAIN:
             self.names.set_trained(model)
 
     def _saw_loss(self, what: str, value: object) -> None:
