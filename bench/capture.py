@@ -1,8 +1,10 @@
 """What capturing costs a training step.
 
 In one process and interleaved, step by step: without us, with the statistics of everything at
-every step, and with raw weights and gradients every tenth step as well. Each way has a model of its
-own from the same seed; medians over all its steps, and the ratio to the model without us.
+every step, and with raw weights and gradients every tenth step as well. Each way has a model of
+its own from the same seed. Printed are the median step and the ratio to the model without us,
+twice: the median over the rounds, and that of the totals, which alone shows what is paid on one
+step in ten.
 
     python bench/capture.py [--steps N]
 """
@@ -122,7 +124,8 @@ def report(ways: dict[str, Training], seconds: dict[str, list[float]]) -> None:
         times = seconds[name]
         # Each step against the step of the same round, so that a slow moment hits both.
         ratio = statistics.median(a / b for a, b in zip(times, plain, strict=True))
-        line = f"{name:38s} {statistics.median(times):8.4f} s/step   x {ratio:.3f}"
+        totals = sum(times) / sum(plain)
+        line = f"{name:38s} {statistics.median(times):8.4f} s/step   x {ratio:.3f} (x {totals:.3f})"
         if isinstance(training, Watched):
             end = training.hook.close()
             size = sum(path.stat().st_size for path in training.run.rglob("*") if path.is_file())
