@@ -132,6 +132,13 @@ class TestNonFiniteOrigin:
         }  # fmt: skip
         assert ("output", "output/b") == self.origin(named)
 
+    def test_data_in_a_model_so_large_that_not_all_inputs_were_captured(self):
+        named = {
+            "outputs": {"output/a": [nan], "output/b": [nan], "output/Net": [nan]},
+            "inputs": {"input/a/0": [nan]},
+        }
+        assert ("data", "input/a/0") == self.origin(named)
+
     def test_infinity_that_the_next_module_made_nan_of(self):
         named = {
             "outputs": {"output/log": [-inf], "output/fc": [nan], "output/Net": [nan]},

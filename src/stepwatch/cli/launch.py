@@ -234,4 +234,4 @@ def _is_ours(traceback: TracebackType) -> bool:
 
 
 # The file of the command itself: the outermost frame.
-_ENTRY = sys.argv[0]
+_ENTRY = getattr(sys.modules["__main__"], "__file__", "")

@@ -122,9 +122,11 @@ class _Search:
         producer = None if root_inputs else self._producer(bad)
         if producer is not None:
             return self._made_by(producer, bad, affected)
-        last_inputs = [row for row in self._inputs_of(bad[-1][1]) if self._bad[row]]
-        if root_inputs or last_inputs:
-            row = (root_inputs or last_inputs)[0]
+        # Of the whole model, else of what ended first: nothing before it was not finite.
+        ends = (bad[-1][1], bad[0][1])
+        given = [row for module in ends for row in self._inputs_of(module) if self._bad[row]]
+        if root_inputs or given:
+            row = (root_inputs or given)[0]
             sentence = f"{self._name(row)} ({self._counts(row)}): the data are not finite"
             parts = self._tensor(row), sentence, self._group([row]), self._group([])
             return Origin("data", *parts, affected=affected)

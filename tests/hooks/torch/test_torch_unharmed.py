@@ -178,6 +178,36 @@ def lambda_free_loss(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return F.mse_loss(a, b)
 
 
+class FailsOnce(torch.optim.SGD):
+    """Raises in its third step, as one that runs out of memory does."""
+
+    taken = 0
+
+    def step(self, closure=None):
+        self.taken += 1
+        if self.taken == 3:
+            raise RuntimeError("out of memory")
+        return super().step(closure)
+
+
+class TestTheirFaults:
+    def test_an_optimizer_that_raises_once_goes_on_being_seen(self, watched):
+        """Torch tells nobody that a step was broken off; the next one is a step again."""
+        model = mlp()
+        optimizer = FailsOnce(model.parameters(), lr=0.1)
+        with watched() as seen:
+            for _ in range(6):
+                optimizer.zero_grad()
+                F.mse_loss(model(X), Y).backward()
+                try:
+                    optimizer.step()
+                except RuntimeError as error:
+                    assert "out of memory" == str(error)  # noqa: PT017 - caught as scripts do
+
+        assert 5 <= seen.counts["TRAIN"] <= 6
+        assert 5 <= len(seen.series("gradient/0.weight"))
+
+
 class TestOurFaults:
     def fail(self, *_):
         raise ZeroDivisionError("a fault of ours")

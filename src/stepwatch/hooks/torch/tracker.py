@@ -62,7 +62,7 @@ class Tracker:
         self._losses = LossNames()
         self._root: torch.nn.Module | None = None
         self._loss_depth = 0
-        self._optimizer_depth = 0
+        self._stepping: list[torch.optim.Optimizer] = []
         self._in_backward = False
         self._loss_since_backward = False
         self._num_optimizer_steps = 0
@@ -73,7 +73,8 @@ class Tracker:
         """Look no more, until ``active`` is set again."""
         self.active = False
         self._root, self._in_backward = None, False
-        self._loss_depth = self._optimizer_depth = 0
+        self._loss_depth = 0
+        self._stepping = []
 
     # Modules
 
@@ -172,16 +173,19 @@ class Tracker:
     def before_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer is about to step; gradients are as it sees them."""
         if self._looking() and self._is_ours(optimizer):
-            self._optimizer_depth += 1
-            if self._optimizer_depth == 1:
+            # On the list already: its last step raised, and torch tells nobody of that.
+            if any(known is optimizer for known in self._stepping):
+                self._stepping = []
+            self._stepping.append(optimizer)
+            if len(self._stepping) == 1:
                 self._before_optimizer(optimizer)
 
     @guarded
     def after_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer stepped."""
-        if self._looking() and self._optimizer_depth and self._is_ours(optimizer):
-            self._optimizer_depth -= 1
-            if self._optimizer_depth == 0:
+        if self._looking() and self._stepping and self._is_ours(optimizer):
+            self._stepping.pop()
+            if not self._stepping:
                 self._after_optimizer(optimizer)
 
     # Users
