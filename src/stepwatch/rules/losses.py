@@ -112,7 +112,7 @@ class LossNotDecreasing(Rule):
             increase_percent=self.increase_percent,
             strict=self.strict,
         )
-        if self._is_converged(now, series.first) or abs(now - then) < series.noise():
+        if self._is_converged(now, series.first):
             verdict = ""
         started, series.bad = bool(verdict) and not series.bad, bool(verdict)
         if started:
