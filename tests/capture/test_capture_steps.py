@@ -161,6 +161,21 @@ class TestOpenStep:
         np.testing.assert_array_equal(statistics[0], statistics[1])
         assert step.raw["a"] is step.raw["b"]
 
+    @pytest.mark.parametrize("count", [62, 63, 64, 65, 127, 128, 129])
+    def test_an_alias_may_be_the_row_for_which_room_is_made(self, count):
+        """However many tensors a step has."""
+        step = opened(None)
+        for number in range(count):
+            row = step.add(info(f"a{number}"), np.array([float(number)]))
+        assert step.alias(info("alias"), row)
+        other = opened(None)
+        other.absorb(step)
+
+        for whole in (step, other):
+            _, statistics = whole.close(None)
+            assert count + 1 == len(statistics)
+            np.testing.assert_array_equal(statistics[count - 1], statistics[count])
+
     def test_absorb_merges_what_both_saw(self):
         """A step that turned out to belong to another."""
         one, other = opened("weights:raw"), opened("weights:raw")

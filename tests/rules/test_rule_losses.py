@@ -55,6 +55,24 @@ class TestLossNotDecreasing:
         assert run("loss_not_decreasing", loss_steps(losses))
         assert [] == run("loss_not_decreasing:num_steps=100,smooth=25", loss_steps(losses))
 
+    def test_a_noisy_plateau_is_one_finding(self):
+        """Neither a rise nor a fall within the noise of single batches ends it."""
+        noise = np.random.default_rng(0).normal(size=3000)
+        found = run("loss_not_decreasing:num_steps=100,smooth=25", loss_steps(2.3 + 0.3 * noise))
+        assert ["plateau"] == [finding.evidence["verdict"] for finding in found]
+
+    def test_another_model_is_judged_by_its_own_losses(self):
+        """A script that trains one model after the other: the second begins where it begins."""
+        first = [
+            step_of({"losses": {"L": 1 / (n + 1)}, "gradients": {"gradient/a": [1.0]}}, n)
+            for n in range(30)
+        ]
+        second = [
+            step_of({"losses": {"L": 9 / (n + 1)}, "gradients": {"gradient/b": [1.0]}}, 30 + n)
+            for n in range(30)
+        ]
+        assert [] == run("loss_not_decreasing", first + second)
+
     def test_converged_ratio_keeps_it_silent(self):
         losses = [max(2.0 - 0.1 * n, 1.0) for n in range(100)]
         assert run("loss_not_decreasing", loss_steps(losses))

@@ -97,7 +97,8 @@ class OpenStep:
                 return False
             self.raw[info.name] = self.raw[source]
         if level != NOTHING:
-            self._matrix[self.add_row(info)] = self._matrix[row]
+            added = self.add_row(info)  # first: it may replace the matrix
+            self._matrix[added] = self._matrix[row]
         return True
 
     def row_of(self, name: str) -> int:
@@ -114,7 +115,8 @@ class OpenStep:
         for row, info in enumerate(other.tensors):
             mine = self._rows.get(info.name)
             if mine is None:
-                self._matrix[self.add_row(info)] = other._matrix[row]
+                added = self.add_row(info)
+                self._matrix[added] = other._matrix[row]
             else:
                 self._matrix[mine] = merge(np.stack([self._matrix[mine], other._matrix[row]]))
         self.raw |= other.raw

@@ -22,6 +22,7 @@ from .verdict import headline, plural
 # The line at the bottom of a terminal; lines in a file come less often, and ever less.
 _REDRAW_S = 0.25
 _FIRST_LINE_S, _LAST_LINE_S = 5.0, 60.0
+_MOST_FINDINGS = 10
 
 
 class Progress:
@@ -103,8 +104,10 @@ class Progress:
         if end.error and end.state != "stopped":  # else a finding says why
             self.say(f"error: {end.error}")
         self.say(headline(findings, statuses))
-        for finding in findings:
+        for finding in findings[:_MOST_FINDINGS]:
             self.say(f"  {finding.headline()}")
+        if len(findings) > _MOST_FINDINGS:
+            self.say(f"  and {len(findings) - _MOST_FINDINGS} more")
         for status in statuses:
             if status.status == "Error":
                 self.say(f"  {status.rule} ended by {status.details}")

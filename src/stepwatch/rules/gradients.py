@@ -160,6 +160,7 @@ class GradNormSpike(Rule):
 
     name = "grad_norm_spike"
     needs = ("gradients", "optimizer")
+    per_model = True
 
     def __init__(
         self,

@@ -57,6 +57,17 @@ class Series:
         now = self._median(len(self.losses)) if math.isfinite(loss) else loss
         return self.losses[earlier - 1][1], self._median(earlier), now
 
+    def noise(self) -> float:
+        """Return three standard errors of the difference of two medians; 0 without smoothing.
+
+        The standard error of a median of ``n`` normal values is 1.2533 sigma / sqrt(n).
+        """
+        last = np.array([loss for _, _, loss in self.losses][-self._smooth :])
+        if self._smooth < 2 or not np.isfinite(last).all():
+            return 0.0
+        sigma = 1.4826 * float(np.median(np.abs(last - np.median(last))))
+        return 3 * 1.2533 * sigma * math.sqrt(2 / self._smooth)
+
     def _median(self, end: int) -> float:
         """Return the median of the last finite losses before index ``end``."""
         chosen = [self.losses[index][2] for index in range(max(0, end - self._smooth), end)]

@@ -40,6 +40,7 @@ class LossNotDecreasing(Rule):
     """
 
     name = "loss_not_decreasing"
+    per_model = True
 
     def __init__(
         self,
@@ -114,6 +115,9 @@ class LossNotDecreasing(Rule):
         )
         if self._is_converged(now, series.first):
             verdict = ""
+        elif verdict != "not finite" and abs(now - then) < series.noise():
+            # No rise, and no end of a plateau: the losses of single batches scatter as much.
+            verdict = "plateau" if series.bad or verdict == "plateau" else ""
         started, series.bad = bool(verdict) and not series.bad, bool(verdict)
         if started:
             yield self._finding(name, step, verdict, (then_step, then, now))
@@ -171,6 +175,7 @@ class LossSpike(Rule):
     """
 
     name = "loss_spike"
+    per_model = True
 
     def __init__(
         self,

@@ -31,6 +31,7 @@ class Overfit(Rule):
     """
 
     name = "overfit"
+    per_model = True
 
     def __init__(
         self,

@@ -35,6 +35,10 @@ class Rule:
     #: Collections of which a step must hold at least one tensor; none for every step.
     needs: ClassVar[tuple[str, ...]] = ()
 
+    #: Whether it starts anew when a script trains another model after the first: what it
+    #: remembers of one loss says nothing of another.
+    per_model: ClassVar[bool] = False
+
     def check(self, step: StepView) -> Iterable[Finding]:
         """Look at one step and yield what is wrong with it."""
         raise NotImplementedError

@@ -9,6 +9,7 @@ from weakref import WeakSet
 from ..collection import BUILT_IN
 from ..errors import nearest
 from ..record import Layout
+from ..steps import Mode
 from .scope import Watched
 from .step_view import StepView
 
@@ -83,3 +84,25 @@ class Seen:
             held = ", ".join(f"{number} {name}" for name, number in counts.items())
             parts.append(f"{count} {mode} steps {first} to {last} with {held or 'nothing'}")
         return f"{'; '.join(parts)}; workers {', '.join(self._workers)}"
+
+
+class Trained:
+    """What is trained, to notice when it is another model than before."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._layouts: tuple[Layout, ...] = ()
+
+    def is_another(self, step: StepView) -> bool:
+        """Return whether nothing that has a gradient now had one at the last TRAIN step."""
+        layouts = tuple(record.layout for record in step.records)
+        if step.mode is not Mode.TRAIN or layouts == self._layouts:
+            return False
+        names = {
+            layout.tensors[row].name
+            for layout in layouts
+            for row in layout.rows_of.get("gradients", ())
+        }
+        another = bool(names) and bool(self._names) and not names & self._names
+        self._names, self._layouts = names or self._names, layouts
+        return another

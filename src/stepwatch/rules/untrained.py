@@ -39,7 +39,8 @@ CAUSES = {
     ),
     "unchanged": (
         "got gradients at {k} steps or more and are bit for bit what they were at first",
-        "check that their learning rate is not 0 and that the model that is trained is not a copy",
+        "check that their learning rate is not 0, that the model that is trained is not a copy, and"
+        " that their gradients are not too small to change them",
     ),
 }
 

@@ -7,6 +7,7 @@ status Error; it never takes another rule, let alone the training, with it.
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from ..finding import Finding
 from ..record import Layout, StepRecord
 from .parameters import Spec, parse_rules
 from .scope import Watched
-from .seen import Seen
+from .seen import Seen, Trained
 from .step_view import StepView
 
 Status = Literal["InProgress", "NoIssuesFound", "IssuesFound", "NotEvaluated", "Error", "Stopped"]
@@ -72,6 +73,7 @@ class Watch:
         self._seen = Seen(names)
         self._entries = [_Entry(watched) for watched in parse_rules(rules)]
         self._finished = False
+        self._trained = Trained()
 
     def look(self, step: StepView) -> list[Finding]:
         """Show one step to the rules; steps must come in order.
@@ -82,6 +84,9 @@ class Watch:
         self._seen.add(step)
         if self._patterns and not step.patterns:
             step = StepView(step.records, self._patterns)
+        if self._trained.is_another(step):
+            for entry in self._entries:
+                entry.start_anew()
         findings: list[Finding] = []
         for entry in self._entries:
             if entry.running:
@@ -143,6 +148,9 @@ class _Entry:
 
     def __init__(self, watched: Watched) -> None:
         self.watched = watched
+        per_model = getattr(watched.rule, "per_model", False)
+        self._unused = copy.deepcopy(watched.rule) if per_model else None
+        self._judged_before = False
         self.evaluations = 0
         self.findings = 0
         self.stopped = False
@@ -169,6 +177,13 @@ class _Entry:
         found = self._guarded(lambda: list(self.watched.rule.check(view)))
         return self._news(found, view) if found else []
 
+    def start_anew(self) -> None:
+        """Another model is trained: let a rule forget the one before."""
+        if self._unused is not None and self.running:
+            rule = self.watched.rule
+            self._judged_before |= self.evaluations > 0 and rule.unevaluated() is None
+            self.watched = replace(self.watched, rule=copy.deepcopy(self._unused))
+
     def finish(self) -> list[Finding]:
         if not self.running:
             return []
@@ -178,7 +193,7 @@ class _Entry:
         found = self._guarded(lambda: list(say())) if say else None
         self._ended = True
         why = getattr(rule, "unevaluated", None)
-        if why:
+        if why and not self._judged_before:
             self._guarded(lambda: self._set_unevaluated(why()))
         return self._news(found) if found else []
 

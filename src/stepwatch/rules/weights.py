@@ -108,7 +108,7 @@ class AllZero(Rule):
             threshold=self.threshold,
             condition=leader,
             remedy="the layer is disconnected, dead or initialized with zeros: check its inputs,"
-            " activation and initialization",
+            " activation and initialization, and lower the learning rate",
             evidence={"elements": count, "tensors": [name, *others][:20]},
         )
 

@@ -8,7 +8,13 @@ from collections.abc import Iterable, Iterator
 
 import torch
 
-_CONTAINERS = (torch.nn.ModuleList, torch.nn.ModuleDict, torch.nn.ParameterList)
+_CONTAINERS = (
+    torch.nn.ModuleList,
+    torch.nn.ModuleDict,
+    torch.nn.ParameterList,
+    # The projection of MultiheadAttention: it holds parameters and is never called.
+    torch.nn.modules.linear.NonDynamicallyQuantizableLinear,
+)
 _WRAPPERS = ("DistributedDataParallel", "DataParallel", "OptimizedModule")
 
 
