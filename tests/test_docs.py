@@ -14,6 +14,7 @@ import pytest
 
 from stepwatch import registry
 from stepwatch.cli.main import GROUP, command
+from stepwatch.cli.run import rule_specs
 from stepwatch.collection import parse_save
 from stepwatch.finding import Finding
 from stepwatch.formats.native.manifest import End, Manifest
@@ -151,8 +152,8 @@ class TestCommands:
         """Verbs, options, rules and what to save are as the command line takes them."""
         _, verb, *arguments = shlex.split(line, comments=True)
         context = command.get_command(click.Context(command), verb).make_context(verb, arguments)
-        for spec in context.params.get("rules", ()):
-            if spec not in ("default", "none") and not spec.startswith("my_"):
+        for spec in rule_specs(context.params.get("rules", ())):
+            if not spec.startswith("my_"):
                 parse_rules(spec)
         for text in context.params.get("save", ()):
             parse_save(text)

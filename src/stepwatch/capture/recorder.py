@@ -168,6 +168,10 @@ class Recorder:
         self._background.submit(record, size)
         return record
 
+    def abandon(self) -> None:
+        """Forget the steps that are open: capturing failed, and half a step says nothing."""
+        self._open.clear()
+
     def flush(self, timeout: float = CLOSE_TIMEOUT_S) -> bool:
         """Wait until every closed step was looked at and handed to the writer."""
         return self._background.flush(timeout)

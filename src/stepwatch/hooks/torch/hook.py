@@ -189,8 +189,9 @@ class TorchHook:
         if not self.recorder.closed:
             if self._tracker.active:
                 self._tracker.steps.close()
-            elif self._handles and not error:
-                error = "capturing failed before the end; the log says why"
+            elif self._handles:
+                self.recorder.abandon()
+                error = error or "capturing failed before the end; the log says why"
             self.detach()
         return self.recorder.close(state, error, self.coverage)
 
