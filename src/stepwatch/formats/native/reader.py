@@ -49,7 +49,9 @@ class NativeReader:
         try:
             data = store.get(RUN_KEY)
         except FileNotFoundError:
-            raise RunNotFound(f"no run at {store.url}: it holds no {RUN_KEY}") from None
+            raise RunNotFound(
+                f"no run at {store.url}: it holds no {RUN_KEY}; to list runs: stepwatch runs FOLDER"
+            ) from None
         self.manifest = Manifest.from_json(RUN_KEY, data)
         self._parts: dict[Span, Part] = {}
         self._layouts: dict[tuple[TensorInfo, ...], Layout] = {}
