@@ -29,10 +29,6 @@ if TYPE_CHECKING:
     from ..hooks.torch import TorchHook
 
 _PACKAGE = os.path.join(Path(__file__).parents[1], "")
-_STATES: dict[type[BaseException], str] = {
-    TrainingStopped: "stopped",
-    KeyboardInterrupt: "interrupted",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +145,7 @@ class Launcher:
                 state, error = "failed", f"exit status {exit_.code}"
             raise
         except BaseException as raised:
-            state = _STATES.get(type(raised), "failed")
+            state = "interrupted" if type(raised) is KeyboardInterrupt else "failed"
             error = f"{type(raised).__name__}: {raised}".removesuffix(": ")
             _show_only_frames_of_script()
             raise

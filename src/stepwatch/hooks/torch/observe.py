@@ -12,7 +12,6 @@ from ...capture.plan import NOTHING, RAW
 from ...record import TensorInfo
 from .arrays import dtype_name, tensors_in, to_numpy, unsupported
 from .device import DeviceRows
-from .names import Names
 from .parameters import Tracked
 
 # Inputs are observed only of modules whose output is not finite, and of so many in a step.
@@ -20,14 +19,9 @@ MOST_BAD_MODULES = 20
 
 
 class Observer:
-    """Turns tensors into rows of the open step.
+    """Turns tensors into rows of the open step."""
 
-    Args:
-        names: The names of the modules.
-    """
-
-    def __init__(self, names: Names) -> None:
-        self._names = names
+    def __init__(self) -> None:
         self._infos: dict[str, TensorInfo] = {}
         self._device: dict[int, tuple[OpenStep, DeviceRows]] = {}
         self._last: tuple[weakref.ref[torch.Tensor], int, OpenStep, int] | None = None

@@ -49,7 +49,7 @@ class Tracker:
         self.strict = strict
         self.active = True
         self.names = Names()
-        self.observer = Observer(self.names)
+        self.observer = Observer()
         self.optimizers = Optimizers(self._is_ours)
         self.parameters = Parameters(self.names, self.optimizers)
         self.steps = Steps(
