@@ -18,6 +18,10 @@ class ConfigError(StepwatchError, ValueError):
     """A setting, policy, rule or argument that cannot be meant."""
 
 
+class ConfigNotFound(ConfigError, FileNotFoundError):
+    """There is no configuration at this place."""
+
+
 class RunExists(StepwatchError, FileExistsError):
     """The place to write to already holds a run."""
 

@@ -1,10 +1,13 @@
-"""The only reader of the environment."""
+"""The variables of the environment that say how Stepwatch behaves."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
+
+#: Set wherever SageMaker trains.
+JOB_VARIABLE = "TRAINING_JOB_NAME"
 
 
 def environment() -> Mapping[str, str]:

@@ -1,0 +1,8 @@
+"""What Stepwatch is told from outside; the only reader of the environment."""
+
+from __future__ import annotations
+
+from .hook_json import find_hook_config, read_hook_config
+from .variables import environment, runs_folder
+
+__all__ = ["environment", "find_hook_config", "read_hook_config", "runs_folder"]
