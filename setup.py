@@ -14,7 +14,8 @@ setup(
     ext_modules=[
         Extension(
             "stepwatch._kernel",
-            ["src/stepwatch/_kernel.c"],
+            ["src/stepwatch/_kernel.c", "src/stepwatch/_crc32c.c"],
+            depends=["src/stepwatch/_crc32c.h"],
             extra_compile_args=flags,
             define_macros=[("Py_LIMITED_API", "0x030A0000")],
             py_limited_api=True,

@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "_crc32c.h"
+
 #if defined(__x86_64__) && defined(__GNUC__) && defined(__GLIBC__)
 /* One build runs on every x86-64 and still uses what the processor has. */
 #define CLONED __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -291,7 +293,37 @@ static PyObject *py_summarize(PyObject *module, PyObject *const *args, Py_ssize_
     Py_RETURN_TRUE;
 }
 
+static PyObject *py_crc32c(PyObject *module, PyObject *const *args, Py_ssize_t num_args)
+{
+    (void)module;
+    if (num_args != 1 && num_args != 2) {
+        PyErr_Format(PyExc_TypeError, "crc32c takes 1 or 2 arguments, got %zd", num_args);
+        return NULL;
+    }
+    int portable = num_args == 2 ? PyObject_IsTrue(args[1]) : 0;
+    if (portable < 0)
+        return NULL;
+    /* bytes as they are and others copied: they cannot change then while the GIL is released. */
+    PyObject *bytes = PyBytes_FromObject(args[0]);
+    char *data;
+    Py_ssize_t size;
+    if (!bytes || PyBytes_AsStringAndSize(bytes, &data, &size) < 0)
+        return NULL;
+    uint32_t crc;
+    if (size > GIL_COUNT) {
+        Py_BEGIN_ALLOW_THREADS
+        crc = crc32c(data, (size_t)size, portable);
+        Py_END_ALLOW_THREADS
+    } else {
+        crc = crc32c(data, (size_t)size, portable);
+    }
+    Py_DECREF(bytes);
+    return PyLong_FromUnsignedLong(crc);
+}
+
 static PyMethodDef METHODS[] = {
+    {"crc32c", (PyCFunction)(void (*)(void))py_crc32c, METH_FASTCALL,
+     "crc32c(data, portable=False): return the CRC-32C (Castagnoli) of some bytes."},
     {"summarize", (PyCFunction)(void (*)(void))py_summarize, METH_FASTCALL,
      "summarize(source, kind, target): fill a row with the statistics of an array.\n\n"
      "source and target are the __array_struct__ of the array and of the row. False, and\n"
@@ -299,12 +331,19 @@ static PyMethodDef METHODS[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot SLOTS[] = {{0, NULL}};
+static int prepare(PyObject *module)
+{
+    (void)module;
+    crc32c_prepare();
+    return 0;
+}
+
+static PyModuleDef_Slot SLOTS[] = {{Py_mod_exec, (void *)prepare}, {0, NULL}};
 
 static struct PyModuleDef MODULE = {
     PyModuleDef_HEAD_INIT,
     .m_name = "_kernel",
-    .m_doc = "The statistics of a tensor in one pass over memory.",
+    .m_doc = "The statistics of a tensor in one pass over memory; checksums.",
     .m_size = 0,
     .m_methods = METHODS,
     .m_slots = SLOTS,

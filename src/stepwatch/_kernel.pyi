@@ -11,3 +11,11 @@ def summarize(source: object, kind: int, target: object, /) -> bool:
     Raises:
         ValueError: A target that is no such row.
     """
+
+def crc32c(data: bytes | bytearray | memoryview, portable: bool = False, /) -> int:
+    """Return the CRC-32C (Castagnoli) of some bytes; large ones without the GIL.
+
+    Args:
+        data: Contiguous; what is not ``bytes`` is copied.
+        portable: Leave out the instruction that a processor may have for it, for tests.
+    """

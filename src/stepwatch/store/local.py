@@ -2,7 +2,8 @@
 
 A value is written aside, under a hidden name beside its own, and then renamed. A reader that opens
 a name therefore finds a whole value, also after the writer was killed at any byte. Nothing is
-forced to the disk: what is promised survives the process, not the power supply.
+forced to the disk: what is promised survives the process, not the power supply. Only what is
+appended is seen as it comes; no run asks for that, but files for other programs do.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 from urllib.parse import unquote
 
 from ..errors import ConfigError, StoreError
@@ -23,6 +24,8 @@ from . import PARTIAL, BytesLike, check_key, check_prefix, check_range, scheme_o
 
 _NO_VALUE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
 class LocalStore:
@@ -52,8 +55,15 @@ class LocalStore:
         """Set a value, new or not; readers see the old one or the new one, never a part."""
         check_key(key)
         path = f"{self._root}/{key}"
-        with self._refusals("write", key), self._aside(path, data) as partial:
-            os.replace(partial, path)
+        partial = self._name_aside(path)
+        with self._refusals("write", key):
+            try:
+                _write_new(partial, data)
+                os.replace(partial, path)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(partial)
+                raise
 
     def create(self, key: str, data: BytesLike) -> bool:
         """Set a value unless there is one; return whether this call did."""
@@ -70,6 +80,23 @@ class LocalStore:
                     raise
                 return _claim_and_replace(partial, path)
             return True
+
+    def append(self, key: str, data: BytesLike) -> None:
+        """Add to the end of a value, new or not, for programs that follow a file as it grows.
+
+        They may see a part of what is added, and it is left there by a writer that is killed.
+        """
+        check_key(key)
+        path = f"{self._root}/{key}"
+        with self._refusals("write", key), _open(path, "ab", buffering=0) as file:
+            size = file.seek(0, os.SEEK_END)
+            rest = memoryview(data)
+            try:
+                while rest:
+                    rest = rest[file.write(rest) :]
+            except OSError:
+                file.truncate(size)
+                raise
 
     def get(self, key: str, start: int = 0, length: int | None = None) -> bytes:
         """Return a value, or ``length`` bytes of it from ``start`` on, fewer at its end."""
@@ -125,15 +152,17 @@ class LocalStore:
     @contextmanager
     def _aside(self, path: str, data: BytesLike) -> Iterator[str]:
         """Write to a new hidden file beside ``path``; it is gone again at the end."""
-        folder = os.path.dirname(path)
-        partial = f"{folder}/.{os.getpid()}-{self._nonce}-{next(self._counter)}{PARTIAL}"
+        partial = self._name_aside(path)
         try:
-            with _open_new(partial) as file:
-                file.write(data)
+            _write_new(partial, data)
             yield partial
         finally:
             with suppress(OSError):
                 os.unlink(partial)
+
+    def _name_aside(self, path: str) -> str:
+        folder = os.path.dirname(path)
+        return f"{folder}/.{os.getpid()}-{self._nonce}-{next(self._counter)}{PARTIAL}"
 
     @contextmanager
     def _refusals(self, verb: str, key: str) -> Iterator[None]:
@@ -159,12 +188,32 @@ def _path_of(location: str) -> Path:
     return Path(location).expanduser().absolute()
 
 
-def _open_new(path: str) -> BinaryIO:
+def _open(path: str, mode: str, buffering: int = -1) -> IO[bytes]:
+    """Open a file to write to; its folder is made if there is none."""
     try:
-        return open(path, "xb")
+        return open(path, mode, buffering)
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        return open(path, "xb")
+        return open(path, mode, buffering)
+
+
+def _write_new(path: str, data: BytesLike) -> None:
+    """Write a new file; its folder is made if there is none.
+
+    By calls of the system alone, and few of them: around each, another thread gets its turn and
+    has to wait for it.
+    """
+    try:
+        file = os.open(path, _NEW_FILE, 0o666)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        file = os.open(path, _NEW_FILE, 0o666)
+    try:
+        rest = memoryview(data).cast("B")
+        while rest:
+            rest = rest[os.write(file, rest) :]
+    finally:
+        os.close(file)
 
 
 def _names_in(folder: str, start: str, after: str) -> list[str]:
