@@ -17,7 +17,7 @@ import time
 
 import numpy as np
 
-from stepwatch.formats.native.manifest import End, Manifest
+from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
 from stepwatch.record import Layout, StepRecord, TensorInfo
 from stepwatch.statistics import MIN, NUM_FIELDS

@@ -23,7 +23,7 @@ from rich.rule import Rule as Line
 
 from stepwatch import Finding, Trial
 from stepwatch.cli.console import print_finding
-from stepwatch.formats.native.findings import read_findings
+from stepwatch.formats.findings import read_findings
 from stepwatch.plots import line_plot, page, series
 
 HERE = Path(__file__).parent

@@ -31,7 +31,7 @@ from stepwatch.capture import Recorder
 from stepwatch.record import TensorInfo
 from stepwatch.steps import Mode
 
-recorder = Recorder({run!r}, policy=f"weights:raw:every={{RAW_EVERY}}", environment={{}})
+recorder = Recorder({run!r}, policy=f"weights:raw:every={{RAW_EVERY}}", rank=(0, 1))
 while True:
     step = recorder.num_steps
     for number, name in enumerate(NAMES):

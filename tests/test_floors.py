@@ -31,7 +31,9 @@ VALUES = {
     "statistics",
     "record",
     "finding",
+    "hook_config",
     "_kernel",
+    "_crc32c",
 }
 FRAMEWORKS = {"torch", "tensorflow", "keras", "jax", "xgboost", "lightgbm", "mxnet"}
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
@@ -120,7 +122,7 @@ class TestFloors:
         words = ("os.environ", "os.getenv")
         wrong = {path.name for path in OURS if any(word in path.read_text() for word in words)}
 
-        assert {"config.py"} == wrong
+        assert {"variables.py"} == wrong
 
     def test_no_file_is_longer_than_three_hundred_lines(self):
         """The one file that everybody edits is how packages decay."""

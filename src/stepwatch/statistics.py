@@ -249,7 +249,7 @@ class Statistics:
     """The statistics of one tensor at one step, under names.
 
     Every field of ``FIELDS`` and every quantity of ``DERIVED`` is an attribute; counts are
-    ints, the rest floats, nan where not defined.
+    ints, the rest floats, nan where not defined or, in a run that stored less, not known.
 
     Args:
         row: Shape ``[NUM_FIELDS]``, float64.
@@ -267,7 +267,7 @@ class Statistics:
             value = float(quantity(self.row, name))
         except KeyError as error:
             raise AttributeError(error.args[0]) from None
-        return int(value) if name in _COUNTS else value
+        return int(value) if name in _COUNTS and value == value else value
 
 
 _COUNTS = frozenset(FIELDS[: ZEROS + 1]) | {"finite", "non_finite"}

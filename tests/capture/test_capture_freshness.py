@@ -15,7 +15,7 @@ from stepwatch.trial import Trial
 class TestFreshness:
     def test_a_step_is_visible_within_two_seconds(self, tmp_path):
         """To another reader on local disk, at any moment of a busy run."""
-        recorder = Recorder(tmp_path, environment={})
+        recorder = Recorder(tmp_path, rank=(0, 1))
         trial = Trial(tmp_path)
         for _ in range(3):
             for _step in range(20):

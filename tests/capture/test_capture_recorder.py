@@ -36,7 +36,7 @@ def observe(recorder, value, mode=Mode.TRAIN, name="w"):
 class TestSteps:
     def test_what_was_observed_is_what_a_trial_reads(self, url):
         """Steps, modes, statistics, raw values and the end."""
-        recorder = Recorder(url, policy="weights:raw:every=2", environment={}, command=["train.py"])
+        recorder = Recorder(url, policy="weights:raw:every=2", rank=(0, 1), command=["train.py"])
         for step in range(4):
             observe(recorder, step)
             observe(recorder, 10 + step, Mode.EVAL)
@@ -51,7 +51,7 @@ class TestSteps:
 
     def test_a_step_without_an_observation_is_counted_and_not_recorded(self, url):
         """Global steps count every batch."""
-        recorder = Recorder(url, policy="weights:statistics:every=3", environment={})
+        recorder = Recorder(url, policy="weights:statistics:every=3", rank=(0, 1))
         found = [observe(recorder, step) is not None for step in range(7)]
         assert recorder.end_step(Mode.TRAIN) is None
         recorder.close()
@@ -61,7 +61,7 @@ class TestSteps:
 
     def test_the_open_step_is_closed_at_the_end(self, url):
         """What was observed is stored."""
-        recorder = Recorder(url, environment={})
+        recorder = Recorder(url, rank=(0, 1))
         recorder.open_step(Mode.TRAIN).add(TensorInfo("w", "weights", "float32", ()), np.ones(()))
         end = recorder.close()
 
@@ -69,7 +69,7 @@ class TestSteps:
 
     def test_a_step_moves_between_modes(self, url):
         """Observations may begin before it is known what they belong to."""
-        recorder = Recorder(url, environment={})
+        recorder = Recorder(url, rank=(0, 1))
         step = recorder.new_step(Mode.TRAIN)
         assert recorder.move(step, Mode.EVAL) is None
         assert step is recorder.move(None, Mode.EVAL)
@@ -78,7 +78,7 @@ class TestSteps:
 
     def test_closing_again_returns_the_same_note(self, url):
         """A hook and its script may both close."""
-        recorder = Recorder(url, environment={})
+        recorder = Recorder(url, rank=(0, 1))
         end = recorder.close("failed", "boom")
 
         assert end is recorder.close()
@@ -88,21 +88,21 @@ class TestSteps:
 class TestRunExists:
     def test_a_folder_that_holds_a_run_is_refused_and_nothing_changed(self, tmp_path):
         """Not one file, not one byte."""
-        recorder = Recorder(tmp_path, environment={})
+        recorder = Recorder(tmp_path, rank=(0, 1))
         observe(recorder, 1)
         recorder.close()
         before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
-        for rank in ("0", "1"):
+        for rank in (0, 1):
             with pytest.raises(RunExists, match="give another --run"):
-                Recorder(tmp_path, environment={"RANK": rank, "WORLD_SIZE": "2"})
+                Recorder(tmp_path, rank=(rank, 2))
         after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
         assert before == after
 
     def test_workers_of_one_job_share_the_folder(self, url):
         """In whatever order they come."""
-        environments = [{"RANK": rank, "WORLD_SIZE": "2"} for rank in "10"]
-        recorders = [Recorder(url, environment=environment) for environment in environments]
+        ranks = [(1, 2), (0, 2)]
+        recorders = [Recorder(url, rank=rank) for rank in ranks]
         for recorder in recorders:
             observe(recorder, 1)
             recorder.close()
@@ -114,7 +114,7 @@ class TestRunExists:
         """The message says why."""
         (tmp_path / "file").write_text("")
         with pytest.raises(StoreError, match="Not a directory"):
-            Recorder(tmp_path / "file" / "run", environment={})
+            Recorder(tmp_path / "file" / "run", rank=(0, 1))
 
 
 class Listener:
@@ -141,7 +141,7 @@ class TestListeners:
     def test_one_that_fails_takes_nothing_from_the_others(self, url):
         """Every listener sees every step, every step is stored, and the failures are counted."""
         broken, other = Listener(fails_at=(1, 2)), Listener()
-        recorder = Recorder(url, listeners=[broken, other], environment={}, policy="/w/:raw")
+        recorder = Recorder(url, listeners=[broken, other], rank=(0, 1), policy="/w/:raw")
         for step in range(4):
             observe(recorder, step)
         end = recorder.close()
@@ -161,7 +161,7 @@ class TestListeners:
             def look(self, record):
                 stored.append(len(open_store(url).list("observations/")))
 
-        recorder = Recorder(url, listeners=[Looks()], environment={})
+        recorder = Recorder(url, listeners=[Looks()], rank=(0, 1))
         observe(recorder, 1)
         recorder.close()
         assert [0] == stored
@@ -184,7 +184,7 @@ class TestFullDisk:
     def test_training_goes_on_and_losses_are_counted(self, url, caplog, monkeypatch):
         """Said once, in one line; the note tells how many steps are missing."""
         monkeypatch.setattr("stepwatch.formats.native.writer.GATHER_S", 0)
-        recorder = Recorder(url, environment={})
+        recorder = Recorder(url, rank=(0, 1))
         disk = FullDisk(recorder.store)
         with caplog.at_level(logging.ERROR, "stepwatch"):
             for step in range(9):
@@ -203,7 +203,7 @@ class TestFullDisk:
 
     def test_a_disk_that_is_full_at_the_very_end_is_told_in_the_note(self, url, caplog):
         """The last flush fails: its steps are counted before the note is written."""
-        recorder = Recorder(url, environment={})
+        recorder = Recorder(url, rank=(0, 1))
         disk = FullDisk(recorder.store)
         for step in range(5):
             observe(recorder, step)
@@ -218,13 +218,13 @@ class TestFullDisk:
 
     def test_a_real_refusal_has_its_number(self, tmp_path, monkeypatch):
         """From the file system through the store to the note."""
-        recorder = Recorder(tmp_path, environment={})
+        recorder = Recorder(tmp_path, rank=(0, 1))
 
         def refuse(*_: object) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 
         observe(recorder, 1)
-        monkeypatch.setattr("stepwatch.store.local._open_new", refuse)
+        monkeypatch.setattr("stepwatch.store.local._write_new", refuse)
         end = recorder.close()
         assert 1 == end.dropped
         assert end.error.endswith("No space left on device")
@@ -233,11 +233,11 @@ class TestFullDisk:
 class TestSlowStore:
     def test_steps_that_do_not_fit_are_dropped_and_counted(self, url, monkeypatch):
         """A store that hangs costs steps, bounded time, and never training."""
-        recorder = Recorder(url, environment={}, policy="weights:raw")
+        recorder = Recorder(url, rank=(0, 1), policy="weights:raw")
         recorder._background._depth_bytes, recorder._background._patience = 2_000, 0.05
-        hold, write = threading.Event(), recorder._writer.write
+        hold, write = threading.Event(), recorder._writers[0].write
         monkeypatch.setattr(
-            recorder._writer, "write", lambda record: (hold.wait(10), write(record))
+            recorder._writers[0], "write", lambda record: (hold.wait(10), write(record))
         )
         started = time.monotonic()
         for step in range(100):
@@ -253,11 +253,11 @@ class TestSlowStore:
 
     def test_the_note_is_written_though_one_huge_step_fills_the_queue(self, url, monkeypatch):
         """It waits until there is room."""
-        recorder = Recorder(url, environment={}, policy="weights:raw")
+        recorder = Recorder(url, rank=(0, 1), policy="weights:raw")
         recorder._background._depth_bytes, recorder._background._patience = 10, 0.01
-        write = recorder._writer.write
+        write = recorder._writers[0].write
         monkeypatch.setattr(
-            recorder._writer, "write", lambda record: (time.sleep(0.2), write(record))
+            recorder._writers[0], "write", lambda record: (time.sleep(0.2), write(record))
         )
         observe(recorder, 1)
         recorder.close()
@@ -267,9 +267,9 @@ class TestSlowStore:
     def test_close_returns_though_the_store_hangs(self, url, monkeypatch):
         """Within its timeout; what was not stored is counted."""
         monkeypatch.setattr("stepwatch.capture.recorder.CLOSE_TIMEOUT_S", 0.2)
-        recorder = Recorder(url, environment={})
+        recorder = Recorder(url, rank=(0, 1))
         hold = threading.Event()
-        monkeypatch.setattr(recorder._writer, "write", lambda record: hold.wait(10))
+        monkeypatch.setattr(recorder._writers[0], "write", lambda record: hold.wait(10))
         for step in range(3):
             observe(recorder, step)
         started = time.monotonic()
@@ -283,7 +283,7 @@ class TestSlowStore:
 class TestNote:
     def test_run_json_says_who_writes(self, url):
         """Anyone can read it."""
-        Recorder(url, environment={"RANK": "0", "WORLD_SIZE": "4"}, versions={"torch": "9"}).close()
+        Recorder(url, rank=(0, 4), versions={"torch": "9"}).close()
         values = json.loads(open_store(url).get("run.json"))
 
         assert ("stepwatch", 1, 4) == (values["format"], values["version"], values["num_workers"])

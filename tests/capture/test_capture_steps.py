@@ -18,6 +18,7 @@ from stepwatch.errors import TrainingStopped
 from stepwatch.record import TensorInfo
 from stepwatch.save_policy import SavePolicy, Schedule
 from stepwatch.statistics import summarize
+from stepwatch.steps import Mode
 
 
 def wanted(policy, name, kind, steps=range(21), *, raw=False):
@@ -25,7 +26,7 @@ def wanted(policy, name, kind, steps=range(21), *, raw=False):
     plan = Plan(as_collections(policy))
     found = []
     for step in steps:
-        level = OpenStep(plan, step).level(TensorInfo(name, kind, "float32", ()))
+        level = OpenStep(plan, Mode.TRAIN, step).level(TensorInfo(name, kind, "float32", ()))
         if level == RAW if raw else level != NOTHING:
             found.append(step)
     return found
@@ -104,7 +105,7 @@ def info(name, shape=(2,), kind="weights"):
 
 
 def opened(policy=None, step=0):
-    return OpenStep(Plan(as_collections(policy)), step)
+    return OpenStep(Plan(as_collections(policy)), Mode.TRAIN, step)
 
 
 class TestOpenStep:

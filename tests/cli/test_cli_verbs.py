@@ -1,4 +1,4 @@
-"""The verbs that look at a run: runs, show, check, watch, compact."""
+"""The verbs on a run: runs, show, check, watch, compact, convert."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from commands import STEPWATCH, environment
 
 from stepwatch import Trial
 from stepwatch.cli.main import main
-from stepwatch.formats.native.findings import read_findings
+from stepwatch.formats.findings import read_findings
 from stepwatch.testing.make_run import make_run
 
 pytest_plugins = ["command_fixtures"]
@@ -177,3 +177,54 @@ class TestTheCommand:
     def test_an_unknown_verb_is_refused(self, verb):
         """Exit status 2."""
         assert 2 == verb("shwo")[0]
+
+
+class TestConvert:
+    def test_a_run_is_written_in_the_other_format_and_opens_there(self, verb, tmp_path):
+        """And says how much that was."""
+        run = make_run(tmp_path / "run", steps=3, raw=True)
+        status, out, _ = verb("convert", run, tmp_path / "old", "--to", "smdebug")
+
+        assert 0 == status
+        assert f"{tmp_path}/old: 3 steps of 5 tensors in the smdebug format\n" == out
+        assert [0, 1, 2] == Trial(tmp_path / "old").steps()
+        assert (tmp_path / "old/index/000000000/000000000002_worker_0.json").is_file()
+
+    def test_what_is_lost_is_listed(self, verb, tmp_path):
+        """For machines as well."""
+        run = make_run(tmp_path / "run", steps=3)
+        out = verb("convert", run, tmp_path / "board", "--to", "tensorboard", "--json")[1]
+        (lost,) = json.loads(out)["not_held"]
+        assert lost.startswith("statistics other than the l2 norm (4 tensors: gradient/layer0.")
+
+    @pytest.mark.parametrize("target", ["native", "nothing"])
+    def test_what_cannot_be_done_is_told_and_writes_nothing(self, verb, tmp_path, target):
+        """The same format, and one that is not there."""
+        run = make_run(tmp_path / "run", steps=3)
+        status, out, err = verb("convert", run, tmp_path / "there", "--to", target)
+        assert (2, "") == (status, out)
+        assert 1 == len(err.strip().splitlines()[-1:])
+        assert not (tmp_path / "there").exists()
+
+    def test_a_taken_place_is_left_as_it_is(self, verb, tmp_path):
+        """A run, or anything else."""
+        run = make_run(tmp_path / "run", steps=3)
+        (tmp_path / "mine").mkdir()
+        (tmp_path / "mine/notes.txt").write_text("mine")
+        for place in (tmp_path / "mine", run):
+            assert 2 == verb("convert", run, place, "--to", "smdebug")[0]
+        assert ["notes.txt"] == [path.name for path in (tmp_path / "mine").iterdir()]
+        assert [0, 1, 2] == Trial(run).steps()
+
+    def test_nothing_is_left_of_a_conversion_that_failed(self, verb, tmp_path):
+        """Half a run would look like one."""
+        run = make_run(tmp_path / "run", steps=3)
+        part = next((tmp_path / "run/observations").rglob("*.parquet"))
+        data = bytearray(part.read_bytes())
+        data[len(data) // 3 : len(data) // 3 + 40] = bytes(40)
+        part.write_bytes(data)
+        status, _, err = verb("convert", run, tmp_path / "there", "--to", "smdebug")
+
+        assert 2 == status
+        assert "damaged" in err
+        assert [] == [path for path in (tmp_path / "there").rglob("*") if path.is_file()]

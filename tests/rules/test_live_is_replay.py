@@ -10,7 +10,7 @@ import torch
 from scenarios import HEALTHY, SCENARIOS, Scenario
 
 from stepwatch import LiveWatch, TorchHook, Trial, Watch, watch
-from stepwatch.formats.native.findings import read_findings, read_statuses
+from stepwatch.formats.findings import read_findings, read_statuses
 from stepwatch.rules import DEFAULT_RULES
 
 

@@ -49,6 +49,13 @@ class TestLossNotDecreasing:
         assert [] == run("loss_not_decreasing", both)
         assert [20] == steps_at(run("loss_not_decreasing:mode=TRAIN", both))
 
+    @pytest.mark.parametrize("parameters", ["mode=TRAIN", "num_steps=10", "mode=GLOBAL"])
+    def test_a_training_that_said_nothing_of_modes_trains(self, parameters):
+        """Runs of smdebug have such steps."""
+        steps = [step_of({"losses": {"L": 1.0}}, n, Mode.GLOBAL, mode_step=n) for n in range(15)]
+        assert [10] == steps_at(run(f"loss_not_decreasing:{parameters}", steps))
+        assert [] == run("loss_not_decreasing:mode=EVAL", steps)
+
     def test_medians_see_through_noise(self):
         noise = np.random.default_rng(0).normal(size=400)
         losses = [2.0 * 0.998**n + 0.3 * x for n, x in enumerate(noise)]

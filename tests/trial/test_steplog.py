@@ -7,7 +7,7 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stepwatch.formats.native.observations import StepRange, join_ranges
+from stepwatch.formats.step_range import StepRange, join_ranges
 from stepwatch.steps import Mode
 from stepwatch.trial.steplog import StepLog
 
@@ -24,7 +24,7 @@ class TestStepLog:
         for count, stride, mode_stride in shapes:
             ranges.append(StepRange(Mode.TRAIN, first, count, stride, mode_first, mode_stride))
             first, mode_first = first + count * stride, mode_first + count * mode_stride
-        log = StepLog({f"worker_{rank}": ranges for rank in range(workers)}, (), workers)
+        log = StepLog({f"worker_{rank}": ranges for rank in range(workers)}, 10**6)
 
         expected = [one.first + index * one.stride for one in ranges for index in range(one.count)]
         within = [
@@ -41,7 +41,7 @@ class TestStepLog:
             StepRange(Mode.TRAIN, first, 990, 1, first, 1) for first in range(0, 1_000_000, 1000)
         )
         started = time.perf_counter()
-        log = StepLog({"worker_0": ranges}, (), 1)
+        log = StepLog({"worker_0": ranges}, 10**6)
 
         assert 990_000 == len(log.steps(Mode.TRAIN))
         assert time.perf_counter() - started < 0.5

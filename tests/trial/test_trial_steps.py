@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from stepwatch.errors import RunNotFound, StepUnavailable
-from stepwatch.formats.native.manifest import End, Manifest
-from stepwatch.formats.native.process import identity
+from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
+from stepwatch.formats.process import identity
 from stepwatch.steps import Mode
 from stepwatch.store.memory import MemoryStore
 from stepwatch.testing import make_run

@@ -12,7 +12,7 @@ import pytest
 
 from stepwatch.collection import Collection, parse_save
 from stepwatch.errors import ConfigError, StepUnavailable, TensorUnavailable
-from stepwatch.formats.native.manifest import Manifest
+from stepwatch.formats.manifest import Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
 from stepwatch.statistics import DERIVED, FIELDS, quantity, summarize
 from stepwatch.steps import Mode

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from ..record import Layout, TensorInfo
 from ..statistics import NUM_FIELDS, merge, summarize_into
-from .plan import NOTHING, RAW, Plan
+from ..steps import Mode
+from .plan import NOTHING, RAW, Plans
 
 Array = npt.NDArray[np.generic]
 
@@ -22,11 +23,13 @@ class OpenStep:
 
     Args:
         plan: What is saved of which tensor.
+        mode: Its mode.
         mode_step: The step within its mode, which save schedules count.
     """
 
-    def __init__(self, plan: Plan, mode_step: int) -> None:
+    def __init__(self, plan: Plans, mode: Mode, mode_step: int) -> None:
         self._plan = plan
+        self._mode = mode
         self._mode_step = mode_step
         self.tensors: list[TensorInfo] = []
         self.raw: dict[str, Array] = {}
@@ -46,7 +49,7 @@ class OpenStep:
 
     def level(self, info: TensorInfo) -> int:
         """Return what is saved of this tensor at this step; see ``Plan.level``."""
-        return self._plan.level(info.name, info.collection, self._mode_step)
+        return self._plan.level(info.name, info.collection, self._mode, self._mode_step)
 
     def add(self, info: TensorInfo, array: Array) -> int | None:
         """Observe a tensor; return its row if it is new and wanted.
@@ -80,6 +83,19 @@ class OpenStep:
         self.tensors.append(info)
         self._rows[info.name] = row
         return row
+
+    def claim(self, info: TensorInfo) -> npt.NDArray[np.float64]:
+        """Return the row of a tensor to be filled, in place of what was noted under its name.
+
+        Returns:
+            Shape ``[NUM_FIELDS]``, float64, of no meaning yet; fill it before the next tensor.
+        """
+        row = self._rows.get(info.name)
+        if row is None:
+            row = self.add_row(info)
+        self.tensors[row] = info
+        self.raw.pop(info.name, None)
+        return self.statistics_of(row)
 
     def alias(self, info: TensorInfo, row: int) -> bool:
         """Note a new tensor that is the very one of another row, without a look at it.

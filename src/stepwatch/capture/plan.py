@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Protocol
 
 from ..collection import BUILT_IN, Collection
 from ..save_policy import SavePolicy
+from ..steps import Mode
 
 _NOTHING = SavePolicy(statistics=None)
 _DEFAULT = SavePolicy()
 
 #: What is saved of a tensor at a step.
 NOTHING, STATISTICS, RAW = range(3)
+
+
+class Plans(Protocol):
+    """Answers what is saved of a tensor at a step."""
+
+    def level(self, tensor: str, kind: str, mode: Mode, mode_step: int) -> int:
+        """Return ``NOTHING``, ``STATISTICS`` or ``RAW``."""
 
 
 class Plan:
@@ -39,11 +48,12 @@ class Plan:
         # Most tensors have the default and are asked for at every step.
         self._always: set[str] = set()
 
-    def level(self, tensor: str, kind: str, mode_step: int) -> int:
+    def level(self, tensor: str, kind: str, mode: Mode, mode_step: int) -> int:
         """Return what is saved of a tensor at a step: ``NOTHING``, ``STATISTICS`` or ``RAW``.
 
-        Raw values come with statistics.
+        Raw values come with statistics. The modes are all alike.
         """
+        del mode
         if tensor in self._always:
             return STATISTICS
         policies = self.policies(tensor, kind)

@@ -16,19 +16,23 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 from .. import config
 from ..background import Background
 from ..collection import Policy, as_collections
-from ..formats.native.manifest import End, Manifest
-from ..formats.native.process import identity
-from ..formats.native.writer import NativeWriter, join_run, start_run, warm_up
+from ..formats import Place
+from ..formats.manifest import End, Manifest
+from ..formats.native.writer import warm_up
+from ..formats.process import identity
+from ..formats.writer import RunWriter
 from ..record import Layout, StepRecord
 from ..steps import Mode, StepCounter
 from ..store import Store, open_store
 from .open_step import OpenStep
-from .plan import Plan
+from .output import Output
+from .plan import Plan, Plans
 from .worker import rank_and_size, worker_name
 
 # How long the end of training may wait for what is still queued.
@@ -56,10 +60,11 @@ class Recorder:
     Args:
         run: Directory or URL to write to; it must not hold a run yet.
         policy: What to save; see ``collection.as_collections``.
+        output: In which format, and what beside it.
         listeners: Who looks at every step before it is stored.
         command: The script and its arguments, for the record.
         versions: Versions of the frameworks, for the record.
-        environment: Where launchers say which process this is.
+        rank: Which process this is, and of how many; what the launcher said by default.
 
     Raises:
         RunExists: ``run`` already holds a run.
@@ -71,15 +76,16 @@ class Recorder:
         run: str | os.PathLike[str],
         *,
         policy: Policy = None,
+        output: Output = Output(),  # noqa: B008  it is frozen
         listeners: Sequence[Listener] = (),
         command: Sequence[str] = (),
         versions: Mapping[str, str] | None = None,
-        environment: Mapping[str, str] | None = None,
+        rank: tuple[int, int] | None = None,
     ) -> None:
         collections = as_collections(policy)
-        rank, size = rank_and_size(config.environment() if environment is None else environment)
+        number, size = rank or rank_and_size(config.environment())
         self.store = open_store(run)
-        self.worker = worker_name(rank)
+        self.worker = worker_name(number)
         self.manifest = Manifest(
             run_id=uuid.uuid4().hex,
             started_ns=time.time_ns(),
@@ -87,25 +93,35 @@ class Recorder:
             host=socket.gethostname(),
             pid=os.getpid(),
             process=identity(),
-            num_workers=size,
+            num_workers=output.num_workers(size),
             versions={"python": platform.python_version(), **(versions or {})},
             collections=collections,
+            run_format=output.format,
+            debugger_collections=output.debugger_collections(size),
         )
-        if rank == 0:
-            start_run(self.store, self.manifest)
-        else:
-            join_run(self.store, self.worker, size)
-        self._plan = Plan(collections)
+        #: What is saved, if a hook configuration said so.
+        self.debugger_plan = debugger = output.debugger_plan()
+        self._plan: Plans = debugger or Plan(collections)
         self._counter = StepCounter()
         self._open: dict[Mode, OpenStep] = {}
         self._layouts: dict[Mode, Layout] = {}
-        self._writer = NativeWriter(self.store, self.worker)
+        self._writers = output.open_writers(
+            Place(
+                self.store,
+                self.worker,
+                self.manifest,
+                is_first=number == 0,
+                over_unfinished=output.over_unfinished,
+                marks_end="TRAINING_JOB_NAME" not in config.environment(),
+            ),
+            debugger,
+        )
         self._listeners = tuple(listeners)
         patterns = {c.name: c.patterns for c in collections if c.patterns}
         for listener in self._listeners:
             listener.start(self.store, self.worker, patterns)
         self._background: Background[StepRecord | Callable[[], None]] = Background(
-            self._work, tick=self._writer.tick, tick_s=TICK_S
+            self._work, tick=self._tick, tick_s=TICK_S
         )
         self._background.submit(warm_up)
         self.num_steps = 0
@@ -126,7 +142,7 @@ class Recorder:
     def new_step(self, mode: Mode) -> OpenStep:
         """Return a step that is not open yet: it may become the open one later."""
         ahead = 1 if mode in self._open else 0
-        return OpenStep(self._plan, self._counter.peek(mode)[1] + ahead)
+        return OpenStep(self._plan, mode, self._counter.peek(mode)[1] + ahead)
 
     def is_open(self, mode: Mode) -> bool:
         """Return whether a step of ``mode`` is being observed."""
@@ -148,7 +164,24 @@ class Recorder:
         step = self._open.pop(mode, None)
         if step is None:
             return None
-        number, mode_step = self._counter.next(mode)
+        return self.take(step, mode, *self._counter.next(mode))
+
+    def step_at(self, mode: Mode, mode_step: int) -> OpenStep:
+        """Return a step for a hook that counts by itself; it hands it on by ``take``."""
+        return OpenStep(self._plan, mode, mode_step)
+
+    def take(self, step: OpenStep, mode: Mode, number: int, mode_step: int) -> StepRecord | None:
+        """Close a step and hand it to the background.
+
+        Args:
+            step: Nothing may be added to it any more.
+            mode: Its mode.
+            number: Its global step, greater than those before.
+            mode_step: The step within its mode.
+
+        Returns:
+            What was recorded; ``None`` if nothing was observed.
+        """
         if not len(step):
             return None
         layout, statistics = step.close(self._layouts.get(mode))
@@ -194,9 +227,11 @@ class Recorder:
         note = End(state, time.time_ns(), self.num_steps, error=error, coverage=coverage)
         give_up_at = time.monotonic() + CLOSE_TIMEOUT_S
         if self._background.flush(CLOSE_TIMEOUT_S):  # so that there is room for what ends the run
-            for last in (*(listener.finish for listener in self._listeners), self._writer.flush):
+            flushes = [writer.flush for writer in self._writers]
+            for last in (*(listener.finish for listener in self._listeners), *flushes):
                 self._background.submit(last)
-            self._background.submit(lambda: self._writer.close(self._with_losses(note)))
+            for writer in self._writers:
+                self._background.submit(partial(self._close, writer, note))
         self._background.close(max(0.0, give_up_at - time.monotonic()))
         self._end = self._with_losses(note)
         return self._end
@@ -206,16 +241,25 @@ class Recorder:
             item()
             return
         with ExitStack() as work:  # each is done, whatever the others raise
-            work.callback(self._writer.write, item)
+            for writer in reversed(self._writers):
+                work.callback(writer.write, item)
             for listener in reversed(self._listeners):
                 work.callback(listener.look, item)
+
+    def _tick(self) -> None:
+        with ExitStack() as work:
+            for writer in reversed(self._writers):
+                work.callback(writer.tick)
+
+    def _close(self, writer: RunWriter, note: End) -> None:
+        writer.close(self._with_losses(note))
 
     def _with_losses(self, note: End) -> End:
         """Return the note with what was lost up to now."""
         lost = self._background.report()
         return replace(
             note,
-            dropped=lost.dropped + self._writer.lost,
+            dropped=lost.dropped + max((writer.lost for writer in self._writers), default=0),
             failures=lost.failures,
             error=note.error or (str(lost.first_error) if lost.first_error else ""),
         )

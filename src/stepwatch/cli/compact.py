@@ -6,6 +6,7 @@ import click
 
 from ..errors import ConfigError
 from ..formats.native.merge import compact as compact_parts
+from ..formats.native.reader import NativeReader
 from ..trial import Trial
 
 
@@ -16,6 +17,11 @@ def compact(run: str) -> None:
     trial = Trial(run)
     if not trial.ended:
         raise ConfigError(f"{run} is still being written; compact it when it has ended")
+    if not isinstance(trial.reader, NativeReader):
+        raise ConfigError(
+            f"{run} is in the smdebug format, which has no parts to merge; to get a native run: "
+            f"stepwatch convert {run} DST --to native"
+        )
     for worker in trial.workers:
         parts = trial.reader.parts(worker)
         left = compact_parts(trial.store, parts)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import StoreError
 from ..finding import Finding
-from ..formats.native.findings import read_statuses
+from ..formats.findings import read_statuses
 from ..plots import heatmap, page, series
 from ..rules.watch import RuleStatus
 from ..statistics import FIELDS, quantity

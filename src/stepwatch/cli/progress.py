@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TextIO
 
 from ..finding import Finding
-from ..formats.native.manifest import End
+from ..formats.manifest import End
 from ..record import StepRecord
 from ..rules.watch import RuleStatus
 from ..statistics import quantity
@@ -96,8 +96,11 @@ class Progress:
             return
         seconds = time.monotonic() - self._began
         counted = ", ".join(f"{count} {mode}" for mode, count in self._steps.items())
-        steps = plural(end.steps, "step")
-        self.say(f"{end.state}, {steps} ({counted or 'none'}) in {seconds:.1f} s")
+        if end.steps < sum(self._steps.values()):  # the configuration left some out
+            steps = f"saved {end.steps} of {counted} steps"
+        else:
+            steps = f"{plural(end.steps, 'step')} ({counted or 'none'})"
+        self.say(f"{end.state}, {steps} in {seconds:.1f} s")
         if end.dropped or end.failures:
             dropped, failures = plural(end.dropped, "step"), plural(end.failures, "failure")
             self.say(f"NOT stored: {dropped} dropped, {failures}")

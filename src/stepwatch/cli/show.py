@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from ..errors import ConfigError
 from ..finding import Finding
-from ..formats.native.findings import read_findings, read_statuses
+from ..formats.findings import read_findings, read_statuses
 from ..plots.terminal import line_plot
 from ..statistics import DERIVED, FIELDS
 from ..trial import Series, Trial
@@ -78,7 +78,8 @@ def _show_run(trial: Trial, findings: list[Finding]) -> None:
     ]
     for worker, end in ends.items():
         who = f" ({worker})" if len(ends) > 1 else ""
-        facts.append(("captured", end.coverage.removeprefix("capturing ") + who))
+        if end.coverage:
+            facts.append(("captured", end.coverage.removeprefix("capturing ") + who))
         if end.dropped or end.failures:
             facts.append(("NOT stored", f"{end.dropped} steps, {end.failures} failures"))
         if end.error:

@@ -119,7 +119,7 @@ def global_norm(rows: Floats) -> float:
     Args:
         rows: Statistics, shape ``[tensors, NUM_FIELDS]``.
     """
-    if rows[:, NAN : NEGINF + 1].any():
+    if (rows[:, NAN : NEGINF + 1] > 0).any():
         return math.nan
     return math.sqrt(float(rows[:, SUM_SQ].sum()))
 

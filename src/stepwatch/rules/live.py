@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 
 from ..finding import Finding
-from ..formats.native.findings import write_findings, write_statuses
+from ..formats.findings import write_findings, write_statuses
 from ..record import StepRecord
 from ..store import Store
 from .parameters import Spec

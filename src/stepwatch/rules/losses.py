@@ -78,9 +78,9 @@ class LossNotDecreasing(Rule):
         self._eval_seen = False
 
     def check(self, step: StepView) -> Findings:
-        mode = step.mode.value
-        if self.mode not in (None, Mode.GLOBAL.value, mode):
+        if not step.is_of(self.mode):
             return
+        mode = step.mode.value
         losses = losses_of(step, self._losses)
         self._eval_seen |= bool(losses) and step.mode is Mode.EVAL
         if self.mode is None and self._eval_seen and step.mode is not Mode.EVAL:

@@ -88,7 +88,7 @@ class ExplodingTensor(Rule):
         for group, _ in self._tensors.groups(step):
             excused = self._skipped.excuse(step, group.record.worker)
             # nothing non-finite in the whole step, at nearly every step of nearly every run
-            if not group.record.statistics[:, NAN : NEGINF + 1].any():
+            if not (group.record.statistics[:, NAN : NEGINF + 1] > 0).any():
                 continue
             bad = group.where(self._bad(group, excused=excused))
             if len(bad):
@@ -98,7 +98,7 @@ class ExplodingTensor(Rule):
         return self._tensors.missing()
 
     def _bad(self, group: TensorGroup, *, excused: bool) -> npt.NDArray[np.bool_]:
-        counts = group.record.statistics[group.rows, NAN : NEGINF + 1]
+        counts = group.record.statistics[group.rows, NAN : NEGINF + 1] > 0  # nan: not known
         judged = counts[:, :1] if self.only_nan else counts
         bad = np.asarray(judged.any(axis=1), bool)
         if self.exclude_regex:
@@ -112,7 +112,7 @@ class ExplodingTensor(Rule):
 
     def _finding(self, step: StepView, bad: TensorGroup) -> Finding:
         first = min(bad, key=lambda tensor: _ORDER.get(tensor.info.collection, 9))
-        row = first.record.statistics[first.row]
+        row = np.nan_to_num(first.record.statistics[first.row])
         counts = {"nan": int(row[NAN]), "posinf": int(row[POSINF]), "neginf": int(row[NEGINF])}
         infinite = counts["posinf"] + counts["neginf"]
         others = f"; {len(bad)} tensors are affected, this is the first" if len(bad) > 1 else ""
@@ -176,7 +176,7 @@ class NonFiniteOrigin(Rule):
         origins: list[tuple[str, Origin]] = []
         for record in step.records:
             excused = self._skipped.excuse(step, record.worker)
-            if record.statistics[:, NAN : NEGINF + 1].any():
+            if (record.statistics[:, NAN : NEGINF + 1] > 0).any():
                 origin = find_origin(
                     step, record, whitelist=self.whitelist_regex, backward=not excused
                 )

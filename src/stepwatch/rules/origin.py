@@ -9,6 +9,7 @@ passed it on.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -23,6 +24,9 @@ from .step_view import StepView, TensorGroup, TensorView
 Cause = Literal["previous update", "data", "output", "loss", "gradient"]
 #: In the order in which they happen within a step.
 CAUSES: tuple[Cause, ...] = ("previous update", "data", "output", "loss", "gradient")
+
+# What smdebug's names of inputs and outputs end in.
+_PLACE = re.compile(r"_(input|output)_\d+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,8 +247,11 @@ class _Search:
         return rows[self._bad[rows]]
 
     def _module(self, row: int) -> str:
-        """Return the module of ``output/<module>``, ``output/<module>/<i>`` and inputs alike."""
-        return self._name(row).split("/")[1]
+        """Return the module of ``output/<module>``, ``output/<module>/<i>`` and inputs alike.
+
+        In smdebug's words, of ``<module>_output_<i>``.
+        """
+        return _PLACE.sub("", self._name(row)).split("/", 2)[:2][-1]
 
     def _name(self, row: int) -> str:
         return self.record.layout.tensors[row].name
@@ -256,6 +263,6 @@ class _Search:
         return TensorGroup(self.record, np.array(rows, np.intp))
 
     def _counts(self, row: int) -> str:
-        values = self.record.statistics[row]
+        values = np.nan_to_num(self.record.statistics[row])
         infinite = int(values[POSINF] + values[NEGINF])
         return f"{int(values[NAN])} nan, {infinite} infinite of {int(values[COUNT])}"

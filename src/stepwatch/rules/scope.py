@@ -101,7 +101,7 @@ class Scope:
         number = step.number
         if number < self.start_step or (self.end_step is not None and number >= self.end_step):
             return None
-        if self.mode not in (None, Mode.GLOBAL.value, step.mode.value):
+        if not step.is_of(self.mode):
             return None
         if not (self.workers or self.include_regex or self.exclude_regex):
             return step

@@ -131,6 +131,15 @@ class StepView:
         """What the model was used for."""
         return self.records[0].mode
 
+    def is_of(self, mode: str | None) -> bool:
+        """Return whether the step is of a mode; ``None`` and ``GLOBAL`` are all.
+
+        A training that said nothing of modes has steps of ``GLOBAL`` only, and these train.
+        """
+        if mode == Mode.TRAIN.value and self.mode is Mode.GLOBAL:
+            return True
+        return mode in (None, Mode.GLOBAL.value, self.mode.value)
+
     @property
     def mode_step(self) -> int:
         """The step within the mode."""

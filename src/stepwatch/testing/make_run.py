@@ -9,8 +9,8 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from ..formats.native.manifest import End, Manifest
-from ..formats.native.writer import NativeWriter, start_run
+from ..formats import Place, open_writer
+from ..formats.manifest import End, Manifest
 from ..record import Layout, StepRecord, TensorInfo
 from ..statistics import summarize
 from ..steps import Mode
@@ -57,7 +57,12 @@ def make_record(
 
 
 def make_run(
-    url: str | os.PathLike[str], *, steps: int = 10, tensors: int = 2, raw: bool = False
+    url: str | os.PathLike[str],
+    *,
+    steps: int = 10,
+    tensors: int = 2,
+    raw: bool = False,
+    format: str = "native",
 ) -> str:
     """Write a finished run with a falling loss and return its URL.
 
@@ -66,10 +71,11 @@ def make_run(
         steps: How many TRAIN steps.
         tensors: How many weights ``layer<i>.weight`` with a gradient each.
         raw: Whether full values are kept.
+        format: ``native`` or ``smdebug``.
     """
     store = open_store(url)
-    start_run(store, Manifest("made", time.time_ns(), ("make_run",)))
-    writer = NativeWriter(store, "worker_0")
+    manifest = Manifest("made", time.time_ns(), ("make_run",), run_format=format)
+    writer = open_writer(Place(store, "worker_0", manifest))
     random = np.random.default_rng(0)
     for step in range(steps):
         arrays: dict[str, npt.ArrayLike] = {"loss/mse_loss": np.float32(1 / (step + 1))}

@@ -1,18 +1,13 @@
-"""Which steps there are, and which of them are complete.
-
-A worker's parts appear in the order of its steps, so a worker that shows step ``s`` has shown
-all of its steps before ``s``. A step is complete when every worker shows it or a later one, or
-has ended: what is missing then will never come.
-"""
+"""Which steps there are, and which of them are complete."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from ..formats.native.observations import StepRange
+from ..formats.step_range import StepRange
 from ..steps import Mode
 
 Steps = npt.NDArray[np.int64]
@@ -24,22 +19,20 @@ class StepLog:
 
     Args:
         ranges: The steps that each worker shows.
-        ended: Workers that will write no more.
-        num_workers: How many workers the run has.
+        last_complete: The last global step that no worker will add to.
     """
 
     def __init__(
         self,
         ranges: Mapping[str, Sequence[StepRange]],
-        ended: Collection[str],
-        num_workers: int,
+        last_complete: int,
     ) -> None:
         self._global: dict[Mode, Steps] = {}
         self._within: dict[Mode, Steps] = {}
         every = [range_ for worker_ranges in ranges.values() for range_ in worker_ranges]
         for mode in {range_.mode for range_ in every}:
             self._global[mode], self._within[mode] = _expand([r for r in every if r.mode is mode])
-        self.last_complete = _last_complete(ranges, ended, num_workers)
+        self.last_complete = last_complete
 
     @property
     def modes(self) -> tuple[Mode, ...]:
@@ -65,20 +58,6 @@ class StepLog:
         within, found = self.steps(mode, incomplete=True), self.global_steps(mode, incomplete=True)
         index = int(np.searchsorted(within, step))
         return int(found[index]) if index < len(within) and within[index] == step else None
-
-
-def _last_complete(
-    ranges: Mapping[str, Sequence[StepRange]], ended: Collection[str], num_workers: int
-) -> int:
-    last = {
-        worker: max((range_.last for range_ in found), default=-1)
-        for worker, found in ranges.items()
-    }
-    running = [step for worker, step in last.items() if worker not in ended]
-    missing = num_workers - len(last.keys() | set(ended))
-    if missing > 0:
-        return -1
-    return min(running) if running else max(last.values(), default=-1)
 
 
 def _expand(ranges: Sequence[StepRange]) -> tuple[Steps, Steps]:

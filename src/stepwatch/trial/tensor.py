@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import StepUnavailable, TensorUnavailable
-from ..statistics import FIELDS, Statistics
+from ..statistics import FIELDS, NAN, Statistics
 from ..steps import Mode
 from .series import Series
 
@@ -80,26 +80,42 @@ class Tensor:
     def _values(
         self, mode: Mode, worker: str | None, step: int | None
     ) -> dict[int, npt.NDArray[np.generic]]:
-        names = ["step", "mode", "mode_step", "dtype", "shape", "blob", *FIELDS]
+        table, counted = self._counted(["blob"], mode, worker, step)
+        # Codes into a few texts are slow to turn into Python's one by one.
+        blobs = table.column("blob").cast(pa.string()).to_pylist()
+        steps = table.column("step").to_pylist()
+        workers = table.column("worker").to_pylist()
+        found: dict[int, npt.NDArray[np.generic]] = {}
+        for number, who, blob, at in zip(counted, workers, blobs, steps, strict=True):
+            if blob is not None and number not in found:
+                found[number] = self._trial.reader.raw(who, blob, at, self.name)
+        if found.keys() >= set(counted):
+            return found
+        return self._scalars(mode, worker, step) | found
+
+    def _scalars(
+        self, mode: Mode, worker: str | None, step: int | None
+    ) -> dict[int, npt.NDArray[np.generic]]:
+        """Return the values that follow from statistics, by step: those of scalars."""
+        table, counted = self._counted(["dtype", "shape", *FIELDS], mode, worker, step)
+        rows, dtypes = Series(table).rows, table.column("dtype").to_pylist()
+        found: dict[int, npt.NDArray[np.generic]] = {}
+        for row, shape in enumerate(table.column("shape").to_pylist()):
+            if shape == "[]" and not np.isnan(rows[row, NAN]):
+                found.setdefault(counted[row], _scalar(rows[row], dtypes[row]))
+        return found
+
+    def _counted(
+        self, columns: list[str], mode: Mode, worker: str | None, step: int | None
+    ) -> tuple[pa.Table, list[int]]:
+        """Return rows, and their steps as ``mode`` counts them."""
+        names = ["step", "mode", "mode_step", *columns]
         table = self._trial.rows(frozenset([self.name]), names, mode, worker, step)
         counted = table.column("step" if mode is Mode.GLOBAL else "mode_step").to_pylist()
         if step is not None:
             table = table.filter(pa.array([number == step for number in counted], pa.bool_()))
             counted = [step] * len(table)
-        found: dict[int, npt.NDArray[np.generic]] = {}
-        rows, dtypes = Series(table).rows, table.column("dtype").to_pylist()
-        blobs, shapes = table.column("blob").to_pylist(), table.column("shape").to_pylist()
-        workers, steps = table.column("worker").to_pylist(), table.column("step").to_pylist()
-        for row, number in enumerate(counted):
-            if number in found:
-                continue
-            if blobs[row] is not None:
-                found[number] = self._trial.reader.raw(
-                    workers[row], blobs[row], steps[row], self.name
-                )
-            elif shapes[row] == "[]":
-                found[number] = _scalar(rows[row], dtypes[row])
-        return found
+        return table, counted
 
     def _rows(self, columns: list[str], mode: Mode, worker: str | None = None) -> pa.Table:
         return self._trial.rows(frozenset([self.name]), columns, mode, worker)

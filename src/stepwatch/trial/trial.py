@@ -15,7 +15,7 @@ from ..collection import BUILT_IN, Collection
 from ..errors import StepUnavailable, TensorUnavailable, nearest
 from ..formats import open_reader
 from ..formats.native.observations import SCHEMA
-from ..formats.native.process import may_run
+from ..formats.process import may_run
 from ..record import StepRecord
 from ..steps import Mode
 from ..store import Store, open_store
@@ -75,10 +75,11 @@ class Trial:
         self.reader.refresh()
         workers = self.reader.workers
         self._died = not alive and not self._all_ended()
+        ended = set(workers) | set(self._ends) if self._died else set(self._ends)
         self._log = StepLog(
             {worker: self.reader.step_ranges(worker) for worker in workers},
-            ended=set(workers) | set(self._ends) if self._died else set(self._ends),
-            num_workers=0 if self._died else manifest.num_workers,
+            # How many workers there are may be known only by now.
+            self.reader.last_complete(ended, 0 if self._died else self.reader.manifest.num_workers),
         )
 
     @property

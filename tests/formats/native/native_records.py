@@ -9,8 +9,9 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from stepwatch.formats.native.layout import Span
-from stepwatch.formats.native.observations import step_ranges, to_table
+from stepwatch.formats.native.observations import to_table
 from stepwatch.formats.native.parts import Part, PartMeta, write_part
+from stepwatch.formats.step_range import step_ranges
 from stepwatch.record import Layout, StepRecord, TensorInfo
 from stepwatch.statistics import MIN, NUM_FIELDS
 from stepwatch.steps import Mode

@@ -13,8 +13,8 @@ from native_records import uniform_records
 
 from stepwatch.errors import CorruptRun, RunNotFound
 from stepwatch.formats import open_reader
+from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.layout import parse_span
-from stepwatch.formats.native.manifest import End, Manifest
 from stepwatch.formats.native.merge import merge_parts
 from stepwatch.formats.native.reader import NativeReader
 from stepwatch.formats.native.writer import NativeWriter, start_run

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from native_records import records, sorted_rows, store_part, uniform_records
 
 from stepwatch.errors import StoreError
+from stepwatch.formats.manifest import Manifest
 from stepwatch.formats.native.layout import parse_span
-from stepwatch.formats.native.manifest import Manifest
 from stepwatch.formats.native.merge import Levels, compact, merge_parts
 from stepwatch.formats.native.parts import Part
 from stepwatch.formats.native.reader import NativeReader

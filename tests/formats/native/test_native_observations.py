@@ -8,14 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from native_records import assert_same_record, records, uniform_records
 
-from stepwatch.formats.native.observations import (
-    SCHEMA,
-    StepRange,
-    join_ranges,
-    step_ranges,
-    to_records,
-    to_table,
-)
+from stepwatch.formats.native.observations import SCHEMA, to_records, to_table
+from stepwatch.formats.step_range import StepRange, join_ranges, step_ranges
 from stepwatch.record import StepRecord
 from stepwatch.steps import Mode
 

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+
+import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
 from trainings import X, Y, fit, mlp, sgd
 
 pytest_plugins = ["hook_fixture"]
+
+
+@pytest.fixture(autouse=True)
+def nothing_compiled():
+    """Let the compiler forget what other tests of this process compiled."""
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    if dynamo is not None:
+        dynamo.counters.clear()
 
 
 class TestCoverage:

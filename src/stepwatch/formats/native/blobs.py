@@ -1,7 +1,9 @@
 """Raw values as safetensors: an 8-byte length, a JSON header, the bytes.
 
 Framed by hand, so that a value is copied once on its way out and one of many is read by range.
-A dtype that safetensors has no name for is stored as the narrowest one that holds all its values.
+A dtype that safetensors has no name for is stored as the narrowest one that holds all its values;
+text and complex128, for which there is none, as the numbers that they consist of, along one more
+axis, and the metadata of the file say so.
 """
 
 from __future__ import annotations
@@ -47,21 +49,49 @@ def encode(arrays: Mapping[str, Array]) -> bytes:
     """Return one safetensors file that holds the arrays under their names.
 
     Raises:
-        TypeError: A dtype that no dtype of safetensors can hold, such as complex128.
+        TypeError: A dtype that cannot be stored, such as object.
     """
     header: dict[str, object] = {}
+    taken_apart: dict[str, str] = {}
     payload: list[memoryview] = []
     offset = 0
     for name, array in arrays.items():
+        part = _PARTS.get(array.dtype.kind) if array.dtype not in _NAMES else None
+        if part is not None:
+            taken_apart[name] = array.dtype.newbyteorder("<").str
+            array = _apart(array, part)
         dtype = _stored_dtype(array.dtype)
         data = np.ascontiguousarray(array, dtype).reshape(-1).view(np.uint8).data
         spot = [offset, offset + data.nbytes]
         header[name] = {"dtype": _NAMES[dtype], "shape": list(array.shape), "data_offsets": spot}
         payload.append(data)
         offset += data.nbytes
+    if taken_apart:
+        header["__metadata__"] = taken_apart
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     return b"".join((len(text).to_bytes(_LENGTH_BYTES, "little"), text, *payload))
+
+
+#: What the elements of text, and of complex numbers, consist of.
+_PARTS: dict[str, np.dtype[np.generic]] = {"U": np.dtype("<u4"), "c": np.dtype("<f8")}
+
+
+def _apart(array: Array, part: np.dtype[np.generic]) -> Array:
+    """Return an array with one more axis, along which lies what each element consists of."""
+    width = array.dtype.itemsize // part.itemsize
+    whole = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    return whole.reshape(-1).view(part).reshape(*array.shape, width)
+
+
+def _together(array: Array, dtype: str) -> Array:
+    """Return what ``_apart`` was given; raise ValueError if it cannot be of this dtype."""
+    whole = np.dtype(dtype)
+    part = _PARTS.get(whole.kind)
+    width = whole.itemsize // part.itemsize if part else 0
+    if array.dtype != part or width == 0 or array.shape[-1:] != (width,):
+        raise ValueError(f"{dtype} of {array.dtype} and shape {array.shape}")
+    return np.ascontiguousarray(array).reshape(-1).view(whole).reshape(array.shape[:-1])
 
 
 def _stored_dtype(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
@@ -104,7 +134,7 @@ class BlobFile:
             CorruptRun: The bytes cannot be what was written.
         """
         entry = self._header.get(name)
-        if entry is None:
+        if entry is None or name == "__metadata__":
             raise TensorUnavailable(f"{self._key} holds no value named {name}")
         try:
             dtype, shape, start, size = _parse_entry(entry)
@@ -115,7 +145,13 @@ class BlobFile:
         if len(data) != size:
             reason = f"{name} has {len(data)} of {size} bytes"
             raise CorruptRun(self._key, self._data_start + start, reason)
-        return np.frombuffer(data, dtype).reshape(shape)
+        found: Array = np.frombuffer(data, dtype).reshape(shape)
+        try:
+            together = dict(self._header.get("__metadata__", {})).get(name)  # type: ignore[call-overload]
+            return found if together is None else _together(found, together)
+        except (TypeError, ValueError) as error:
+            reason = f"the metadata of {name} are wrong ({error})"
+            raise CorruptRun(self._key, _LENGTH_BYTES, reason) from None
 
 
 def _parse_entry(entry: object) -> tuple[np.dtype[np.generic], tuple[int, ...], int, int]:

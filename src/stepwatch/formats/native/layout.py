@@ -5,11 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-RUN_KEY = "run.json"
 OBSERVATIONS = "observations/"
 TENSORS = "tensors/"
-FINDINGS = "findings/"
-END = "end/"
 
 _SPAN = re.compile(r"([^/]+)/(\d+)-(\d+)\.[a-z]+$")
 
@@ -35,21 +32,6 @@ def observations_key(span: Span) -> str:
 def tensors_key(span: Span) -> str:
     """Return the key of a part of raw values."""
     return f"{TENSORS}{_name(span)}.safetensors"
-
-
-def findings_key(who: str) -> str:
-    """Return the key of the findings of one watcher, such as a worker."""
-    return f"{FINDINGS}{who}.jsonl"
-
-
-def statuses_key(who: str) -> str:
-    """Return the key of the rule statuses of one watcher."""
-    return f"{FINDINGS}{who}.statuses.json"
-
-
-def end_key(worker: str) -> str:
-    """Return the key of the note that a worker leaves when its run ends."""
-    return f"{END}{worker}.json"
 
 
 def parse_span(key: str) -> Span | None:

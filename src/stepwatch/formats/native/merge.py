@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from ...store import Store
+from ..step_range import join_ranges
 from .layout import Span, observations_key
-from .observations import join_ranges
 from .parts import Part, PartMeta, write_part
 
 FAN_IN = 10

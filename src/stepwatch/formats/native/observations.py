@@ -8,7 +8,7 @@ a reader knows the steps without reading rows and notices a part that it has not
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, pairwise
@@ -46,12 +46,18 @@ SCHEMA = pa.schema(
 TEXT_COLUMNS = [field.name for field in SCHEMA if field.type == _TEXT]
 
 
-def to_table(records: Sequence[StepRecord], blobs: Sequence[str | None]) -> pa.Table:
+def to_table(
+    records: Sequence[StepRecord],
+    blobs: Sequence[str | None],
+    columns: Sequence[str] | None = None,
+) -> pa.Table:
     """Return the rows of some steps, in their order.
 
     Args:
-        records: Steps of one worker, ascending.
+        records: Steps of one worker, ascending. A count that is not known is nan in a record and
+            null in a table.
         blobs: For each, the name of the file that holds its raw values, if it has any.
+        columns: All by default.
     """
     tables = []
     numbered = enumerate(records)
@@ -61,7 +67,8 @@ def to_table(records: Sequence[StepRecord], blobs: Sequence[str | None]) -> pa.T
         tables.append(
             _uniform_table([record for _, record in chosen], blobs[start : start + len(chosen)])
         )
-    return pa.concat_tables(tables).unify_dictionaries() if tables else SCHEMA.empty_table()
+    table = pa.concat_tables(tables).unify_dictionaries() if tables else SCHEMA.empty_table()
+    return table if columns is None else table.select(list(columns))
 
 
 def _uniform_table(records: list[StepRecord], blobs: Sequence[str | None]) -> pa.Table:
@@ -87,8 +94,15 @@ def _uniform_table(records: list[StepRecord], blobs: Sequence[str | None]) -> pa
     }
     for index, field in enumerate(_STATISTICS):
         values = statistics[:, index]
-        columns[field.name] = values.astype(np.int64) if index < MIN else values
+        columns[field.name] = _counts(values) if index < MIN else values
     return pa.table(columns, schema=SCHEMA)
+
+
+def _counts(values: npt.NDArray[np.float64]) -> pa.Array:
+    unknown = np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        counts = values.astype(np.int64)
+    return pa.array(counts, mask=unknown if unknown.any() else None)
 
 
 _shape_text = lru_cache(maxsize=4096)(json.dumps)
@@ -115,73 +129,6 @@ def _blob_column(records: list[StepRecord], blobs: Sequence[str | None]) -> pa.A
         else:
             names.extend(blob if tensor.name in record.raw else None for tensor in tensors)
     return pa.array(names, pa.string()).dictionary_encode().cast(_TEXT)
-
-
-@dataclass(frozen=True, slots=True)
-class StepRange:
-    """Evenly spaced steps of one mode: ``count`` steps, each ``stride`` after the other.
-
-    Args:
-        mode: Their mode.
-        first: The first global step.
-        count: How many. At least 1.
-        stride: From one global step to the next; 0 for a single step.
-        mode_first: The first mode step.
-        mode_stride: From one mode step to the next.
-    """
-
-    mode: Mode
-    first: int
-    count: int
-    stride: int
-    mode_first: int
-    mode_stride: int
-
-    @property
-    def last(self) -> int:
-        """The last global step."""
-        return self.first + (self.count - 1) * self.stride
-
-    @property
-    def mode_last(self) -> int:
-        """The last mode step."""
-        return self.mode_first + (self.count - 1) * self.mode_stride
-
-
-def step_ranges(records: Sequence[StepRecord]) -> list[StepRange]:
-    """Return the steps of some records as few evenly spaced ranges."""
-    return join_ranges(
-        [StepRange(record.mode, record.step, 1, 0, record.mode_step, 0) for record in records]
-    )
-
-
-def join_ranges(ranges: Iterable[StepRange]) -> list[StepRange]:
-    """Return the same steps in as few ranges; the given ones ascend within each mode."""
-    joined: list[StepRange] = []
-    open_of: dict[Mode, StepRange] = {}
-    for new in ranges:
-        old = open_of.get(new.mode)
-        both = old and _both(old, new)
-        if old and not both:
-            joined.append(old)
-        open_of[new.mode] = both or new
-    return sorted([*joined, *open_of.values()], key=lambda range_: range_.first)
-
-
-def _both(old: StepRange, new: StepRange) -> StepRange | None:
-    """Return one range for both, or ``None`` where the second breaks the rhythm of the first."""
-    step_gap, mode_gap = new.first - old.first, new.mode_first - old.mode_first
-    rhythms = {(r.stride, r.mode_stride) for r in (old, new) if r.count > 1}
-    if not rhythms:
-        rhythms = {(step_gap, mode_gap)}
-    if len(rhythms) > 1:
-        return None
-    stride, mode_stride = rhythms.pop()
-    if (step_gap, mode_gap) != (old.count * stride, old.count * mode_stride):
-        return None
-    return StepRange(
-        old.mode, old.first, old.count + new.count, stride, old.mode_first, mode_stride
-    )
 
 
 def to_records(

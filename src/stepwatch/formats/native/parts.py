@@ -21,8 +21,9 @@ import pyarrow.parquet as pq
 from ...errors import CorruptRun, StoreError
 from ...steps import Mode
 from ...store import Store, StoreFile
+from ..step_range import StepRange
 from .layout import Span, observations_key
-from .observations import TEXT_COLUMNS, StepRange, text_codes
+from .observations import TEXT_COLUMNS, text_codes
 
 _META = b"stepwatch"
 # Row groups of merged parts hold whole tensors and at least this many rows.

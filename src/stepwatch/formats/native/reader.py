@@ -10,7 +10,7 @@ a hole that two listings show alike was not made by merging. A part is lost.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -23,10 +23,12 @@ from ...errors import CorruptRun, RunNotFound
 from ...record import Layout, StepRecord, TensorInfo
 from ...steps import Mode
 from ...store import Store
+from ..manifest import End, Manifest
+from ..notes import END, RUN_KEY
+from ..step_range import StepRange, last_complete_in_order
 from .blobs import BlobFile
-from .layout import END, OBSERVATIONS, RUN_KEY, Span, observations_key, parse_span, tensors_key
-from .manifest import End, Manifest
-from .observations import StepRange, to_records
+from .layout import OBSERVATIONS, Span, observations_key, parse_span, tensors_key
+from .observations import to_records
 from .parts import Part, tensors_in
 
 _LISTINGS = 5
@@ -88,6 +90,11 @@ class NativeReader:
             key[len(END) :].removesuffix(".json"): End.from_json(key, self._store.get(key))
             for key in keys
         }
+
+    def last_complete(self, ended: Collection[str], num_workers: int) -> int:
+        """Return the last global step that no worker will add to; -1 if there is none."""
+        ranges = {worker: self.step_ranges(worker) for worker in self.workers}
+        return last_complete_in_order(ranges, ended, num_workers)
 
     def step_ranges(self, worker: str) -> list[StepRange]:
         """Return the steps that a worker wrote."""

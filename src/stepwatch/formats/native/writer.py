@@ -14,11 +14,13 @@ import pyarrow as pa
 from ...errors import RunExists
 from ...record import StepRecord
 from ...store import Store
+from ..manifest import End, Manifest
+from ..notes import END, RUN_KEY, end_key
+from ..step_range import step_ranges
 from . import blobs
-from .layout import END, OBSERVATIONS, RUN_KEY, Span, end_key, tensors_key
-from .manifest import End, Manifest
+from .layout import OBSERVATIONS, Span, tensors_key
 from .merge import Levels
-from .observations import step_ranges, to_table
+from .observations import to_table
 from .parts import PartMeta, write_part
 
 # A step is visible within two seconds: at most one until the tick that finds it gathered, the

@@ -23,10 +23,11 @@ from torch.optim.optimizer import (
 )
 
 from ... import __version__
+from ...capture.output import Output
 from ...capture.recorder import Listener, Recorder
 from ...collection import Policy
 from ...errors import ConfigError, TrainingStopped
-from ...formats.native.manifest import End
+from ...formats.manifest import End
 from ...steps import Mode
 from .coverage import coverage_line
 from .patches import Patches
@@ -45,6 +46,9 @@ class TorchHook:
         run: Directory or URL to write to; it must not hold a run yet.
         policy: What to save beyond statistics of everything at every step: a ``SavePolicy``, one
             for each collection by name, or texts such as ``"gradients:raw:every=100"``.
+        format: How the run is laid out: ``native``, or ``smdebug`` for what reads only that.
+        tensorboard: Folder for TensorBoard's files beside it: scalars, and histograms of what is
+            saved raw.
         listeners: Who looks at every step at once, such as ``rules.LiveWatch``.
         hold: A TRAIN step that is over is handed on when the next one begins to run, so that what
             is saved after ``optimizer.step()`` belongs to it; ``False`` hands it on at once.
@@ -66,6 +70,8 @@ class TorchHook:
         *,
         run: str | os.PathLike[str],
         policy: Policy = None,
+        format: str = "native",
+        tensorboard: str | None = None,
         listeners: Sequence[Listener] = (),
         command: Sequence[str] = (),
         hold: bool = True,
@@ -75,6 +81,7 @@ class TorchHook:
         self.recorder = Recorder(
             run,
             policy=policy,
+            output=Output(format=format, tensorboard=tensorboard),
             listeners=listeners,
             command=command,
             versions={"stepwatch": __version__, "torch": torch.__version__},

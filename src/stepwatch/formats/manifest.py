@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any
 
-from ...collection import Collection
-from ...errors import CorruptRun
-from ...save_policy import SavePolicy, Schedule
+from ..collection import Collection
+from ..errors import CorruptRun
+from ..save_policy import SavePolicy, Schedule
 
 VERSION = 1
 
@@ -28,6 +28,9 @@ class Manifest:
         num_workers: How many processes write to it.
         versions: Versions of Python, Stepwatch and the frameworks.
         collections: What was asked to be saved beyond the defaults.
+        run_format: How the observations lie: ``native`` or ``smdebug``.
+        debugger_collections: The collections of a run that was configured in smdebug's words, as
+            its collections file has them; empty for others.
     """
 
     run_id: str
@@ -39,6 +42,8 @@ class Manifest:
     num_workers: int = 1
     versions: Mapping[str, str] = field(default_factory=dict)
     collections: tuple[Collection, ...] = ()
+    run_format: str = "native"
+    debugger_collections: Mapping[str, object] = field(default_factory=dict)
 
     def to_json(self) -> bytes:
         """Return the manifest as the JSON of ``run.json``."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from ...errors import CorruptRun
-from ...store import Store
-from .layout import FINDINGS, findings_key, statuses_key
+from ..errors import CorruptRun
+from ..store import Store
+from .notes import FINDINGS, findings_key, statuses_key
 
 
 def write_findings(store: Store, who: str, lines: Iterable[str]) -> None:

@@ -1,0 +1,162 @@
+"""From one format to another: step by step, and an account of what the target cannot hold.
+
+The notes that say how the run ended are copied last: a conversion that is broken off leaves a
+run that did not end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from ..errors import ConfigError, nearest
+from ..hook_config import SavedCollection
+from ..record import StepRecord
+from ..statistics import NAN, ZEROS
+from ..store import Store
+from . import FORMATS, Place, Selection, open_writer
+from .manifest import Manifest
+from .notes import FINDINGS, RUN_KEY
+from .reader import RunReader
+from .smdebug.collections import collections_from_json
+from .tensorboard import TensorBoardWriter
+from .writer import RunWriter
+
+TARGETS = (*FORMATS, "tensorboard")
+
+
+class Losses:
+    """What a target could not hold: for each kind of loss, the tensors that it befell."""
+
+    def __init__(self) -> None:
+        self._tensors: dict[str, set[str]] = {}
+
+    def add(self, what: str, tensor: str) -> None:
+        """Note that this was lost of a tensor."""
+        self._tensors.setdefault(what, set()).add(tensor)
+
+    def lines(self) -> list[str]:
+        """Return one line for each kind of loss, with some of the tensors."""
+        return [_line(what, sorted(tensors)) for what, tensors in self._tensors.items()]
+
+
+def _line(what: str, tensors: list[str]) -> str:
+    shown = ", ".join(tensors[:3]) + (", …" if len(tensors) > 3 else "")
+    plural = "" if len(tensors) == 1 else "s"
+    return f"{what} ({len(tensors)} tensor{plural}: {shown})"
+
+
+def convert(
+    source: RunReader, store: Store, target: str, on_step: Callable[[], None] = lambda: None
+) -> Losses:
+    """Write a run anew in another format.
+
+    Args:
+        source: The run; what it shows now is converted.
+        store: Where to write; it must hold nothing.
+        target: One of ``TARGETS``.
+        on_step: Called after each step of each worker.
+
+    Returns:
+        What the target could not hold.
+
+    Raises:
+        ConfigError: There is no such target.
+        RunExists: The place holds a run.
+    """
+    if target not in TARGETS:
+        raise ConfigError(
+            f"no format {target!r}; there are {', '.join(TARGETS)}{nearest(target, TARGETS)}"
+        )
+    losses, ends = Losses(), source.ends()
+    writers = _open_writers(source, store, target)
+    for worker, writer in writers.items():
+        for record in source.records(worker):
+            writer.write(_FIT[target](record, losses))
+            writer.tick()
+            on_step()
+        writer.flush()
+    for worker, writer in writers.items():
+        if worker in ends:
+            writer.close(ends[worker])
+    return losses
+
+
+def _open_writers(source: RunReader, store: Store, target: str) -> dict[str, RunWriter]:
+    """Return a writer for every worker, all opened before one writes."""
+    if target == "tensorboard":
+        return {worker: TensorBoardWriter(store.url, worker) for worker in source.workers}
+    manifest = replace(source.manifest, run_format=target)
+    collections = _collections(manifest)
+    return {
+        worker: open_writer(
+            Place(store, worker, manifest, is_first=number == 0),
+            Selection(collections=collections),
+        )
+        for number, worker in enumerate(source.workers)
+    }
+
+
+def _collections(manifest: Manifest) -> tuple[SavedCollection, ...]:
+    if not manifest.debugger_collections:
+        return ()
+    data = json.dumps(manifest.debugger_collections).encode()
+    return collections_from_json(RUN_KEY, data)[0]
+
+
+def _fit_native(record: StepRecord, losses: Losses) -> StepRecord:
+    del losses  # it holds whatever a record has
+    return record
+
+
+def _fit_smdebug(record: StepRecord, losses: Losses) -> StepRecord:
+    counts = record.statistics[:, NAN : ZEROS + 1].sum(axis=1)
+    for row, info in enumerate(record.layout.tensors):
+        if info.trainable is not None:
+            losses.add("whether a parameter is trainable, and which optimizers hold it", info.name)
+        if info.name in record.raw:
+            if info.dtype in _WIDENED:
+                losses.add(
+                    f"the dtype: {info.dtype} is stored as float32, the same values", info.name
+                )
+        elif counts[row] and info.shape:
+            losses.add("how many elements are zero, nan or infinite", info.name)
+    return record
+
+
+_WIDENED = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
+
+
+def _fit_tensorboard(record: StepRecord, losses: Losses) -> StepRecord:
+    for info in record.layout.tensors:
+        if info.name in record.raw and info.shape:
+            losses.add("full values: a histogram is shown instead", info.name)
+        elif info.shape and info.collection in ("weights", "gradients"):
+            losses.add("statistics other than the l2 norm", info.name)
+        elif info.shape:
+            losses.add("statistics", info.name)
+    return record
+
+
+_FIT: dict[str, Callable[[StepRecord, Losses], StepRecord]] = {
+    "native": _fit_native,
+    "smdebug": _fit_smdebug,
+    "tensorboard": _fit_tensorboard,
+}
+
+
+def copy_findings(source: Store, target: Store) -> int:
+    """Copy what rules found; return how many files that were."""
+    keys = source.list(FINDINGS)
+    for key in keys:
+        target.put(key, source.get(key))
+    return len(keys)
+
+
+def clear(store: Store) -> None:
+    """Remove what a conversion that failed has written."""
+    for key in store.list():
+        with suppress(OSError):
+            store.delete(key)

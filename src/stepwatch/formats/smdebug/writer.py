@@ -1,0 +1,187 @@
+"""Writes one worker's part of a run as smdebug does.
+
+Every step that stores something is an event file and the index file that names what is in it, put
+in that order: a reader that trusts only indexes never sees a value that is not there. Everything
+here runs on the background thread, beside training; see ``template`` for what that asks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ...hook_config import SavedCollection, Stored
+from ...record import Layout, StepRecord
+from ...statistics import COUNT
+from ...store import Store
+from ..manifest import End
+from ..notes import END, end_key
+from ..writer import StoredAt
+from .choice import ALL, Choice, Facts, choose
+from .encode import Content, StepShape, content
+from .layout import CLAIM_KEY, END_KEY, event_key, index_key
+from .members import CollectionsFile
+from .reduce import DERIVED, from_values, reductions
+from .template import StepTemplate
+
+_NO_NAMES: frozenset[str] = frozenset()
+# One for each mode and what it alternates between; a new one takes milliseconds.
+_TEMPLATES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A template and what it was made for."""
+
+    layout: Layout
+    key: tuple[object, ...]
+    template: StepTemplate
+
+    def fits(self, layout: Layout, key: tuple[object, ...]) -> bool:
+        same = self.layout is layout or self.layout.tensors == layout.tensors
+        return self.key == key and same
+
+
+class SmdebugWriter:
+    """Writes one worker's part of a run as smdebug does.
+
+    Args:
+        store: Where the run lies; ``place.claim`` or ``place.join`` was called.
+        worker: Whose part.
+        num_workers: How many workers write to the run.
+        stored_at: What of a tensor is stored at a step; by default everything that follows from
+            what was captured, and float64 for all reductions.
+        collections: What was asked to be saved. A list may grow.
+        marks_end: Whether to say that the run ended once all workers have; ``False`` where the
+            platform does.
+        clock: Seconds, monotonic; for tests.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        worker: str,
+        *,
+        num_workers: int = 1,
+        stored_at: StoredAt | None = None,
+        collections: Sequence[SavedCollection] = (),
+        marks_end: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        #: How many steps could not be stored.
+        self.lost = 0
+        self._store = store
+        self._worker = worker
+        self._num_workers = num_workers
+        self._stored_at = stored_at
+        self._marks_end = marks_end
+        self._collections = CollectionsFile(
+            store,
+            worker,
+            num_workers=num_workers,
+            collections=collections,
+            by_kind=stored_at is None,
+            clock=clock,
+        )
+        self._made: deque[_Made] = deque(maxlen=_TEMPLATES)
+
+    def write(self, record: StepRecord) -> None:
+        """Store one step."""
+        try:
+            self._write(record)
+        except BaseException:
+            self.lost += 1
+            raise
+
+    def tick(self) -> None:
+        """Store what the collections hold by now; called a few times a second."""
+        self._collections.tick()
+
+    def flush(self) -> None:
+        """Store what was taken: every step is, at once."""
+        self._collections.tick()
+
+    def close(self, end: End) -> None:
+        """Store what the collections hold, then the notes that say how the run ended."""
+        try:
+            self._collections.write()
+        finally:
+            self._store.put(end_key(self._worker), end.to_json())
+            # Each worker looks after its note is there, so the last one sees all.
+            if self._marks_end and len(self._store.list(END)) >= self._num_workers:
+                self._store.put(END_KEY, b"")
+            if self._num_workers == 1:
+                self._store.delete(CLAIM_KEY)
+
+    def _write(self, record: StepRecord) -> None:
+        stored = self._stored(record)
+        contents = _contents(record, stored)
+        template = self._template(record, stored, contents)
+        if template.is_empty:
+            return
+        if template.has_events:
+            numbers = _numbers(record, template.choice)
+            fulls = [contents[name] for name in template.full_values]
+            data = template.event_file(record, numbers, fulls)
+            self._store.put(event_key(record.step, record.worker), data)
+        self._store.put(index_key(record.step, record.worker), template.index_file(record))
+
+    def _stored(self, record: StepRecord) -> list[Stored | None]:
+        """Return what is stored of each tensor."""
+        if self._stored_at is None:
+            return [ALL] * len(record.layout)
+        mode, mode_step = record.mode, record.mode_step
+        return [self._stored_at(info.name, mode, mode_step) for info in record.layout.tensors]
+
+    def _template(
+        self, record: StepRecord, stored: list[Stored | None], contents: dict[str, Content]
+    ) -> StepTemplate:
+        """Return the template of a step, and see to its collections if it is a new one."""
+        facts = _facts(record, selected=self._stored_at is not None)
+        shape = StepShape.of(record.mode, record.step, record.mode_step)
+        fulls = [(name, one.data_type, one.shape, len(one.data)) for name, one in contents.items()]
+        key = (shape, facts.key, fulls, stored)
+        for made in self._made:
+            if made.fits(record.layout, key):
+                return made.template
+        choice = choose(record.layout, stored, contents, facts)
+        template = StepTemplate(choice, shape)
+        if not template.is_empty:
+            tensors = zip(record.layout.tensors, stored, strict=True)
+            self._collections.see(info for info, what in tensors if what is not None)
+        self._made.appendleft(_Made(record.layout, key, template))
+        return template
+
+
+def _contents(record: StepRecord, stored: Sequence[Stored | None]) -> dict[str, Content]:
+    """Return the full values that are stored, in the order of the tensors."""
+    if not record.raw:
+        return {}
+    found = {}
+    for info, what in zip(record.layout.tensors, stored, strict=True):
+        array = record.raw.get(info.name)
+        if array is not None and array.size and what is not None and what.raw:
+            found[info.name] = content(array)
+    return found
+
+
+def _facts(record: StepRecord, *, selected: bool) -> Facts:
+    counts = record.statistics[:, COUNT]
+    missing = np.isnan(counts)
+    unknown: npt.NDArray[np.bool_] | None = None
+    if not selected and missing.any():
+        unknown = np.isnan(reductions(record.statistics, DERIVED)) & missing[:, None]
+    return Facts(counts == 1, unknown, frozenset(record.raw) if record.raw else _NO_NAMES)
+
+
+def _numbers(record: StepRecord, choice: Choice) -> npt.NDArray[np.float64]:
+    """Return the reductions of a step, shape ``[tensors, reductions]``."""
+    numbers = reductions(record.statistics, choice.reductions)
+    for row, column, name in choice.from_values:
+        numbers[row, column] = from_values(record.raw[name], choice.reductions[column])
+    return numbers

@@ -1,0 +1,140 @@
+"""From one format to another and back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stepwatch import Trial
+from stepwatch.errors import ConfigError
+from stepwatch.formats import run_format
+from stepwatch.formats.convert import convert
+from stepwatch.formats.manifest import End, Manifest
+from stepwatch.formats.native.writer import NativeWriter, start_run
+from stepwatch.statistics import FIELDS, MIN, summarize
+from stepwatch.steps import Mode
+from stepwatch.store import open_store
+from stepwatch.testing.make_run import make_record
+
+
+@pytest.fixture
+def store(request):
+    """Return a function that opens an empty store of this test's own."""
+    return lambda name: open_store(f"memory://{request.node.name}-{name}")
+
+
+def write_native(store, *, raw, workers=1, ended=True):
+    """Write a run of two modes and return the arrays of each of its steps."""
+    generator = np.random.default_rng(7)
+    manifest = Manifest("made", 0, num_workers=workers)
+    start_run(store, manifest)
+    written = {}
+    for rank in range(workers):
+        writer = NativeWriter(store, f"worker_{rank}")
+        for step in range(6):
+            mode = Mode.EVAL if step % 3 == 2 else Mode.TRAIN
+            arrays = {
+                "fc.weight": generator.normal(size=(3, 4)).astype(np.float32),
+                "gradient/fc.weight": generator.normal(size=(3, 4)).astype(np.float32),
+                "loss/mse_loss": np.float32(generator.normal()),
+            }
+            written[f"worker_{rank}", step] = (mode, arrays)
+            within = step // 3 if mode is Mode.EVAL else step - (step + 1) // 3
+            writer.write(
+                make_record(
+                    step,
+                    arrays,
+                    mode=mode,
+                    mode_step=within,
+                    worker=f"worker_{rank}",
+                    raw=raw,
+                )
+            )
+        if ended:
+            writer.close(End("finished", 1, 6))
+        else:
+            writer.flush()
+    return written
+
+
+def convert_twice(store, source):
+    """Convert a native run to smdebug's format and that to native; return both."""
+    there, back = store("there"), store("back")
+    convert(Trial(source).reader, there, "smdebug")
+    convert(Trial(there).reader, back, "native")
+    return Trial(there), Trial(back)
+
+
+class TestThereAndBack:
+    def test_full_values_come_back_bit_for_bit(self, store):
+        """Of every step, mode and worker."""
+        written = write_native(store("source"), raw=True, workers=2)
+        for trial in convert_twice(store, store("source")):
+            assert ("worker_0", "worker_1") == trial.workers
+            assert [0, 1, 2, 3, 4, 5] == trial.steps()
+            assert [0, 1, 2, 3] == trial.steps(Mode.TRAIN)
+            for (worker, step), (_, arrays) in written.items():
+                for name, array in arrays.items():
+                    found = trial.tensor(name).value(step, worker=worker)
+                    assert (array.dtype, array.shape) == (found.dtype, found.shape)
+                    assert array.tobytes() == found.tobytes()
+
+    def test_statistics_come_back(self, store):
+        """To the rounding of float64, where a norm is squared again."""
+        written = write_native(store("source"), raw=False)
+        for trial in convert_twice(store, store("source")):
+            for (_, step), (_, arrays) in written.items():
+                for name, array in arrays.items():
+                    series = trial.tensor(name).statistics()
+                    row = series.rows[list(series.steps).index(step)]
+                    kept = [0, *range(MIN, len(FIELDS))]
+                    assert summarize(array)[kept] == pytest.approx(row[kept], rel=1e-12)
+
+    def test_kinds_state_and_how_it_ended_come_back(self, store):
+        """They lie beside the observations."""
+        write_native(store("source"), raw=True)
+        for trial in convert_twice(store, store("source")):
+            expected = {
+                "fc.weight": "weights",
+                "gradient/fc.weight": "gradients",
+                "loss/mse_loss": "losses",
+            }
+            assert expected == trial.reader.tensors()
+            assert "finished" == trial.state
+            assert 6 == trial.reader.ends()["worker_0"].steps
+
+    def test_a_run_that_did_not_end_does_not_end_by_it(self, store):
+        """What is still being written is converted as it is."""
+        write_native(store("source"), raw=True, ended=False)
+        for trial in convert_twice(store, store("source")):
+            assert "running" == trial.state
+            assert [0, 1, 2, 3, 4, 5] == trial.steps()
+
+
+class TestLosses:
+    def test_what_does_not_fit_is_told_with_the_tensors_it_befell(self, store):
+        """Zeros cannot be counted without values."""
+        source = store("source")
+        start_run(source, Manifest("made", 0))
+        writer = NativeWriter(source, "worker_0")
+        writer.write(make_record(0, {"fc.weight": np.array([0.0, 1.0])}))
+        writer.close(End("finished", 1, 1))
+        losses = convert(Trial(source).reader, store("there"), "smdebug")
+
+        assert ["how many elements are zero, nan or infinite (1 tensor: fc.weight)"] == (
+            losses.lines()
+        )
+
+    def test_nothing_is_told_where_all_fits(self, store):
+        """Full values hold everything."""
+        write_native(store("source"), raw=True)
+        losses = convert(Trial(store("source")).reader, store("there"), "smdebug")
+
+        assert [] == losses.lines()
+
+    def test_an_unknown_format_is_refused(self, store):
+        """The message names those there are."""
+        write_native(store("source"), raw=True)
+        with pytest.raises(ConfigError, match="did you mean smdebug"):
+            convert(Trial(store("source")).reader, store("there"), "smdebg")
+        assert run_format(store("there")) is None
