@@ -17,16 +17,19 @@ from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, cast
 
 from ..actions import Action, Training
+from ..capture.recorder import Listener
 from ..capture.worker import rank_and_size
 from ..config import environment
 from ..errors import ConfigError, StepwatchError, TrainingStopped
 from ..finding import Finding
+from ..hook_config import HookConfig
 from ..rules.live import LiveWatch
 from .on_import import OnImport
 from .progress import Progress
 
 if TYPE_CHECKING:
     from ..hooks.torch import TorchHook
+    from .configured import ConfiguredHook
 
 _PACKAGE = os.path.join(Path(__file__).parents[1], "")
 
@@ -107,6 +110,9 @@ class Launcher:
         rules: Rule specs.
         policy: ``--save`` texts.
         action: Makes what is done about a finding.
+        run_format: How the run is laid out.
+        tensorboard: Where TensorBoard's files go; ``None`` for nowhere.
+        hook_config: What to save in smdebug's words, instead of ``policy``, and where.
         quiet: Say only what was found.
     """
 
@@ -118,17 +124,23 @@ class Launcher:
         rules: Sequence[str],
         policy: Sequence[str] | None,
         action: object,
+        run_format: str = "native",
+        tensorboard: str | None = None,
+        hook_config: HookConfig | None = None,
         quiet: bool = False,
     ) -> None:
         self._script = script
         self._run = run
         self._policy = policy
+        self._format = run_format
+        self._tensorboard = tensorboard
+        self._hook_config = hook_config
         self._progress = Progress(run, quiet=quiet)
         # By the contract of stepwatch.actions.
         make = cast("Callable[[Training], Action]", action)
         self._act = make(self)
         self._live = LiveWatch(rules, self._found)
-        self._hook: TorchHook | None = None
+        self._hook: TorchHook | ConfiguredHook | None = None
         self._pid = os.getpid()
 
     def launch(self) -> None:
@@ -170,19 +182,35 @@ class Launcher:
     def _attach(self) -> None:
         """Torch was imported: hook it. What fails here is told, and the script goes on."""
         try:
-            from ..hooks.torch import TorchHook
-
-            self._hook = TorchHook(
-                run=self._run,
-                policy=self._policy,
-                listeners=[self._live, self._progress],
-                command=[self._script.name, *self._script.arguments],
-                hold=False,
-                say=self._progress.say_more,
-            )
+            self._hook = self._make_hook()
         except Exception as error:  # noqa: BLE001 - else ``import torch`` would fail for us
             what = str(error) if isinstance(error, StepwatchError) else repr(error)
             self.say(f"not watching: {what}; the script goes on without")
+
+    def _make_hook(self) -> TorchHook | ConfiguredHook:
+        command = [self._script.name, *self._script.arguments]
+        listeners: list[Listener] = [self._live, self._progress]
+        if self._hook_config is not None:
+            from .configured import ConfiguredHook
+
+            return ConfiguredHook(
+                self._hook_config,
+                listeners=listeners,
+                command=command,
+                say=self._progress.say_more,
+            )
+        from ..hooks.torch import TorchHook
+
+        return TorchHook(
+            run=self._run,
+            policy=self._policy,
+            format=self._format,
+            tensorboard=self._tensorboard,
+            listeners=listeners,
+            command=command,
+            hold=False,
+            say=self._progress.say_more,
+        )
 
     def _finish(self, state: str, error: str) -> None:
         if self._hook is None:
@@ -194,6 +222,8 @@ class Launcher:
             return
         end = self._hook.close(state, error)
         self._progress.close()
+        if end is None:  # by the hook configuration this process writes nothing, or no model ran
+            return
         self._progress.summary(end, self._live.findings, self._live.statuses())
 
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import click
 
 from .. import registry
 from ..capture.worker import rank_and_size
 from ..collection import parse_save
-from ..config import environment, runs_folder
+from ..config import environment, find_hook_config, read_hook_config, runs_folder
 from ..errors import ConfigError, RunExists
+from ..formats import FORMATS
+from ..formats.manifest import Manifest
+from ..formats.notes import RUN_KEY
+from ..formats.smdebug.layout import END_KEY
+from ..hook_config import HookConfig
 from ..rules import DEFAULT_RULES
 from ..rules.parameters import parse_rules, split_specs
 from ..store import Store, open_store
@@ -44,6 +50,26 @@ from .launch import Launcher, Script, default_run
 @click.option(
     "--save", multiple=True, help="What to save, such as 'gradients:raw:every=100'; several times."
 )
+@click.option(
+    "--format",
+    "run_format",
+    type=click.Choice(FORMATS),
+    default="native",
+    show_default=True,
+    help="How the run is laid out; smdebug for what reads only that.",
+)
+@click.option(
+    "--hook-config",
+    "hook_file",
+    metavar="FILE",
+    help="What to save, as a hook configuration of SageMaker Debugger; on SageMaker, or if "
+    "$SMDEBUG_CONFIG_FILE_PATH is set, its file by default.",
+)
+@click.option(
+    "--tensorboard",
+    metavar="DIR",
+    help="Also write files for TensorBoard: curves, and histograms of what is saved raw.",
+)
 @click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as in python -m.")
 @click.option("-q", "--quiet", is_flag=True, help="Say only what was found.")
 def run(
@@ -53,6 +79,9 @@ def run(
     rules: tuple[str, ...],
     on_finding: str,
     save: tuple[str, ...],
+    run_format: str,
+    hook_file: str | None,
+    tensorboard: str | None,
     *,
     module: bool,
     quiet: bool,
@@ -68,10 +97,24 @@ def run(
     action = registry.load("stepwatch.actions", on_finding)
     program = Script(script, arguments, is_module=module)
     program.check()
-    url = to or default_run(runs_folder(), script)
+    config = _hook_config(hook_file, save)
+    url = to or (config.run if config else default_run(runs_folder(), script))
     if rank_and_size(environment())[0] == 0:  # the others join what the first has begun
-        _check_place(open_store(url), url)
-    return Launcher(program, url, rules=specs, policy=list(save), action=action, quiet=quiet).launch
+        (_check_place if config is None else _check_place_of_hook)(open_store(url), url)
+    board = None if tensorboard is None else open_store(tensorboard)
+    if board is not None:
+        _check_writable(board)
+    return Launcher(
+        program,
+        url,
+        rules=specs,
+        policy=list(save),
+        action=action,
+        run_format=run_format,
+        tensorboard=None if board is None else board.url,
+        hook_config=config and _placed(config, url, board),
+        quiet=quiet,
+    ).launch
 
 
 def rule_specs(texts: Sequence[str]) -> list[str]:
@@ -92,12 +135,41 @@ def rule_specs(texts: Sequence[str]) -> list[str]:
     return specs
 
 
+def _hook_config(file: str | None, save: Sequence[str]) -> HookConfig | None:
+    """Return what the given hook configuration says, or that of the environment."""
+    if file is None:  # what is typed counts more than what lies there
+        file = None if save else find_hook_config()
+    elif save:
+        raise ConfigError("--hook-config and --save each say what to save; give one of them")
+    return None if file is None else read_hook_config(file)
+
+
+def _placed(config: HookConfig, url: str, board: Store | None) -> HookConfig:
+    """Return the configuration with the places that were given on the command line."""
+    return replace(config, run=url, tensorboard=config.tensorboard if board is None else board.url)
+
+
+def _check_place_of_hook(store: Store, url: str) -> None:
+    """Raise before training for a place that a hook may not write to, as it goes by smdebug.
+
+    What an unfinished run left is no hindrance: on SageMaker a training is restarted so.
+    """
+    notes = [Manifest.from_json(RUN_KEY, store.get(RUN_KEY)) for _ in store.list(RUN_KEY)]
+    if store.list(END_KEY) or any(note.run_format != "smdebug" for note in notes):
+        raise RunExists(f"{url} already holds a run; give another --run, or delete it")
+    _check_writable(store)
+
+
 def _check_place(store: Store, url: str) -> None:
     """Raise before training for a place that cannot be written to, or holds a run."""
     if store.list("run.json"):
         raise RunExists(f"{url} already holds a run; give another --run, or delete it")
     if store.list():
         raise ConfigError(f"{url} is not empty and holds no run; give another --run")
+    _check_writable(store)
+
+
+def _check_writable(store: Store) -> None:
     store.put(_PROBE, b"")
     store.delete(_PROBE)
 
