@@ -7,8 +7,11 @@ VENV ?= .venv
 TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 JOBS ?= 2
+# Where the real smdebug is installed, for the treaty tests; outside of the checkout, to be kept.
+TREATY ?= $(HOME)/.cache/stepwatch/treaty
+TREATY_RECIPE := tests/treaty/requirements.txt
 
-.PHONY: help demo test test-slow check format bench clean
+.PHONY: help demo test test-slow test-treaty treaty check format bench clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -20,10 +23,13 @@ test: $(VENV)/dev  ## run the quick tests and the checks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not treaty"
 
 test-slow: $(VENV)/dev  ## run the tests that take longer
-	$(BIN)/python -m pytest -n $(JOBS) -m slow
+	$(BIN)/python -m pytest -n $(JOBS) -m "slow and not treaty"
+
+test-treaty: $(VENV)/dev treaty  ## run the tests that ask the real smdebug, in its own environment
+	STEPWATCH_TREATY_PYTHON=$(TREATY)/bin/python $(BIN)/python -m pytest -n $(JOBS) -m treaty tests/treaty
 
 check: $(VENV)/dev  ## style and types only
 	$(BIN)/ruff check .
@@ -34,10 +40,11 @@ format: $(VENV)/dev  ## put the code in form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/dev  ## what capturing costs, what reading costs
+bench: $(VENV)/dev treaty  ## what capturing costs, what reading costs, and what smdebug takes
 	$(BIN)/python bench/kernel.py
 	$(BIN)/python bench/capture.py
 	$(BIN)/python bench/open_run.py
+	STEPWATCH_TREATY_PYTHON=$(TREATY)/bin/python $(BIN)/python bench/treaty.py
 
 clean:  ## remove what was made here
 	rm -rf $(VENV) build src/*.egg-info src/stepwatch/_kernel*.so
@@ -49,10 +56,19 @@ $(VENV)/torch:
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
 	@touch $@
 
-$(VENV)/demo: $(VENV)/torch pyproject.toml setup.py src/stepwatch/_kernel.c
+$(VENV)/demo: $(VENV)/torch pyproject.toml setup.py $(wildcard src/stepwatch/*.[ch])
 	$(BIN)/python -m pip install --quiet --editable ".[demo]"
 	@touch $@
 
-$(VENV)/dev: $(VENV)/torch pyproject.toml setup.py src/stepwatch/_kernel.c
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+$(VENV)/dev: $(VENV)/torch pyproject.toml compat/pyproject.toml setup.py $(wildcard src/stepwatch/*.[ch])
+	$(BIN)/python -m pip install --quiet --editable ".[dev]" --editable ./compat
 	@touch $@
+
+# That of the real smdebug is made again when its recipe reads differently, whatever its date.
+treaty:
+	@cmp -s $(TREATY_RECIPE) $(TREATY)/made-from.txt || { \
+		$(PYTHON) -m venv --clear "$(TREATY)" && \
+		$(TREATY)/bin/python -m pip install --quiet --upgrade pip && \
+		$(TREATY)/bin/python -m pip install --quiet "$$(grep '^torch' $(TREATY_RECIPE))" && \
+		$(TREATY)/bin/python -m pip install --quiet -r $(TREATY_RECIPE) && \
+		cp $(TREATY_RECIPE) $(TREATY)/made-from.txt; }

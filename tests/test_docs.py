@@ -17,7 +17,7 @@ from stepwatch.cli.main import GROUP, command
 from stepwatch.cli.run import rule_specs
 from stepwatch.collection import parse_save
 from stepwatch.finding import Finding
-from stepwatch.formats.native.manifest import End, Manifest
+from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.observations import SCHEMA
 from stepwatch.rules import DEFAULT_RULES, parse_rules
 from stepwatch.rules.parameters import convert, find_rule
@@ -26,7 +26,7 @@ from stepwatch.statistics import DERIVED, FIELDS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("**/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("**/*.md"), *ROOT.glob("compat/*.md")])
 RULES = registry.names("stepwatch.rules")
 VERBS = registry.names(GROUP)
 

@@ -1,0 +1,1 @@
+"""What analyses need besides a trial."""

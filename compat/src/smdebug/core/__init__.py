@@ -1,0 +1,1 @@
+"""The import names of ``smdebug.core``."""

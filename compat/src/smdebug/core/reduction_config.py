@@ -1,0 +1,172 @@
+"""What to save of a tensor instead of its full value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from smdebug.exceptions import SMDebugValueError
+from stepwatch.errors import ConfigError
+from stepwatch.hook_config import REDUCTIONS, Reduction, Stored, in_order
+
+ALLOWED_NORMS = ["l1", "l2"]
+ALLOWED_REDUCTIONS = [name for name in REDUCTIONS if name not in ALLOWED_NORMS]
+
+
+class ReductionConfig:
+    """What to save of a tensor instead of its full value, or besides.
+
+    Norms are over all elements. They may be called ``l1`` or ``l1_norm``, and stand among the
+    reductions as well.
+
+    Args:
+        reductions: Some of min, max, mean, std, variance, sum, prod and median.
+        abs_reductions: The same, of the magnitudes of the elements.
+        norms: Some of l1 and l2.
+        abs_norms: The same, of the magnitudes.
+        save_raw_tensor: Save the full value too.
+        save_shape: Save the shape too.
+
+    Raises:
+        SMDebugValueError: A value that cannot be meant.
+    """
+
+    def __init__(
+        self,
+        reductions: Sequence[str] | None = None,
+        abs_reductions: Sequence[str] | None = None,
+        norms: Sequence[str] | None = None,
+        abs_norms: Sequence[str] | None = None,
+        save_raw_tensor: bool = False,
+        save_shape: bool = False,
+    ) -> None:
+        plain, plain_norms = _sorted_out("reductions", reductions)
+        of_abs, norms_of_abs = _sorted_out("abs_reductions", abs_reductions)
+        self.reductions = plain
+        self.abs_reductions = of_abs
+        self.norms = [*plain_norms, *_norms("norms", norms)]
+        self.abs_norms = [*norms_of_abs, *_norms("abs_norms", abs_norms)]
+        self.save_raw_tensor = save_raw_tensor
+        self.save_shape = save_shape
+        for name in ("save_raw_tensor", "save_shape"):
+            if not isinstance(getattr(self, name), bool):
+                raise SMDebugValueError(f"{name} must be a bool, got {getattr(self, name)!r}")
+
+    @classmethod
+    def from_dict(cls, params: Mapping[str, Any] | None) -> ReductionConfig | None:
+        """Return what ``to_json_dict`` made; ``None`` gives ``None``.
+
+        Reductions may be a list or a text with commas, flags may be texts.
+        """
+        if params is None:
+            return None
+        given = params.get("reductions") or ""
+        words = given.split(",") if isinstance(given, str) else given
+        try:
+            parsed = [Reduction.parse(word) for word in words if word.strip()]
+        except ConfigError as error:
+            raise SMDebugValueError(str(error)) from None
+        flags = {name: _flag(name, params.get(name, False)) for name in _FLAGS}
+        return cls.from_stored(Stored(flags["save_raw_tensor"], tuple(parsed), flags["save_shape"]))
+
+    @classmethod
+    def from_stored(cls, stored: Stored) -> ReductionConfig:
+        """Return the same in smdebug's words."""
+        groups: dict[tuple[bool, bool], list[str]] = {}
+        for one in stored.reductions:
+            groups.setdefault((one.of_abs, one.is_norm), []).append(one.name)
+        return cls(
+            groups.get((False, False)),
+            groups.get((True, False)),
+            groups.get((False, True)),
+            groups.get((True, True)),
+            save_raw_tensor=stored.raw,
+            save_shape=stored.shape,
+        )
+
+    def to_stored(self) -> Stored:
+        """Return the same in Stepwatch's words.
+
+        Raises:
+            SMDebugValueError: It was changed to a value that cannot be meant.
+        """
+        try:
+            plain = [Reduction.parse(name) for name in (*self.reductions, *self.norms)]
+            of_abs = [Reduction.parse(f"abs_{n}") for n in (*self.abs_reductions, *self.abs_norms)]
+        except ConfigError as error:
+            raise SMDebugValueError(str(error)) from None
+        return Stored(self.save_raw_tensor, in_order([*plain, *of_abs]), self.save_shape)
+
+    @classmethod
+    def from_json(cls, json_str: str) -> ReductionConfig | None:
+        """Return what ``to_json`` made."""
+        return cls.from_dict(json.loads(json_str))
+
+    def to_json_dict(self) -> dict[str, Any]:
+        """Return what a collections file holds."""
+        words = [
+            *self.reductions,
+            *(f"{name}_norm" for name in self.norms),
+            *(f"abs_{name}" for name in self.abs_reductions),
+            *(f"abs_{name}_norm" for name in self.abs_norms),
+        ]
+        return {
+            "save_raw_tensor": self.save_raw_tensor,
+            "reductions": ",".join(words),
+            "save_shape": self.save_shape,
+        }
+
+    def to_json(self) -> str:
+        """Return the same as text."""
+        return json.dumps(self.to_json_dict())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ReductionConfig):
+            return NotImplemented
+        return self.to_json_dict() == other.to_json_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # it can be changed
+
+    def __repr__(self) -> str:
+        return f"<class ReductionConfig: {self.to_json_dict()}>"
+
+
+_FLAGS = ("save_raw_tensor", "save_shape")
+_TRUTH = {"true": True, "false": False}
+
+
+def _flag(name: str, value: object) -> bool:
+    known = _TRUTH.get(str(value).lower())
+    if known is None:
+        raise SMDebugValueError(f"{name} must be true or false, got {value!r}")
+    return known
+
+
+def _listed(argument: str, names: Sequence[str] | None) -> list[str]:
+    if isinstance(names, str):
+        raise SMDebugValueError(f"{argument} must be a list of names, got {names!r}")
+    return list(names or ())
+
+
+def _sorted_out(argument: str, names: Sequence[str] | None) -> tuple[list[str], list[str]]:
+    """Return reductions and norms, of names that may be either."""
+    bare = [str(name).removesuffix("_norm") for name in _listed(argument, names)]
+    plain = [name for name in _listed(argument, names) if name in ALLOWED_REDUCTIONS]
+    norms = [name for name in bare if name in ALLOWED_NORMS]
+    if len(plain) + len(norms) < len(bare):
+        wrong = [n for n in _listed(argument, names) if n not in plain and n not in _NORM_NAMES]
+        raise SMDebugValueError(
+            f"{argument} can be {', '.join(ALLOWED_REDUCTIONS)}, l1 and l2, got {wrong[0]!r}"
+        )
+    return plain, norms
+
+
+def _norms(argument: str, names: Sequence[str] | None) -> list[str]:
+    for name in _listed(argument, names):
+        if name not in _NORM_NAMES:
+            raise SMDebugValueError(f"{argument} can be l1 and l2, got {name!r}")
+    return [name.removesuffix("_norm") for name in _listed(argument, names)]
+
+
+_NORM_NAMES = ("l1", "l2", "l1_norm", "l2_norm")

@@ -1,0 +1,21 @@
+"""The analysis of profiles; see ``smdebug.profiler.unavailable``."""
+
+from __future__ import annotations
+
+from smdebug.profiler.algorithm_metrics_reader import (
+    LocalAlgorithmMetricsReader,
+    S3AlgorithmMetricsReader,
+)
+from smdebug.profiler.system_metrics_reader import (
+    LocalSystemMetricsReader,
+    S3NumpySystemMetricsReader,
+    S3SystemMetricsReader,
+)
+
+__all__ = [
+    "LocalAlgorithmMetricsReader",
+    "LocalSystemMetricsReader",
+    "S3AlgorithmMetricsReader",
+    "S3NumpySystemMetricsReader",
+    "S3SystemMetricsReader",
+]

@@ -1,0 +1,1 @@
+"""Charts of profiles for notebooks."""

@@ -1,0 +1,7 @@
+"""Charts of profiles."""
+
+from __future__ import annotations
+
+from smdebug.profiler.unavailable import unavailable
+
+StepHistogram = unavailable("StepHistogram")

@@ -1,0 +1,1 @@
+"""The analysis of profiles as tables and timelines."""

@@ -1,0 +1,1 @@
+"""Configurations of the rules that look at where time and hardware go."""

@@ -1,0 +1,52 @@
+"""A script with an smdebug hook of its own, run by the command that would bring one along."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from stepwatch import Trial
+from stepwatch.steps import Mode
+
+SCRIPT = """\
+import torch
+import smdebug.pytorch as smd
+torch.manual_seed(0)
+torch.set_num_threads(1)
+hook = smd.Hook.create_from_json_file()
+model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+loss_of, optimizer = torch.nn.MSELoss(), torch.optim.SGD(model.parameters(), lr=0.01)
+hook.register_module(model)
+hook.register_loss(loss_of)
+hook.get_collection("losses").save_config.end_step = 5
+for step in range(9):
+    optimizer.zero_grad()
+    loss_of(model(torch.randn(16, 4)), torch.ones(16, 1)).backward()
+    optimizer.step()
+"""
+
+
+class TestStepwatchRun:
+    def test_the_hook_of_the_script_is_the_one_that_saves(self, tmp_path):
+        """It reads the same file, may change what it says, and nobody is in its way."""
+        document = {"LocalPath": "out", "HookParameters": {"save_interval": "2"}}
+        (tmp_path / "hook.json").write_text(json.dumps(document))
+        (tmp_path / "train.py").write_text(SCRIPT)
+        told = subprocess.run(
+            [Path(sys.executable).with_name("stepwatch"), "run", "train.py"],
+            cwd=tmp_path,
+            env=os.environ | {"SMDEBUG_CONFIG_FILE_PATH": "hook.json"},
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        trial = Trial(tmp_path / "out")
+
+        assert (0, [0, 2, 4]) == (
+            told.returncode,
+            trial.tensor("MSELoss_output_0").steps(Mode.GLOBAL),
+        ), told.stderr
+        assert "the script has a hook of its own, which saves" in told.stderr
