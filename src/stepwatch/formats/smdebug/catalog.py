@@ -63,7 +63,7 @@ class Catalog:
             found[start : start + _FILES_A_CALL] for start in range(0, len(found), _FILES_A_CALL)
         ]
         new: dict[str, list[SavedStep]] = {}
-        for part, steps in zip(parts, map_parallel(self._read, parts), strict=True):
+        for part, steps in zip(parts, map_parallel(self._read, parts, threads=_readers(self._store)), strict=True):
             for (key, _, worker), saved in zip(part, steps, strict=True):
                 if saved is not None:
                     self._seen.add(key)
@@ -151,6 +151,11 @@ class Catalog:
             self._ranges[worker] = join_ranges([*ranges, *map(_range, new)])
         steps.update((saved.step, saved) for saved in new)
         self._columns.pop(worker, None)
+
+
+def _readers(store: Store) -> int:
+    """Return how many threads read at once: one where nothing is waited for."""
+    return 1 if store.url.startswith(("file:", "memory:")) else 8
 
 
 class Columns:
