@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,15 @@ from ..record import StepRecord
 from ..steps import Mode
 from .manifest import End, Manifest
 from .step_range import StepRange
+
+
+class Located(NamedTuple):
+    """Where the full value of a tensor lies: whose, of which step, and in which file if in one."""
+
+    worker: str
+    step: int
+    mode_step: int
+    blob: str | None
 
 
 class RunReader(Protocol):
@@ -62,6 +71,18 @@ class RunReader(Protocol):
             tensors: Names; more rows may come where that costs nothing.
             columns: Of ``observations.SCHEMA``; all by default.
             step: Only rows that may be of this step, as its mode counts it.
+        """
+
+    def located(
+        self, tensor: str, mode: Mode, worker: str | None, step: int | None
+    ) -> Iterator[Located]:
+        """Yield where the values of a tensor lie.
+
+        Args:
+            tensor: Its name.
+            mode: Only steps of this mode; GLOBAL for all.
+            worker: Only this one's; ``None`` for all.
+            step: Rows of other steps than this one, as ``mode`` counts it, may be left out.
         """
 
     def records(self, worker: str, after: int = -1) -> Iterator[StepRecord]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from ..formats.step_range import StepRange
+from ..record import StepRecord
 from ..steps import Mode
 
 Steps = npt.NDArray[np.int64]
@@ -73,3 +74,18 @@ def _expand(ranges: Sequence[StepRange]) -> tuple[Steps, Steps]:
         return steps, mode_steps
     steps, once = np.unique(steps, return_index=True)  # several workers
     return steps, mode_steps[once]
+
+
+def by_step(streams: Sequence[Iterator[StepRecord]], last: int) -> Iterator[tuple[StepRecord, ...]]:
+    """Join the steps of several workers, ascending, up to and with step ``last``."""
+    heads = [next(stream, None) for stream in streams]
+    while True:
+        steps = [head.step for head in heads if head is not None]
+        if not steps or min(steps) > last:
+            return
+        step = min(steps)
+        yield tuple(head for head in heads if head is not None and head.step == step)
+        for index, stream in enumerate(streams):
+            head = heads[index]
+            if head is not None and head.step == step:
+                heads[index] = next(stream, None)

@@ -80,16 +80,17 @@ class Tensor:
     def _values(
         self, mode: Mode, worker: str | None, step: int | None
     ) -> dict[int, npt.NDArray[np.generic]]:
-        table, counted = self._counted(["blob"], mode, worker, step)
-        # Codes into a few texts are slow to turn into Python's one by one.
-        blobs = table.column("blob").cast(pa.string()).to_pylist()
-        steps = table.column("step").to_pylist()
-        workers = table.column("worker").to_pylist()
         found: dict[int, npt.NDArray[np.generic]] = {}
-        for number, who, blob, at in zip(counted, workers, blobs, steps, strict=True):
-            if blob is not None and number not in found:
-                found[number] = self._trial.reader.raw(who, blob, at, self.name)
-        if found.keys() >= set(counted):
+        without = set()
+        for at in self._trial.located(self.name, mode, worker, step):
+            number = at.step if mode is Mode.GLOBAL else at.mode_step
+            if step not in (None, number) or number in found:
+                continue
+            if at.blob is None:
+                without.add(number)
+            else:
+                found[number] = self._trial.reader.raw(at.worker, at.blob, at.step, self.name)
+        if without <= found.keys():
             return found
         return self._scalars(mode, worker, step) | found
 

@@ -16,10 +16,11 @@ from ..errors import StepUnavailable, TensorUnavailable, nearest
 from ..formats import open_reader
 from ..formats.native.observations import SCHEMA
 from ..formats.process import may_run
+from ..formats.reader import Located
 from ..record import StepRecord
 from ..steps import Mode
 from ..store import Store, open_store
-from .steplog import StepLog
+from .steplog import StepLog, by_step
 from .tensor import Tensor
 
 _POLL_S = 0.2
@@ -178,8 +179,7 @@ class Trial:
         Raises:
             TensorUnavailable: There is nothing at all, or nothing of this worker.
         """
-        if not self.workers or worker not in (None, *self.workers):
-            raise TensorUnavailable(f"{self.url} holds no observations of {worker or 'anyone'} yet")
+        self._check_worker(worker)
         wanted = [*dict.fromkeys(("step", "mode", *columns))]
         at = None if step is None else (mode, step)
         tables = [("", SCHEMA.empty_table().select(wanted))]
@@ -198,6 +198,19 @@ class Trial:
         order = np.argsort(steps, kind="stable")
         return table.take(pa.array(order[complete[order]]))
 
+    def located(
+        self, tensor: str, mode: Mode, worker: str | None, step: int | None
+    ) -> list[Located]:
+        """Return where a tensor's values of complete steps lie, ascending by step; see ``rows``."""
+        self._check_worker(worker)
+        found = self.reader.located(tensor, mode, worker, step)
+        complete = (one for one in found if one.step <= self._log.last_complete)
+        return sorted(complete, key=lambda one: one.step)
+
+    def _check_worker(self, worker: str | None) -> None:
+        if not self.workers or worker not in (None, *self.workers):
+            raise TensorUnavailable(f"{self.url} holds no observations of {worker or 'anyone'} yet")
+
     def records(self, *, follow: bool = False, after: int = -1) -> Iterator[tuple[StepRecord, ...]]:
         """Yield the complete steps in order, each with what every worker saw of it.
 
@@ -208,7 +221,7 @@ class Trial:
         while True:
             ended = self.ended
             last = self._log.last_complete
-            yield from _by_step(
+            yield from by_step(
                 [self.reader.records(worker, after) for worker in self.workers], last
             )
             after = max(after, last)
@@ -271,20 +284,3 @@ class Trial:
 
 
 _WORST_FIRST = ("failed", "stopped", "interrupted", "finished")
-
-
-def _by_step(
-    streams: Sequence[Iterator[StepRecord]], last: int
-) -> Iterator[tuple[StepRecord, ...]]:
-    """Join the steps of several workers, ascending, up to and with step ``last``."""
-    heads = [next(stream, None) for stream in streams]
-    while True:
-        steps = [head.step for head in heads if head is not None]
-        if not steps or min(steps) > last:
-            return
-        step = min(steps)
-        yield tuple(head for head in heads if head is not None and head.step == step)
-        for index, stream in enumerate(streams):
-            head = heads[index]
-            if head is not None and head.step == step:
-                heads[index] = next(stream, None)

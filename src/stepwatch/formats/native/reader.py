@@ -25,6 +25,7 @@ from ...steps import Mode
 from ...store import Store
 from ..manifest import End, Manifest
 from ..notes import END, RUN_KEY
+from ..reader import Located
 from ..step_range import StepRange, last_complete_in_order
 from .blobs import BlobFile
 from .layout import OBSERVATIONS, Span, observations_key, parse_span, tensors_key
@@ -127,6 +128,21 @@ class NativeReader:
         for span, part in list(self._parts.items()):
             if step is None or part.may_hold(*step):
                 yield span.worker, self._read(span, tensors, columns)
+
+    def located(
+        self, tensor: str, mode: Mode, worker: str | None, step: int | None
+    ) -> Iterator[Located]:
+        """Yield where the values of a tensor lie; see ``RunReader``."""
+        columns, at = ["step", "mode", "mode_step", "blob"], None if step is None else (mode, step)
+        for who, table in self.observations(frozenset([tensor]), columns, at):
+            if worker not in (None, who):
+                continue
+            # Codes into a few texts are slow to turn into Python's one by one.
+            texts = [table.column(name).cast(pa.string()).to_pylist() for name in ("mode", "blob")]
+            numbers = [table.column(name).to_pylist() for name in ("step", "mode_step")]
+            for its_mode, blob, number, mode_step in zip(*texts, *numbers, strict=True):
+                if mode in (Mode.GLOBAL, its_mode):
+                    yield Located(who, number, mode_step, blob)
 
     def records(self, worker: str, after: int = -1) -> Iterator[StepRecord]:
         """Yield the steps of a worker that follow step ``after``, ascending."""

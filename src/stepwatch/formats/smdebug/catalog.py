@@ -63,7 +63,9 @@ class Catalog:
             found[start : start + _FILES_A_CALL] for start in range(0, len(found), _FILES_A_CALL)
         ]
         new: dict[str, list[SavedStep]] = {}
-        for part, steps in zip(parts, map_parallel(self._read, parts, threads=_readers(self._store)), strict=True):
+        for part, steps in zip(
+            parts, map_parallel(self._read, parts, threads=_readers(self._store)), strict=True
+        ):
             for (key, _, worker), saved in zip(part, steps, strict=True):
                 if saved is not None:
                     self._seen.add(key)

@@ -18,6 +18,7 @@ from ...steps import Mode
 from ...store import Store
 from ..manifest import End, Manifest
 from ..native.observations import SCHEMA, to_table
+from ..reader import Located
 from ..step_range import StepRange
 from .about import About
 from .catalog import Catalog, Columns, Steps
@@ -133,6 +134,19 @@ class SmdebugReader:
                 for records in self._in_batches(worker, of_worker, places, tensors):
                     blobs = [self._blob(record) for record in records]
                     yield worker, to_table(records, blobs, names)
+
+    def located(
+        self, tensor: str, mode: Mode, worker: str | None, step: int | None
+    ) -> Iterator[Located]:
+        """Yield where the values of a tensor lie; see ``RunReader``."""
+        for who in self._catalog.workers:
+            columns = self._catalog.columns(who)
+            places = columns.places(None if step is None else (mode, step))
+            for place in places.tolist() if worker in (None, who) else ():
+                saved = columns.saved[place]
+                if mode in (Mode.GLOBAL, saved.mode) and tensor in self._rows.names_of(saved):
+                    blob = saved.event_key if tensor in saved.contents.places else None
+                    yield Located(who, saved.step, saved.mode_step, blob)
 
     def _blob(self, record: StepRecord) -> str | None:
         saved = self._catalog.get(record.worker, record.step)
