@@ -135,3 +135,16 @@ class TestMistakes:
 
         assert ["relu"] == hook.get_collection(CollectionKeys.DEFAULT).include_regex
         assert ["^gradient"] == hook.get_collections()["gradients"].include_regex
+
+
+class TestCheckpoints:
+    @pytest.mark.parametrize("text", ['{"epoch": 3}', "null", '[{"epoch": 3}]', "[7]", "no json"])
+    def test_a_file_of_somebody_else_is_no_state(self, out, tmp_path, monkeypatch, text):
+        """The numbers begin at the beginning."""
+        (tmp_path / "checkpoints").mkdir()
+        (tmp_path / "checkpoints/metadata.json").write_text(text)
+        config = tmp_path / "config.json"
+        config.write_text(json.dumps({"LocalPath": str(tmp_path / "checkpoints")}))
+        monkeypatch.setenv("CHECKPOINT_CONFIG_FILE_PATH", str(config))
+
+        assert -1 == smd.Hook(out_dir=out).step

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,8 @@ from stepwatch.statistics import FIELDS, MIN, summarize
 from stepwatch.steps import Mode
 from stepwatch.store import open_store
 from stepwatch.testing.make_run import make_record
+
+GOLDEN = Path(__file__).parents[1] / "golden/runs"
 
 
 @pytest.fixture
@@ -109,6 +113,24 @@ class TestThereAndBack:
         for trial in convert_twice(store, store("source")):
             assert "running" == trial.state
             assert [0, 1, 2, 3, 4, 5] == trial.steps()
+
+
+class TestOldRuns:
+    @pytest.mark.parametrize("name", ["tf2_keras_fit_eager", "pt_reductions_shapes", "xgb_saveall"])
+    def test_tensors_and_values_are_the_same_after_both_ways(self, store, name):
+        """A name that ends in ``:0`` is no other tensor; text and complex numbers are kept."""
+        source = Trial(GOLDEN / name)
+        there, back = store("there"), store("back")
+        convert(source.reader, there, "native")
+        convert(Trial(there).reader, back, "smdebug")
+        for trial in (Trial(there), Trial(back)):
+            assert source.tensor_names() == trial.tensor_names()
+            for tensor in source.tensor_names():
+                values = source.tensor(tensor).values()
+                found = trial.tensor(tensor).values()
+                assert values.keys() == found.keys()
+                for step, value in values.items():
+                    np.testing.assert_array_equal(value, found[step])
 
 
 class TestLosses:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import functools
 import logging
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol, TypeVar
+
+from ..errors import StepwatchError
 
 _log = logging.getLogger("stepwatch")
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -43,8 +46,14 @@ def guarded(method: Method) -> Method:
 
 def _give_up(guarded: Guarded, where: str) -> None:
     """Say so and detach; a broken log handler, or half a detachment, must not stop training."""
+    error = sys.exc_info()[1]
     with suppress(Exception):
-        _log.exception("capturing failed in %s and is off from here on; training goes on", where)
+        if isinstance(error, StepwatchError):  # it says in one line what is wrong
+            _log.error("capturing is off from here on; training goes on: %s", error)
+        else:
+            _log.exception(
+                "capturing failed in %s and is off from here on; training goes on", where
+            )
     try:
         guarded.detach()
     except Exception:  # noqa: BLE001  it is the last resort

@@ -112,7 +112,7 @@ class Recorder:
                 self.manifest,
                 is_first=number == 0,
                 over_unfinished=output.over_unfinished,
-                marks_end="TRAINING_JOB_NAME" not in config.environment(),
+                marks_end=not config.is_in_sagemaker(),
             ),
             debugger,
         )

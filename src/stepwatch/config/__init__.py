@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from .hook_json import find_hook_config, read_hook_config
-from .variables import environment, runs_folder
+from .variables import environment, is_in_sagemaker, runs_folder
 
-__all__ = ["environment", "find_hook_config", "read_hook_config", "runs_folder"]
+__all__ = ["environment", "find_hook_config", "is_in_sagemaker", "read_hook_config", "runs_folder"]

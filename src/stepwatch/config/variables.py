@@ -15,6 +15,11 @@ def environment() -> Mapping[str, str]:
     return os.environ
 
 
+def is_in_sagemaker() -> bool:
+    """Return whether SageMaker trains here; it notes by itself when a training has ended."""
+    return JOB_VARIABLE in environment()
+
+
 def runs_folder(variables: Mapping[str, str] | None = None) -> Path:
     """Return the folder in which runs lie: ``$STEPWATCH_RUNS``, else ``runs`` here."""
     variables = environment() if variables is None else variables

@@ -117,7 +117,9 @@ def _fit_smdebug(record: StepRecord, losses: Losses) -> StepRecord:
         if info.trainable is not None:
             losses.add("whether a parameter is trainable, and which optimizers hold it", info.name)
         if info.name in record.raw:
-            if info.dtype in _WIDENED:
+            if 0 in info.shape:
+                losses.add("the dtype of what has no elements", info.name)
+            elif info.dtype in _WIDENED:
                 losses.add(
                     f"the dtype: {info.dtype} is stored as float32, the same values", info.name
                 )

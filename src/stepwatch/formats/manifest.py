@@ -10,6 +10,8 @@ from typing import Any
 from ..collection import Collection
 from ..errors import CorruptRun
 from ..save_policy import SavePolicy, Schedule
+from ..store import Store
+from .notes import END
 
 VERSION = 1
 
@@ -136,3 +138,9 @@ class End:
             return cls(**_known(cls, json.loads(data)))
         except (AttributeError, TypeError, ValueError) as error:
             raise CorruptRun(key, 0, f"not an end note ({error})") from None
+
+
+def read_ends(store: Store) -> dict[str, End]:
+    """Return the end notes of a run, by worker."""
+    notes = [key for key in store.list(END) if key.endswith(".json")]
+    return {note[len(END) : -len(".json")]: End.from_json(note, store.get(note)) for note in notes}

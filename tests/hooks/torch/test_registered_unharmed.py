@@ -5,11 +5,14 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+import subprocess
+import sys
 
 import pytest
 import torch
 from registered_runs import a_net, batch
 
+from stepwatch import Trial
 from stepwatch.hooks.torch.registered_steps import RegisteredSteps
 
 pytest_plugins = ["registered_runs"]
@@ -170,3 +173,55 @@ class TestTraining:
             net(batch()).sum().backward()
 
         assert 1 == torch._dynamo.utils.counters["stats"]["unique_graphs"]
+
+
+class TestOtherProcesses:
+    @pytest.mark.parametrize("child", ["FORK", "SPAWN"])
+    def test_a_process_that_trains_nothing_leaves_the_run_to_the_one_that_does(
+        self, tmp_path, child
+    ):
+        """A child that ends, and helpers that import the script, have made a hook as well."""
+        script = tmp_path / "script.py"
+        script.write_text(SCRIPT.replace("CHILD", CHILDREN[child]))
+        subprocess.run([sys.executable, script, tmp_path / "run"], check=True, timeout=100)
+
+        assert [0, 1, 2] == Trial(tmp_path / "run").steps()
+
+
+CHILDREN = {
+    "FORK": "import os\nif os.fork() == 0: sys.exit()\nos.wait()",
+    "SPAWN": """import multiprocessing
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1) as pool: pool.map(abs, [1])
+""",
+}
+SCRIPT = """
+import sys, torch
+from stepwatch.hook_config import HookConfig, SavedCollection, SaveSteps
+from stepwatch.hooks.torch.registered import RegisteredHook
+from stepwatch.steps import Mode
+steps = {mode: SaveSteps(interval=1) for mode in Mode}
+config = HookConfig(sys.argv[1], (SavedCollection("all", (".*",), steps=steps),), {"all"})
+hook, net = RegisteredHook(config), torch.nn.Linear(2, 1)
+CHILD
+if __name__ == "__main__":
+    hook.register_module(net)
+    for _ in range(3):
+        net(torch.ones(1, 2))
+"""
+
+
+class TestOddTensors:
+    def test_a_nested_tensor_is_passed_over(self, registered):
+        """It has no shape; a transformer makes one of a padded batch."""
+        layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        net = torch.nn.TransformerEncoder(layer, 1).eval()
+        one = registered()
+        one.hook.register_module(net)
+        with torch.no_grad():
+            net(
+                torch.ones(2, 3, 8),
+                src_key_padding_mask=torch.tensor([[0, 0, 1], [0, 1, 1]]).bool(),
+            )
+
+        assert one.hook.active

@@ -176,7 +176,8 @@ class BaseHook:
         )
 
     def _included(self, asked: Sequence[Any] | None) -> list[str]:
-        names = [getattr(one, "name", one) for one in flatten(asked or [])]
+        listed = [asked] if isinstance(asked, str) else asked
+        names = [getattr(one, "name", one) for one in flatten(listed or [])]
         names.extend(framework(self.framework).included)
         if self.include_regex:
             names.append(CollectionKeys.DEFAULT)

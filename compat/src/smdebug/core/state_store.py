@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from smdebug.core import environment
+from smdebug.core.modes import ModeKeys
 
 CONFIG_VARIABLE = "CHECKPOINT_CONFIG_FILE_PATH"
 CONFIG_PATH = "/opt/ml/input/config/checkpointconfig.json"
@@ -52,7 +53,8 @@ class StateStore:
         """Add a state to those kept."""
         if self._folder is not None:
             states = json.dumps([*self._states(), ts_state])
-            partial = self._folder / f".{STATES}.{_UPLOADED}"  # is no checkpoint, whatever happens
+            # Is no checkpoint, whatever happens, and of this process alone.
+            partial = self._folder / f".{STATES}.{os.getpid()}.{_UPLOADED}"
             partial.write_text(states, encoding="utf-8")
             partial.replace(self._folder / STATES)
 
@@ -77,10 +79,21 @@ class StateStore:
     def _states(self) -> list[State]:
         try:
             text = (self._folder / STATES).read_text(encoding="utf-8") if self._folder else "[]"
-            states: list[State] = json.loads(text)
+            states = json.loads(text)
         except (FileNotFoundError, ValueError):
             return []
-        return states
+        return [one for one in states if _is_state(one)] if isinstance(states, list) else []
+
+
+def _is_state(found: object) -> bool:
+    """Return whether it is a state, and not what somebody else keeps under this name."""
+    if not isinstance(found, dict):
+        return False
+    mode_steps = found.get("latest-mode-step")
+    numbers = [found.get("latest-global-step-seen"), found.get("training-run")]
+    if not isinstance(mode_steps, dict) or not mode_steps.keys() <= ModeKeys.__members__.keys():
+        return False
+    return all(isinstance(number, int) for number in (*numbers, *mode_steps.values()))
 
 
 def _checkpoint_folder() -> Path | None:

@@ -16,6 +16,7 @@ from smdebug.trials.evidence import EVERYTHING, Saved, Span
 from stepwatch.formats.smdebug.index import Contents, SavedStep
 from stepwatch.formats.smdebug.layout import COLLECTIONS, parse_collections_key
 from stepwatch.formats.smdebug.reader import SmdebugReader
+from stepwatch.formats.step_range import StepRange
 from stepwatch.hook_config import Reduction
 from stepwatch.steps import Mode
 from stepwatch.store import Store
@@ -35,12 +36,17 @@ class SmdebugEvidence:
         self._steps: dict[int, dict[str, SavedStep]] = {}
         self._with: dict[Contents, list[tuple[str, SavedStep]]] = {}
         self._tensors: dict[str, list[Contents]] = {}
+        self._added: dict[str, list[StepRange]] = {}
         self.refresh()
 
     def refresh(self) -> None:
         """Add the steps that are new."""
         for worker in self._reader.workers:
-            for range_ in self._reader.step_ranges(worker):
+            ranges = self._reader.step_ranges(worker)
+            if ranges == self._added.get(worker):
+                continue
+            self._added[worker] = list(ranges)
+            for range_ in ranges:
                 steps = range(range_.first, range_.last + 1, range_.stride or 1)
                 for step in steps:
                     if worker not in self._steps.get(step, ()):

@@ -105,11 +105,12 @@ class Trial(FollowedRun):
         """The collections. What was changed or added here stays."""
         self.maybe_refresh()
         if self._collections_of is not self._axis:
-            self._collections_of = self._axis
+            axis = self._axis
             for name, found in self.evidence.collections().items():
                 known = self._collections.collections.setdefault(name, found)
                 known.tensor_names |= found.tensor_names
             self._collections.set_num_workers(self.num_workers)
+            self._collections_of = axis  # now, that nothing was raised
         return self._collections
 
     def collections(self) -> dict[str, Collection]:

@@ -23,8 +23,8 @@ from ...errors import CorruptRun, RunNotFound
 from ...record import Layout, StepRecord, TensorInfo
 from ...steps import Mode
 from ...store import Store
-from ..manifest import End, Manifest
-from ..notes import END, RUN_KEY
+from ..manifest import End, Manifest, read_ends
+from ..notes import RUN_KEY
 from ..reader import Located
 from ..step_range import StepRange, last_complete_in_order
 from .blobs import BlobFile
@@ -86,11 +86,7 @@ class NativeReader:
 
     def ends(self) -> dict[str, End]:
         """Return how each worker's part ended, for those that ended."""
-        keys = self._store.list(END)
-        return {
-            key[len(END) :].removesuffix(".json"): End.from_json(key, self._store.get(key))
-            for key in keys
-        }
+        return read_ends(self._store)
 
     def last_complete(self, ended: Collection[str], num_workers: int) -> int:
         """Return the last global step that no worker will add to; -1 if there is none."""

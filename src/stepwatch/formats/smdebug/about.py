@@ -16,8 +16,8 @@ from ...collection import BUILT_IN
 from ...collection import Collection as OurCollection
 from ...hook_config import SavedCollection
 from ...store import Store
-from ..manifest import End, Manifest
-from ..notes import END, RUN_KEY
+from ..manifest import End, Manifest, read_ends
+from ..notes import RUN_KEY
 from .collections import collections_from_json, merge_collections
 from .layout import COLLECTIONS, END_KEY, parse_collections_key
 
@@ -89,10 +89,7 @@ class About:
         Args:
             workers: Who wrote steps.
         """
-        ends = {
-            key[len(END) :].removesuffix(".json"): End.from_json(key, self._store.get(key))
-            for key in self._store.list(END)
-        }
+        ends = read_ends(self._store)
         if self.has_end:
             for worker in self._expected(workers):
                 ends.setdefault(worker, End("finished", 0))

@@ -13,7 +13,7 @@ from ...hook_config import NEED_VALUES, Reduction, Stored
 from ...record import Layout, TensorInfo
 from .encode import DATA_TYPES, Content, stored_dtype
 from .reduce import DERIVED
-from .reductions import reduction_name
+from .reductions import PREFIX, reduction_name
 
 #: What is stored of every tensor where nobody selected: all that there is.
 ALL = Stored(raw=True, reductions=DERIVED, shape=True)
@@ -164,7 +164,9 @@ def _add_reductions(info: TensorInfo, what: Stored, row: int, facts: Facts, choi
             if info.name not in facts.raw:
                 continue
             choice.from_values.append((row, choice.column(reduction), info.name))
-        tag = reduction_name(reduction, info.name)
+        # By its whole name where everything is stored: it shall be found again.
+        whole = f"{PREFIX}{reduction.stored}/{info.name}"
+        tag = whole if what is ALL else reduction_name(reduction, info.name)
         choice.entries.append(Number(tag, dtype, row, choice.column(reduction)))
 
 

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ...errors import ConfigError, CorruptRun
-from ...hook_config import RAW, Reduction, SavedCollection, SaveSteps, Stored
+from ...hook_config import RAW, Reduction, SavedCollection, SaveSteps, Stored, in_order
 from ...steps import Mode
-from .reductions import in_storing_order
 
 _MODES = (Mode.TRAIN, Mode.EVAL, Mode.PREDICT, Mode.GLOBAL)
 _PARTS = {"collections", "_meta"}
@@ -38,7 +37,7 @@ def collections_to_json(
 
 
 def _to_json(one: SavedCollection, tensors: AbstractCollection[str]) -> dict[str, object]:
-    reductions = in_storing_order(one.stored.reductions)
+    reductions = in_order(one.stored.reductions)
     return {
         "name": one.name,
         "include_regex": list(one.patterns),

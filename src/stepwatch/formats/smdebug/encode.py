@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from ...steps import Mode
 from .dtypes import DTYPES, UNSET
+from .event import MODE_NUMBERS
 from .wire import HEADER_BYTES, SMDEBUG_FOOTER, bytes_field, header, varint
 
 Array = npt.NDArray[np.generic]
 
 #: The numbers of the dtypes that are stored as they are.
 DATA_TYPES = {DTYPES[number]: number for number in (1, 2, 3, 4, 5, 6, 8, 9, 10, 17, 18, 19, 22, 23)}
-MODE_NUMBERS = {Mode.TRAIN: 1, Mode.EVAL: 2, Mode.PREDICT: 3, Mode.GLOBAL: 4}
 
 # From the first byte of a record: the wall time follows one byte, the step the next.
 WALL_TIME_AT = HEADER_BYTES + 1

@@ -11,11 +11,10 @@ from functools import lru_cache
 from ...hook_config import REDUCTIONS, Reduction
 
 PREFIX = "smdebug/reductions/"
-_NORMS = ("l1", "l2")
 
 
 def reduction_name(reduction: Reduction, tensor: str) -> str:
-    """Return the name under which a reduction of a tensor is stored.
+    """Return the name under which a hook stores a reduction of a tensor.
 
     What TensorFlow appends to the names of its outputs is left out, as by all hooks of smdebug
     but TensorFlow's own.
@@ -41,8 +40,3 @@ def parse_reduction_name(name: str) -> tuple[Reduction, str] | None:
     of_abs = stored.startswith("abs_")
     which = stored.removeprefix("abs_")
     return (Reduction(which, of_abs), tensor) if which in REDUCTIONS and tensor else None
-
-
-def in_storing_order(reductions: tuple[Reduction, ...]) -> tuple[Reduction, ...]:
-    """Return reductions, norms, then both again of the magnitudes."""
-    return tuple(sorted(reductions, key=lambda one: (one.of_abs, one.name in _NORMS)))

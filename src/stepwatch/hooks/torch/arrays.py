@@ -36,12 +36,17 @@ def unsupported(tensor: torch.Tensor) -> str | None:
         and tensor.layout is torch.strided
         and (tensor.dtype in _VIEWED or _is_known_to_numpy(tensor.dtype))
         and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+        and not (tensor.is_nested or tensor._is_zerotensor())
     ):
         return None  # as nearly all are
     return _what_is_unsupported(tensor)
 
 
 def _what_is_unsupported(tensor: torch.Tensor) -> str | None:
+    if tensor.is_nested:
+        return "nested tensor"
+    if tensor._is_zerotensor():
+        return "zero without memory"
     if tensor.layout is not torch.strided:
         return f"{tensor.layout} layout".replace("torch.", "")
     if tensor.dtype not in _VIEWED and not _is_known_to_numpy(tensor.dtype):

@@ -94,7 +94,7 @@ class RegisteredHook:
         self._io = TensorNumbers()
         # Gradients on several devices are computed in as many threads.
         self._lock = threading.RLock()
-        self._process = 0
+        self._process = os.getpid()
         self.active = True
         #: Whether a step was counted by this hook.
         self.has_begun = False
@@ -189,7 +189,8 @@ class RegisteredHook:
             The note that was stored; ``None`` where this process writes nothing.
         """
         atexit.unregister(self._close_at_exit)
-        if self._end is None:
+        forked = self._process != os.getpid()
+        if self._end is None and not forked:
             if self.active:
                 self._finish()
             else:
@@ -208,8 +209,7 @@ class RegisteredHook:
         if not self.active:
             return
         if self._config is None:
-            # What it raises goes up: nothing was trained yet, and it cannot be meant.
-            self._config = self._configure()
+            self._config = self._configure()  # what it raises goes up: it cannot be meant
             self._start(self._config)
         self._begin(root)
 
@@ -253,7 +253,6 @@ class RegisteredHook:
     @guarded
     def _start(self, config: HookConfig) -> None:
         """Open the run, unless another process writes it."""
-        self._process = os.getpid()
         if not (config.all_workers or self.rank[0] == 0):
             return
         output = Output(self._format, config.tensorboard, config, over_unfinished=True)
@@ -292,7 +291,10 @@ class RegisteredHook:
             self._steps.end()
 
     def _close_at_exit(self) -> None:
-        # Python leaves here the exception that it has just shown.
-        error = getattr(sys, "last_value", None)
-        text = f"{type(error).__name__}: {error}" if error else ""
-        self.close("failed" if error else "finished", text)
+        if self.has_begun or self._by_hand:
+            error = getattr(sys, "last_value", None)  # the exception that Python has just shown
+            text = f"{type(error).__name__}: {error}" if error else ""
+            self.close("failed" if error else "finished", text)
+        else:  # nothing was trained, as in a helper process that imports the script: no run is due
+            warn_of_nothing(self.modules.roots, has_begun=False)
+            self.detach()
