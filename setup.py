@@ -14,8 +14,8 @@ setup(
     ext_modules=[
         Extension(
             "stepwatch._kernel",
-            ["src/stepwatch/_kernel.c", "src/stepwatch/_crc32c.c"],
-            depends=["src/stepwatch/_crc32c.h"],
+            [f"src/stepwatch/{name}.c" for name in ("_kernel", "_crc32c", "_files")],
+            depends=["src/stepwatch/_crc32c.h", "src/stepwatch/_files.h"],
             extra_compile_args=flags,
             define_macros=[("Py_LIMITED_API", "0x030A0000")],
             py_limited_api=True,

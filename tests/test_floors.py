@@ -34,6 +34,7 @@ VALUES = {
     "hook_config",
     "_kernel",
     "_crc32c",
+    "_files",
 }
 FRAMEWORKS = {"torch", "tensorflow", "keras", "jax", "xgboost", "lightgbm", "mxnet"}
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "_crc32c.h"
+#include "_files.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && defined(__GLIBC__)
 /* One build runs on every x86-64 and still uses what the processor has. */
@@ -328,6 +329,10 @@ static PyMethodDef METHODS[] = {
      "summarize(source, kind, target): fill a row with the statistics of an array.\n\n"
      "source and target are the __array_struct__ of the array and of the row. False, and\n"
      "nothing done, where the array cannot be read as it lies in memory."},
+#if HAVE_WRITE_FILES
+    {"write_files", py_write_files, METH_O,
+     "write_files(files): write (aside, path, data) in order; return how many, and an errno."},
+#endif
     {NULL, NULL, 0, NULL},
 };
 
@@ -343,7 +348,7 @@ static PyModuleDef_Slot SLOTS[] = {{Py_mod_exec, (void *)prepare}, {0, NULL}};
 static struct PyModuleDef MODULE = {
     PyModuleDef_HEAD_INIT,
     .m_name = "_kernel",
-    .m_doc = "The statistics of a tensor in one pass over memory; checksums.",
+    .m_doc = "The statistics of a tensor in one pass over memory; checksums; small files.",
     .m_size = 0,
     .m_methods = METHODS,
     .m_slots = SLOTS,

@@ -1,5 +1,7 @@
 """What the compiled kernel offers; see _kernel.c."""
 
+from collections.abc import Sequence
+
 def summarize(source: object, kind: int, target: object, /) -> bool:
     """Fill a row with the statistics of an array; False, and nothing done, if it cannot be read.
 
@@ -18,4 +20,20 @@ def crc32c(data: bytes | bytearray | memoryview, portable: bool = False, /) -> i
     Args:
         data: Contiguous; what is not ``bytes`` is copied.
         portable: Leave out the instruction that a processor may have for it, for tests.
+    """
+
+def write_files(files: Sequence[tuple[bytes, bytes, bytes]], /) -> tuple[int, int]:
+    """Write files in order, without the GIL; folders are made where there are none.
+
+    Not on Windows.
+
+    Args:
+        files: Of each, the hidden name under which it is written first, its path, and its bytes.
+
+    Returns:
+        How many were written and, if not all, the errno of the next one, else 0.
+
+    Raises:
+        TypeError: No such tuples; nothing is written.
+        ValueError: A zero character in a path; nothing is written.
     """

@@ -14,9 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from stepwatch.errors import ConfigError, StoreError
-from stepwatch.store import StoreFile, open_store
+from stepwatch.store import StoreFile, local, open_store, put_all
 from stepwatch.store.local import LocalStore
 from stepwatch.testing.store_contract import StoreContract
+
+
+def put_one(store):
+    return lambda key, data: put_all(store, [(key, data)])
 
 
 def files_under(folder):
@@ -41,6 +45,48 @@ class TestLocalStore(StoreContract):
     def folder(self, store):
         return Path(store._root)
 
+    @pytest.fixture(params=[True, False], ids=["kernel", "one by one"])
+    def in_kernel(self, request, monkeypatch):
+        if not request.param:
+            monkeypatch.setattr(local, "write_files", None)
+        elif local.write_files is None:
+            pytest.skip("built without a C compiler")
+        return request.param
+
+    def test_without_the_kernel_values_are_put_one_by_one(self, store, monkeypatch):
+        """``put_all`` keeps its laws where there is no C compiler."""
+        monkeypatch.setattr(local, "write_files", None)
+        self.test_put_all_writes_the_bytes_and_nothing_else(store)
+        self.test_put_all_sets_what_comes_before_a_refusal(LocalStore(self.folder(store) / "new"))
+
+    @pytest.mark.skipif(local.write_files is None, reason="built without a C compiler")
+    def test_small_values_are_one_call_and_large_views_are_not_copied(self, store):
+        """Steps of hundreds of values go at once; one that takes a while goes alone."""
+        small = [(f"s/{number}", bytearray(9)) for number in range(200)]
+        large = ("large", memoryview(bytes(2 << 20)))
+
+        assert len(small) == put_all(store, [*small, large, *small])
+        assert 1 == put_all(store, [large, *small])
+
+    def test_files_and_folders_are_as_put_makes_them(self, store, in_kernel):
+        """Who may read them is what the umask says, whichever way they were written."""
+        before = os.umask(0o027)
+        try:
+            assert put_all(store, [("new/folder/key", b"")]) == 1
+        finally:
+            os.umask(before)
+        folder = self.folder(store) / "new"
+        modes = [path.stat().st_mode & 0o777 for path in (folder / "folder/key", folder)]
+
+        assert [0o640, 0o750] == modes
+
+    def test_a_name_that_is_not_utf_8_is_written_too(self, tmp_path, in_kernel):
+        """Folders of other systems may have any bytes in their names."""
+        store = LocalStore(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+        assert put_all(store, [("a/b", b"value")]) == 1
+
+        assert store.get("a/b") == b"value"
+
     def test_reading_makes_nothing(self, store, tmp_path):
         """Only a put makes folders."""
         store.list("a/")
@@ -57,8 +103,9 @@ class TestLocalStore(StoreContract):
         store.put("a/b", b"2")
         store.create("a/c", b"1")
         store.create("a/c", b"2")
+        put_all(store, [("a/b", b"3"), ("a/d", b"1")])
 
-        assert files_under(self.folder(store)) == ["a/b", "a/c"]
+        assert files_under(self.folder(store)) == ["a/b", "a/c", "a/d"]
 
     def test_leftovers_of_dead_writers_are_no_keys(self, store):
         """A file that a killed writer left aside is neither listed nor in the way."""
@@ -67,13 +114,21 @@ class TestLocalStore(StoreContract):
 
         assert store.list() == store.list("a/") == ["a/b"]
 
-    def test_a_writer_killed_at_any_moment_leaves_whole_values(self, store):
+    @pytest.mark.parametrize(
+        "write",
+        [
+            "store.put(f'{turn % 7}', value)",
+            "put_all(store, [(f'{number}', value) for number in range(7)])",
+        ],
+    )
+    def test_a_writer_killed_at_any_moment_leaves_whole_values(self, store, write):
         """After SIGKILL in the middle of puts, every listed value is whole."""
         script = (
-            "import itertools, sys\nfrom stepwatch.store import open_store\n"
+            "import itertools, sys\nfrom stepwatch.store import open_store, put_all\n"
             "store = open_store(sys.argv[1])\n"
             "for turn in itertools.count():\n"
-            "    store.put(f'{turn % 7}', bytes([turn % 256]) * 200_000)\n"
+            "    value = bytes([turn % 256]) * 200_000\n"
+            f"    {write}\n"
             "    print(turn, flush=True)\n"
         )
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -93,7 +148,7 @@ class TestLocalStore(StoreContract):
     def test_a_file_in_the_way_is_one_clear_line(self, store):
         """A folder that cannot be made is a StoreError with key, folder, reason and errno."""
         store.put("a", b"")
-        for write in (store.put, store.create):
+        for write in (store.put, store.create, put_one(store)):
             with pytest.raises(StoreError) as caught:
                 write("a/b/c", b"")
             assert (
@@ -106,6 +161,8 @@ class TestLocalStore(StoreContract):
         store.put("a/b", b"old")
         with pytest.raises(StoreError, match="Is a directory"):
             store.put("a", b"new")
+        with pytest.raises(StoreError, match=r"cannot write a in .*Is a directory"):
+            put_one(store)("a", b"new")
 
         assert files_under(self.folder(store)) == ["a/b"]
 
@@ -126,7 +183,8 @@ class TestLocalStore(StoreContract):
         try:
             store = LocalStore(tmp_path)
             store.put("a/b", b"old")
-            for write, key in ((store.put, "a/b"), (store.create, "a/c")):
+            writes = ((store.put, "a/b"), (store.create, "a/c"), (put_one(store), "a/d"))
+            for write, key in writes:
                 with pytest.raises(StoreError, match=f"cannot write {key} in .*No space") as caught:
                     write(key, bytes(1_000_000))
                 assert caught.value.errno == errno.ENOSPC

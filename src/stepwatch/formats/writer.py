@@ -17,8 +17,9 @@ StoredAt = Callable[[str, Mode, int], "Stored | None"]
 class RunWriter(Protocol):
     """Writes one worker's part of a run. Everything here runs on the background thread."""
 
-    #: How many steps could not be stored.
-    lost: int
+    @property
+    def lost(self) -> int:
+        """How many steps could not be stored."""
 
     def write(self, record: StepRecord) -> None:
         """Take one step; later than the ones before."""

@@ -10,8 +10,8 @@ import builtins
 import io
 import os
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from ..errors import ConfigError, nearest
 
@@ -30,6 +30,9 @@ class Store(Protocol):
     ``ConfigError`` for what cannot be a key, and ``StoreError`` when the store refuses. A plug-in
     is declared as an entry point of ``stepwatch.stores`` under the scheme of its URLs and is
     called with the URL; ``stepwatch.testing.store_contract`` holds the tests it must pass.
+
+    A store for which many values at once cost less than each by itself may also have
+    ``put_all(items) -> int``; the function of that name says what it promises.
     """
 
     @property
@@ -66,6 +69,13 @@ class Store(Protocol):
         """Remove a value; it need not be there."""
 
 
+@runtime_checkable
+class _PutsAll(Protocol):
+    """A store with the method that the others need not have."""
+
+    def put_all(self, items: Sequence[tuple[str, BytesLike]]) -> int: ...
+
+
 def open_store(url: str | os.PathLike[str]) -> Store:
     """Open what a URL names. Nothing is made, and nothing needs to be there.
 
@@ -93,6 +103,36 @@ def open_store(url: str | os.PathLike[str]) -> Store:
 
         return MemoryStore(location)
     return _open_plug_in(scheme, location)
+
+
+def put_all(store: Store, items: Sequence[tuple[str, BytesLike]]) -> int:
+    """Set some of several values, in order: who sees one sees all before it, and each whole.
+
+    Args:
+        store: If it has a ``put_all`` of its own, that is called.
+        items: Key and value of each.
+
+    Returns:
+        How many were set, the first ones; at least one, unless there are none. Call it again with
+        the rest.
+
+    Raises:
+        ConfigError: What cannot be a key is among them; none was set.
+        StoreError: The first one was refused; none was set.
+
+    Example:
+        >>> store = open_store("memory://put-all-example")
+        >>> items = [("a", b"1"), ("b", b"2")]
+        >>> while items:
+        ...     items = items[put_all(store, items) :]
+        >>> store.list()
+        ['a', 'b']
+    """
+    if isinstance(store, _PutsAll):
+        return store.put_all(items)
+    for key, data in items[:1]:
+        store.put(key, data)
+    return len(items[:1])
 
 
 def scheme_of(location: str) -> str:

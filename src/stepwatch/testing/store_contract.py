@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +20,8 @@ import pytest
 
 from ..errors import ConfigError
 from ..store import Store, StoreFile, open_store
+from .put_all_contract import PutAllContract
+from .store_process import StoreProcess
 
 # Names that sort differently as text, as paths and as numbers.
 _WORKERS = tuple(f"observations/worker_{number}/0-99.parquet" for number in (0, 10, 2))
@@ -31,13 +31,6 @@ NO_KEYS = ("", "/a", "a/", "a//b", "..", "../a", "a/../b", "a/./b", "a\\b", "a\0
 RACERS = 8
 WHOLE_BYTES = 300_000
 
-_OPEN = """
-import itertools, sys
-from stepwatch.store import open_store
-store, argument = open_store(sys.argv[1]), sys.argv[2]
-print("ready", flush=True)
-sys.stdin.readline()
-"""
 _RACE = """
 print("".join("01"[store.create(f"race/{turn}", argument.encode())] for turn in range(50)))
 """
@@ -47,23 +40,11 @@ for turn in itertools.count():
 """
 
 
-class StoreContract:
+class StoreContract(PutAllContract):
     """What every store keeps to. Inherit it, name the class ``Test...`` and supply three things."""
-
-    # Whether another process that opens the URL sees the same values.
-    across_processes = True
-
-    @pytest.fixture
-    def store(self) -> Store:
-        """Return an empty store."""
-        raise NotImplementedError
 
     def set_raw(self, store: Store, key: str, data: bytes) -> None:
         """Set a value without the store."""
-        raise NotImplementedError
-
-    def get_raw(self, store: Store, key: str) -> bytes:
-        """Return a value without the store."""
         raise NotImplementedError
 
     def test_put_writes_the_bytes_and_nothing_else(self, store: Store) -> None:
@@ -218,7 +199,7 @@ class StoreContract:
         """Of eight processes one gets True, and the value is the winner's."""
         if not self.across_processes:
             pytest.skip("this store lives within one process")
-        racers = [_Process(_RACE, store.url, str(number)) for number in range(RACERS)]
+        racers = [StoreProcess(_RACE, store.url, str(number)) for number in range(RACERS)]
         for racer in racers:
             racer.begin()
         results = [racer.output() for racer in racers]
@@ -240,7 +221,7 @@ class StoreContract:
     @contextmanager
     def _hammering(self, store: Store) -> Iterator[None]:
         if self.across_processes:
-            hammerer = _Process(_HAMMER, store.url, str(WHOLE_BYTES))
+            hammerer = StoreProcess(_HAMMER, store.url, str(WHOLE_BYTES))
             hammerer.begin()
             try:
                 yield
@@ -260,34 +241,3 @@ class StoreContract:
         finally:
             done.set()
             thread.join()
-
-
-class _Process:
-    """A fresh interpreter that has everything imported and waits for the word to begin."""
-
-    def __init__(self, script: str, url: str, argument: str) -> None:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _OPEN + script, url, argument],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-            text=True,
-        )
-
-    def begin(self) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        assert self._process.stdout.readline() == "ready\n"
-        self._process.stdin.write("go\n")
-        self._process.stdin.flush()
-
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.communicate()
-        assert self._process.returncode < 0, "it ended before it was killed"
-
-    def output(self) -> str:
-        output, _ = self._process.communicate(timeout=60)
-        assert self._process.returncode == 0
-        return output.strip()

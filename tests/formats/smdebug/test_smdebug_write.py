@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from smdebug_steps import array_of, events, index, payloads, step_of, tensors
 
+from stepwatch.errors import StoreError
 from stepwatch.formats.smdebug.layout import collections_key, event_key, index_key
 from stepwatch.formats.smdebug.wire import payload_range
 from stepwatch.formats.smdebug.writer import SmdebugWriter
@@ -38,6 +39,7 @@ def write_one(store, record, stored=RAW):
     """Write one step, the same of each of its tensors."""
     made = writer(store, stored_at=lambda *_: stored)
     made.write(record)
+    made.flush()
     return made
 
 
@@ -73,6 +75,7 @@ class TestEvents:
         made = writer(store, stored_at=lambda *_: RAW)
         for record in records:
             made.write(record)
+            made.flush()
             there = [name for name, array in record.raw.items() if array.size]
             if not there:
                 continue
@@ -254,24 +257,22 @@ class TestCollections:
 
 
 class TestLost:
-    def test_what_fails_is_counted_and_the_next_step_stored(self, store, monkeypatch):
-        """A store that refuses one step loses that step."""
+    @pytest.mark.parametrize("refused", ["events/", "index/"])
+    def test_what_is_refused_is_counted_and_the_next_step_stored(self, store, monkeypatch, refused):
+        """A store that refuses a file of one step loses that step, and no other."""
         made = writer(store)
         put = store.put
 
         def refuse(key, data):
-            if "000000000001" in key:
-                raise OSError("full")
+            if "000000000001_" in key and key.startswith(refused):
+                raise StoreError("full")
             put(key, data)
 
         monkeypatch.setattr(store, "put", refuse)
         for step in range(3):
-            record = step_of({"w": np.ones(2)}, step)
-            if step == 1:
-                with pytest.raises(OSError, match="full"):
-                    made.write(record)
-            else:
-                made.write(record)
+            made.write(step_of({"w": np.ones(2)}, step))
+        with pytest.raises(StoreError, match="full"):
+            made.flush()
 
-        assert made.lost == 1
+        assert 1 == made.lost
         assert [index_key(0, "worker_0"), index_key(2, "worker_0")] == store.list("index/")

@@ -66,6 +66,7 @@ def written_again(store: Store, key: str, url: str) -> Store:
         stored_at=lambda name, *_: RAW if name in record.raw else Stored(shape=True),
     )
     writer.write(record)
+    writer.flush()
     return again
 
 

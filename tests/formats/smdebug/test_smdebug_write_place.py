@@ -109,6 +109,7 @@ class TestTaken:
         """What the others of the same run wrote does not take the place."""
         early = open_place(store, rank=1, num_workers=2)
         early.write(step_of({"w": np.ones(2)}, worker="worker_1"))
+        early.flush()
         open_place(store, rank=0, num_workers=2)
 
         assert store.list(RUN_KEY)
@@ -128,6 +129,7 @@ class TestTakenOver:
         old = open_writer(Place(open_store("memory://old"), "worker_0", manifest()))
         for step in range(2):
             old.write(step_of({"w": np.array([1.0])}, step))
+            old.flush()
             for key in (event_key(step, "worker_0"), index_key(step, "worker_0")):
                 store.put(key, open_store("memory://old").get(key))
         writer = open_place(store, over_unfinished=True)
@@ -177,5 +179,6 @@ class TestTakenOver:
         stale.write_text('{"meta": {"mo')
         writer = open_place(store, over_unfinished=True)
         writer.write(step_of({"w": np.ones(1)}))
+        writer.flush()
 
         assert store.get(index_key(0, "worker_0")).startswith(b'{"meta": {"mode": "TRAIN"')

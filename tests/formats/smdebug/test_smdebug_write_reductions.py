@@ -53,10 +53,16 @@ class TestReductions:
         assert [2.0, 3.0] == reductions(rows, [Reduction("max"), Reduction("sum")])[1].tolist()
 
 
+def write_one(store, record, **arguments):
+    writer = SmdebugWriter(store, "worker_0", **arguments)
+    writer.write(record)
+    writer.flush()
+
+
 def written(record, **arguments):
     """Return the tensors of one step that was written to a store of its own."""
     store = MemoryStore("memory://written-reductions")
-    SmdebugWriter(store, "worker_0", **arguments).write(record)
+    write_one(store, record, **arguments)
     return tensors(store, event_key(record.step, "worker_0"))
 
 
@@ -117,7 +123,7 @@ class TestUnselected:
     def test_all_that_follows_is_stored(self):
         """Everything that statistics say, as float64, and the shape."""
         store = MemoryStore("memory://unselected")
-        SmdebugWriter(store, "worker_0").write(step_of({"w": np.float32([1, 3])}, raw=False))
+        write_one(store, step_of({"w": np.float32([1, 3])}, raw=False))
         found = tensors(store, event_key(0, "worker_0"))
         names = "min,max,mean,std,variance,sum,l1,l2,abs_min,abs_max,abs_mean"
 

@@ -60,8 +60,8 @@ class StepTemplate:
         record: StepRecord,
         numbers: npt.NDArray[np.float64],
         contents: Sequence[Content],
-    ) -> memoryview:
-        """Return the event file of a step; good until the next one is asked for.
+    ) -> bytes | memoryview:
+        """Return the event file of a step, in memory of its own.
 
         Args:
             record: The step.
@@ -75,8 +75,7 @@ class StepTemplate:
             parts = [flat[which].astype(dtype).view(np.uint8) for dtype, which in self._groups]
         source = np.concatenate([np.frombuffer(start, np.uint8), *parts])
         self._skeleton[self._where] = source[self._which]
-        image = self._spliced(contents) if self._holes else self._skeleton
-        return image.data
+        return self._spliced(contents).data if self._holes else self._skeleton.tobytes()
 
     def _spliced(self, contents: Sequence[Content]) -> Bytes:
         """Return the skeleton with the contents between; NumPy copies them without the GIL."""

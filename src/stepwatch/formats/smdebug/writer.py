@@ -2,7 +2,8 @@
 
 Every step that stores something is an event file and the index file that names what is in it, put
 in that order: a reader that trusts only indexes never sees a value that is not there. Everything
-here runs on the background thread, beside training; see ``template`` for what that asks.
+here runs on the background thread, beside training; ``template`` and ``gathered`` say what that
+asks.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +26,7 @@ from ..notes import END, end_key
 from ..writer import StoredAt
 from .choice import ALL, Choice, Facts, choose
 from .encode import Content, StepShape, content
+from .gathered import Gathered, StepFiles
 from .layout import CLAIM_KEY, END_KEY, event_key, index_key
 from .members import CollectionsFile
 from .reduce import DERIVED, from_values, reductions
@@ -73,9 +76,9 @@ class SmdebugWriter:
         marks_end: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        #: How many steps could not be stored.
-        self.lost = 0
+        self._unwritable = 0
         self._store = store
+        self._gathered = Gathered(store, clock)
         self._worker = worker
         self._num_workers = num_workers
         self._stored_at = stored_at
@@ -90,46 +93,63 @@ class SmdebugWriter:
         )
         self._made: deque[_Made] = deque(maxlen=_TEMPLATES)
 
+    @property
+    def lost(self) -> int:
+        """How many steps could not be stored."""
+        return self._unwritable + self._gathered.lost
+
     def write(self, record: StepRecord) -> None:
-        """Store one step."""
+        """Take one step; later than the ones before."""
         try:
-            self._write(record)
+            files = self._files(record)
         except BaseException:
-            self.lost += 1
+            self._unwritable += 1
             raise
+        if files:
+            self._gathered.add(files)
 
     def tick(self) -> None:
-        """Store what the collections hold by now; called a few times a second."""
-        self._collections.tick()
+        """Store what was gathered long enough; called a few times a second."""
+        with ExitStack() as work:  # each is done, whatever the other raises
+            work.callback(self._collections.tick)
+            work.callback(self._gathered.tick)
 
     def flush(self) -> None:
-        """Store what was taken: every step is, at once."""
-        self._collections.tick()
+        """Store what was gathered, and what the collections hold by now."""
+        with ExitStack() as work:
+            work.callback(self._collections.tick)
+            work.callback(self._gathered.flush)
 
     def close(self, end: End) -> None:
-        """Store what the collections hold, then the notes that say how the run ended."""
-        try:
-            self._collections.write()
-        finally:
-            self._store.put(end_key(self._worker), end.to_json())
-            # Each worker looks after its note is there, so the last one sees all.
-            if self._marks_end and len(self._store.list(END)) >= self._num_workers:
-                self._store.put(END_KEY, b"")
-            if self._num_workers == 1:
-                self._store.delete(CLAIM_KEY)
+        """Store what is left, then the notes that say how the run ended."""
+        with ExitStack() as work:
+            work.callback(self._store_end, end)
+            work.callback(self._collections.write)
+            work.callback(self._gathered.flush)
 
-    def _write(self, record: StepRecord) -> None:
+    def _store_end(self, end: End) -> None:
+        self._store.put(end_key(self._worker), end.to_json())
+        # Each worker looks after its note is there, so the last one sees all.
+        if self._marks_end and len(self._store.list(END)) >= self._num_workers:
+            self._store.put(END_KEY, b"")
+        if self._num_workers == 1:
+            self._store.delete(CLAIM_KEY)
+
+    def _files(self, record: StepRecord) -> StepFiles:
+        """Return the files of a step, the index last; none if nothing of it is stored."""
         stored = self._stored(record)
         contents = _contents(record, stored)
         template = self._template(record, stored, contents)
         if template.is_empty:
-            return
+            return []
+        files: StepFiles = []
         if template.has_events:
             numbers = _numbers(record, template.choice)
             fulls = [contents[name] for name in template.full_values]
             data = template.event_file(record, numbers, fulls)
-            self._store.put(event_key(record.step, record.worker), data)
-        self._store.put(index_key(record.step, record.worker), template.index_file(record))
+            files.append((event_key(record.step, record.worker), data))
+        files.append((index_key(record.step, record.worker), template.index_file(record)))
+        return files
 
     def _stored(self, record: StepRecord) -> list[Stored | None]:
         """Return what is stored of each tensor."""
