@@ -118,12 +118,15 @@ def write_one_of_two_ended(path):
     writers = [begin(path, rank, 2) for rank in range(2)]
     for rank, writer in enumerate(writers):
         writer.write(record_of({"t": np.float32([rank])}, 0, worker=f"worker_{rank}"))
+        writer.flush()
     writers[0].close(END)
 
 
 def write_after_crash(path):
     """Begin again where a run stopped, with half an index beside the first step."""
-    begin(path).write(record_of({"t": np.float32([1])}, 0))
+    crashed = begin(path)
+    crashed.write(record_of({"t": np.float32([1])}, 0))
+    crashed.flush()
     (path / "run.json").unlink()
     (path / "index/000000000/000000000000_worker_0.json.tmp").write_text('{"meta": {"mo')
     write(path, [record_of({"t": np.float32([2])}, 0)], over_unfinished=True)
@@ -202,7 +205,7 @@ class TestTheRealOneReads:
         answer = answers[write_own]
 
         assert told(np.array(0.25, np.float32)) == values(answer)["loss 1 worker_0"]
-        largest = answer["tensors"]["t1 1 worker_0"]["reductions"]["max"]
+        largest = answer["tensors"]["t1:0 1 worker_0"]["reductions"]["max"]
         assert told(np.array(FLOATS["t1:0"].max(), np.float64)) == largest
         assert sorted([*FLOATS, "loss"]) == answer["collections"]["weights"]
 
