@@ -89,7 +89,7 @@ class TestMistakes:
 
     def test_only_modules_are_registered(self, out):
         """And each once."""
-        hook, net = smd.Hook(out), a_net()
+        hook, net = smd.Hook(out, save_all=True), a_net()
         with pytest.raises(SMDebugError):
             hook.register_module("net")
         hook.register_module(net)
@@ -99,7 +99,7 @@ class TestMistakes:
     def test_only_losses_are_registered_as_losses(self, out):
         """Functions have to be recorded."""
         with pytest.raises(AssertionError, match="record_tensor_value"):
-            smd.Hook(out).register_loss(nn.functional.mse_loss)
+            smd.Hook(out, save_all=True).register_loss(nn.functional.mse_loss)
 
     def test_a_collection_that_can_hold_nothing_is_told_before_the_first_step(self, out):
         """Whoever made it wants to know."""
@@ -148,3 +148,16 @@ class TestCheckpoints:
         monkeypatch.setenv("CHECKPOINT_CONFIG_FILE_PATH", str(config))
 
         assert -1 == smd.Hook(out_dir=out).step
+
+
+class TestDefaultConfiguration:
+    def test_a_wrong_call_does_not_end_the_training(self, out):
+        """It is logged; a hook that was told what to save raises, for its author to see."""
+        hook, net = smd.Hook(out_dir=out), nn.Linear(2, 1)
+        hook.register_module(net)
+        hook.register_module(net)
+        hook.register_loss(nn.functional.mse_loss)
+        hook.record_tensor_value("x", 3.0)
+
+        with pytest.raises(AssertionError):
+            smd.Hook(out_dir=out, save_all=True).register_loss(nn.functional.mse_loss)

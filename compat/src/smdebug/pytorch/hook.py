@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from smdebug.core.forgiving import forgiving
 from smdebug.core.hook import BaseHook, mode_steps_of
 from smdebug.core.modes import ALLOWED_MODE_NAMES, ModeKeys, from_mode, to_mode
 from smdebug.core.singleton_utils import set_hook
@@ -78,6 +79,7 @@ class Hook(BaseHook):
 
     # What is saved
 
+    @forgiving
     def register_module(self, module: torch.nn.Module) -> None:
         """Save tensors of a model, each forward of which is a step.
 
@@ -99,6 +101,7 @@ class Hook(BaseHook):
         """Do what ``register_module`` does."""
         self.register_module(module)
 
+    @forgiving
     def register_loss(self, loss_module: torch.nn.Module) -> None:
         """Save what a loss is given and returns.
 
@@ -117,6 +120,7 @@ class Hook(BaseHook):
         """Register the first model with parameters that runs, and the losses that run."""
         self._registered.modules.look()
 
+    @forgiving
     def record_tensor_value(self, tensor_name: str, tensor_value: torch.Tensor) -> None:
         """Save a tensor as ``<tensor_name>_output_<i>``, such as a functional loss.
 
