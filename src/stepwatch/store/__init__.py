@@ -32,7 +32,8 @@ class Store(Protocol):
     called with the URL; ``stepwatch.testing.store_contract`` holds the tests it must pass.
 
     A store for which many values at once cost less than each by itself may also have
-    ``put_all(items) -> int``; the function of that name says what it promises.
+    ``put_all(items) -> int``, and one that need not hold a value as a whole
+    ``put_parts(key, parts)``; the functions of these names say what they promise.
     """
 
     @property
@@ -74,6 +75,13 @@ class _PutsAll(Protocol):
     """A store with the method that the others need not have."""
 
     def put_all(self, items: Sequence[tuple[str, BytesLike]]) -> int: ...
+
+
+@runtime_checkable
+class _PutsParts(Protocol):
+    """A store with the other method that not all need to have."""
+
+    def put_parts(self, key: str, parts: Sequence[BytesLike]) -> None: ...
 
 
 def open_store(url: str | os.PathLike[str]) -> Store:
@@ -133,6 +141,20 @@ def put_all(store: Store, items: Sequence[tuple[str, BytesLike]]) -> int:
     for key, data in items[:1]:
         store.put(key, data)
     return len(items[:1])
+
+
+def put_parts(store: Store, key: str, parts: Sequence[BytesLike]) -> None:
+    """Set a value, given in pieces that follow each other; as ``Store.put``.
+
+    Args:
+        store: If it has a ``put_parts`` of its own, that is called, and nothing is joined.
+        key: Of the value.
+        parts: At least one.
+    """
+    if isinstance(store, _PutsParts):
+        store.put_parts(key, parts)
+    else:
+        store.put(key, b"".join(parts))
 
 
 def scheme_of(location: str) -> str:

@@ -21,6 +21,7 @@ from urllib.parse import unquote
 
 from ..errors import ConfigError, StoreError
 from . import PARTIAL, BytesLike, check_key, check_prefix, check_range, scheme_of
+from .new_file import write_new
 
 try:
     from .._kernel import write_files
@@ -32,7 +33,6 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 
 # Copied for the kernel, which takes only bytes; a larger value is put by itself, without a copy.
 _SMALL_BYTES = 1 << 20
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
 class LocalStore:
@@ -60,12 +60,16 @@ class LocalStore:
 
     def put(self, key: str, data: BytesLike) -> None:
         """Set a value, new or not; readers see the old one or the new one, never a part."""
+        self.put_parts(key, [data])
+
+    def put_parts(self, key: str, parts: Sequence[BytesLike]) -> None:
+        """Set a value, given in pieces; none of them is copied."""
         check_key(key)
         path = f"{self._root}/{key}"
         partial = self._name_aside(path)
         with self._refusals("write", key):
             try:
-                _write_new(partial, data)
+                write_new(partial, parts)
                 os.replace(partial, path)
             except BaseException:
                 with suppress(OSError):
@@ -185,7 +189,7 @@ class LocalStore:
         """Write to a new hidden file beside ``path``; it is gone again at the end."""
         partial = self._name_aside(path)
         try:
-            _write_new(partial, data)
+            write_new(partial, [data])
             yield partial
         finally:
             with suppress(OSError):
@@ -230,25 +234,6 @@ def _open(path: str, mode: str, buffering: int = -1) -> IO[bytes]:
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         return open(path, mode, buffering)
-
-
-def _write_new(path: str, data: BytesLike) -> None:
-    """Write a new file; its folder is made if there is none.
-
-    By calls of the system alone, and few of them: around each, another thread gets its turn and
-    has to wait for it.
-    """
-    try:
-        file = os.open(path, _NEW_FILE, 0o666)
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        file = os.open(path, _NEW_FILE, 0o666)
-    try:
-        rest = memoryview(data).cast("B")
-        while rest:
-            rest = rest[os.write(file, rest) :]
-    finally:
-        os.close(file)
 
 
 def _names_in(folder: str, start: str, after: str) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from ..errors import ConfigError, StoreError
-from ..store import BytesLike, Store, put_all
+from ..store import BytesLike, Store, put_all, put_parts
 from .store_process import StoreProcess
 
 Items = Sequence[tuple[str, BytesLike]]
@@ -48,6 +48,14 @@ class PutAllContract:
 
         assert store.list() == [key for key, _ in items]
         assert [self.get_raw(store, key) for key, _ in items] == [bytes(value) for value in values]
+
+    def test_put_parts_is_put_of_the_pieces(self, store: Store) -> None:
+        """In their order, of any bytes-like type and number; it replaces what was there."""
+        pieces: list[BytesLike] = [b"", bytearray(b"ab"), memoryview(b"xcdx")[1:3]]
+        many: list[BytesLike] = [bytes([number % 251]) for number in range(3000)]
+        for parts in ([b""], pieces, many):
+            put_parts(store, "a/b", parts)
+            assert self.get_raw(store, "a/b") == b"".join(parts)
 
     def test_put_all_of_nothing_does_nothing(self, store: Store) -> None:
         """There is nothing to set and nothing to refuse."""
