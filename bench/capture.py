@@ -1,136 +1,125 @@
-"""What capturing costs a training step.
+"""What capturing costs a training step, beside what others take for the same work.
 
-In one process and interleaved, step by step: without us, with the statistics of everything at
-every step, and with raw weights and gradients every tenth step as well. Each way has a model of
-its own from the same seed. Printed are the median step and the ratio to the model without us,
-twice: the median over the rounds, and that of the totals, which alone shows what is paid on one
-step in ten.
+Three models, eager and compiled, are trained in several ways in one process, in turns, step by
+step: without a tool, watched by us, and as people do without us. The real smdebug does the same in
+its own environment, if ``make treaty`` made it, and is compared with plain training there. Then
+each way trains alone in a process, for its memory and its work in the background.
+``docs/cost.md`` says what the columns mean.
 
-    python bench/capture.py [--steps N]
+    python bench/capture.py [--quick]
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
-import statistics
+import json
 import sys
 import tempfile
-import time
+from itertools import product
 from pathlib import Path
 
-import torch
+from models import KINDS, let_all_compile
+from processes import SMDEBUG, find_smdebug
+from report import machine, recompiled, rows_of, table
+from scenes import Bench
+from ways import NONE, OURS, Way
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "demo"))
-from char_gpt import CHARACTERS, GPT, load_text, sample_batch
-
-from stepwatch.hooks.torch import TorchHook
-from stepwatch.statistics import has_kernel
-
-BATCH, BLOCK, WIDTH, LAYERS = 8, 128, 256, 6
-POLICIES = {
-    "statistics every step": None,
-    "and raw weights, gradients every 10": ["weights:raw:every=10", "gradients:raw:every=10"],
-}
-
-
-class Training:
-    """A model of its own, trained one step at a time.
-
-    Args:
-        text: Token ids, shape ``[n]``.
-        vocabulary: How many different tokens.
-    """
-
-    def __init__(self, text: torch.Tensor, vocabulary: int) -> None:
-        torch.manual_seed(0)
-        self.text = text
-        self.model = GPT(vocabulary, block=BLOCK, d_model=WIDTH, layers=LAYERS, heads=8)
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=3e-4)
-        self.generator = torch.Generator().manual_seed(1)
-
-    def step(self) -> float:
-        """Train one step and return how many seconds it took."""
-        inputs, targets = sample_batch(self.text, BATCH, BLOCK, self.generator)
-        begin = time.perf_counter()
-        _, loss = self.model(inputs, targets)
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
-        return time.perf_counter() - begin
-
-
-class Watched(Training):
-    """The same, watched; the hook is there only while this model trains.
-
-    Args:
-        run: Where to write.
-        policy: What to save.
-    """
-
-    def __init__(
-        self, text: torch.Tensor, vocabulary: int, run: Path, policy: list[str] | None
-    ) -> None:
-        super().__init__(text, vocabulary)
-        self.run = run
-        self.hook = TorchHook(self.model, run=run, policy=policy, say=lambda _: None, strict=True)
-        self.hook.detach()
-
-    def step(self) -> float:
-        self.hook.attach()
-        try:
-            return super().step()
-        finally:
-            self.hook.detach()
+MODES = ("eager", "compiled")
 
 
 def main() -> None:
-    """Run the comparison and print it."""
+    """Measure what the arguments ask for and print the table."""
+    arguments = parse_arguments()
+    let_all_compile()
+    with tempfile.TemporaryDirectory(prefix="stepwatch-bench-", dir=arguments.folder) as folder:
+        bench = Bench(Path(folder), ways_of(arguments), smdebug_of(arguments), arguments.turn)
+        try:
+            measure(bench, arguments)
+        except KeyboardInterrupt:
+            bench.say("")
+            print("broken off; what was measured until then:")
+    bench.say("")
+    print("\n".join(table(bench.scenes, bench.rate)), flush=True)
+    if arguments.json:
+        rows = [vars(row) for scene in bench.scenes for row in rows_of(scene)]
+        rate = bench.rate and vars(bench.rate)
+        found = {"machine": machine(), "rows": rows, "write_rate": rate}
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
+    if wrong := recompiled(bench.scenes):
+        sys.exit(f"not to be trusted, the compiler ran in timed steps: {', '.join(wrong)}")
+
+
+def measure(bench: Bench, arguments: argparse.Namespace) -> None:
+    """Measure scene by scene, then memory, then how fast full values are written."""
+    steps = arguments.steps or (20 if arguments.quick else 50)
+    scenes = product(arguments.models, arguments.modes)
+    for kind, mode in [("gpt", "eager"), ("mlp", "compiled")] if arguments.quick else scenes:
+        bench.time(kind, mode, steps * KINDS[kind].rush)
+        if mode == "eager" and not arguments.quick:
+            bench.take_footprints()
+    bench.take_write_rate()
+
+
+def ways_of(arguments: argparse.Namespace) -> dict[str, Way]:
+    """Return the ways that are timed in this process."""
+    ways = dict(OURS)
+    if rivals_of(arguments):
+        from rivals import RIVALS  # here: without rivals, no TensorBoard is needed
+
+        ways |= RIVALS
+    chosen = arguments.ways
+    return {name: way for name, way in ways.items() if not chosen or name in (NONE, *chosen)}
+
+
+def smdebug_of(arguments: argparse.Namespace) -> dict[str, str]:
+    """Return the ways of the real smdebug, each with its interpreter; empty where it is not."""
+    python = find_smdebug()
+    if not rivals_of(arguments):
+        return {}
+    if python is None:
+        print("there is no environment with the real smdebug; to make it: make treaty")
+        return {}
+    return {way: python for way in SMDEBUG if not arguments.ways or way in arguments.ways}
+
+
+def rivals_of(arguments: argparse.Namespace) -> bool:
+    return bool(arguments.rivals and not arguments.quick)
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Read the command line.
+
+    Lists are separated by commas. An unknown name ends the program with those that there are.
+    """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=60, help="timed steps of each way")
-    parser.add_argument("--warm-up", type=int, default=5, help="steps before, not timed")
-    arguments = parser.parse_args()
-    text, _ = load_text()
-    vocabulary = len(CHARACTERS)
-    folder = Path(tempfile.mkdtemp(prefix="stepwatch-bench-"))
-    ways: dict[str, Training] = {"without us": Training(text, vocabulary)}
-    for number, (name, policy) in enumerate(POLICIES.items()):
-        ways[name] = Watched(text, vocabulary, folder / str(number), policy)
-    for _ in range(arguments.warm_up):
-        for training in ways.values():
-            training.step()
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
-    names = list(ways)
-    for number in range(arguments.steps):
-        # Another order each time, so that none always follows the same.
-        turn = number % len(names)
-        for name in names[turn:] + names[:turn]:
-            seconds[name].append(ways[name].step())
-    report(ways, seconds)
-    shutil.rmtree(folder)
-
-
-def report(ways: dict[str, Training], seconds: dict[str, list[float]]) -> None:
-    """Print seconds per step, ratios, and what was written."""
-    model = ways["without us"].model
-    parameters = sum(parameter.numel() for parameter in model.parameters())
-    print(
-        f"GPT d={WIDTH}, {LAYERS} layers, batch {BATCH}x{BLOCK}, {parameters / 1e6:.1f} M "
-        f"parameters; torch {torch.__version__} on {torch.get_num_threads()} threads"
-        f"; compiled kernel: {'yes' if has_kernel() else 'no'}"
+    parser.add_argument("--steps", type=int, help="timed steps; ten times as many of the MLP")
+    parser.add_argument("--models", type=a_list, default=list(KINDS), help=", ".join(KINDS))
+    parser.add_argument("--modes", type=a_list, default=list(MODES), help=", ".join(MODES))
+    known = [*OURS, "add-histogram-10", "torch-save-10", *SMDEBUG]
+    parser.add_argument("--ways", type=a_list, help=", ".join(known))
+    parser.add_argument("--rivals", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--turn", type=int, default=1, help="steps of a way in a row")
+    parser.add_argument("--folder", help="where to write; the system's temporary one by default")
+    parser.add_argument("--json", type=Path, help="write what was measured here as well")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="the GPT, eager, and the MLP, compiled, 20 steps; no rivals, no memory",
     )
-    plain = seconds["without us"]
-    for name, training in ways.items():
-        times = seconds[name]
-        # Each step against the step of the same round, so that a slow moment hits both.
-        ratio = statistics.median(a / b for a, b in zip(times, plain, strict=True))
-        totals = sum(times) / sum(plain)
-        line = f"{name:38s} {statistics.median(times):8.4f} s/step   x {ratio:.3f} (x {totals:.3f})"
-        if isinstance(training, Watched):
-            end = training.hook.close()
-            size = sum(path.stat().st_size for path in training.run.rglob("*") if path.is_file())
-            line += f"   {end.steps} steps, {end.dropped} dropped, {size / 1e6:.1f} MB"
-        print(line)
+    arguments = parser.parse_args()
+    for given, names in (
+        (arguments.models, list(KINDS)),
+        (arguments.modes, list(MODES)),
+        (arguments.ways or [], known),
+    ):
+        for name in given:
+            if name not in names:
+                parser.error(f"there is no {name!r}; there are {', '.join(names)}")
+    return arguments
+
+
+def a_list(text: str) -> list[str]:
+    return text.split(",")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Measure how fast the statistics of a tensor are: ``python bench/statistics.py``.
 
-Prints GB/s read by one thread: of the kernel, of the numpy fallback, and beside them of
-``np.sum`` and of a copy, which know less. Small tensors are hot in the cache; the 16 MB ones
-take turns, so that each comes from memory. Contenders alternate; the median is printed.
+Prints GB/s read by one thread: of the kernel, of the numpy fallback, of digests and histograms of
+exponents, and beside them of ``np.sum`` and of a copy, which know less. Small tensors are hot in
+the cache; the 16 MB ones take turns, so that each comes from memory. Contenders alternate; the
+median is printed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import ml_dtypes
 import numpy as np
 
 from stepwatch import statistics
+from stepwatch.digest import digest
+from stepwatch.exponents import count_exponents
 
 DTYPES = (np.float32, ml_dtypes.bfloat16, np.float16, np.float64)
 SIZES = {"64 KB": 2**16, "1 MB": 2**20, "16 MB": 2**24}
@@ -37,6 +40,8 @@ def contenders(arrays: list[np.ndarray]) -> dict[str, Callable[[np.ndarray], obj
     return {
         "kernel": lambda array: statistics.summarize_into(array, row),
         "numpy": summarize_with_numpy,
+        "digest": digest,
+        "exponents": count_exponents,
         "np.sum": np.sum,
         "copy": lambda array: np.copyto(copy, array),
     }
