@@ -165,6 +165,7 @@ class TestFormat:
         names = {
             "dictionary<values=string, indices=int32, ordered=0>": "string",
             "double": "float64",
+            "list<item: int64>": "list of int64",
         }
         expected = [(field.name, names.get(str(field.type), str(field.type))) for field in SCHEMA]
         assert expected == [(name, cells[0]) for name, cells in described.items()]

@@ -28,12 +28,18 @@ VALUES = {
     "steps",
     "collection",
     "save_policy",
+    "elements",
     "statistics",
+    "digest",
+    "exponents",
     "record",
+    "whole",
     "finding",
     "hook_config",
     "_kernel",
     "_crc32c",
+    "_digest",
+    "_exponents",
     "_files",
 }
 FRAMEWORKS = {"torch", "tensorflow", "keras", "jax", "xgboost", "lightgbm", "mxnet"}

@@ -15,6 +15,8 @@
 #include <string.h>
 
 #include "_crc32c.h"
+#include "_digest.h"
+#include "_exponents.h"
 #include "_files.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && defined(__GLIBC__)
@@ -252,38 +254,55 @@ static int is_readable(const ArrayStruct *array, int kind)
     return as_it_is && is_dense && (size_t)array->itemsize == ITEMSIZE[kind];
 }
 
-static int is_row(const ArrayStruct *array)
+static int is_row(const ArrayStruct *array, char typekind, int length)
 {
     int needed = C_CONTIGUOUS | ALIGNED | NATIVE | WRITEABLE;
-    return (array->flags & needed) == needed && array->typekind == 'f' && array->itemsize == 8
-           && array->nd == 1 && array->shape[0] == NUM_FIELDS;
+    return (array->flags & needed) == needed && array->typekind == typekind
+           && array->itemsize == 8 && array->nd == 1 && array->shape[0] == length;
+}
+
+static size_t count_elements(const ArrayStruct *array)
+{
+    size_t count = 1;
+    for (int axis = 0; axis < array->nd; axis++)
+        count *= (size_t)array->shape[axis];
+    return count;
+}
+
+/* Take the arguments of summarize or count_exponents; 0, and an exception, if they are wrong. */
+static int parse_reading(PyObject *const *args, Py_ssize_t num_args, char typekind, int length,
+                         const ArrayStruct **source, const ArrayStruct **target, long *kind)
+{
+    if (num_args != 3) {
+        PyErr_Format(PyExc_TypeError, "need 3 arguments, got %zd", num_args);
+        return 0;
+    }
+    *source = array_struct(args[0]);
+    *kind = PyLong_AsLong(args[1]);
+    if (!*source || (*kind == -1 && PyErr_Occurred()))
+        return 0;
+    *target = array_struct(args[2]);
+    if (!*target)
+        return 0;
+    if (*kind < 0 || *kind >= NUM_KINDS || !is_row(*target, typekind, length)) {
+        PyErr_Format(PyExc_ValueError, "need a kind below %d and a writable, contiguous %s row of "
+                     "%d elements", NUM_KINDS, typekind == 'f' ? "float64" : "int64", length);
+        return 0;
+    }
+    return 1;
 }
 
 static PyObject *py_summarize(PyObject *module, PyObject *const *args, Py_ssize_t num_args)
 {
     (void)module;
-    if (num_args != 3) {
-        PyErr_Format(PyExc_TypeError, "summarize takes 3 arguments, got %zd", num_args);
+    const ArrayStruct *source, *target;
+    long kind;
+    if (!parse_reading(args, num_args, 'f', NUM_FIELDS, &source, &target, &kind))
         return NULL;
-    }
-    const ArrayStruct *source = array_struct(args[0]);
-    long kind = PyLong_AsLong(args[1]);
-    if (!source || (kind == -1 && PyErr_Occurred()))
-        return NULL;
-    const ArrayStruct *target = array_struct(args[2]);
-    if (!target)
-        return NULL;
-    if (kind < 0 || kind >= NUM_KINDS || !is_row(target)) {
-        PyErr_Format(PyExc_ValueError, "need a kind below %d and a writable, contiguous float64 "
-                     "row of %d elements", NUM_KINDS, NUM_FIELDS);
-        return NULL;
-    }
     if (!is_readable(source, (int)kind))
         Py_RETURN_FALSE;
 
-    size_t count = 1;
-    for (int axis = 0; axis < source->nd; axis++)
-        count *= (size_t)source->shape[axis];
+    size_t count = count_elements(source);
     if (count > GIL_COUNT) {
         Py_BEGIN_ALLOW_THREADS
         summarize(source->data, count, (int)kind, target->data);
@@ -292,6 +311,56 @@ static PyObject *py_summarize(PyObject *module, PyObject *const *args, Py_ssize_
         summarize(source->data, count, (int)kind, target->data);
     }
     Py_RETURN_TRUE;
+}
+
+static PyObject *py_count_exponents(PyObject *module, PyObject *const *args, Py_ssize_t num_args)
+{
+    (void)module;
+    const ArrayStruct *source, *target;
+    long kind;
+    if (!parse_reading(args, num_args, 'i', NUM_EXPONENTS, &source, &target, &kind))
+        return NULL;
+    if (!is_readable(source, (int)kind))
+        Py_RETURN_FALSE;
+
+    size_t count = count_elements(source);
+    if (count > GIL_COUNT) {
+        Py_BEGIN_ALLOW_THREADS
+        count_exponents(source->data, count, (int)kind, target->data);
+        Py_END_ALLOW_THREADS
+    } else {
+        count_exponents(source->data, count, (int)kind, target->data);
+    }
+    Py_RETURN_TRUE;
+}
+
+static PyObject *py_digest(PyObject *module, PyObject *const *args, Py_ssize_t num_args)
+{
+    (void)module;
+    if (num_args != 2) {
+        PyErr_Format(PyExc_TypeError, "digest takes 2 arguments, got %zd", num_args);
+        return NULL;
+    }
+    const ArrayStruct *source = array_struct(args[0]);
+    if (!source)
+        return NULL;
+    uint64_t start = PyLong_AsUnsignedLongLong(args[1]), result;
+    if (start == (uint64_t)-1 && PyErr_Occurred())
+        return NULL;
+    int needed = C_CONTIGUOUS | ALIGNED | NATIVE, width = source->itemsize;
+    if ((source->flags & needed) != needed
+        || (width != 1 && width != 2 && width != 4 && width != 8))
+        Py_RETURN_NONE;
+
+    size_t count = count_elements(source);
+    if (count > GIL_COUNT) {
+        Py_BEGIN_ALLOW_THREADS
+        result = digest(source->data, count, width, start);
+        Py_END_ALLOW_THREADS
+    } else {
+        result = digest(source->data, count, width, start);
+    }
+    return PyLong_FromUnsignedLongLong(result);
 }
 
 static PyObject *py_crc32c(PyObject *module, PyObject *const *args, Py_ssize_t num_args)
@@ -325,6 +394,12 @@ static PyObject *py_crc32c(PyObject *module, PyObject *const *args, Py_ssize_t n
 static PyMethodDef METHODS[] = {
     {"crc32c", (PyCFunction)(void (*)(void))py_crc32c, METH_FASTCALL,
      "crc32c(data, portable=False): return the CRC-32C (Castagnoli) of some bytes."},
+    {"digest", (PyCFunction)(void (*)(void))py_digest, METH_FASTCALL,
+     "digest(source, start): return the digest of an array, None where it cannot be read.\n\n"
+     "source is its __array_struct__; its first element is element start of the tensor."},
+    {"count_exponents", (PyCFunction)(void (*)(void))py_count_exponents, METH_FASTCALL,
+     "count_exponents(source, kind, target): fill a row with a histogram of exponents.\n\n"
+     "As summarize does, with a row of int64."},
     {"summarize", (PyCFunction)(void (*)(void))py_summarize, METH_FASTCALL,
      "summarize(source, kind, target): fill a row with the statistics of an array.\n\n"
      "source and target are the __array_struct__ of the array and of the row. False, and\n"
@@ -348,7 +423,7 @@ static PyModuleDef_Slot SLOTS[] = {{Py_mod_exec, (void *)prepare}, {0, NULL}};
 static struct PyModuleDef MODULE = {
     PyModuleDef_HEAD_INIT,
     .m_name = "_kernel",
-    .m_doc = "The statistics of a tensor in one pass over memory; checksums; small files.",
+    .m_doc = "The statistics of a tensor in one pass over memory, and more that is read in one.",
     .m_size = 0,
     .m_methods = METHODS,
     .m_slots = SLOTS,

@@ -14,6 +14,26 @@ def summarize(source: object, kind: int, target: object, /) -> bool:
         ValueError: A target that is no such row.
     """
 
+def count_exponents(source: object, kind: int, target: object, /) -> bool:
+    """Fill a row with a histogram of exponents; False, and nothing done, if it cannot be read.
+
+    Args:
+        source: ``__array_struct__`` of the array.
+        kind: As for ``summarize``.
+        target: ``__array_struct__`` of a contiguous, writable int64 row.
+
+    Raises:
+        ValueError: A target that is no such row.
+    """
+
+def digest(source: object, start: int, /) -> int | None:
+    """Return the digest of an array; ``None`` if it cannot be read; large ones without the GIL.
+
+    Args:
+        source: ``__array_struct__`` of the array, contiguous in C order.
+        start: Which element of the tensor the first of them is.
+    """
+
 def crc32c(data: bytes | bytearray | memoryview, portable: bool = False, /) -> int:
     """Return the CRC-32C (Castagnoli) of some bytes; large ones without the GIL.
 

@@ -26,7 +26,6 @@ T = TypeVar("T")
 
 _MOST_WAITING = 100_000  # a bound also for items that say they have no size
 _LOOK_AGAIN_S = 0.05  # the most that a wake-up taken by another waiter can cost
-_NO_TICK_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +65,7 @@ class Background(Generic[T]):
             is taken when nothing else is held.
         patience: Seconds that submitters wait in total once the queue is full. After that what
             does not fit is dropped at once, until the queue is down to half.
-        tick: Called on the thread about every ``tick_s``, busy or not, and a last time after
-            the last item.
+        tick: Called on the thread about every ``tick_s``, busy or not, and after the last item.
         tick_s: Seconds between ticks.
         name: Of the thread.
 
@@ -94,7 +92,7 @@ class Background(Generic[T]):
         self._depth_bytes = depth_bytes
         self._patience = patience
         self._tick = tick or (lambda: None)
-        self._tick_s = tick_s if tick else _NO_TICK_S
+        self._tick_s = tick_s if tick else 3600.0
         self._pid = os.getpid()
         # SimpleQueue: its put is atomic and may be interrupted or re-entered by a signal handler.
         self._queue: SimpleQueue[tuple[T, int] | _Marker] = SimpleQueue()
@@ -133,6 +131,10 @@ class Background(Generic[T]):
         if first:
             _say("the queue to the store is full; steps are being dropped, and counted", None)
         return False
+
+    def offer(self, item: T, size_bytes: int = 0) -> bool:
+        """Hand over an item if there is room now, without waiting; counted nowhere if not."""
+        return not self._in_child() and self._accept(item, size_bytes)
 
     def flush(self, timeout: float) -> bool:
         """Wait until all submitted before is done and a tick has run after it; return whether."""
@@ -211,8 +213,7 @@ class Background(Generic[T]):
             self._drained = self._drained and not given_up
 
     def _run(self) -> None:
-        tick_at = monotonic() + self._tick_s
-        last = False
+        tick_at, last = monotonic() + self._tick_s, False
         while not last:
             entry = _wait_for(self._queue, tick_at - monotonic())
             if isinstance(entry, _Marker):

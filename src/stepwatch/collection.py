@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 
 from .errors import ConfigError, nearest
-from .save_policy import SavePolicy, Schedule
+from .save_policy import EVERY_STEP, SavePolicy, Schedule
 
 #: What hooks say a tensor is. Every observation belongs to exactly one of these.
 BUILT_IN = (
@@ -19,10 +19,31 @@ BUILT_IN = (
     "losses",
     "learning_rates",
     "optimizer",
+    "optimizer_states",
+    "updates",
+    "attention",
+    "batches",
     "metrics",
     "scalars",
     "tensors",
 )
+
+_TENTH = SavePolicy(statistics=Schedule(every=10))
+# Looking at these costs a further pass over the parameters, or matrix products.
+_DEFAULTS = {
+    "optimizer_states": _TENTH,
+    "updates": _TENTH,
+    "attention": _TENTH,
+    "batches": SavePolicy(digest=EVERY_STEP),
+}
+
+
+def default_policy(name: str) -> SavePolicy:
+    """Return what is saved of a built-in collection of which nothing was said."""
+    return _DEFAULTS.get(name, _EVERYWHERE)
+
+
+_EVERYWHERE = SavePolicy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +103,11 @@ def as_collections(policy: Policy) -> tuple[Collection, ...]:
 def parse_save(text: str) -> Collection:
     """Read one ``--save`` argument.
 
-    The form is ``COLLECTION[:statistics|raw][:every=N,first=N,last=N,steps=A+B+C]``, where
-    COLLECTION is a built-in name or ``/regex/``. Asking for ``raw`` leaves the statistics of
-    every step as they are. ``COLLECTION:none`` saves nothing of it.
+    The form is ``COLLECTION[:WHAT][:every=N,first=N,last=N,steps=A+B+C]``, where COLLECTION is a
+    built-in name or ``/regex/`` and WHAT is ``statistics``, ``raw``, ``digest`` or ``exponents``.
+    Asking for statistics takes the place of what is saved by default; asking for one of the
+    others adds to it.
+    ``COLLECTION:none`` saves nothing of it.
 
     Raises:
         ConfigError: Anything that is not of this form; the message says what would be.
@@ -100,17 +123,20 @@ def parse_save(text: str) -> Collection:
         name, _, rest = text.partition(":")
         patterns, rest = (), f":{rest}" if rest else ""
     _, what, *schedules = rest.split(":", 2) if rest else ("", "statistics")
-    if what not in ("statistics", "raw", "none"):
+    if what not in (*_SAVED, "none"):
         raise ConfigError(
-            f"--save {text!r}: {what!r} is not statistics, raw or none"
+            f"--save {text!r}: {what!r} is not {', '.join(_SAVED)} or none"
             "; for example gradients:raw:every=100"
         )
     schedule = _parse_schedule(text, schedules[0]) if schedules else Schedule()
     if what == "none":
         return Collection(name, patterns, SavePolicy(statistics=None))
-    if what == "raw":
-        return Collection(name, patterns, SavePolicy(raw=schedule))
-    return Collection(name, patterns, SavePolicy(statistics=schedule))
+    usual = SavePolicy() if what == "statistics" else default_policy(name)
+    return Collection(name, patterns, replace(usual, **{what: schedule}))
+
+
+# What can be saved of a tensor, as --save calls it.
+_SAVED = tuple(one.name for one in fields(SavePolicy))
 
 
 def _parse_schedule(text: str, fields: str) -> Schedule:

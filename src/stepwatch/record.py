@@ -25,6 +25,8 @@ class TensorInfo:
         trainable: Whether gradients are wanted for it; ``None`` for what is no parameter.
         optimizer_groups: How many parameter groups of optimizers hold it; ``None`` for what is
             no parameter or when no optimizer was seen yet.
+        offset: Where the part that this worker holds begins in the whole tensor, whose shape is
+            ``shape``; ``None`` for a worker that holds all of it.
     """
 
     name: str
@@ -33,6 +35,7 @@ class TensorInfo:
     shape: tuple[int, ...]
     trainable: bool | None = None
     optimizer_groups: int | None = None
+    offset: tuple[int, ...] | None = None
 
 
 class Layout:
@@ -52,6 +55,11 @@ class Layout:
     def row_of(self) -> dict[str, int]:
         """The row of each name."""
         return {tensor.name: row for row, tensor in enumerate(self.tensors)}
+
+    @cached_property
+    def has_parts(self) -> bool:
+        """Whether a part of a tensor is among them, that other workers hold the rest of."""
+        return any(tensor.offset is not None for tensor in self.tensors)
 
     @cached_property
     def rows_of(self) -> dict[str, npt.NDArray[np.intp]]:
@@ -86,7 +94,9 @@ class StepRecord:
         time_ns: When the step ended, nanoseconds since the Unix epoch.
         layout: The tensors, in the order of execution.
         statistics: Shape ``[tensors, NUM_FIELDS]``, float64, a row each.
-        raw: Full values of some of the tensors, by name.
+        raw: Full values of some of the tensors, by name; of a tensor with an offset, its part.
+        digests: 64-bit digests of the values of some of the tensors, by name; see ``digest``.
+        exponents: Histograms of the exponents of some of the tensors, by name; see ``exponents``.
     """
 
     worker: str
@@ -97,3 +107,5 @@ class StepRecord:
     layout: Layout
     statistics: npt.NDArray[np.float64]
     raw: Mapping[str, npt.NDArray[np.generic]] = field(default_factory=dict)
+    digests: Mapping[str, int] = field(default_factory=dict)
+    exponents: Mapping[str, npt.NDArray[np.int64]] = field(default_factory=dict)

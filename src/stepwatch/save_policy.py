@@ -56,22 +56,16 @@ EVERY_STEP = Schedule()
 class SavePolicy:
     """What to save of a tensor, and when.
 
-    A step that saves the raw value saves the statistics too: they cost little beside it.
+    A step that saves anything else saves the statistics too: they cost little beside it.
 
     Args:
         statistics: Steps whose statistics are saved; ``None`` for never.
         raw: Steps whose full value is saved; ``None`` for never.
+        digest: Steps whose 64-bit digest is saved; ``None`` for never.
+        exponents: Steps whose histogram of exponents is saved; ``None`` for never.
     """
 
     statistics: Schedule | None = EVERY_STEP
     raw: Schedule | None = None
-
-    def wants(self, mode_step: int) -> bool:
-        """Return whether anything is saved at this step of the mode."""
-        if self.statistics is not None and self.statistics.wants(mode_step):
-            return True
-        return self.wants_raw(mode_step)
-
-    def wants_raw(self, mode_step: int) -> bool:
-        """Return whether the full value is saved at this step of the mode."""
-        return self.raw is not None and self.raw.wants(mode_step)
+    digest: Schedule | None = None
+    exponents: Schedule | None = None

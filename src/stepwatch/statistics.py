@@ -16,17 +16,15 @@ The compiled kernel reads float32, float64, bfloat16 and float16 where they lie.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-try:
-    from . import _kernel
-except ImportError:  # built without a C compiler
-    _kernel = None  # type: ignore[assignment]  # every use asks for it
+from .elements import BLOCK as BLOCK
+from .elements import KERNEL_KINDS, blocks, is_real
+from .elements import kernel as _kernel
 
 Row = npt.NDArray[np.float64]
 Array = npt.NDArray[np.generic]
@@ -47,17 +45,6 @@ FIELDS = (
 )
 NUM_FIELDS = len(FIELDS)
 COUNT, NAN, POSINF, NEGINF, ZEROS, MIN, MAX, SUM, SUM_ABS, SUM_SQ, ABS_MIN = range(NUM_FIELDS)
-
-#: How many elements are widened together: small enough to stay in the L2 cache as float64.
-BLOCK = 32_768
-
-# What the kernel calls the dtypes that it reads.
-_KERNEL_KINDS = {
-    np.dtype(np.float32): 0,
-    np.dtype(np.float64): 1,
-    np.dtype(ml_dtypes.bfloat16): 2,
-    np.dtype(np.float16): 3,
-}
 
 
 def has_kernel() -> bool:
@@ -105,7 +92,7 @@ def summarize_into(array: Array, out_row: Row) -> None:
 
 def _read_in_place(array: Array, out_row: Row) -> bool:
     """Let the kernel read the array where it lies, or return False if it cannot."""
-    kind = _KERNEL_KINDS.get(array.dtype)
+    kind = KERNEL_KINDS.get(array.dtype)
     if kind is None or _kernel is None:
         return False
     return _kernel.summarize(array.__array_struct__, kind, out_row.__array_struct__)
@@ -113,8 +100,7 @@ def _read_in_place(array: Array, out_row: Row) -> bool:
 
 def _summarize_in_blocks(array: Array) -> Row:
     dtype = array.dtype
-    # Most dtypes of ml_dtypes say kind V, like structures; its complex ones say W.
-    if dtype.kind not in "biuf" and (dtype.kind, dtype.type.__module__) != ("V", "ml_dtypes"):
+    if not is_real(dtype):
         raise TypeError(f"no statistics of dtype {dtype}; need bool, integers or real floats")
     row = np.empty(NUM_FIELDS)
     if _read_in_place(_in_memory_order(array), row):
@@ -122,7 +108,7 @@ def _summarize_in_blocks(array: Array) -> Row:
     with np.errstate(over="ignore", invalid="ignore"):
         if array.size <= BLOCK:
             return _summarize_block(array.astype(np.float64, copy=False).ravel())
-        return merge(np.array([_summarize_block(block) for block in _blocks(array)]))
+        return merge(np.array([_summarize_block(block) for block in blocks(array, np.float64)]))
 
 
 def _in_memory_order(array: Array) -> Array:
@@ -132,19 +118,6 @@ def _in_memory_order(array: Array) -> Array:
             array = np.flip(array, axis)
     strides = array.strides
     return array.transpose(sorted(range(array.ndim), key=lambda axis: -strides[axis]))
-
-
-def _blocks(array: Array) -> Iterator[Row]:
-    """Yield all elements as float64, in any order; each block is gone when the next one comes."""
-    yield from np.nditer(  # type: ignore[call-overload]  # it takes contig for config
-        array,
-        flags=["external_loop", "buffered"],
-        op_flags=[["readonly", "contig", "aligned", "nbo"]],
-        op_dtypes=[np.dtype(np.float64)],
-        casting="unsafe",  # so that 64-bit integers may be rounded
-        order="K",
-        buffersize=BLOCK,
-    )
 
 
 def _summarize_block(block: Row) -> Row:

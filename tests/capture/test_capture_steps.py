@@ -27,7 +27,7 @@ def wanted(policy, name, kind, steps=range(21), *, raw=False):
     found = []
     for step in steps:
         level = OpenStep(plan, Mode.TRAIN, step).level(TensorInfo(name, kind, "float32", ()))
-        if level == RAW if raw else level != NOTHING:
+        if level & RAW if raw else level != NOTHING:
             found.append(step)
     return found
 

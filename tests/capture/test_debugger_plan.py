@@ -102,8 +102,8 @@ class TestLevel:
             (Stored(), NOTHING),
             (Stored(shape=True), STATISTICS),
             (Stored(reductions=(MEAN,)), STATISTICS),
-            (Stored(reductions=(MEAN, PROD)), RAW),
-            (STORE_RAW, RAW),
+            (Stored(reductions=(MEAN, PROD)), STATISTICS | RAW),
+            (STORE_RAW, STATISTICS | RAW),
         ],
     )
     def test_values_are_captured_only_where_statistics_do_not_do(self, stored, level):
@@ -112,7 +112,9 @@ class TestLevel:
 
         assert level == plan.level("fc", "weights", Mode.TRAIN, 0)
 
-    @pytest.mark.parametrize(("histogram", "level"), [(True, RAW), (False, STATISTICS)])
+    @pytest.mark.parametrize(
+        ("histogram", "level"), [(True, STATISTICS | RAW), (False, STATISTICS)]
+    )
     def test_histograms_need_values(self, histogram, level):
         """Of the collections that show them."""
         collection = SavedCollection(

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from commands import STEPWATCH, environment
 
 from stepwatch import Trial
 from stepwatch.cli.main import main
 from stepwatch.formats.findings import read_findings
-from stepwatch.testing.make_run import make_run
+from stepwatch.formats.manifest import End, Manifest
+from stepwatch.formats.native.writer import NativeWriter, start_run
+from stepwatch.store import open_store
+from stepwatch.testing.make_run import make_record, make_run
 
 pytest_plugins = ["command_fixtures"]
 
@@ -89,6 +94,22 @@ class TestShow:
 
         assert 8 == len(shown["series"]["loss/mse_loss"]["mean"]) == shown["steps"]["TRAIN"]
         assert "non_finite_origin" in [finding["rule"] for finding in shown["findings"]]
+
+    def test_digests_are_shown_beside_each_other(self, verb, tmp_path):
+        """Of every worker a column, so that replicas that went apart are seen."""
+        store = open_store(tmp_path / "run")
+        start_run(store, Manifest("made", 0, num_workers=2))
+        for worker in ("worker_0", "worker_1"):
+            writer = NativeWriter(store, worker)
+            for step in range(2):
+                record = make_record(step, {"w": np.ones(2)}, worker=worker)
+                differs = step and worker == "worker_1"
+                writer.write(replace(record, digests={"w": 0xBAD if differs else 0xABC}))
+            writer.close(End("finished", 1, 2))
+        lines = verb("show", tmp_path / "run", "--tensor", "w")[1].splitlines()
+
+        assert ["0", 13 * "0" + "abc", 13 * "0" + "abc"] in [line.split() for line in lines]
+        assert ["1", 13 * "0" + "abc", 13 * "0" + "bad"] in [line.split() for line in lines]
 
     def test_no_run_is_one_clear_line(self, verb, tmp_path):
         """Exit status 2."""

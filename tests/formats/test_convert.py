@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from stepwatch.formats import run_format
 from stepwatch.formats.convert import convert
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
+from stepwatch.record import Layout
 from stepwatch.statistics import FIELDS, MIN, summarize
 from stepwatch.steps import Mode
 from stepwatch.store import open_store
@@ -153,6 +155,46 @@ class TestLosses:
         losses = convert(Trial(store("source")).reader, store("there"), "smdebug")
 
         assert [] == losses.lines()
+
+    @pytest.mark.parametrize("target", ["smdebug", "tensorboard"])
+    def test_what_only_the_native_format_has_a_place_for_is_told(self, store, target, tmp_path):
+        """Digests, histograms of exponents, and where a part lies in the whole."""
+        source = store("source")
+        record = make_record(0, {"fc.weight": np.ones(2), "loss/mse": 1.0}, raw=True)
+        tensors = tuple(replace(one, offset=(0,)) for one in record.layout.tensors[:1])
+        start_run(source, Manifest("made", 0))
+        writer = NativeWriter(source, "worker_0")
+        writer.write(
+            replace(
+                record,
+                layout=Layout(tensors + record.layout.tensors[1:]),
+                digests={"fc.weight": 1, "loss/mse": 2},
+                exponents={"fc.weight": np.zeros(64, np.int64)},
+            )
+        )
+        writer.close(End("finished", 1, 1))
+        lines = convert(Trial(source).reader, open_store(tmp_path / "there"), target).lines()
+
+        assert [
+            "digests (2 tensors: fc.weight, loss/mse)",
+            "histograms of exponents (1 tensor: fc.weight)",
+            "where the part of a worker begins in the whole tensor (1 tensor: fc.weight)",
+        ] == lines[:3]
+
+    def test_nothing_of_it_is_lost_between_native_runs(self, store):
+        """The format that has a place for everything."""
+        source = store("source")
+        record = make_record(0, {"fc.weight": np.ones(2)})
+        start_run(source, Manifest("made", 0))
+        writer = NativeWriter(source, "worker_0")
+        counts = np.arange(64)
+        writer.write(replace(record, digests={"fc.weight": 7}, exponents={"fc.weight": counts}))
+        writer.close(End("finished", 1, 1))
+        losses = convert(Trial(source).reader, store("there"), "native")
+        found = Trial(store("there")).tensor("fc.weight")
+
+        assert [] == losses.lines()
+        assert (7, counts.tolist()) == (found.digest(0), found.exponents(0).tolist())
 
     def test_an_unknown_format_is_refused(self, store):
         """The message names those there are."""

@@ -92,14 +92,19 @@ class DebuggerPlan:
             return stored
 
     def level(self, tensor: str, kind: str, mode: Mode, mode_step: int) -> int:
-        """Return what must be captured: ``NOTHING``, ``STATISTICS`` or ``RAW``."""
+        """Return what must be captured: ``NOTHING``, ``STATISTICS`` or with it ``RAW``."""
         del kind
         stored = self.stored(tensor, mode, mode_step)
         if stored is None:
             return NOTHING
         needs_values = stored.raw or any(r.name in NEED_VALUES for r in stored.reductions)
         shown = self._histograms and self.histogram(tensor) is not None
-        return RAW if needs_values or shown else STATISTICS
+        return STATISTICS | RAW if needs_values or shown else STATISTICS
+
+    def wants(self, kind: str, mode_step: int | None = None) -> bool:
+        """Return whether any tensor of a kind may be saved; collections here have no kinds."""
+        del kind, mode_step
+        return True
 
     def histogram(self, tensor: str) -> str | None:
         """Return the collection under which TensorBoard gets histograms of a tensor."""

@@ -19,6 +19,7 @@ class Guarded(Protocol):
     """What ``guarded`` expects of the object whose methods it guards."""
 
     strict: bool
+    failure: str
 
     def detach(self) -> None:
         """Let go of the framework; called after the first failure."""
@@ -27,8 +28,8 @@ class Guarded(Protocol):
 def guarded(method: Method) -> Method:
     """Make a callback safe to be called by a framework.
 
-    The first failure is logged with its traceback and detaches the object; training goes on
-    without it. With ``strict`` the failure is raised instead.
+    The first failure is logged with its traceback, kept as ``failure``, and detaches the object;
+    training goes on without it. With ``strict`` the failure is raised instead.
     """
 
     @functools.wraps(method)
@@ -47,6 +48,8 @@ def guarded(method: Method) -> Method:
 def _give_up(guarded: Guarded, where: str) -> None:
     """Say so and detach; a broken log handler, or half a detachment, must not stop training."""
     error = sys.exc_info()[1]
+    with suppress(Exception):  # the text of an error is somebody's code, too
+        guarded.failure = f"{type(error).__name__}: {error}"
     with suppress(Exception):
         if isinstance(error, StepwatchError):  # it says in one line what is wrong
             _log.error("capturing is off from here on; training goes on: %s", error)

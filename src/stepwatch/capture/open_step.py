@@ -7,10 +7,12 @@ from collections.abc import KeysView
 import numpy as np
 import numpy.typing as npt
 
+from ..digest import digest
+from ..exponents import count_exponents
 from ..record import Layout, TensorInfo
 from ..statistics import NUM_FIELDS, merge, summarize_into
 from ..steps import Mode
-from .plan import NOTHING, RAW, Plans
+from .plan import DIGEST, EXPONENTS, NOTHING, RAW, STATISTICS, Plans
 
 Array = npt.NDArray[np.generic]
 
@@ -29,10 +31,14 @@ class OpenStep:
 
     def __init__(self, plan: Plans, mode: Mode, mode_step: int) -> None:
         self._plan = plan
-        self._mode = mode
-        self._mode_step = mode_step
+        self.mode = mode
+        self.mode_step = mode_step
         self.tensors: list[TensorInfo] = []
         self.raw: dict[str, Array] = {}
+        self.digests: dict[str, int] = {}
+        self.exponents: dict[str, npt.NDArray[np.int64]] = {}
+        #: How many bytes of weights and gradients are kept raw, whatever the plan says.
+        self.raw_room = 0
         self._rows: dict[str, int] = {}
         self._matrix = np.empty((64, NUM_FIELDS))
 
@@ -49,7 +55,15 @@ class OpenStep:
 
     def level(self, info: TensorInfo) -> int:
         """Return what is saved of this tensor at this step; see ``Plan.level``."""
-        return self._plan.level(info.name, info.collection, self._mode, self._mode_step)
+        level = self._plan.level(info.name, info.collection, self.mode, self.mode_step)
+        if self.raw_room and level and info.collection in ("weights", "gradients"):
+            held = sum(array.nbytes for array in self.raw.values())
+            return level | RAW if held < self.raw_room else level
+        return level
+
+    def wants(self, kind: str) -> bool:
+        """Return whether any tensor of a kind may be saved at this step; see ``Plan.wants``."""
+        return self._plan.wants(kind, self.mode_step)
 
     def add(self, info: TensorInfo, array: Array) -> int | None:
         """Observe a tensor; return its row if it is new and wanted.
@@ -72,9 +86,43 @@ class OpenStep:
             summarize_into(array, part)
             self._matrix[row] = merge(np.stack([self._matrix[row], part]))
             added = None
-        if level == RAW:
-            self.raw[info.name] = np.array(array)
+        if level > STATISTICS:
+            self.add_more(info, array, level)
         return added
+
+    def add_more(self, info: TensorInfo, array: Array, level: int) -> None:
+        """Note what is saved of a tensor beside its statistics.
+
+        Args:
+            info: What is known of it.
+            array: Its value, of any shape; read now.
+            level: What is saved, as ``level`` returned it.
+        """
+        name = info.name
+        if level & RAW:
+            self.raw[name] = np.array(array)
+        if level & DIGEST:
+            self.digests[name] = digest(array)
+        if level & EXPONENTS:
+            self.add_exponents(name, count_exponents(array))
+
+    def add_exponents(self, name: str, counts: npt.NDArray[np.int64]) -> None:
+        """Add to the histogram of exponents of a tensor, shape ``[NUM_BINS]``."""
+        self.exponents[name] = counts + self.exponents.get(name, 0)
+
+    def add_statistics(self, info: TensorInfo, statistics: npt.NDArray[np.float64]) -> None:
+        """Note statistics that were computed elsewhere, merged into what is there.
+
+        Args:
+            info: Of which tensor they are; it is wanted.
+            statistics: Shape ``[NUM_FIELDS]``, float64.
+        """
+        if info.name in self._rows:
+            mine = self.statistics_of(self._rows[info.name])
+            mine[:] = merge(np.stack([mine, statistics]))
+        else:
+            row = self.add_row(info)
+            self._matrix[row] = statistics
 
     def add_row(self, info: TensorInfo) -> int:
         """Make room for a new tensor and return its row, for the caller to fill."""
@@ -108,10 +156,12 @@ class OpenStep:
             return False
         source = self.tensors[row].name
         level = self.level(info)
-        if level == RAW:
+        if level & RAW:
             if source not in self.raw:
                 return False
             self.raw[info.name] = self.raw[source]
+        if level & (DIGEST | EXPONENTS):
+            return False
         if level != NOTHING:
             added = self.add_row(info)  # first: it may replace the matrix
             self._matrix[added] = self._matrix[row]
@@ -136,6 +186,10 @@ class OpenStep:
             else:
                 self._matrix[mine] = merge(np.stack([self._matrix[mine], other._matrix[row]]))
         self.raw |= other.raw
+        self.raw_room = max(self.raw_room, other.raw_room)
+        self.digests |= other.digests
+        for name, counts in other.exponents.items():
+            self.add_exponents(name, counts)
 
     def _make_room(self) -> None:
         if len(self.tensors) == len(self._matrix):

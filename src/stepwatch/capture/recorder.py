@@ -25,11 +25,14 @@ from ..collection import Policy, as_collections
 from ..formats import Place
 from ..formats.manifest import End, Manifest
 from ..formats.native.writer import warm_up
+from ..formats.notes import end_key
 from ..formats.process import identity
+from ..formats.script import script_digest, working_folder
 from ..formats.writer import RunWriter
 from ..record import Layout, StepRecord
 from ..steps import Mode, StepCounter
 from ..store import Store, open_store
+from .gaps import Gaps
 from .open_step import OpenStep
 from .output import Output
 from .plan import Plan, Plans
@@ -37,6 +40,8 @@ from .worker import rank_and_size, worker_name
 
 # How long the end of training may wait for what is still queued.
 CLOSE_TIMEOUT_S = 60.0
+# And, if that was not enough, for the note that says so.
+NOTE_TIMEOUT_S = 5.0
 # How often the writer is asked whether it has gathered long enough.
 TICK_S = 0.25
 
@@ -98,13 +103,16 @@ class Recorder:
             collections=collections,
             run_format=output.format,
             debugger_collections=output.debugger_collections(size),
+            folder=working_folder(),
+            script_sha256=script_digest(tuple(command) or tuple(sys.argv)),
         )
         #: What is saved, if a hook configuration said so.
         self.debugger_plan = debugger = output.debugger_plan()
-        self._plan: Plans = debugger or Plan(collections)
+        #: What is saved of which tensor; may be exchanged between steps.
+        self.plan: Plans = debugger or Plan(collections)
         self._counter = StepCounter()
         self._open: dict[Mode, OpenStep] = {}
-        self._layouts: dict[Mode, Layout] = {}
+        self._layouts: dict[tuple[Mode, int], Layout] = {}
         self._writers = output.open_writers(
             Place(
                 self.store,
@@ -117,6 +125,7 @@ class Recorder:
             debugger,
         )
         self._listeners = tuple(listeners)
+        self._looks: list[Callable[[StepRecord], object]] = [one.look for one in listeners]
         patterns = {c.name: c.patterns for c in collections if c.patterns}
         for listener in self._listeners:
             listener.start(self.store, self.worker, patterns)
@@ -124,7 +133,13 @@ class Recorder:
             self._work, tick=self._tick, tick_s=TICK_S
         )
         self._background.submit(warm_up)
+        offer = self._background.offer
+        self.black_box = output.open_black_box(self.store, self.worker, offer)
+        if self.black_box is not None:
+            self._looks = self.black_box.around(self._listeners)
         self.num_steps = 0
+        self._last_step = -1
+        self._gaps = Gaps()
         self._end: End | None = None
 
     @property
@@ -142,7 +157,7 @@ class Recorder:
     def new_step(self, mode: Mode) -> OpenStep:
         """Return a step that is not open yet: it may become the open one later."""
         ahead = 1 if mode in self._open else 0
-        return OpenStep(self._plan, mode, self._counter.peek(mode)[1] + ahead)
+        return OpenStep(self.plan, mode, self._counter.peek(mode)[1] + ahead)
 
     def is_open(self, mode: Mode) -> bool:
         """Return whether a step of ``mode`` is being observed."""
@@ -168,7 +183,7 @@ class Recorder:
 
     def step_at(self, mode: Mode, mode_step: int) -> OpenStep:
         """Return a step for a hook that counts by itself; it hands it on by ``take``."""
-        return OpenStep(self._plan, mode, mode_step)
+        return OpenStep(self.plan, mode, mode_step)
 
     def take(self, step: OpenStep, mode: Mode, number: int, mode_step: int) -> StepRecord | None:
         """Close a step and hand it to the background.
@@ -184,19 +199,22 @@ class Recorder:
         """
         if not len(step):
             return None
-        layout, statistics = step.close(self._layouts.get(mode))
-        self._layouts[mode] = layout
+        alike = mode, len(step)  # steps that observe more have a layout of their own
+        self._layouts[alike], statistics = step.close(self._layouts.get(alike))
         record = StepRecord(
             worker=self.worker,
             mode=mode,
             step=number,
             mode_step=mode_step,
             time_ns=time.time_ns(),
-            layout=layout,
+            layout=self._layouts[alike],
             statistics=statistics,
             raw=step.raw,
+            digests=step.digests,
+            exponents=step.exponents,
         )
         self.num_steps += 1
+        self._last_step = number
         size = statistics.nbytes + sum(array.nbytes for array in step.raw.values())
         self._background.submit(record, size)
         return record
@@ -209,31 +227,45 @@ class Recorder:
         """Wait until every closed step was looked at and handed to the writer."""
         return self._background.flush(timeout)
 
-    def close(self, state: str = "finished", error: str = "", coverage: str = "") -> End:
+    def close(
+        self, state: str = "finished", error: str = "", coverage: str = "", failure: str = ""
+    ) -> End:
         """Store what is left and the note that says how the run ended.
 
         Args:
             state: ``finished``, ``failed``, ``stopped`` or ``interrupted``.
             error: The exception that ended training, if one did.
             coverage: What of the model was captured.
+            failure: Our own error, if one ended capturing before the training ended.
 
         Returns:
             The note, with what was lost.
         """
         if self._end is not None:
             return self._end
+        if failure:
+            self.abandon()
+            self._gaps.failed(failure, self._last_step)
+            error = error or f"capturing failed: {failure}"
         for mode in list(self._open):
             self.end_step(mode)
         note = End(state, time.time_ns(), self.num_steps, error=error, coverage=coverage)
         give_up_at = time.monotonic() + CLOSE_TIMEOUT_S
         if self._background.flush(CLOSE_TIMEOUT_S):  # so that there is room for what ends the run
-            flushes = [writer.flush for writer in self._writers]
-            for last in (*(listener.finish for listener in self._listeners), *flushes):
-                self._background.submit(last)
+            for listener in self._listeners:
+                self._background.submit(listener.finish)
+            for writer in self._writers:
+                self._background.submit(partial(self._gaps.store, writer.flush))
+            if self.black_box is not None:
+                self._background.submit(partial(self.black_box.close, state, error))
             for writer in self._writers:
                 self._background.submit(partial(self._close, writer, note))
-        self._background.close(max(0.0, give_up_at - time.monotonic()))
+        report = self._background.close(max(0.0, give_up_at - time.monotonic()))
         self._end = self._with_losses(note)
+        if not report.drained and self._writers:  # the store is too slow even for the end
+            beside: Background[bytes] = Background(partial(self.store.put, end_key(self.worker)))
+            beside.submit(self._end.to_json())
+            beside.close(NOTE_TIMEOUT_S)
         return self._end
 
     def _work(self, item: StepRecord | Callable[[], None]) -> None:
@@ -242,24 +274,27 @@ class Recorder:
             return
         with ExitStack() as work:  # each is done, whatever the others raise
             for writer in reversed(self._writers):
-                work.callback(writer.write, item)
-            for listener in reversed(self._listeners):
-                work.callback(listener.look, item)
+                work.callback(self._gaps.store, writer.write, item)
+            work.callback(self._gaps.came)
+            for look in reversed(self._looks):
+                work.callback(look, item)
 
     def _tick(self) -> None:
         with ExitStack() as work:
             for writer in reversed(self._writers):
-                work.callback(writer.tick)
+                work.callback(self._gaps.store, writer.tick)
 
     def _close(self, writer: RunWriter, note: End) -> None:
         writer.close(self._with_losses(note))
 
     def _with_losses(self, note: End) -> End:
         """Return the note with what was lost up to now."""
-        lost = self._background.report()
+        report = self._background.report()
+        refused = max((writer.lost for writer in self._writers), default=0)
         return replace(
             note,
-            dropped=lost.dropped + max((writer.lost for writer in self._writers), default=0),
-            failures=lost.failures,
-            error=note.error or (str(lost.first_error) if lost.first_error else ""),
+            dropped=self._gaps.count(self.num_steps, refused),
+            failures=report.failures,
+            error=note.error or (str(report.first_error) if report.first_error else ""),
+            lost=self._gaps.line(self.num_steps, refused),
         )

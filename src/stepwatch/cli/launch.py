@@ -17,10 +17,11 @@ from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, cast
 
 from ..actions import Action, Training
+from ..capture.ending import how_it_ended
 from ..capture.recorder import Listener
 from ..capture.worker import rank_and_size
 from ..config import environment
-from ..errors import ConfigError, StepwatchError, TrainingStopped
+from ..errors import ConfigError, StepwatchError
 from ..finding import Finding
 from ..hook_config import HookConfig
 from ..rules.live import LiveWatch
@@ -113,6 +114,8 @@ class Launcher:
         run_format: How the run is laid out.
         tensorboard: Where TensorBoard's files go; ``None`` for nowhere.
         hook_config: What to save in smdebug's words, instead of ``policy``, and where.
+        black_box_mb: Size of the black box in MiB; 0 for none.
+        snapshot_every: It keeps the state before each so many TRAIN steps; 0 for none.
         quiet: Say only what was found.
     """
 
@@ -127,6 +130,8 @@ class Launcher:
         run_format: str = "native",
         tensorboard: str | None = None,
         hook_config: HookConfig | None = None,
+        black_box_mb: int = 64,
+        snapshot_every: int = 0,
         quiet: bool = False,
     ) -> None:
         self._script = script
@@ -135,6 +140,7 @@ class Launcher:
         self._format = run_format
         self._tensorboard = tensorboard
         self._hook_config = hook_config
+        self._black_box_mb, self._snapshot_every = black_box_mb, snapshot_every
         self._progress = Progress(run, quiet=quiet)
         # By the contract of stepwatch.actions.
         make = cast("Callable[[Training], Action]", action)
@@ -147,19 +153,13 @@ class Launcher:
         """Run the script to its end."""
         logging.lastResort = _OneLine()
         importing = OnImport("torch", self._attach)
-        state, error = "finished", ""
+        state, error = how_it_ended(None)
         try:
             self._script.execute()
-        except SystemExit as exit_:
-            if isinstance(exit_, TrainingStopped):
-                state, error = "stopped", exit_.reason
-            elif exit_.code not in (None, 0):
-                state, error = "failed", f"exit status {exit_.code}"
-            raise
         except BaseException as raised:
-            state = "interrupted" if type(raised) is KeyboardInterrupt else "failed"
-            error = f"{type(raised).__name__}: {raised}".removesuffix(": ")
-            _show_only_frames_of_script()
+            state, error = how_it_ended(raised)
+            if not isinstance(raised, SystemExit):
+                _show_only_frames_of_script()
             raise
         finally:
             importing.remove()
@@ -210,6 +210,8 @@ class Launcher:
             command=command,
             hold=False,
             say=self._progress.say_more,
+            black_box_mb=self._black_box_mb,
+            snapshot_every=self._snapshot_every,
         )
 
     def _finish(self, state: str, error: str) -> None:

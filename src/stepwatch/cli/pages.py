@@ -63,10 +63,14 @@ def write_page(
         raise StoreError(f"cannot write {path}: {error.strerror}") from None
 
 
+# What is one number at a step, and shown as such.
+_NUMBERS = ("losses", "learning_rates", "scalars", "metrics", "optimizer", "updates")
+
+
 def _series(trial: Trial, name: str, statistic: str, findings: Sequence[Finding]):  # type: ignore[no-untyped-def]
     tensor = trial.tensor(name)
     one = tensor.statistics()
-    scalar = tensor.collection in ("losses", "learning_rates", "scalars", "metrics", "optimizer")
+    scalar = tensor.collection in _NUMBERS
     what = statistic or ("mean" if scalar else "rms")
     marks = [f for f in findings if f.tensor == name] if tensor.collection != "losses" else findings
     return series(one.steps, one[what], name=name, statistic=what, modes=one.modes, findings=marks)

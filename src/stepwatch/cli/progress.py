@@ -101,9 +101,10 @@ class Progress:
         else:
             steps = f"{plural(end.steps, 'step')} ({counted or 'none'})"
         self.say(f"{end.state}, {steps} in {seconds:.1f} s")
-        if end.dropped or end.failures:
-            dropped, failures = plural(end.dropped, "step"), plural(end.failures, "failure")
-            self.say(f"NOT stored: {dropped} dropped, {failures}")
+        if end.lost:
+            self.say(f"lost: {end.lost}")
+        elif end.failures:
+            self.say(f"{plural(end.failures, 'failure')}, and nothing lost by it")
         if end.error and end.state != "stopped":  # else a finding says why
             self.say(f"error: {end.error}")
         self.say(headline(findings, statuses))

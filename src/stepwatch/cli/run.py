@@ -70,6 +70,21 @@ from .launch import Launcher, Script, default_run
     metavar="DIR",
     help="Also write files for TensorBoard: curves, and histograms of what is saved raw.",
 )
+@click.option(
+    "--black-box",
+    "black_box_mb",
+    metavar="MB",
+    type=click.IntRange(min=0),
+    default=64,
+    show_default=True,
+    help="Size in MiB of the black box, which holds the last steps; 0 for none.",
+)
+@click.option(
+    "--snapshot",
+    metavar="every=K",
+    default="",
+    help="Keep the state before each so many TRAIN steps in the black box.",
+)
 @click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as in python -m.")
 @click.option("-q", "--quiet", is_flag=True, help="Say only what was found.")
 def run(
@@ -82,6 +97,8 @@ def run(
     run_format: str,
     hook_file: str | None,
     tensorboard: str | None,
+    black_box_mb: int,
+    snapshot: str,
     *,
     module: bool,
     quiet: bool,
@@ -94,6 +111,7 @@ def run(
     parse_rules(specs)
     for text in save:
         parse_save(text)
+    snapshot_every = _parse_snapshot(snapshot, black_box_mb)
     action = registry.load("stepwatch.actions", on_finding)
     program = Script(script, arguments, is_module=module)
     program.check()
@@ -113,6 +131,8 @@ def run(
         run_format=run_format,
         tensorboard=None if board is None else board.url,
         hook_config=config and _placed(config, url, board),
+        black_box_mb=black_box_mb,
+        snapshot_every=snapshot_every,
         quiet=quiet,
     ).launch
 
@@ -133,6 +153,18 @@ def rule_specs(texts: Sequence[str]) -> list[str]:
         elif spec != "none":
             specs.append(spec)
     return specs
+
+
+def _parse_snapshot(text: str, black_box_mb: int) -> int:
+    """Return how often the state is to be kept; 0 for never."""
+    if not text:
+        return 0
+    key, _, number = text.partition("=")
+    if key != "every" or not number.isdecimal() or int(number) < 1:
+        raise ConfigError(f"--snapshot {text!r} is not every=K; for example every=100")
+    if not black_box_mb:
+        raise ConfigError("--snapshot keeps the state in the black box; leave out --black-box 0")
+    return int(number)
 
 
 def _hook_config(file: str | None, save: Sequence[str]) -> HookConfig | None:

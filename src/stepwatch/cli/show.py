@@ -14,7 +14,7 @@ from ..finding import Finding
 from ..formats.findings import read_findings, read_statuses
 from ..plots.terminal import line_plot
 from ..statistics import DERIVED, FIELDS
-from ..trial import Series, Trial
+from ..trial import Series, Tensor, Trial
 from .console import console, print_finding, print_json, table
 from .pages import write_page
 
@@ -66,6 +66,7 @@ def _show_run(trial: Trial, findings: list[Finding]) -> None:
     output = console()
     manifest = trial.reader.manifest
     ends = trial.reader.ends()
+    last = max(trial.steps(), default=-1)
     versions = ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
     steps = ", ".join(f"{len(trial.steps(mode))} {mode}" for mode in trial.modes)
     facts = [
@@ -80,10 +81,15 @@ def _show_run(trial: Trial, findings: list[Finding]) -> None:
         who = f" ({worker})" if len(ends) > 1 else ""
         if end.coverage:
             facts.append(("captured", end.coverage.removeprefix("capturing ") + who))
-        if end.dropped or end.failures:
-            facts.append(("NOT stored", f"{end.dropped} steps, {end.failures} failures"))
+        if end.lost or end.dropped:
+            facts.append(("lost", (end.lost or f"{end.dropped} of {end.steps} steps") + who))
+        if end.failures:
+            facts.append(("failures", f"{end.failures}{who}"))
         if end.error:
-            facts.append(("error", end.error))
+            facts.append(("error", end.error + who))
+    if trial.state == "died":
+        after = f"what came after step {last}" if last >= 0 else "every step"
+        facts.append(("lost", f"{after} (the process left no note of its end)"))
     for what, value in facts:
         output.print(f"[bold]{what:10s}[/] {escape(str(value))}", soft_wrap=True)
     output.print()
@@ -139,9 +145,23 @@ def _show_tensor(trial: Trial, name: str, statistic: str, findings: list[Finding
         for row in chosen
     ]
     output.print(table(("step", "mode", *_SHOWN), rows))
+    _print_digests(tensor, sorted(set(series.workers)))
     about = [finding for finding in findings if finding.tensor == name]
     scalar = shape == "[]"
     _plot(series, name, statistic or ("mean" if scalar else "rms"), about)
+
+
+def _print_digests(tensor: Tensor, workers: list[str]) -> None:
+    """Print some of the digests, if it has any: those of replicas in one row."""
+    digests = {worker: tensor.digests(worker=worker) for worker in workers}
+    steps = sorted(set().union(*digests.values()))
+    if steps:
+        rows = [
+            (step, *(f"{of[step]:016x}" if step in of else "" for of in digests.values()))
+            for step in (steps[place] for place in _spread(len(steps), _MOST_ROWS))
+        ]
+        headings = ["digest"] if len(workers) == 1 else [f"digest, {who}" for who in workers]
+        console().print(table(("step", *headings), rows))
 
 
 def _plot(series: Series, name: str, statistic: str, findings: list[Finding]) -> None:

@@ -18,6 +18,7 @@ from .smdebug.layout import holds_run
 from .smdebug.members import as_saved
 from .smdebug.reader import SmdebugReader
 from .smdebug.writer import SmdebugWriter
+from .workers import Process, write_process
 from .writer import RunWriter, StoredAt
 
 FORMATS = ("native", "smdebug")
@@ -97,7 +98,10 @@ def open_writer(place: Place, selection: Selection | None = None) -> RunWriter:
         raise ConfigError(
             f"no format {wanted!r}; there are {', '.join(FORMATS)}{nearest(wanted, FORMATS)}"
         )
-    return (_open_native if wanted == "native" else _open_smdebug)(place, selection)
+    writer = (_open_native if wanted == "native" else _open_smdebug)(place, selection)
+    if not place.is_first:
+        write_process(place.store, place.worker, Process.of(place.manifest))
+    return writer
 
 
 def _open_native(place: Place, selection: Selection) -> RunWriter:

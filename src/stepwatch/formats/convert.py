@@ -112,6 +112,7 @@ def _fit_native(record: StepRecord, losses: Losses) -> StepRecord:
 
 
 def _fit_smdebug(record: StepRecord, losses: Losses) -> StepRecord:
+    _lose_more(record, losses)
     counts = record.statistics[:, NAN : ZEROS + 1].sum(axis=1)
     for row, info in enumerate(record.layout.tensors):
         if info.trainable is not None:
@@ -128,10 +129,22 @@ def _fit_smdebug(record: StepRecord, losses: Losses) -> StepRecord:
     return record
 
 
+def _lose_more(record: StepRecord, losses: Losses) -> None:
+    """Note what only the native format has a place for."""
+    for name in record.digests:
+        losses.add("digests", name)
+    for name in record.exponents:
+        losses.add("histograms of exponents", name)
+    for info in record.layout.tensors:
+        if info.offset is not None:
+            losses.add("where the part of a worker begins in the whole tensor", info.name)
+
+
 _WIDENED = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
 def _fit_tensorboard(record: StepRecord, losses: Losses) -> StepRecord:
+    _lose_more(record, losses)
     for info in record.layout.tensors:
         if info.name in record.raw and info.shape:
             losses.add("full values: a histogram is shown instead", info.name)

@@ -33,6 +33,8 @@ class Manifest:
         run_format: How the observations lie: ``native`` or ``smdebug``.
         debugger_collections: The collections of a run that was configured in smdebug's words, as
             its collections file has them; empty for others.
+        folder: The working directory of the process that started it.
+        script_sha256: The SHA-256 of the script's file then; empty if it is no file.
     """
 
     run_id: str
@@ -46,6 +48,8 @@ class Manifest:
     collections: tuple[Collection, ...] = ()
     run_format: str = "native"
     debugger_collections: Mapping[str, object] = field(default_factory=dict)
+    folder: str = ""
+    script_sha256: str = ""
 
     def to_json(self) -> bytes:
         """Return the manifest as the JSON of ``run.json``."""
@@ -88,12 +92,12 @@ def _known(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
     return known
 
 
-def _collection(fields: dict[str, object]) -> Collection:
-    policy: dict[str, object] = fields["policy"]  # type: ignore[assignment]
+def _collection(values: dict[str, object]) -> Collection:
+    policy: dict[str, object] = values["policy"]  # type: ignore[assignment]
     return Collection(
-        str(fields["name"]),
-        tuple(fields["patterns"]),  # type: ignore[arg-type]
-        SavePolicy(_schedule(policy["statistics"]), _schedule(policy["raw"])),
+        str(values["name"]),
+        tuple(values["patterns"]),  # type: ignore[arg-type]
+        SavePolicy(**{one.name: _schedule(policy.get(one.name)) for one in fields(SavePolicy)}),
     )
 
 
@@ -117,6 +121,7 @@ class End:
         failures: How many times storing, or a listener, failed.
         error: The first failure, or the exception that ended training.
         coverage: The coverage line.
+        lost: What is not stored and why, in one line; empty for nothing.
     """
 
     state: str
@@ -126,6 +131,7 @@ class End:
     failures: int = 0
     error: str = ""
     coverage: str = ""
+    lost: str = ""
 
     def to_json(self) -> bytes:
         """Return the note as JSON."""

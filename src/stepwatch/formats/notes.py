@@ -5,6 +5,7 @@ from __future__ import annotations
 RUN_KEY = "run.json"
 FINDINGS = "findings/"
 END = "end/"
+WORKERS = "workers/"
 
 
 def findings_key(who: str) -> str:
@@ -20,3 +21,8 @@ def statuses_key(who: str) -> str:
 def end_key(worker: str) -> str:
     """Return the key of the note that a worker leaves when its run ends."""
     return f"{END}{worker}.json"
+
+
+def worker_key(worker: str) -> str:
+    """Return the key of the note that says which process a worker is."""
+    return f"{WORKERS}{worker}.json"

@@ -16,12 +16,17 @@ from .step_range import StepRange
 
 
 class Located(NamedTuple):
-    """Where the full value of a tensor lies: whose, of which step, and in which file if in one."""
+    """Where the full value of a tensor lies: whose, of which step, and in which file if in one.
+
+    Of a part of a tensor also where it begins in the whole, and the shape of the whole.
+    """
 
     worker: str
     step: int
     mode_step: int
     blob: str | None
+    offset: tuple[int, ...] | None = None
+    shape: tuple[int, ...] = ()
 
 
 class RunReader(Protocol):

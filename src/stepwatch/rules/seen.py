@@ -29,6 +29,7 @@ class Seen:
         self._steps: dict[str, tuple[int, int, int]] = {}
         self._collections: dict[str, Counter[str]] = {}
         self._workers: dict[str, None] = {}
+        self._in_parts: set[str] = set()
         self._layouts: dict[str, WeakSet[Layout]] = {}
 
     def add(self, step: StepView) -> None:
@@ -42,6 +43,7 @@ class Seen:
                 known.add(record.layout)
                 self._workers[record.worker] = None
                 self._add_layout(mode, record.layout)
+                self._in_parts |= step.in_parts
 
     def why_nothing(self, watched: Watched) -> str:
         """Return why a rule was shown no step at all."""
@@ -60,7 +62,18 @@ class Seen:
             wanted.append(f"a tensor of {' or '.join(needs)}")
         text = f"no step had {', '.join(wanted)}; seen were {self._summary()}"
         unknown = [need for need in needs if need not in BUILT_IN]
+        text += self.left_out(watched)
         return text + "".join(nearest(need, self._known()) for need in unknown) + self.hint(watched)
+
+    def left_out(self, watched: Watched) -> str:
+        """Return what of a rule's needs was not judged because parts were missing, or ``""``."""
+        found = sorted(self._in_parts.intersection(watched.rule.needs or self._in_parts))
+        if not found:
+            return ""
+        return (
+            f"; not judged: {' and '.join(found)} of which other workers hold parts"
+            "; stepwatch check RUN judges the whole"
+        )
 
     def hint(self, watched: Watched) -> str:
         """Return the names closest to regular expressions that may be misspelled, or ``""``."""

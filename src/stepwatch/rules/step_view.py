@@ -13,6 +13,7 @@ from .. import statistics
 from ..errors import TensorUnavailable
 from ..record import StepRecord, TensorInfo
 from ..steps import Mode
+from ..whole import whole_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,16 @@ class TensorView:
                 f"the raw value of {self.name} was not saved at step {self.record.step}"
                 f"; save it with: --save '{self.info.collection}:raw'"
             ) from None
+
+    @property
+    def digest(self) -> int | None:
+        """The digest of its value, from 0 to 2**64 - 1; ``None`` if it was not saved."""
+        return self.record.digests.get(self.name)
+
+    @property
+    def exponents(self) -> npt.NDArray[np.int64] | None:
+        """How many elements have which exponent; ``None`` if that was not saved."""
+        return self.record.exponents.get(self.name)
 
 
 class TensorGroup(Sequence[TensorView]):
@@ -102,7 +113,8 @@ class StepView:
     """One complete step, as the rules see it.
 
     Args:
-        records: What each worker saw of this step, by worker; at least one.
+        records: What each worker saw of this step, by worker; at least one. Tensors of which
+            workers hold parts are seen as one, or not at all if a part is missing.
         patterns: The patterns of the run's own collections, by collection name.
         include: Only tensors in whose name this regular expression finds itself are seen.
         exclude: Tensors in whose name this regular expression finds itself are not seen.
@@ -116,7 +128,8 @@ class StepView:
         include: str | None = None,
         exclude: str | None = None,
     ) -> None:
-        self.records = tuple(records)
+        self._given = tuple(records)
+        self.records = whole_records(records)
         self.patterns = patterns
         self._include = include
         self._exclude = exclude
@@ -154,6 +167,18 @@ class StepView:
     def workers(self) -> tuple[str, ...]:
         """Who saw this step."""
         return tuple(record.worker for record in self.records)
+
+    @property
+    def in_parts(self) -> frozenset[str]:
+        """The collections of tensors that are not seen because a part of each is missing."""
+        seen = {name for record in self.records for name in record.layout.row_of}
+        return frozenset(
+            tensor.collection
+            for record in self._given
+            if record.layout.has_parts
+            for tensor in record.layout.tensors
+            if tensor.offset is not None and tensor.name not in seen
+        )
 
     def groups(self, *collections: str) -> Iterator[TensorGroup]:
         """Yield, for each worker that has any, its tensors of the collections (all by default)."""

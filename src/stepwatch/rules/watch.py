@@ -216,9 +216,10 @@ class _Entry:
         if self.evaluations < least:
             few = f"{self.evaluations} evaluations are fewer than min_evaluations={least}"
             return "NotEvaluated", few
+        left_out = seen.left_out(self.watched)
         if self._unevaluated:
-            return "NotEvaluated", f"{self._unevaluated}{seen.hint(self.watched)}"
-        return "NoIssuesFound", f"{self.evaluations} evaluations"
+            return "NotEvaluated", f"{self._unevaluated}{left_out}{seen.hint(self.watched)}"
+        return "NoIssuesFound", f"{self.evaluations} evaluations{left_out}"
 
     def _found(self) -> str:
         if not self.findings:

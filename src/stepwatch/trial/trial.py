@@ -6,20 +6,21 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..collection import BUILT_IN, Collection
+from ..collection import BUILT_IN, Collection, default_policy
 from ..errors import StepUnavailable, TensorUnavailable, nearest
 from ..formats import open_reader
 from ..formats.native.observations import SCHEMA
-from ..formats.process import may_run
 from ..formats.reader import Located
 from ..record import StepRecord
 from ..steps import Mode
 from ..store import Store, open_store
+from .presence import look
 from .steplog import StepLog, by_step
 from .tensor import Tensor
 
@@ -68,19 +69,16 @@ class Trial:
 
     def refresh(self) -> None:
         """See what was written since."""
-        # In this order: a process that is gone has written its note, and a worker that left a
-        # note has written all its parts.
-        manifest = self.reader.manifest
-        alive = may_run(manifest.host, manifest.pid, manifest.process)
-        self._ends = self.reader.ends()
+        # In this order: a worker that is gone has written all its parts.
+        presence = look(self._store, self.reader)
         self.reader.refresh()
         workers = self.reader.workers
-        self._died = not alive and not self._all_ended()
-        ended = set(workers) | set(self._ends) if self._died else set(self._ends)
+        # How many workers there are may be known only by now.
+        presence = replace(presence, num_workers=self.reader.manifest.num_workers)
+        self._state = presence.state(workers)
         self._log = StepLog(
             {worker: self.reader.step_ranges(worker) for worker in workers},
-            # How many workers there are may be known only by now.
-            self.reader.last_complete(ended, 0 if self._died else self.reader.manifest.num_workers),
+            self.reader.last_complete(presence.gone(workers), presence.awaited),
         )
 
     @property
@@ -88,14 +86,9 @@ class Trial:
         """``running``, or how it ended.
 
         ``finished``, ``failed``, ``stopped`` or ``interrupted`` as its workers noted, the worst
-        of them; ``died`` if its process is gone without a note.
+        of them; ``died`` if no worker runs any more and one is gone without a note.
         """
-        if self._died:
-            return "died"
-        if not self._all_ended():
-            return "running"
-        states = [end.state for end in self._ends.values()]
-        return next((state for state in _WORST_FIRST if state in states), "finished")
+        return self._state
 
     @property
     def ended(self) -> bool:
@@ -117,7 +110,8 @@ class Trial:
         """The collections that have a tensor or were asked for, by name."""
         asked = {collection.name: collection for collection in self.reader.manifest.collections}
         kinds = set(self.reader.tensors().values())
-        return {name: Collection(name) for name in BUILT_IN if name in kinds} | asked
+        seen = [name for name in BUILT_IN if name in kinds]
+        return {name: Collection(name, (), default_policy(name)) for name in seen} | asked
 
     @property
     def patterns(self) -> dict[str, tuple[str, ...]]:
@@ -277,10 +271,3 @@ class Trial:
         return StepUnavailable(
             f"step {step} of mode {mode} was not saved; the nearest saved step is {near}"
         )
-
-    def _all_ended(self) -> bool:
-        known = max(self.reader.manifest.num_workers, len(self.reader.workers))
-        return len(self._ends) >= known
-
-
-_WORST_FIRST = ("failed", "stopped", "interrupted", "finished")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from stepwatch.exponents import NUM_BINS
 from stepwatch.formats.native.layout import Span
 from stepwatch.formats.native.observations import to_table
 from stepwatch.formats.native.parts import Part, PartMeta, write_part
@@ -17,6 +19,8 @@ from stepwatch.statistics import MIN, NUM_FIELDS
 from stepwatch.steps import Mode
 from stepwatch.store import Store
 
+T = TypeVar("T")
+
 _INFOS = st.builds(
     TensorInfo,
     name=st.text("abcdé/.0", min_size=1, max_size=6),
@@ -25,6 +29,7 @@ _INFOS = st.builds(
     shape=st.lists(st.integers(0, 5), max_size=3).map(tuple),
     trainable=st.sampled_from([None, True, False]),
     optimizer_groups=st.sampled_from([None, 0, 1, 2]),
+    offset=st.sampled_from([None, None, (), (3,), (0, 2**40)]),
 )
 LAYOUTS = st.lists(_INFOS, min_size=1, max_size=5, unique_by=lambda info: info.name).map(
     lambda infos: Layout(tuple(infos))
@@ -47,9 +52,18 @@ def records(draw: st.DrawFn, most: int = 12) -> list[StepRecord]:
             StepRecord(
                 "worker_0", mode, step, mode_steps[mode], 10**18 + step, layout,
                 random_statistics(random, len(layout)),
+                digests=_of_some(layout, lambda: int.from_bytes(random.bytes(8)), draw),
+                exponents=_of_some(layout, lambda: random.integers(0, 2**60, NUM_BINS), draw),
             )
         )  # fmt: skip
     return made
+
+
+def _of_some(layout: Layout, make: Callable[[], T], draw: st.DrawFn) -> dict[str, T]:
+    """Return something for the tensors of a step, for every other one, or for none."""
+    stride = draw(st.sampled_from([1, 2, len(layout) + 1]))
+    start = 0 if stride < 3 else len(layout)
+    return {info.name: make() for info in layout.tensors[start::stride]}
 
 
 def random_statistics(random: np.random.Generator, tensors: int) -> np.ndarray:
@@ -91,6 +105,12 @@ def assert_same_record(expected: StepRecord, found: StepRecord) -> None:
     assert [getattr(expected, name) for name in fields] == [getattr(found, name) for name in fields]
     assert expected.layout.tensors == found.layout.tensors
     assert expected.statistics.tobytes() == np.ascontiguousarray(found.statistics).tobytes()
+    assert expected.digests == found.digests
+    assert _as_lists(expected.exponents) == _as_lists(found.exponents)
+
+
+def _as_lists(arrays: Mapping[str, np.ndarray]) -> dict[str, list[int]]:
+    return {name: array.tolist() for name, array in arrays.items()}
 
 
 def sorted_rows(table: pa.Table) -> list[dict[str, object]]:

@@ -231,8 +231,9 @@ class TestRawValues:
         store.put = lambda key, data: (puts.append(key), put(key, data))
         write_all(store, steps=2)
 
-        assert ["tensors", "observations", "end"] == [key.split("/")[0] for key in puts]
-        assert parse_span(puts[0]) == parse_span(puts[1])
+        folders = ["reserve", "tensors", "observations", "end"]
+        assert folders == [key.split("/")[0] for key in puts]
+        assert parse_span(puts[1]) == parse_span(puts[2])
 
 
 class TestRunNotFound:

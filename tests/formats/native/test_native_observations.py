@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import given, settings
@@ -50,10 +51,7 @@ class TestToRecords:
             {info.name: None for info in record.layout.tensors[: record.step % 3]}
             for record in made
         ]
-        made = [
-            StepRecord(*(getattr(record, name) for name in StepRecord.__slots__[:-1]), raw)
-            for record, raw in zip(made, raws, strict=True)
-        ]
+        made = [replace(record, raw=raw) for record, raw in zip(made, raws, strict=True)]
         table = to_table(made, [f"{record.step}.blob" for record in made])
 
         found = [rows.blobs for rows in to_records(table, "worker_0", {})]

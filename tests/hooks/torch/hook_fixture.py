@@ -6,6 +6,7 @@ the first where doctests are collected.
 
 from __future__ import annotations
 
+import sys
 from itertools import count
 
 import pytest
@@ -25,3 +26,11 @@ def watched(tmp_path):
     yield watch
     for one in made:
         one.hook.close()
+
+
+@pytest.fixture
+def nothing_compiled():
+    """Let the compiler forget what other tests of this process compiled."""
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    if dynamo is not None:
+        dynamo.counters.clear()

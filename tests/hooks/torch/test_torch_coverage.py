@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -13,12 +11,7 @@ from trainings import X, Y, fit, mlp, sgd
 pytest_plugins = ["hook_fixture"]
 
 
-@pytest.fixture(autouse=True)
-def nothing_compiled():
-    """Let the compiler forget what other tests of this process compiled."""
-    dynamo = sys.modules.get("torch._dynamo.utils")
-    if dynamo is not None:
-        dynamo.counters.clear()
+pytestmark = pytest.mark.usefixtures("nothing_compiled")
 
 
 class TestCoverage:
@@ -42,13 +35,13 @@ class TestCoverage:
             "capturing 6 of 6 parameters, 4 of 5 outputs (not called in this step: unused)"
         ] == seen.said
 
-    def test_a_compiled_model_shows_its_parameters_only(self, watched):
-        """Inside a graph no module has an output of its own."""
+    def test_a_compiled_model_shows_as_much(self, watched):
+        """Its graph holds the statistics of what runs inside."""
         model = torch.compile(mlp(), backend="eager")
         with watched() as seen:
             fit(model)
 
-        assert seen.said[0].startswith("capturing 4 of 4 parameters, 0 of 4 outputs (inside a comp")
+        assert ["capturing 4 of 4 parameters, 4 of 4 outputs"] == seen.said
 
     def test_a_scripted_model_shows_what_it_returns(self, watched):
         """What happens inside of TorchScript is not Python."""
@@ -60,27 +53,25 @@ class TestCoverage:
             "capturing 4 of 4 parameters, 1 of 4 outputs (inside a scripted module: 0, 1, 2)"
         ] == seen.said
 
-    def test_sparse_gradients_are_named(self, watched):
-        """The weight is captured, its gradient is not."""
+    def test_a_sparse_gradient_is_captured(self, watched):
+        """It is one as any other, with many zeros."""
         model = nn.Embedding(10, 4, sparse=True)
         optimizer = torch.optim.SparseAdam(list(model.parameters()))
         with watched() as seen:
             model(torch.tensor([1, 2])).sum().backward()
             optimizer.step()
 
-        assert [
-            "capturing 0 of 1 parameters (gradient of sparse_coo layout: weight), 1 of 1 outputs"
-        ] == seen.said
+        assert ["capturing 1 of 1 parameters, 1 of 1 outputs"] == seen.said
 
-    def test_complex_parameters_are_named(self, watched):
-        """They have no order, so no smallest and no largest element."""
+    def test_complex_parameters_are_captured(self, watched):
+        """They have no order; their magnitudes have."""
         model = nn.Linear(2, 2, dtype=torch.complex64)
         optimizer = sgd(model)
         with watched() as seen:
             model(torch.ones(1, 2, dtype=torch.complex64)).abs().sum().backward()
             optimizer.step()
 
-        assert "(complex64: weight, bias)" in seen.said[0]
+        assert ["capturing 2 of 2 parameters, 1 of 1 outputs"] == seen.said
 
     def test_dtypes_that_numpy_does_not_know_do_no_harm(self, watched):
         """They are refused, one by one, with their names."""

@@ -47,7 +47,7 @@ class TestPolicies:
         with watched(policy=["outputs:none", "gradients:none"]) as seen:
             fit(mlp())
 
-        assert {"weights", "losses", "learning_rates", "optimizer"} == set(
+        assert {"weights", "losses", "learning_rates", "optimizer", "updates", "batches"} == set(
             seen.trial.collections
         ) - {
             "outputs",
@@ -194,10 +194,14 @@ fit(mlp())
         assert before == {path: path.read_bytes() for path in seen.run.rglob("*") if path.is_file()}
 
     @pytest.mark.parametrize(
-        ("error", "state"),
-        [(KeyboardInterrupt, "interrupted"), (RuntimeError, "failed"), (SystemExit, "failed")],
+        ("error", "state", "text"),
+        [
+            (KeyboardInterrupt, "interrupted", "KeyboardInterrupt: enough"),
+            (RuntimeError, "failed", "RuntimeError: enough"),
+            (SystemExit, "failed", "exit status enough"),
+        ],
     )
-    def test_how_training_ended_is_noted(self, watched, error, state):
+    def test_how_training_ended_is_noted(self, watched, error, state, text):
         """The exception passes on, with what it said."""
 
         def fail(step):
@@ -208,7 +212,7 @@ fit(mlp())
         with pytest.raises(error), seen:
             fit(mlp(), each=fail)
 
-        assert (state, f"{error.__name__}: enough") == (seen.trial.state, seen.end.error)
+        assert (state, text) == (seen.trial.state, seen.end.error)
         assert 2 == len(seen.series("loss/mse_loss"))
 
     def test_a_forward_that_was_interrupted_does_not_blind_it(self, watched):

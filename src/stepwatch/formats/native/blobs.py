@@ -51,6 +51,11 @@ def encode(arrays: Mapping[str, Array]) -> bytes:
     Raises:
         TypeError: A dtype that cannot be stored, such as object.
     """
+    return b"".join(encode_parts(arrays))
+
+
+def encode_parts(arrays: Mapping[str, Array]) -> list[bytes | memoryview]:
+    """Return the same in pieces, which are views of the arrays wherever they can be."""
     header: dict[str, object] = {}
     taken_apart: dict[str, str] = {}
     payload: list[memoryview] = []
@@ -70,7 +75,7 @@ def encode(arrays: Mapping[str, Array]) -> bytes:
         header["__metadata__"] = taken_apart
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    return b"".join((len(text).to_bytes(_LENGTH_BYTES, "little"), text, *payload))
+    return [len(text).to_bytes(_LENGTH_BYTES, "little"), text, *payload]
 
 
 #: What the elements of text, and of complex numbers, consist of.
@@ -125,6 +130,11 @@ class BlobFile:
         except (TypeError, ValueError, RecursionError) as error:
             reason = f"the header is no JSON object ({error})"
             raise CorruptRun(key, _LENGTH_BYTES, reason) from None
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the values, in order."""
+        return [name for name in self._header if name != "__metadata__"]
 
     def get(self, name: str) -> Array:
         """Return one value.

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 OBSERVATIONS = "observations/"
 TENSORS = "tensors/"
+# Room that a worker holds for its last note, and gives back just before it.
+RESERVE = "reserve/"
 
 _SPAN = re.compile(r"([^/]+)/(\d+)-(\d+)\.[a-z]+$")
 

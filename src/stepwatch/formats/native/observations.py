@@ -8,10 +8,11 @@ a reader knows the steps without reading rows and notices a part that it has not
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from ...record import Layout, StepRecord, TensorInfo
 from ...statistics import FIELDS, MIN
 from ...steps import Mode
 
+T = TypeVar("T")
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 # min, max, sums and abs_min are measurements; the fields before them are counts.
 _STATISTICS = [
@@ -41,8 +43,13 @@ SCHEMA = pa.schema(
         pa.field("optimizer_groups", pa.int8()),
         *_STATISTICS,
         pa.field("blob", _TEXT),
+        pa.field("offset", _TEXT),
+        pa.field("digest", pa.uint64()),
+        pa.field("exponents", pa.list_(pa.int64())),
     ]
 )
+#: Columns that parts written by the first releases do not have.
+SINCE_LATER = ("offset", "digest", "exponents")
 TEXT_COLUMNS = [field.name for field in SCHEMA if field.type == _TEXT]
 
 
@@ -91,6 +98,11 @@ def _uniform_table(records: list[StepRecord], blobs: Sequence[str | None]) -> pa
             [tensor.optimizer_groups for tensor in tensors] * steps, pa.int8()
         ),
         "blob": _blob_column(records, blobs),
+        "offset": _tiled([_offset_text(tensor.offset) for tensor in tensors], steps),
+        "digest": _column(tensors, [record.digests for record in records], pa.uint64()),
+        "exponents": _column(
+            tensors, [record.exponents for record in records], pa.list_(pa.int64())
+        ),
     }
     for index, field in enumerate(_STATISTICS):
         values = statistics[:, index]
@@ -108,16 +120,30 @@ def _counts(values: npt.NDArray[np.float64]) -> pa.Array:
 _shape_text = lru_cache(maxsize=4096)(json.dumps)
 
 
+def _offset_text(offset: tuple[int, ...] | None) -> str | None:
+    return None if offset is None else _shape_text(offset)
+
+
+def _column(
+    tensors: Sequence[TensorInfo], values: Sequence[Mapping[str, object]], kind: pa.DataType
+) -> pa.Array:
+    """Return a column of what only some tensors of some steps have."""
+    if not any(values):
+        return pa.nulls(len(tensors) * len(values), kind)
+    return pa.array([of.get(tensor.name) for of in values for tensor in tensors], kind)
+
+
 def _texts(values: list[str], codes: npt.NDArray[np.int32]) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(values))
 
 
-def _tiled(values: list[str], times: int) -> pa.DictionaryArray:
+def _tiled(values: Sequence[str | None], times: int) -> pa.DictionaryArray:
     """Return a column that repeats ``values``, each distinct text stored once."""
-    distinct = list(dict.fromkeys(values))
-    position = {value: index for index, value in enumerate(distinct)}
-    codes = np.fromiter((position[value] for value in values), np.int32, len(values))
-    return _texts(distinct, np.tile(codes, times))
+    distinct = [value for value in dict.fromkeys(values) if value is not None]
+    position = {value: index for index, value in enumerate(distinct)} | {None: -1}
+    codes = np.tile(np.fromiter((position[v] for v in values), np.int32, len(values)), times)
+    indices = pa.array(codes, pa.int32(), mask=codes < 0 if None in values else None)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(distinct, pa.string()))
 
 
 def _blob_column(records: list[StepRecord], blobs: Sequence[str | None]) -> pa.Array:
@@ -152,10 +178,13 @@ def to_records(
     groups = _nullable(table.column("optimizer_groups"))[by_step]
     codes = {name: column.codes[by_step] for name, column in columns.items()}
     infos = np.stack(
-        [codes[name] for name in ("tensor", "collection", "dtype", "shape")] + [trainable, groups],
+        [codes[name] for name in ("tensor", "collection", "dtype", "shape", "offset")]
+        + [trainable, groups],
         axis=1,
     )
     values = {name: column.values for name, column in columns.items()}
+    digests = _by_row(table.column("digest"), by_step, int)
+    exponents = _by_row(table.column("exponents"), by_step, _int64_array)
     seen: dict[bytes, Layout] = {}
     edges = np.flatnonzero(np.diff(step, prepend=-1, append=-1)).tolist()
     for start, stop in pairwise(edges):
@@ -163,6 +192,7 @@ def to_records(
         if token not in seen:
             seen[token] = _layout(infos[start:stop], values, layouts)
         blob_codes = codes["blob"][start:stop]
+        tensors = seen[token].tensors
         yield _Rows(
             StepRecord(
                 worker=worker,
@@ -172,9 +202,11 @@ def to_records(
                 time_ns=int(time_ns[start]),
                 layout=seen[token],
                 statistics=statistics[start:stop],
+                digests=_of_some(tensors, digests, start),
+                exponents=_of_some(tensors, exponents, start),
             ),
             {
-                seen[token].tensors[row].name: values["blob"][blob_codes[row]]
+                tensors[row].name: values["blob"][blob_codes[row]]
                 for row in np.flatnonzero(blob_codes >= 0)
             },
         )
@@ -207,6 +239,28 @@ def text_codes(column: pa.ChunkedArray) -> Codes:
     return Codes(codes, whole.dictionary.to_pylist())
 
 
+def _by_row(
+    column: pa.ChunkedArray, order: npt.NDArray[np.intp], make: Callable[[Any], T]
+) -> dict[int, T]:
+    """Return what a column holds where it is not null, by row after reordering."""
+    if column.null_count == len(column):
+        return {}
+    values = column.take(pa.array(order)).to_pylist()
+    return {row: make(value) for row, value in enumerate(values) if value is not None}
+
+
+def _int64_array(values: list[int]) -> npt.NDArray[np.int64]:
+    return np.array(values, np.int64)
+
+
+def _of_some(tensors: Sequence[TensorInfo], by_row: Mapping[int, T], start: int) -> dict[str, T]:
+    """Return, by name, what the tensors of a step have whose first row is ``start``."""
+    if not by_row:
+        return {}
+    rows = ((tensor.name, by_row.get(start + row)) for row, tensor in enumerate(tensors))
+    return {name: value for name, value in rows if value is not None}
+
+
 def _nullable(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     return column.cast(pa.int64()).fill_null(-1).to_numpy()  # type: ignore[no-any-return]
 
@@ -224,7 +278,8 @@ def _layout(
             shape=tuple(json.loads(values["shape"][shape])),
             trainable=None if trainable < 0 else bool(trainable),
             optimizer_groups=None if groups < 0 else int(groups),
+            offset=None if offset < 0 else tuple(json.loads(values["offset"][offset])),
         )
-        for tensor, collection, dtype, shape, trainable, groups in infos.tolist()
+        for tensor, collection, dtype, shape, offset, trainable, groups in infos.tolist()
     )
     return layouts.setdefault(tensors, Layout(tensors))

@@ -23,11 +23,13 @@ from ...steps import Mode
 from ...store import Store, StoreFile
 from ..step_range import StepRange
 from .layout import Span, observations_key
-from .observations import TEXT_COLUMNS, text_codes
+from .observations import SCHEMA, SINCE_LATER, TEXT_COLUMNS, text_codes
 
 _META = b"stepwatch"
 # Row groups of merged parts hold whole tensors and at least this many rows.
 GROUP_ROWS = 4_096
+# Arrow refuses the name of a column that a file does not have.
+_ALWAYS_TEXT = [name for name in TEXT_COLUMNS if name not in SINCE_LATER]
 _LAST_TEXT = chr(0x10FFFF)
 
 
@@ -158,7 +160,11 @@ class Part:
     def _read(self, groups: Sequence[int], columns: Sequence[str] | None) -> pa.Table:
         file = self._open(self._metadata)
         with self._distrusting(0):
-            return file.read_row_groups(list(groups), columns=columns)
+            table = file.read_row_groups(list(groups), columns=columns)
+        for name in SCHEMA.names if columns is None else columns:
+            if name not in table.column_names and name in SINCE_LATER:  # it is from before
+                table = table.append_column(name, pa.nulls(len(table), SCHEMA.field(name).type))
+        return table if columns is None else table.select(list(columns))
 
     def _open(self, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
         file = StoreFile(self._store, self.key)
@@ -166,7 +172,7 @@ class Part:
             return pq.ParquetFile(
                 pa.PythonFile(file, mode="r"),
                 metadata=metadata,
-                read_dictionary=TEXT_COLUMNS,
+                read_dictionary=_ALWAYS_TEXT,
                 page_checksum_verification=True,
             )
 

@@ -9,10 +9,12 @@ a hole that two listings show alike was not made by merging. A part is lost.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -129,16 +131,19 @@ class NativeReader:
         self, tensor: str, mode: Mode, worker: str | None, step: int | None
     ) -> Iterator[Located]:
         """Yield where the values of a tensor lie; see ``RunReader``."""
-        columns, at = ["step", "mode", "mode_step", "blob"], None if step is None else (mode, step)
+        columns = ["step", "mode", "mode_step", "blob", "offset", "shape"]
+        at = None if step is None else (mode, step)
         for who, table in self.observations(frozenset([tensor]), columns, at):
             if worker not in (None, who):
                 continue
             # Codes into a few texts are slow to turn into Python's one by one.
             texts = [table.column(name).cast(pa.string()).to_pylist() for name in ("mode", "blob")]
             numbers = [table.column(name).to_pylist() for name in ("step", "mode_step")]
-            for its_mode, blob, number, mode_step in zip(*texts, *numbers, strict=True):
+            for its_mode, blob, number, mode_step, part in zip(
+                *texts, *numbers, _parts(table), strict=True
+            ):
                 if mode in (Mode.GLOBAL, its_mode):
-                    yield Located(who, number, mode_step, blob)
+                    yield Located(who, number, mode_step, blob, *part)
 
     def records(self, worker: str, after: int = -1) -> Iterator[StepRecord]:
         """Yield the steps of a worker that follow step ``after``, ascending."""
@@ -225,6 +230,16 @@ class NativeReader:
             if not (widest and _covers(widest[-1], span)):
                 widest.append(span)
         return widest
+
+
+def _parts(table: pa.Table) -> Iterator[tuple[tuple[int, ...], ...]]:
+    """Yield for each row where a part begins and the shape of the whole; nothing for a whole."""
+    if table.column("offset").null_count == len(table):
+        yield from repeat((), len(table))
+        return
+    texts = [table.column(name).cast(pa.string()).to_pylist() for name in ("offset", "shape")]
+    for offset, shape in zip(*texts, strict=True):
+        yield () if offset is None else (tuple(json.loads(offset)), tuple(json.loads(shape)))
 
 
 def _covers(wide: Span, span: Span) -> bool:

@@ -6,19 +6,21 @@ then the rows that name them. Everything here runs on the background thread.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import pyarrow as pa
 
-from ...errors import RunExists
+from ...errors import RunExists, StoreError
 from ...record import StepRecord
-from ...store import Store
+from ...store import Store, put_parts
 from ..manifest import End, Manifest
 from ..notes import END, RUN_KEY, end_key
 from ..step_range import step_ranges
 from . import blobs
-from .layout import OBSERVATIONS, Span, tensors_key
+from .layout import OBSERVATIONS, RESERVE, Span, tensors_key
 from .merge import Levels
 from .observations import to_table
 from .parts import PartMeta, write_part
@@ -28,6 +30,8 @@ from .parts import PartMeta, write_part
 GATHER_S = 0.75
 GATHER_ROWS = 100_000
 GATHER_BYTES = 64 << 20
+# On a disk that others fill, the note needs a block for itself and one for its folder.
+RESERVE_BYTES = 16 << 10
 
 
 def warm_up() -> None:
@@ -79,8 +83,7 @@ class NativeWriter:
         self, store: Store, worker: str, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._store = store
-        #: How many steps could not be stored.
-        self.lost = 0
+        self._taken = self._stored = 0
         self._worker = worker
         self._clock = clock
         self._pending: list[StepRecord] = []
@@ -89,9 +92,17 @@ class NativeWriter:
         self._since = 0.0
         self._last_step = -1
         self._levels = Levels(store)
+        # Not of zeros: some file systems store none of them.
+        store.put(f"{RESERVE}{worker}", os.urandom(RESERVE_BYTES))
+
+    @property
+    def lost(self) -> int:
+        """How many steps were taken and are not stored, or not yet."""
+        return self._taken - self._stored
 
     def write(self, record: StepRecord) -> None:
         """Take one step; later than the ones before."""
+        self._taken += 1
         if not self._pending:
             self._since = self._clock()
         self._pending.append(record)
@@ -111,11 +122,8 @@ class NativeWriter:
         if not records:
             return
         span = Span(self._worker, records[0].step, records[-1].step)
-        try:
-            rows = self._store_part(span, records)
-        except BaseException:
-            self.lost += len(records)
-            raise
+        rows = self._store_part(span, records)
+        self._stored += len(records)
         self._last_step = span.last
         self._levels.add(span, rows)
 
@@ -129,7 +137,7 @@ class NativeWriter:
         blob = None
         if arrays:
             key = tensors_key(span)
-            self._store.put(key, blobs.encode(arrays))
+            put_parts(self._store, key, blobs.encode_parts(arrays))
             blob = key.rpartition("/")[2]
         table = to_table(records, [blob if record.raw else None for record in records])
         meta = PartMeta(self._last_step, tuple(step_ranges(records)))
@@ -141,4 +149,6 @@ class NativeWriter:
         try:
             self.flush()
         finally:
+            with suppress(StoreError):
+                self._store.delete(f"{RESERVE}{self._worker}")
             self._store.put(end_key(self._worker), end.to_json())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from functools import cache
 
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 Array = npt.NDArray[np.generic]
 
@@ -26,6 +28,20 @@ _VIEWED: dict[torch.dtype, tuple[torch.dtype, np.dtype[np.generic]]] = {
     if hasattr(torch, name) and hasattr(ml_dtypes, name)
 }
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
+_LAYOUTS = frozenset(
+    getattr(torch, name)
+    for name in ("strided", *(f"sparse_{kind}" for kind in ("coo", "csr", "csc", "bsr", "bsc")))
+)
+
+
+def plain(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a subclass that only adds to a tensor as the tensor; others as they are."""
+    if type(tensor) in _PLAIN:
+        return tensor
+    adds = type(tensor).__torch_dispatch__ is torch.Tensor.__torch_dispatch__
+    if adds and not is_traceable_wrapper_subclass(tensor):
+        return tensor.detach().as_subclass(torch.Tensor)
+    return tensor
 
 
 def unsupported(tensor: torch.Tensor) -> str | None:
@@ -47,15 +63,15 @@ def _what_is_unsupported(tensor: torch.Tensor) -> str | None:
         return "nested tensor"
     if tensor._is_zerotensor():
         return "zero without memory"
-    if tensor.layout is not torch.strided:
+    if tensor.layout not in _LAYOUTS:
         return f"{tensor.layout} layout".replace("torch.", "")
     if tensor.dtype not in _VIEWED and not _is_known_to_numpy(tensor.dtype):
         return str(tensor.dtype).replace("torch.", "")
     if tensor.device.type == "meta":
         return "meta device"
-    if type(tensor) not in _PLAIN or torch._C._functorch.is_functorch_wrapped_tensor(tensor):
-        return f"type {type(tensor).__name__}"
-    return None
+    if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        return "inside a torch.func transform"
+    return None if type(tensor) in _PLAIN else f"type {type(tensor).__name__}"
 
 
 def to_numpy(tensor: torch.Tensor) -> Array:
@@ -75,7 +91,7 @@ def to_numpy(tensor: torch.Tensor) -> Array:
 @cache
 def _is_known_to_numpy(dtype: torch.dtype) -> bool:
     try:
-        return torch.empty(0, dtype=dtype).numpy().dtype.kind in "biuf"
+        return torch.empty(0, dtype=dtype).numpy().dtype.kind in "biufc"
     except (TypeError, RuntimeError):
         return False
 
@@ -105,6 +121,6 @@ def tensors_in(value: object, path: str = "") -> Iterator[tuple[str, torch.Tenso
     elif isinstance(value, (tuple, list)):
         for index, inner in enumerate(value):
             yield from tensors_in(inner, f"{path}/{index}")
-    elif hasattr(value, "__dataclass_fields__"):
-        for key in value.__dataclass_fields__:
-            yield from tensors_in(getattr(value, key), f"{path}/{key}")
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            yield from tensors_in(getattr(value, field.name, None), f"{path}/{field.name}")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from ...capture.open_step import OpenStep
+from ...capture.plan import DIGEST, EXPONENTS, STATISTICS
 from ...record import TensorInfo
 from ...statistics import NUM_FIELDS, merge
+from .bits import device_digest, device_exponents
 
 _NAN = float("nan")
 
@@ -56,31 +59,47 @@ def _smallest(values: torch.Tensor) -> torch.Tensor:
 
 
 class DeviceRows:
-    """Statistics that are still on an accelerator, for one open step.
+    """What is known of tensors but is still on an accelerator, for one open step.
 
     Args:
-        step: Where they go once they are on the host.
+        step: Where it goes once it is on the host.
     """
 
     def __init__(self, step: OpenStep) -> None:
         self._step = step
-        self._pending: list[tuple[TensorInfo, torch.Tensor]] = []
+        self._pending: list[tuple[TensorInfo, int, torch.Tensor]] = []
 
-    def add(self, info: TensorInfo, tensor: torch.Tensor) -> None:
-        """Compute the statistics of a tensor where it is."""
+    def add(self, info: TensorInfo, tensor: torch.Tensor, level: int = STATISTICS) -> None:
+        """Compute where the tensor is what is saved of it, but for its full value."""
         if info.name not in self._step:
             self._step.statistics_of(self._step.add_row(info))[:] = _EMPTY
-        self._pending.append((info, device_row(tensor)))
+        parts = [device_row(tensor).view(torch.int64)]  # its bits, to travel with integers
+        if level & DIGEST:
+            parts.append(device_digest(tensor).reshape(1))
+        if level & EXPONENTS:
+            parts.append(device_exponents(tensor))
+        self._pending.append((info, level, torch.cat(parts)))
 
     def collect(self) -> None:
-        """Move all that is pending to the host, in one transfer, and fill the rows."""
+        """Move all that is pending to the host, in one transfer, and note it."""
         if not self._pending:
             return
-        rows = torch.stack([row for _, row in self._pending]).cpu().numpy()
-        for (info, _), row in zip(self._pending, rows, strict=True):
-            mine = self._step.statistics_of(self._step.row_of(info.name))
-            mine[:] = merge(np.stack([mine, row]))
+        words = torch.cat([words for _, _, words in self._pending]).cpu().numpy()
+        start = 0
+        for info, level, pending in self._pending:
+            self._note(info, level, words[start : start + len(pending)])
+            start += len(pending)
         self._pending = []
+
+    def _note(self, info: TensorInfo, level: int, words: npt.NDArray[np.int64]) -> None:
+        mine = self._step.statistics_of(self._step.row_of(info.name))
+        mine[:] = merge(np.stack([mine, words[:NUM_FIELDS].view(np.float64)]))
+        rest = words[NUM_FIELDS:]
+        if level & DIGEST:
+            self._step.digests[info.name] = int(rest[0]) % 2**64
+            rest = rest[1:]
+        if level & EXPONENTS:
+            self._step.add_exponents(info.name, rest)
 
 
 _EMPTY = merge(np.empty((0, NUM_FIELDS)))

@@ -7,30 +7,26 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import TracebackType
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch.nn.modules.module import (
-    register_module_forward_hook,
-    register_module_forward_pre_hook,
-)
-from torch.optim.optimizer import (
-    register_optimizer_step_post_hook,
-    register_optimizer_step_pre_hook,
-)
+from torch.utils.hooks import RemovableHandle
 
 from ... import __version__
+from ...capture.ending import how_it_ended
 from ...capture.output import Output
 from ...capture.recorder import Listener, Recorder
 from ...collection import Policy
 from ...errors import ConfigError, TrainingStopped
 from ...formats.manifest import End
 from ...steps import Mode
-from .coverage import coverage_line
+from .coverage import coverage
+from .listening import forget_graphs, listen
 from .patches import Patches
+from .ranks import distributed_rank
 from .tracker import Tracker
 
 
@@ -54,6 +50,10 @@ class TorchHook:
             is saved after ``optimizer.step()`` belongs to it; ``False`` hands it on at once.
         say: Takes the coverage line; prints it to standard error by default.
         strict: Raise our own failures into training, for tests.
+        black_box_mb: Size in MiB of the black box, which holds the last steps where no death of
+            the process reaches them; 0 for none.
+        snapshot_every: The black box keeps the state before each so many TRAIN steps, from which
+            a step can be run again; 0 for only when something goes wrong.
 
     Raises:
         RunExists: ``run`` already holds a run.
@@ -77,20 +77,30 @@ class TorchHook:
         hold: bool = True,
         say: Callable[[str], None] | None = None,
         strict: bool = False,
+        black_box_mb: int = 64,
+        snapshot_every: int = 0,
     ) -> None:
         self.recorder = Recorder(
             run,
             policy=policy,
-            output=Output(format=format, tensorboard=tensorboard),
+            output=Output(
+                format=format,
+                tensorboard=tensorboard,
+                black_box_mb=black_box_mb,
+                snapshot_every=snapshot_every,
+            ),
             listeners=listeners,
             command=command,
             versions={"stepwatch": __version__, "torch": torch.__version__},
+            rank=distributed_rank(),
         )
-        self._say = say or (lambda line: print(f"stepwatch: {line}", file=sys.stderr))
+        self._say = say or _say
         self._tracker = Tracker(self.recorder, model, self._after_step, hold=hold, strict=strict)
         self._stop_reason: str | None = None
+        self._stopped: TrainingStopped | None = None
         self.coverage = ""
-        self._handles: list[Any] = []
+        self._handles: list[RemovableHandle] = []
+        self._attached = False
         self._patches: Patches | None = None
         self.attach()
         atexit.register(self._close_at_exit)
@@ -104,14 +114,7 @@ class TorchHook:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        states: dict[type[BaseException], str] = {
-            TrainingStopped: "stopped",
-            KeyboardInterrupt: "interrupted",
-        }
-        if kind is None or error is None:
-            self.close()
-        else:
-            self.close(states.get(kind, "failed"), f"{kind.__name__}: {error}")
+        self.close(*how_it_ended(error))
 
     def set_mode(self, mode: Mode | str | None) -> None:
         """Say what the model is used for from here on; ``None`` lets the hook work it out.
@@ -141,33 +144,12 @@ class TorchHook:
         """Take hold of torch; done when the hook is made, and possible again after ``detach``."""
         if self._handles:
             return
-        tracker, compiling = self._tracker, torch.compiler.is_compiling
-
-        # Functions of their own, so that a compiler sees a constant and nothing behind it.
-        def before_forward(module: torch.nn.Module, _: Any) -> None:
-            if not compiling():
-                tracker.before_forward(module)
-
-        def after_forward(module: torch.nn.Module, inputs: Any, output: Any) -> None:
-            if not compiling():
-                tracker.after_forward(module, inputs, output)
-
-        def before_optimizer(optimizer: torch.optim.Optimizer, *_: Any) -> None:
-            if not compiling():
-                tracker.before_optimizer(optimizer)
-
-        def after_optimizer(optimizer: torch.optim.Optimizer, *_: Any) -> None:
-            if not compiling():
-                tracker.after_optimizer(optimizer)
-                self._stop_if_asked()
-
-        self._handles = [
-            register_module_forward_pre_hook(before_forward),
-            register_module_forward_hook(after_forward, always_call=True),
-            register_optimizer_step_pre_hook(before_optimizer),
-            register_optimizer_step_post_hook(after_optimizer),
-        ]
-        self._patches = Patches(tracker)
+        tracker = self._tracker
+        if not self._attached and forget_graphs():
+            self._say("what was compiled before is compiled again, to be seen")
+        self._attached = True
+        self._handles = listen(tracker, self._stop_if_asked)
+        self._patches = Patches(tracker, tracker.graphs.slots.see)
         # Torch says that our hooks also see the module that compile wraps around a model. They
         # know, and a script's output must stay as it was.
         warnings.filterwarnings("ignore", r"Using `torch\.compile\(module\)` when there are global")
@@ -193,43 +175,34 @@ class TorchHook:
             The note that was stored, with what was lost; closing again returns the first.
         """
         atexit.unregister(self._close_at_exit)
+        failure = ""
         if not self.recorder.closed:
-            if self._tracker.active:
-                self._tracker.steps.close()
-            elif self._handles:
-                self.recorder.abandon()
-                error = error or "capturing failed before the end; the log says why"
+            self._tracker.close()
+            failure = "" if self._tracker.active else self._tracker.failure
             self.detach()
-        return self.recorder.close(state, error, self.coverage)
+        return self.recorder.close(state, error, self.coverage, failure)
 
     def _close_at_exit(self) -> None:
-        # Python leaves here the exception that it has just shown.
-        error = getattr(sys, "last_value", None)
-        self.__exit__(type(error) if error else None, error, None)
+        # Python leaves here the exception that it has just shown; it shows no SystemExit.
+        self.close(*how_it_ended(getattr(sys, "last_value", None) or self._stopped))
 
     def _after_step(self, mode: Mode) -> None:
+        self._stopped = None  # the script caught it, and trains on
         if mode is Mode.TRAIN and not self.coverage:
-            self.coverage = self._coverage_line()
+            tracker = self._tracker
+            self.coverage = coverage(tracker.names, tracker.observer, tracker.graphs.slots)
             self._say(self.coverage)
 
     def _stop_if_asked(self) -> None:
         if self._stop_reason is not None:
-            reason, self._stop_reason = self._stop_reason, None
-            raise TrainingStopped(reason)
+            self._stopped, self._stop_reason = TrainingStopped(self._stop_reason), None
+            raise self._stopped
 
-    def _coverage_line(self) -> str:
-        names, observer = self._tracker.names, self._tracker.observer
-        parameters = {}
-        for name, _ in names.named_parameters():
-            gradient = observer.refused.get(f"gradient/{name}")
-            why = observer.refused.get(name) or (gradient and f"gradient of {gradient}")
-            parameters[name] = why or (None if name in observer.seen else "not reached")
-        outputs = {}
-        heard = {name.removeprefix("output/").partition("/")[0] for name in observer.seen}
-        for name, module in names.callable_modules().items():
-            why = None if name in heard else _why_unheard(module)
-            outputs[name] = observer.refused.get(f"output/{name}") or why
-        return coverage_line(parameters, outputs)
+
+def _say(line: str) -> None:
+    # Standard error may be closed, or a pipe that nobody reads.
+    with suppress(OSError, ValueError, AttributeError):
+        print(f"stepwatch: {line}", file=sys.stderr)
 
 
 def _as_mode(mode: Mode | str) -> Mode:
@@ -241,11 +214,3 @@ def _as_mode(mode: Mode | str) -> Mode:
 
 # Not GLOBAL: it is the view over the others.
 _MODES = {mode.value: mode for mode in (Mode.TRAIN, Mode.EVAL, Mode.PREDICT)}
-
-
-def _why_unheard(module: torch.nn.Module) -> str:
-    if isinstance(module, torch.jit.ScriptModule):
-        return "inside a scripted module"
-    dynamo = sys.modules.get("torch._dynamo.utils")
-    compiled = dynamo is not None and dynamo.counters["stats"].get("unique_graphs")
-    return "inside a compiled graph" if compiled else "not called in this step"

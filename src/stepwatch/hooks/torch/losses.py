@@ -14,8 +14,8 @@ import torch
 
 from ...steps import Mode
 
-_OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "")
-_TORCH = os.path.join(os.path.dirname(torch.__file__), "")  # with the slash: not torchvision
+OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "")
+TORCH = os.path.join(os.path.dirname(torch.__file__), "")  # with the slash: not torchvision
 
 
 class LossNames:
@@ -25,9 +25,9 @@ class LossNames:
         self._names: dict[tuple[Mode, str, object], str] = {}
         self._used: dict[tuple[Mode, str], int] = {}
 
-    def name(self, mode: Mode, what: str) -> str:
-        """Return the name of the loss ``what`` that the calling line of the script computes."""
-        key = (mode, what, _script_line())
+    def name(self, mode: Mode, what: str, line: object = None) -> str:
+        """Return the name of the loss ``what`` that a line, by default the calling, computes."""
+        key = (mode, what, line or _script_line())
         if key not in self._names:
             number = self._used.get((mode, what), 0)
             self._used[mode, what] = number + 1
@@ -40,7 +40,7 @@ def _script_line() -> object:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith((_OURS, _TORCH)):
+        if not code.co_filename.startswith((OURS, TORCH)):
             return code.co_filename, frame.f_lineno
         frame = frame.f_back
     return None

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 
 import torch
 
+from .sharded import OwnParameters, class_of
+
 _CONTAINERS = (
     torch.nn.ModuleList,
     torch.nn.ModuleDict,
@@ -42,6 +44,7 @@ class Names:
         self._modules: dict[int, tuple[weakref.ref[torch.nn.Module], str]] = {}
         self._roots: list[tuple[weakref.ref[torch.nn.Module], str, str]] = []
         self._trained: weakref.WeakSet[torch.nn.Module] = weakref.WeakSet()
+        self._own = OwnParameters()
         self.version = 0
 
     @property
@@ -53,6 +56,15 @@ class Names:
         """Return the name of a module, ``None`` if it has none."""
         known = self._modules.get(id(module))
         return known[1] if known is not None and known[0]() is module else None
+
+    def lack(self, module: torch.nn.Module, root: torch.nn.Module) -> bool:
+        """Return whether a module was put into a model after it was named."""
+        return self.of(module) is None and any(module is part for part in root.modules())
+
+    def is_plain(self, root: torch.nn.Module) -> bool:
+        """Return whether this is the model whose names are its own paths."""
+        plain = (reference() for reference, _, prefix in self._roots if not prefix)
+        return next(plain, None) is unwrap(root)
 
     def add(self, root: torch.nn.Module, *, plain: bool = True) -> None:
         """Name everything in a model, anew if it is known already.
@@ -80,9 +92,14 @@ class Names:
     def add_owners(self, parameters: Iterable[torch.Tensor]) -> None:
         """Name the models that hold these parameters, though they were not seen to run.
 
-        Inside a compiled function no hook sees a module.
+        Inside a compiled function no hook sees a module. Those that seemed to run to be asked are
+        trained after all.
         """
-        missing = {id(parameter) for parameter in parameters} - self.parameters.keys()
+        held = {id(parameter) for parameter in parameters}
+        for root in self.roots:
+            if any(id(parameter) in held for parameter in root.parameters()):
+                self.set_trained(root)
+        missing = held - self.parameters.keys()
         if not missing:
             return
         # type(), not isinstance(): proxies may run code of their own when asked.
@@ -110,18 +127,26 @@ class Names:
         """The models that run to be trained, not only to be asked, as a teacher is."""
         return [root for root in self.roots if root in self._trained]
 
+    def trained_with_prefix(self) -> list[tuple[torch.nn.Module, str]]:
+        """Return the models that run to be trained, and how the names of their parts begin."""
+        return [
+            (model, prefix)
+            for root, _, prefix in self._roots
+            if (model := root()) is not None and model in self._trained
+        ]
+
     def _name(self, model: torch.nn.Module, name: str, prefix: str) -> None:
         for path, module in model.named_modules():
             inner = prefix + path.replace("_orig_mod.", "")
             self._modules.setdefault(id(module), (weakref.ref(module), inner if path else name))
-        for path, parameter in model.named_parameters():
+        for path, parameter in self._own.of(model):
             self.parameters.setdefault(id(parameter), prefix + path.replace("_orig_mod.", ""))
 
     def named_parameters(self) -> Iterator[tuple[str, torch.nn.Parameter]]:
         """Yield every parameter of the trained models once, in the order of the models."""
         seen: set[int] = set()
         for root in self.trained:
-            for parameter in root.parameters():
+            for _, parameter in self._own.of(root):
                 name = self.parameters.get(id(parameter))
                 if name is not None and id(parameter) not in seen:
                     seen.add(id(parameter))
@@ -139,7 +164,7 @@ class Names:
     def _new_name(self, model: torch.nn.Module, *, plain: bool) -> tuple[str, str]:
         """Return what a new model is called, and what the names of its parts begin with."""
         taken = {name for _, name, _ in self._roots}
-        kind = type(model).__name__
+        kind = class_of(model).__name__
         numbered = (f"{kind}_{number}" for number in range(2, len(taken) + 3))
         name = next(one for one in (kind, *numbered) if one not in taken)
         # A part of a known model, called alone, has its names already.

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import weakref
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 
 from ...capture.open_step import OpenStep
-from ...capture.plan import NOTHING, RAW
+from ...capture.plan import DIGEST, EXPONENTS, NOTHING, RAW, STATISTICS
 from ...record import TensorInfo
-from .arrays import dtype_name, tensors_in, to_numpy, unsupported
+from ...statistics import NAN, NEGINF, POSINF, Row, summarize
+from .arrays import dtype_name, plain, tensors_in, to_numpy, unsupported
 from .device import DeviceRows
 from .parameters import Tracked
+from .sharded import is_distributed, part_of, placed
+from .uncommon import dense, is_uncommon, stored_part, zeros_row
+
+_NO_TENSOR = "no tensor in what it returned"
 
 # Inputs are observed only of modules whose output is not finite, and of so many in a step.
 MOST_BAD_MODULES = 20
@@ -23,37 +29,71 @@ class Observer:
 
     def __init__(self) -> None:
         self._infos: dict[str, TensorInfo] = {}
-        self._device: dict[int, tuple[OpenStep, DeviceRows]] = {}
+        self._device: dict[int, DeviceRows] = {}
+        self._bad: WeakKeyDictionary[OpenStep, set[str]] = WeakKeyDictionary()
         self._last: tuple[weakref.ref[torch.Tensor], int, OpenStep, int] | None = None
         #: Why what was met could not be observed, by name.
         self.refused: dict[str, str] = {}
         #: What was observed so far.
         self.seen: set[str] = set()
+        #: The modules that returned, and why what they returned could not be observed, if so.
+        self.returned: dict[str, str | None] = {}
 
-    def outputs(self, step: OpenStep, module: str, inputs: object, output: object) -> None:
-        """Observe what a module returned; and what it was given, if that is not finite."""
-        bad = False
+    def outputs(self, step: OpenStep, module: str, given: object, output: object) -> None:
+        """Observe what a module returned; and what it was given, if that is not finite.
+
+        Args:
+            step: Where to.
+            module: The name of the module.
+            given: Its positional and its keyword arguments, each as a whole.
+            output: Of any kind; tensors are looked for in it.
+        """
+        bad, whys = False, []
         for path, tensor in (("", output),) if type(output) is torch.Tensor else tensors_in(output):
             name = f"output/{module}{path}"
-            row = self._add(step, name, "outputs", tensor)
-            bad = bad or (row is not None and _has_non_finite(step, row))
-        if bad and sum(name.startswith("input/") for name in step.names) < MOST_BAD_MODULES:
-            for path, tensor in tensors_in(inputs):
-                self._add(step, f"input/{module}{path}", "inputs", tensor)
+            self._add(step, name, "outputs", tensor)
+            bad = bad or _has_non_finite(step, name)
+            whys.append(self.refused.get(name))
+        if self.returned.get(module, "") is not None:
+            self.returned[module] = next(filter(None, whys), None) if whys else _NO_TENSOR
+        if bad:
+            self._inputs(step, module, given)
 
-    def parameter(self, step: OpenStep, tracked: Tracked) -> None:
-        """Observe a weight, and its gradient if it has one."""
+    def _inputs(self, step: OpenStep, module: str, given: object) -> None:
+        bad = self._bad.setdefault(step, set())
+        if module in bad or len(bad) < MOST_BAD_MODULES:
+            bad.add(module)
+            for part in given if isinstance(given, tuple) else ():
+                for path, tensor in tensors_in(part):
+                    self._add(step, f"input/{module}{path}", "inputs", tensor)
+
+    def parameter(
+        self, step: OpenStep, tracked: Tracked, scale: torch.Tensor | None = None
+    ) -> None:
+        """Observe a weight, and its gradient if it has one.
+
+        Args:
+            step: Where to.
+            tracked: The parameter.
+            scale: By what the optimizer is going to divide the gradient.
+        """
         if tracked.weight.name in step:
             return
         self._add_known(step, tracked.weight, tracked.parameter)
         gradient = tracked.parameter.grad
         if gradient is not None:
-            self._add_known(step, tracked.gradient, gradient)
+            self._add_known(step, tracked.gradient, gradient, scale)
 
     def loss(self, step: OpenStep, name: str, value: torch.Tensor) -> bool:
         """Observe a loss; return whether it could be."""
-        self._add(step, name, "losses", value.detach().reshape(()))
+        self._add(step, name, "losses", _as_scalar(value))
         return name not in self.refused
+
+    def statistics(self, step: OpenStep, info: TensorInfo, row: Row) -> None:
+        """Observe a tensor of which only the statistics are known, shape ``[NUM_FIELDS]``."""
+        self.seen.add(info.name)
+        if step.level(info) != NOTHING:
+            step.add_statistics(self._info(info.name, info.collection, info.dtype, info.shape), row)
 
     def tensor(self, step: OpenStep, name: str, value: torch.Tensor, collection: str) -> None:
         """Observe any tensor."""
@@ -62,7 +102,7 @@ class Observer:
     def scalar(self, step: OpenStep, name: str, value: object, collection: str) -> None:
         """Observe one number."""
         if isinstance(value, torch.Tensor):
-            self._add(step, name, collection, value.detach().reshape(()))
+            self._add(step, name, collection, _as_scalar(value))
         else:
             info = self._info(name, collection, "float64", ())
             step.add(info, np.asarray(value, np.float64))
@@ -70,48 +110,80 @@ class Observer:
 
     def finish(self) -> None:
         """Bring statistics that are still on an accelerator to the host; a step ends."""
-        for _, rows in self._device.values():
+        for rows in self._device.values():
             rows.collect()
         self._device = {}
         self._last = None
 
-    def _add(self, step: OpenStep, name: str, collection: str, tensor: torch.Tensor) -> int | None:
-        info = self._info(name, collection, dtype_name(tensor.dtype), tensor.shape)
-        return self._add_known(step, info, tensor)
+    def _add(self, step: OpenStep, name: str, collection: str, tensor: torch.Tensor) -> None:
+        shape = () if tensor.is_nested else tensor.shape  # a nested one has none
+        self._add_known(step, self._info(name, collection, dtype_name(tensor.dtype), shape), tensor)
 
-    def _add_known(self, step: OpenStep, info: TensorInfo, tensor: torch.Tensor) -> int | None:
-        """Observe a tensor; return its row if it is new in this step and on the host."""
+    def _add_known(
+        self,
+        step: OpenStep,
+        info: TensorInfo,
+        tensor: torch.Tensor,
+        scale: torch.Tensor | None = None,
+    ) -> None:
+        """Observe a tensor of which everything is known but its value, divided by ``scale``."""
         self.seen.add(info.name)
         why = unsupported(tensor)
         if why is not None:
+            tensor, info, why = _inside(tensor, info)
+        if why is not None:
             self.refused[info.name] = why
-            return None
+            return
         level = step.level(info)
         if level == NOTHING:
-            return None
-        if not on_host(tensor):
-            self._add_on_device(step, info, tensor, raw=level == RAW)
-            return None
+            return
+        if scale is not None:
+            tensor = tensor.detach() / scale
+        if is_uncommon(tensor):
+            self._add_uncommon(step, info, tensor, level)
+        elif not on_host(tensor):
+            self._add_on_device(step, info, tensor, level)
+        elif info.collection == "outputs":
+            self._add_output(step, info, tensor)
+        else:
+            step.add(info, to_numpy(tensor))
+
+    def _add_output(self, step: OpenStep, info: TensorInfo, tensor: torch.Tensor) -> None:
         if self._last is not None and info.name not in step:
             reference, version, where, row = self._last
             same = reference() is tensor and where is step
             # A container returns what its last child returned.
             if same and version == tensor._version and step.alias(info, row):
-                return row
+                return
         added = step.add(info, to_numpy(tensor))
         # An inference tensor does not tell when it changes in place.
-        if added is not None and info.collection == "outputs" and not tensor.is_inference():
+        if added is not None and not tensor.is_inference():
             self._last = (weakref.ref(tensor), tensor._version, step, added)
-        return added
+
+    def _add_uncommon(
+        self, step: OpenStep, info: TensorInfo, tensor: torch.Tensor, level: int
+    ) -> None:
+        """Observe a sparse or complex tensor; see ``uncommon``."""
+        values, zeros = stored_part(tensor)
+        if on_host(values):
+            step.add_statistics(info, summarize(to_numpy(values)))
+            if level & EXPONENTS:
+                step.add_more(info, to_numpy(values), EXPONENTS)
+        else:
+            self._add_on_device(step, info, values, level & (STATISTICS | EXPONENTS))
+        if zeros:
+            step.add_statistics(info, zeros_row(zeros))
+        if level & (RAW | DIGEST):
+            step.add_more(info, to_numpy(dense(tensor)), level & (RAW | DIGEST))
 
     def _add_on_device(
-        self, step: OpenStep, info: TensorInfo, tensor: torch.Tensor, *, raw: bool
+        self, step: OpenStep, info: TensorInfo, tensor: torch.Tensor, level: int
     ) -> None:
-        if raw:
+        if level & RAW:
             step.raw[info.name] = to_numpy(tensor)
         if id(step) not in self._device:
-            self._device[id(step)] = (step, DeviceRows(step))
-        self._device[id(step)][1].add(info, tensor)
+            self._device[id(step)] = DeviceRows(step)
+        self._device[id(step)].add(info, tensor, level)
 
     def _info(self, name: str, collection: str, dtype: str, shape: tuple[int, ...]) -> TensorInfo:
         info = self._infos.get(name)
@@ -125,6 +197,23 @@ def on_host(tensor: torch.Tensor) -> bool:
     return tensor.is_cpu
 
 
-def _has_non_finite(step: OpenStep, row: int) -> bool:
-    statistics = step.statistics_of(row)
-    return bool(statistics[1] or statistics[2] or statistics[3])
+def _inside(tensor: torch.Tensor, info: TensorInfo) -> tuple[torch.Tensor, TensorInfo, str | None]:
+    """Return what lies inside of a subclass, what is known of it, and what is unsupported of it."""
+    tensor, why = plain(tensor), None
+    if is_distributed(tensor):
+        tensor, offset, why = part_of(tensor)
+        info = info if offset is None else placed(info, offset)
+    return tensor, info, why or unsupported(tensor)
+
+
+def _as_scalar(value: torch.Tensor) -> torch.Tensor:
+    """Return a tensor of one element, without dimensions where that needs no other process."""
+    # To reshape one that is spread over processes may start a collective.
+    return value if is_distributed(value) else value.detach().reshape(())
+
+
+def _has_non_finite(step: OpenStep, name: str) -> bool:
+    if name not in step:
+        return False
+    statistics = step.statistics_of(step.row_of(name))
+    return bool(statistics[NAN] or statistics[POSINF] or statistics[NEGINF])

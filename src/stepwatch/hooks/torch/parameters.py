@@ -13,6 +13,7 @@ from ...record import TensorInfo
 from .arrays import dtype_name
 from .names import Names
 from .optimizers import Optimizers
+from .sharded import part_of
 
 
 @dataclass(slots=True)
@@ -165,10 +166,13 @@ class Carried:
 
     def _is_not_zero(self, place: int) -> bool:
         gradient = self._tracked[place].parameter.grad
-        return gradient is not None and bool(gradient.any())
+        return gradient is not None and bool(part_of(gradient).tensor.any())
 
 
 def _mark(gradient: torch.Tensor | None) -> Mark | None:
-    if type(gradient) is not torch.Tensor or gradient.layout is not torch.strided:
+    if gradient is None:
         return None
-    return gradient.data_ptr(), gradient._version
+    local = part_of(gradient).tensor
+    if type(local) is not torch.Tensor or local.layout is not torch.strided:
+        return None
+    return local.data_ptr(), local._version

@@ -5,7 +5,7 @@ the hook what passed. Inside a graph that is being compiled or scripted it is no
 
 Scripts hold functional losses by themselves (``from torch.nn.functional import cross_entropy``)
 and models that are pickled hold them too, so these stay the very functions that they are: only
-their code is exchanged.
+their code is exchanged. So is that of the functions that clip.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from types import FunctionType
 from typing import Any, Protocol
 
 import torch
+
+from .attention_calls import AttentionWatcher, replace_attention, softmax_wrapper
+from .unseen import as_it_is, seen_through, unseen
 
 LOSSES = (
     "binary_cross_entropy",
@@ -42,8 +45,11 @@ LOSSES = (
 )
 
 
-class Watcher(Protocol):
+class Watcher(AttentionWatcher, Protocol):
     """What the wrappers tell."""
+
+    def before_loss(self, name: str, inputs: tuple[object, ...], keywords: Any = None) -> None:
+        """A functional loss is about to be computed."""
 
     def saw_loss(self, name: str, value: object) -> None:
         """A functional loss returned."""
@@ -54,10 +60,13 @@ class Watcher(Protocol):
     def after_backward(self) -> None:
         """Gradients were computed, or failed to be."""
 
-    def saw_clipping(self, norm: object, max_norm: object) -> None:
-        """Gradients were clipped by their norm."""
+    def gradient_norm(self, parameters: Any) -> object:
+        """Return the norm of the gradients of some parameters, if it can be told."""
 
-    def before_scaled_step(self) -> int:
+    def saw_clipping(self, bound: str, limit: Any, before: object, after: object = None) -> None:
+        """Gradients were clipped to a limit, and had these norms."""
+
+    def before_scaled_step(self, scaler: object) -> int:
         """A gradient scaler is about to step an optimizer; return how many steps there were."""
 
     def after_scaled_step(self, optimizer: torch.optim.Optimizer, steps_before: int) -> None:
@@ -69,17 +78,24 @@ class Patches:
 
     Args:
         watcher: Who is told.
+        see: What a compiler traces instead: ``see(what, value)``.
     """
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Watcher, see: Callable[[str, object], None]) -> None:
         self._undo: list[Callable[[], None]] = []
+        watcher = _Unseen(watcher)
         for name in LOSSES:
             function = getattr(torch.nn.functional, name, None)
             if isinstance(function, FunctionType) and not function.__closure__:
-                self._enter(function, _loss_wrapper(watcher, name))
+                self._enter(function, _loss_wrapper(watcher, see, name))
+        softmax: Any = torch.nn.functional.softmax
+        self._enter(softmax, softmax_wrapper(watcher))
+        self._undo.append(replace_attention(watcher, see))
         self._wrap(torch.autograd, "backward", _backward_wrapper(watcher))
-        for module in (torch.nn.utils, torch.nn.utils.clip_grad):
-            self._wrap(module, "clip_grad_norm_", _clipping_wrapper(watcher))
+        # Around what all clipping by the norm comes to, inside of its @no_grad.
+        clip_grad = torch.nn.utils.clip_grad
+        self._enter(_inner(clip_grad._clip_grads_with_norm_), _norm_clipping_wrapper(watcher))
+        self._enter(_inner(clip_grad.clip_grad_value_), _value_clipping_wrapper(watcher))
         if hasattr(torch.amp, "GradScaler"):
             self._wrap(torch.amp.GradScaler, "step", _scaler_wrapper(watcher))
 
@@ -91,7 +107,7 @@ class Patches:
     def _wrap(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
         """Put a wrapper in the place of a function."""
         original = getattr(owner, name)
-        wrapper: Any = functools.wraps(original)(make(original))
+        wrapper: Any = as_it_is(functools.wraps(original)(make(original)))
         _let_script_see(wrapper, original)
         setattr(owner, name, wrapper)
 
@@ -102,30 +118,62 @@ class Patches:
         self._undo.append(undo)
 
     def _enter(self, function: FunctionType, make: Callable[[Any], Any]) -> None:
-        """Make a function call a wrapper of what it was; it stays the same object."""
-        original = FunctionType(
-            function.__code__, function.__globals__, function.__name__, function.__defaults__
-        )
-        original.__kwdefaults__ = function.__kwdefaults__
-        functools.update_wrapper(original, function)
-        del original.__dict__["__wrapped__"]
-        attributes = dict(function.__dict__)
-        wrapper = make(original)
-        function.__code__ = _call.__code__
-        function.__defaults__ = None
-        function.__kwdefaults__ = {"_stepwatch": wrapper}
-        # For inspect, and so for torch.jit.script: signature and source are those of the original.
-        function.__dict__["__wrapped__"] = original
+        self._undo.append(exchange(function, make))
 
-        def undo() -> None:
-            if (function.__kwdefaults__ or {}).get("_stepwatch") is wrapper:
-                function.__code__ = original.__code__
-                function.__defaults__ = original.__defaults__
-                function.__kwdefaults__ = original.__kwdefaults__
-                function.__dict__.clear()
-                function.__dict__.update(attributes)
 
-        self._undo.append(undo)
+class _Unseen:
+    """A watcher into whose methods no compiler looks."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+
+    def __getattr__(self, name: str) -> Any:
+        method = unseen(getattr(self._watcher, name))
+        setattr(self, name, method)
+        return method
+
+
+def exchange(function: FunctionType, make: Callable[[Any], Any]) -> Callable[[], None]:
+    """Make a function call a wrapper of what it was; it stays the same object.
+
+    Args:
+        function: Without a closure.
+        make: Returns the wrapper of what it is given.
+
+    Returns:
+        What undoes it.
+    """
+    original = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__
+    )
+    original.__kwdefaults__ = function.__kwdefaults__
+    attributes = dict(function.__dict__)
+    functools.update_wrapper(original, function)
+    original.__dict__.pop("__wrapped__")
+    original.__dict__.update(attributes)  # another hook's original, if there is one
+    wrapper = as_it_is(make(original))
+    function.__code__ = _call.__code__
+    function.__defaults__ = None
+    function.__kwdefaults__ = {"_stepwatch": wrapper}
+    # For inspect, and so for torch.jit.script: signature and source are those of the original.
+    function.__dict__["__wrapped__"] = original
+    see_no_more = seen_through(function, original)
+
+    def undo() -> None:
+        holder = function
+        # Another hook may have come after, and hold what calls this wrapper.
+        while (holder.__kwdefaults__ or {}).get("_stepwatch") is not wrapper:
+            holder = holder.__dict__.get("__wrapped__")  # type: ignore[assignment]
+            if not isinstance(holder, FunctionType):
+                return
+        see_no_more(holder)
+        holder.__code__ = original.__code__
+        holder.__defaults__ = original.__defaults__
+        holder.__kwdefaults__ = original.__kwdefaults__
+        holder.__dict__.clear()
+        holder.__dict__.update(original.__dict__)
+
+    return undo
 
 
 def _call(*args: Any, _stepwatch: Any, **kwargs: Any) -> Any:
@@ -139,12 +187,19 @@ def _let_script_see(wrapper: Any, original: Any) -> None:
     setattr(wrapper, "__script_if_tracing_wrapper", True)
 
 
-def _loss_wrapper(watcher: Watcher, name: str) -> Callable[[Any], Any]:
+def _loss_wrapper(
+    watcher: Watcher, see: Callable[[str, object], None], name: str
+) -> Callable[[Any], Any]:
     def make(original: Any) -> Any:
         def loss(*args: Any, **kwargs: Any) -> Any:
+            if torch.compiler.is_compiling():
+                value = original(*args, **kwargs)
+                if not torch.compiler.is_exporting():
+                    see(name, value)
+                return value
+            watcher.before_loss(name, args, kwargs)
             value = original(*args, **kwargs)
-            if not torch.compiler.is_compiling():
-                watcher.saw_loss(name, value)
+            watcher.saw_loss(name, value)
             return value
 
         return loss
@@ -168,15 +223,40 @@ def _backward_wrapper(watcher: Watcher) -> Callable[[Any], Any]:
     return make
 
 
-def _clipping_wrapper(watcher: Watcher) -> Callable[[Any], Any]:
-    def make(original: Any) -> Any:
-        def clip_grad_norm_(parameters: Any, max_norm: Any, *args: Any, **kwargs: Any) -> Any:
-            norm = original(parameters, max_norm, *args, **kwargs)
-            if not torch.compiler.is_compiling():
-                watcher.saw_clipping(norm, max_norm)
-            return norm
+def _inner(function: Any) -> FunctionType:
+    inner: FunctionType = function.__wrapped__
+    return inner
 
-        return clip_grad_norm_
+
+def _norm_clipping_wrapper(watcher: Watcher) -> Callable[[Any], Any]:
+    def make(original: Any) -> Any:
+        def clip_grads_with_norm_(
+            parameters: Any, max_norm: Any, total_norm: Any, *args: Any, **kwargs: Any
+        ) -> Any:
+            result = original(parameters, max_norm, total_norm, *args, **kwargs)
+            if not torch.compiler.is_compiling():
+                watcher.saw_clipping("max_norm", max_norm, total_norm)
+            return result
+
+        return clip_grads_with_norm_
+
+    return make
+
+
+def _value_clipping_wrapper(watcher: Watcher) -> Callable[[Any], Any]:
+    def make(original: Any) -> Any:
+        def clip_grad_value_(parameters: Any, clip_value: Any, *args: Any, **kwargs: Any) -> Any:
+            if torch.compiler.is_compiling():
+                return original(parameters, clip_value, *args, **kwargs)
+            if not isinstance(parameters, torch.Tensor):
+                parameters = list(parameters)  # it may be a generator
+            before = watcher.gradient_norm(parameters)
+            result = original(parameters, clip_value, *args, **kwargs)
+            after = watcher.gradient_norm(parameters)
+            watcher.saw_clipping("clip_value", clip_value, before, after)
+            return result
+
+        return clip_grad_value_
 
     return make
 
@@ -184,7 +264,7 @@ def _clipping_wrapper(watcher: Watcher) -> Callable[[Any], Any]:
 def _scaler_wrapper(watcher: Watcher) -> Callable[[Any], Any]:
     def make(original: Any) -> Any:
         def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            before = watcher.before_scaled_step()
+            before = watcher.before_scaled_step(scaler)
             result = original(scaler, optimizer, *args, **kwargs)
             watcher.after_scaled_step(optimizer, before)
             return result

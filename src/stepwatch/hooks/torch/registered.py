@@ -20,6 +20,7 @@ import torch
 from torch.nn.modules.loss import _Loss
 
 from ... import __version__
+from ...capture.ending import how_it_ended
 from ...capture.guard import guarded
 from ...capture.output import Output
 from ...capture.recorder import Listener, Recorder
@@ -95,7 +96,7 @@ class RegisteredHook:
         # Gradients on several devices are computed in as many threads.
         self._lock = threading.RLock()
         self._process = os.getpid()
-        self.active = True
+        self.active, self.failure = True, ""
         #: Whether a step was counted by this hook.
         self.has_begun = False
         self._end: End | None = None
@@ -193,13 +194,11 @@ class RegisteredHook:
         if self._end is None and not forked:
             if self.active:
                 self._finish()
-            else:
-                error = error or "capturing failed before the end; the log says why"
             self.detach()
             if self.recorder is not None:
                 refused = self._steps.saved.refused if self._steps is not None else {}
                 told = registered_coverage(self.modules.roots, refused)
-                self._end = self.recorder.close(state, error, told)
+                self._end = self.recorder.close(state, error, told, self.failure)
         return self._end
 
     # What torch tells
@@ -292,9 +291,8 @@ class RegisteredHook:
 
     def _close_at_exit(self) -> None:
         if self.has_begun or self._by_hand:
-            error = getattr(sys, "last_value", None)  # the exception that Python has just shown
-            text = f"{type(error).__name__}: {error}" if error else ""
-            self.close("failed" if error else "finished", text)
+            # Python leaves here the exception that it has just shown.
+            self.close(*how_it_ended(getattr(sys, "last_value", None)))
         else:  # nothing was trained, as in a helper process that imports the script: no run is due
             warn_of_nothing(self.modules.roots, has_begun=False)
             self.detach()

@@ -11,23 +11,20 @@ import logging
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from ...capture.debugger_plan import DebuggerPlan
 from ...capture.open_step import OpenStep
 from ...capture.plan import NOTHING, RAW
 from ...record import TensorInfo
-from ...statistics import ABS_MIN, COUNT, MAX, MIN, NUM_FIELDS, ZEROS, merge, summarize_into
+from ...statistics import COUNT, summarize_into
 from ...steps import Mode
-from .arrays import dtype_name, to_numpy, unsupported
+from .arrays import dtype_name, plain, to_numpy, unsupported
 from .device import device_row
 from .observe import on_host
+from .uncommon import dense, is_uncommon, uncommon_row
 
 _log = logging.getLogger("stepwatch")
 Array = npt.NDArray[np.generic]
-Row = npt.NDArray[np.float64]
-
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 class SavedTensors:
@@ -42,7 +39,6 @@ class SavedTensors:
         self._step: OpenStep | None = None
         self._when = Mode.GLOBAL, -1
         self._infos: dict[str, TensorInfo] = {}
-        self._kinds: dict[str, str] = {}
         self._on_device: dict[str, torch.Tensor] = {}
         #: Why what was wanted could not be saved, by name.
         self.refused: dict[str, str] = {}
@@ -69,12 +65,12 @@ class SavedTensors:
         if level == NOTHING or self._step is None:
             return
         if isinstance(value, torch.Tensor):
-            self._add_tensor(self._step, name, kind, value, level == RAW, trainable)
+            self._add_tensor(self._step, name, kind, value, bool(level & RAW), trainable)
         elif value.dtype.kind in "OSMm" or value.dtype.names:
             self._refuse(name, f"dtype {value.dtype}")
         else:
             info = self._info(name, kind, value.dtype.name, value.shape, None)
-            _put(self._step, info, value, raw=level == RAW)
+            _put(self._step, info, value, raw=bool(level & RAW))
 
     def finish(self) -> None:
         """Bring statistics that are still on an accelerator to the host; the step ends."""
@@ -95,19 +91,17 @@ class SavedTensors:
         raw: bool,
         trainable: bool | None,
     ) -> None:
-        tensor = _plain(tensor)
-        why = _unsaveable(tensor)
+        tensor = plain(tensor)
+        why = unsupported(tensor)
         if why is not None:
             self._refuse(name, why)
             return
         info = self._info(name, kind, dtype_name(tensor.dtype), tensor.shape, trainable)
         if tensor.layout is not torch.strided and not raw:
-            step.claim(info)[:] = _sparse_row(tensor.detach())
+            step.claim(info)[:] = uncommon_row(tensor)
             return
-        if tensor.layout is not torch.strided:
-            tensor = tensor.detach().to_dense()
-        if tensor.is_complex():
-            tensor = tensor.detach().resolve_conj()
+        if is_uncommon(tensor):
+            tensor = dense(tensor)
         if on_host(tensor) or tensor.is_complex():
             _put(step, info, to_numpy(tensor), raw=raw)
         else:
@@ -156,43 +150,3 @@ def _put(step: OpenStep, info: TensorInfo, array: Array, *, raw: bool) -> None:
         row[COUNT] = array.size
     if raw:
         step.raw[info.name] = np.array(array)
-
-
-def _plain(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a subclass that only adds to a tensor as the tensor; others as they are."""
-    if type(tensor) in _PLAIN:
-        return tensor
-    adds = type(tensor).__torch_dispatch__ is torch.Tensor.__torch_dispatch__
-    if adds and not is_traceable_wrapper_subclass(tensor):
-        return tensor.detach().as_subclass(torch.Tensor)
-    return tensor
-
-
-def _unsaveable(tensor: torch.Tensor) -> str | None:
-    """Return what about a tensor cannot be saved; less than what has no statistics."""
-    why = unsupported(tensor)
-    if why is None or tensor.device.type == "meta" or type(tensor) not in _PLAIN:
-        return why
-    if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
-        return why
-    if tensor.layout is torch.strided:
-        return None if tensor.is_complex() and tensor.dtype is not torch.complex32 else why
-    return None if unsupported(_coo(tensor)._values()) is None else why
-
-
-def _coo(tensor: torch.Tensor) -> torch.Tensor:
-    coo: torch.Tensor = tensor.to_sparse_coo()  # type: ignore[no-untyped-call]
-    return coo
-
-
-def _sparse_row(tensor: torch.Tensor) -> Row:
-    """Return the statistics of a sparse tensor from its values and the zeros between them."""
-    values = _coo(tensor).coalesce().values()
-    rows = np.empty((2, NUM_FIELDS))
-    summarize_into(to_numpy(values), rows[0])
-    zeros = tensor.numel() - values.numel()
-    rows[1] = 0.0
-    rows[1, [COUNT, ZEROS]] = zeros
-    if not zeros:
-        rows[1, [MIN, MAX, ABS_MIN]] = np.nan
-    return merge(rows)

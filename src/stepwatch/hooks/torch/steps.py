@@ -69,21 +69,38 @@ class Steps:
         """The mode of what ran last."""
         return self._last_mode
 
+    @property
+    def is_over(self) -> bool:
+        """Whether what is trained now belongs to the step after the open one, as far as known."""
+        return bool(self._stepped) and not (self._in_optimizer or self._held)
+
+    def has_stepped(self, optimizer: torch.optim.Optimizer) -> bool:
+        """Return whether an optimizer has stepped in the open step: it ends with the next."""
+        return any(reference() is optimizer for reference in self._stepped)
+
     def current(self) -> OpenStep:
         """Return the step to which what happens now belongs."""
-        over = self._stepped and not (self._in_optimizer or self._held)
-        if self._last_mode is Mode.TRAIN and over:
+        if self._last_mode is Mode.TRAIN and self.is_over:
             if self._next is None:
                 self._next = self._recorder.new_step(Mode.TRAIN)
             return self._next
         return self._recorder.open_step(self._last_mode)
+
+    def evaluation(self) -> OpenStep:
+        """Return the step to which belongs what ran without gradients, unseen."""
+        return self._recorder.open_step(self.mode or Mode.EVAL)
+
+    def mode_of(self, model: torch.nn.Module) -> Mode:
+        """Return what a model would run for now: as the user said, else it is worked out."""
+        trains = torch.is_grad_enabled() and (model.training or self._eval_trains)
+        return self.mode or (Mode.TRAIN if trains else Mode.EVAL)
 
     def saw_forward(self, model: torch.nn.Module) -> Mode:
         """A model begins to run; return what for."""
         self._release()
         if self._by_hand:
             self.end(Mode.TRAIN)
-        mode = self._last_mode = self.mode or self._mode_of(model)
+        mode = self._last_mode = self.mode_of(model)
         if mode is Mode.TRAIN:
             self._train_forward = True
         else:
@@ -118,7 +135,7 @@ class Steps:
         for mode in (Mode.EVAL, Mode.PREDICT):
             if self._recorder.is_open(mode):
                 self.end(mode)
-        if any(reference() is optimizer for reference in self._stepped):
+        if self.has_stepped(optimizer):
             self._waited = True
             self.end(Mode.TRAIN)
         elif self._next is not None:
@@ -172,10 +189,6 @@ class Steps:
         expected = self._optimizers.stepped if self._waited else self._optimizers
         alive = [known for reference in self._stepped if (known := reference()) is not None]
         return _groups(expected) - _groups(alive)
-
-    def _mode_of(self, model: torch.nn.Module) -> Mode:
-        trains = torch.is_grad_enabled() and (model.training or self._eval_trains)
-        return Mode.TRAIN if trains else Mode.EVAL
 
     def _take_eval_for_train(self) -> None:
         """The model trains in eval mode: what was taken for an evaluation is a step."""

@@ -5,9 +5,8 @@ Whatever is called by torch here is guarded, and looks only at its own process a
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -18,6 +17,11 @@ from ...capture.guard import guarded
 from ...capture.open_step import OpenStep
 from ...capture.recorder import Recorder
 from ...steps import Mode
+from .clipping import gradient_norm, told_of_clipping
+from .evidence import Evidence
+from .extras import Extras
+from .graphs import Graphs
+from .looking import Looking, in_backward
 from .losses import LossNames
 from .names import Names, unwrap
 from .observe import Observer
@@ -26,7 +30,7 @@ from .parameters import Carried, Parameters
 from .steps import Steps
 
 
-class Tracker:
+class Tracker(Looking):
     """Hears what torch does and observes it in the right step.
 
     Args:
@@ -46,96 +50,109 @@ class Tracker:
         hold: bool = False,
         strict: bool = False,
     ) -> None:
-        self.strict = strict
-        self.active = True
+        super().__init__(strict=strict)
         self.names = Names()
         self.observer = Observer()
         self.optimizers = Optimizers(self._is_ours)
         self.parameters = Parameters(self.names, self.optimizers)
+        self.extras = Extras(self.names, self.parameters, self.observer)
+        self.evidence = Evidence(recorder, self.names, self.optimizers)
         self.steps = Steps(
             recorder, self.observer, self.optimizers, self._complete, on_step, hold=hold
         )
         self._only = model
         if model is not None:
             self.names.add(model)
-        self._where = os.getpid(), threading.get_ident()
         self._losses = LossNames()
-        self._root: torch.nn.Module | None = None
-        self._loss_depth = 0
+        self.graphs = Graphs(recorder.plan, self.names, self._losses, self.observer, self.steps)
+        self.root: torch.nn.Module | None = None
         self._stepping: list[torch.optim.Optimizer] = []
-        self._in_backward = False
         self._loss_since_backward = False
-        self._num_optimizer_steps = 0
+        self.loss_depth = self._num_optimizer_steps = self._num_stale = 0
+        self._loss_scale: torch.Tensor | None = None
         self._carried: WeakKeyDictionary[torch.optim.Optimizer, Carried] = WeakKeyDictionary()
-        self._num_stale = 0
 
     def detach(self) -> None:
         """Look no more, until ``active`` is set again."""
         self.active = False
-        self._root, self._in_backward = None, False
-        self._loss_depth = 0
-        self._stepping = []
+        self.root, self.loss_depth, self._stepping = None, 0, []
 
     # Modules
 
     @guarded
-    def before_forward(self, module: torch.nn.Module) -> None:
+    def before_forward(self, module: torch.nn.Module, inputs: tuple[object, ...]) -> None:
         """A module is about to run."""
-        if not self._looking() or self._in_backward:
+        if not self._looking() or in_backward():
             return
         if isinstance(module, _Loss):
-            self._loss_depth += 1
+            self.before_loss(type(module).__name__, inputs)
+            self.loss_depth += 1
         # The root again: its last forward was broken off by what torch tells nobody of, Ctrl-C.
-        elif self._root is None or module is self._root:
-            if self._is_model(module):
-                self._root = module
-                self._begin(module)
-        elif self._is_new_part(module):
-            self.names.add(self._root)
+        elif self.root is None or module is self.root:
+            if self.is_model(module):
+                self.root = module
+                self._begin(module, inputs)
+        elif self.names.lack(module, self.root):
+            self.names.add(self.root)
+        self.extras.attention.enter(module)
 
     @guarded
-    def after_forward(self, module: torch.nn.Module, inputs: object, output: object) -> None:
+    def after_forward(self, module: torch.nn.Module, given: object, output: object) -> None:
         """A module returned ``output``, or raised and returned ``None``."""
-        if not self._looking() or self._in_backward:
+        if not self._looking() or in_backward():
             return
+        self.extras.attention.leave(module)
         if isinstance(module, _Loss):
-            self._loss_depth = max(0, self._loss_depth - 1)
-            if self._loss_depth == 0:
+            self.loss_depth = max(0, self.loss_depth - 1)
+            if self.loss_depth == 0:
                 self._saw_loss(type(module).__name__, output)
             return
-        if self._root is not None:
+        if self.root is not None:
             name = self.names.of(module)
             if name is not None and output is not None:
-                self.observer.outputs(self.steps.current(), name, inputs, output)
-            if module is self._root:
-                self._root = None
+                self.observer.outputs(self.steps.current(), name, given, output)
+            if module is self.root:
+                self.root = None
+        if self.graphs.runs(module):
+            self._gather(module)
 
     # What is wrapped
 
     @guarded
+    def before_loss(self, name: str, inputs: tuple[object, ...], keywords: Any = None) -> None:
+        """A loss is about to be computed."""
+        if self._looking() and self.loss_depth == 0 and not in_backward():
+            self.evidence.loss(name, inputs, keywords)
+
+    @guarded
     def saw_loss(self, name: str, value: object) -> None:
         """A functional loss returned."""
-        if self._looking() and self._loss_depth == 0 and not self._in_backward:
+        if self._looking() and self.loss_depth == 0 and not in_backward():
             self._saw_loss(name, value)
+
+    @guarded
+    def saw_attention(self, rows: Any, given: Any, **how: Any) -> None:
+        """Attention was computed; see ``Attention.observe``."""
+        if self._looking() and not in_backward():
+            self.extras.attention.observe(self.steps.current, rows, given, **how)
 
     @guarded
     def before_backward(self, roots: object) -> None:
         """Gradients are about to be computed."""
-        if not self._looking():
+        if not self._looking() or in_backward():
             return
         self.steps.before_backward()
+        self._gather()
         for carried in self._carried.values():
             carried.before_backward()
         if not self._loss_since_backward and isinstance(roots, torch.Tensor) and roots.numel() == 1:
             self._saw_loss("backward", roots)
         self._loss_since_backward = False
-        self._in_backward = True
 
     @guarded
     def after_backward(self) -> None:
         """Gradients were computed, or failed to be."""
-        self._in_backward = False
-        if not self._looking():
+        if not self._looking() or in_backward():
             return
         for carried in self._carried.values():
             carried.after_backward()
@@ -146,16 +163,21 @@ class Tracker:
                 self.observer.parameter(self.steps.current(), tracked)
 
     @guarded
-    def saw_clipping(self, norm: object, max_norm: object) -> None:
-        """Gradients were clipped by their norm."""
-        if self._looking():
-            step = self.steps.current()
-            self.observer.scalar(step, "optimizer/gradient_norm_before_clipping", norm, "optimizer")
-            self.observer.scalar(step, "optimizer/max_norm", max_norm, "optimizer")
+    def gradient_norm(self, parameters: torch.Tensor | list[torch.Tensor]) -> object:
+        """Return the norm of the gradients of some parameters, if it can be told."""
+        return gradient_norm(parameters) if self._looking() else None
 
     @guarded
-    def before_scaled_step(self) -> int:
+    def saw_clipping(self, bound: str, limit: float, before: object, after: object = None) -> None:
+        """Gradients were clipped to a limit, and had these norms."""
+        if self._looking():
+            for name, value in told_of_clipping(bound, limit, before, after).items():
+                self.observer.scalar(self.steps.current(), name, value, "optimizer")
+
+    @guarded
+    def before_scaled_step(self, scaler: object) -> int:
         """A gradient scaler is about to step an optimizer, or to skip it."""
+        self._loss_scale = getattr(scaler, "_scale", None)  # asking for it would wait for a device
         return self._num_optimizer_steps
 
     @guarded
@@ -163,8 +185,7 @@ class Tracker:
         """It did, or skipped it because a gradient was infinite."""
         skipped = self._num_optimizer_steps == steps_before
         if skipped and self._looking() and self._is_ours(optimizer):
-            self._before_optimizer(optimizer)
-            self.observer.scalar(self.steps.current(), "optimizer/skipped", 1.0, "optimizer")
+            self._before_optimizer(optimizer, skipped=1.0)
             self._after_optimizer(optimizer)
 
     # Optimizers
@@ -190,11 +211,17 @@ class Tracker:
 
     # Users
 
+    @guarded
+    def close(self) -> None:
+        """Training is over: end the steps that are open."""
+        if self.active and self._is_here():
+            self._gather()
+            self.steps.close()
+
     def save(self, name: str, value: object, collection: str) -> None:
         """Observe something of the user's in the step that is being observed."""
         step = self.steps.current()
-        if isinstance(value, np.ndarray):
-            value = torch.as_tensor(value)
+        value = torch.as_tensor(value) if isinstance(value, np.ndarray) else value
         if isinstance(value, torch.Tensor) and value.numel() != 1:
             self.observer.tensor(step, name, value, collection)
         else:
@@ -202,20 +229,11 @@ class Tracker:
 
     # How
 
-    def _looking(self) -> bool:
-        ours = self.active and (os.getpid(), threading.get_ident()) == self._where
-        return ours and not torch._C._get_tracing_state()
-
-    def _is_model(self, module: torch.nn.Module) -> bool:
+    def is_model(self, module: torch.nn.Module) -> bool:
+        """Return whether a module would be the model if none ran yet."""
         if self._only is not None:
             return unwrap(module) is unwrap(self._only)
         return next(module.parameters(), None) is not None
-
-    def _is_new_part(self, module: torch.nn.Module) -> bool:
-        """Return whether a module was put into the running model after it was named."""
-        if self.names.of(module) is not None or self._root is None:
-            return False
-        return any(module is part for part in self._root.modules())
 
     def _is_ours(self, optimizer: torch.optim.Optimizer) -> bool:
         if self._only is None:
@@ -223,13 +241,20 @@ class Tracker:
         groups, known = optimizer.param_groups, self.names.parameters
         return any(id(parameter) in known for group in groups for parameter in group["params"])
 
-    def _begin(self, model: torch.nn.Module) -> None:
+    def _gather(self, owner: torch.nn.Module | None = None) -> None:
+        """Observe what ran in compiled graphs; see ``Graphs.gather``."""
+        if self.graphs.gather(owner):
+            self._loss_since_backward = True
+
+    def _begin(self, model: torch.nn.Module, inputs: object) -> None:
         """A model begins to run."""
         mode = self.steps.saw_forward(model)
         if self.names.of(unwrap(model)) is None:
             self.names.add(model, plain=mode is Mode.TRAIN or self.optimizers.may_hold(model))
         if mode is Mode.TRAIN:
             self.names.set_trained(model)
+            self.evidence.begin(model, self.steps.current(), inputs)
+        self.extras.begin(self.steps.current(), model, inputs)
 
     def _saw_loss(self, what: str, value: object) -> None:
         if isinstance(value, torch.Tensor) and value.numel() == 1:
@@ -237,19 +262,31 @@ class Tracker:
             name = self._losses.name(self.steps.last_mode, what)
             if self.observer.loss(self.steps.current(), name, value):
                 self._loss_since_backward = True
+            self.evidence.judge(self.steps.current(), name)
 
-    def _before_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+    def _before_optimizer(self, optimizer: torch.optim.Optimizer, skipped: object = 0.0) -> None:
         step = self.steps.before_optimizer(optimizer)
+        self.evidence.settle(step)
+        self._gather()
         if optimizer in self._carried:
             self._num_stale += self._carried[optimizer].count()
         self.optimizers.steps(optimizer)
+        scale, self._loss_scale = self._loss_scale, None
+        if scale is not None:
+            # A fused optimizer is told whether to skip, and unscales the gradients itself.
+            skipped = getattr(optimizer, "found_inf", skipped)
+            self.observer.scalar(step, "optimizer/loss_scale", scale, "optimizer")
+            self.observer.scalar(step, "optimizer/skipped", skipped, "optimizer")
         for tracked in self.parameters.of(optimizer):
-            self.observer.parameter(step, tracked)
+            self.observer.parameter(step, tracked, getattr(optimizer, "grad_scale", None))
         for number, group in self.optimizers.numbered_groups(optimizer):
             if "lr" in group:
                 self.observer.scalar(step, f"learning_rate/{number}", group["lr"], "learning_rates")
 
+        self.extras.before_update(step, optimizer)
+
     def _after_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+        self.extras.after_update(self.steps.current(), optimizer)
         self._num_optimizer_steps += 1
         self._carried[optimizer] = Carried(self.parameters.of(optimizer))
         self.steps.after_optimizer(optimizer)
@@ -258,5 +295,6 @@ class Tracker:
         """A TRAIN step ends: add what no optimizer told."""
         for tracked in self.parameters.free():
             self.observer.parameter(step, tracked)
+        self.extras.finish()
         self.observer.scalar(step, "optimizer/stale_gradients", self._num_stale, "optimizer")
         self._num_stale = 0

@@ -1,0 +1,281 @@
+"""``stepwatch blackbox RUN``: what a training did last, from what its death could not take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+import numpy as np
+from rich.markup import escape
+
+from ..digest import digest
+from ..errors import TensorUnavailable, nearest
+from ..formats.blackbox import Frame, dumps, read_frames, step_records
+from ..formats.blackbox.frames import BEGIN, SNAPSHOT, STEP, TRIGGER
+from ..record import StepRecord
+from ..statistics import NAN, NEGINF, SUM_SQ, Statistics, quantity
+from ..trial import Trial
+from .console import console, print_json, table
+
+_SHOWN = ("mean", "std", "l2", "min", "max", "zeros", "non_finite")
+_MOST_BAD = 8
+
+
+@click.command()
+@click.argument("run")
+@click.option(
+    "--steps", default=10, show_default=True, type=click.IntRange(1), help="So many of the last."
+)
+@click.option("--worker", help="Only this worker, such as worker_3.")
+@click.option("--tensor", help="Show this tensor in these steps; a regular expression.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def blackbox(
+    run: str, steps: int, worker: str | None, tensor: str | None, *, as_json: bool
+) -> None:
+    """Show the last steps of RUN, also of one that was killed before it had stored anything."""
+    trial = Trial(run)
+    frames = read_frames(trial.store, worker)
+    moments = _moments(frames)
+    shown = moments[-steps:]
+    if as_json:
+        print_json(_as_json(trial, frames, shown, tensor))
+    elif not moments:
+        print(_why_empty(trial, worker))
+    elif tensor:
+        _show_tensors(shown, tensor)
+    else:
+        _show(trial, frames, shown)
+        _show_bad(moments)
+
+
+@dataclass(slots=True)
+class Moment:
+    """One step as the black box knows it.
+
+    Args:
+        worker: Whose.
+        mode: Its mode.
+        mode_step: The step within the mode.
+        frames: What was kept of it, in order.
+        record: What was observed, once it was over.
+    """
+
+    worker: str
+    mode: str
+    mode_step: int
+    frames: list[Frame] = field(default_factory=list)
+    record: StepRecord | None = None
+
+    @property
+    def step(self) -> int:
+        """The global step; foretold where it was not over."""
+        return int(self.frames[0].meta["step"])
+
+    @property
+    def batch(self) -> list[dict[str, object]]:
+        """The tensors that the model was given: name, dtype, shape, and digest if it was kept."""
+        found = []
+        for frame in self.frames:
+            for name, told in frame.meta["batch"].items() if frame.kind == BEGIN else ():
+                array = frame.arrays.get(name)
+                kept = {} if array is None else {"digest": f"{digest(array):016x}"}
+                found.append({"name": name, **told, **kept})
+        return found
+
+    def value(self, collection: str) -> float:
+        """Return the mean of the first tensor of a collection; nan if there is none."""
+        rows = self.record.layout.rows_of.get(collection) if self.record else None
+        if self.record is None or rows is None:
+            return float("nan")
+        return float(quantity(self.record.statistics[rows[0]], "mean"))
+
+    def gradient_norm(self) -> float:
+        """Return the norm of all finite elements of all gradients; nan if there are none."""
+        rows = self.record.layout.rows_of.get("gradients") if self.record else None
+        if self.record is None or rows is None:
+            return float("nan")
+        return float(np.sqrt(self.record.statistics[rows, SUM_SQ].sum()))
+
+    def bad(self) -> list[tuple[str, int]]:
+        """Return the tensors that are not finite, in the order in which they were observed."""
+        if self.record is None:
+            return []
+        counts = self.record.statistics[:, NAN : NEGINF + 1].sum(axis=1)
+        tensors = self.record.layout.tensors
+        return [(tensors[row].name, int(counts[row])) for row in np.flatnonzero(counts)]
+
+    def facts(self, end_ns: int) -> dict[str, object]:
+        """Return the numbers of the step by name.
+
+        Args:
+            end_ns: When the last frame was written.
+        """
+        return {
+            "step": self.step,
+            "mode": self.mode,
+            "mode_step": self.mode_step,
+            "worker": self.worker,
+            "before_end_s": (end_ns - int(self.frames[-1].meta["time_ns"])) / 1e9,
+            "recorded": self.record is not None,
+            "loss": self.value("losses"),
+            "learning_rate": self.value("learning_rates"),
+            "gradient_norm": self.gradient_norm(),
+            "non_finite": len(self.bad()),
+        }
+
+
+def _moments(frames: Iterable[Frame]) -> list[Moment]:
+    """Return the steps of which something was kept, in the order in which they began."""
+    frames = list(frames)
+    found: dict[tuple[str, str, int], Moment] = {}
+    for frame in frames:
+        mode, place = str(frame.meta.get("mode", "")), frame.mode_step
+        if place >= 0:
+            key = (frame.worker, mode, place)
+            found.setdefault(key, Moment(*key)).frames.append(frame)
+    for record in step_records(frames):
+        found[record.worker, str(record.mode), record.mode_step].record = record
+    return list(found.values())
+
+
+def _why_empty(trial: Trial, worker: str | None) -> str:
+    if worker is not None:
+        return f"no black box of {worker} in {trial.url}; there are {', '.join(trial.workers)}"
+    ended_well = trial.state == "finished"
+    why = "; the run ended well and nothing was found" if ended_well else ""
+    return f"no black box in {trial.url}{why}"
+
+
+def _show(trial: Trial, frames: list[Frame], moments: list[Moment]) -> None:
+    output = console()
+    for what, value in _headlines(trial, frames, moments):
+        output.print(f"[bold]{what:10s}[/] {escape(value)}", soft_wrap=True)
+    output.print()
+    several = len({moment.worker for moment in moments}) > 1
+    end_ns = _end_ns(frames)
+    rows = []
+    for moment in moments:
+        facts = moment.facts(end_ns)
+        of = f" {moment.worker}" if several else ""
+        recorded = "" if facts["recorded"] else "not recorded"
+        numbers = (facts["loss"], facts["learning_rate"], facts["gradient_norm"])
+        before = f"{facts['before_end_s']:.3f} s"
+        step = f"{moment.step} ({moment.mode} {moment.mode_step}){of}"
+        rows.append((step, before, *numbers, facts["non_finite"], recorded))
+    names = ("step", "before end", "loss", "learning rate", "gradient norm", "not finite", "")
+    output.print(table(names, rows))
+    output.print()
+    for line in _batch_lines(moments):
+        output.print(escape(line), soft_wrap=True)
+
+
+def _headlines(
+    trial: Trial, frames: list[Frame], moments: list[Moment]
+) -> Iterator[tuple[str, str]]:
+    last = moments[-1]
+    yield "run", trial.url
+    yield "state", trial.state
+    only = "" if last.record is not None else ", of which only the beginning was recorded"
+    yield "last step", f"{last.step} ({last.mode} {last.mode_step}){only}"
+    for frame in frames:
+        if frame.kind == TRIGGER:
+            yield "trigger", _trigger(frame)
+    snapshots = [frame for frame in frames if frame.kind == SNAPSHOT]
+    if snapshots:
+        yield "snapshots", ", ".join(map(_snapshot, snapshots))
+    for key in dumps(trial.store):
+        yield "dump", key
+    left_out = max((int(f.meta["left_out"]) for f in frames if f.kind == STEP), default=0)
+    if left_out:
+        yield "left out", f"{left_out} frames: the queue was full, or they were too large"
+
+
+def _trigger(frame: Frame) -> str:
+    meta = frame.meta
+    more = meta.get("error") or meta.get("finding", {}).get("message") or meta.get("loss", "")
+    where = f"step {meta['step']}: " if "step" in meta else ""
+    return f"{where}{meta['reason']}" + (f": {more}" if more else "")
+
+
+def _snapshot(frame: Frame) -> str:
+    place = f"step {frame.meta['step']} ({frame.meta['mode']} {frame.mode_step})"
+    size = sum(array.nbytes for array in frame.arrays.values())
+    why = frame.meta.get("left_out")
+    return f"{place} left out, {why}" if why else f"{place} {size / 2**20:.3g} MiB"
+
+
+def _show_bad(moments: list[Moment]) -> None:
+    """Print what was the first to be not finite."""
+    first = next((moment for moment in moments if moment.bad()), None)
+    if first is None:
+        return
+    bad, output = first.bad(), console()
+    output.print(f"\nnot finite first, in step {first.step}, in this order:", markup=False)
+    for name, count in bad[:_MOST_BAD]:
+        output.print(f"  {name} ({count} elements)", markup=False)
+    if len(bad) > _MOST_BAD:
+        output.print(f"  and {len(bad) - _MOST_BAD} more", markup=False)
+
+
+def _batch_lines(moments: list[Moment]) -> Iterator[str]:
+    for moment in moments:
+        for one in moment.batch:
+            end = one.get("digest") or f"left out: {one.get('left_out')}"
+            yield f"step {moment.step}  {one['name']}  {one['dtype']}  {one['shape']}  {end}"
+
+
+def _show_tensors(moments: list[Moment], tensor: str) -> None:
+    output = console()
+    for name, rows in _series(moments, tensor).items():
+        output.print(name, style="bold", markup=False)
+        shown = [(step, *(values[what] for what in _SHOWN)) for step, values in rows.items()]
+        output.print(table(("step", *_SHOWN), shown))
+
+
+def _series(moments: list[Moment], tensor: str) -> dict[str, dict[int, dict[str, float]]]:
+    """Return the statistics of each tensor that is meant, by name and step."""
+    records = [moment.record for moment in moments if moment.record is not None]
+    known = dict.fromkeys(one.name for record in records for one in record.layout.tensors)
+    names = [tensor] if tensor in known else [name for name in known if re.search(tensor, name)]
+    if not names:
+        raise TensorUnavailable(f"no tensor {tensor!r} in these steps{nearest(tensor, known)}")
+    found: dict[str, dict[int, dict[str, float]]] = {name: {} for name in names}
+    for record in records:
+        for name in names:
+            row = record.layout.row_of.get(name)
+            if row is not None:
+                statistics = Statistics(record.statistics[row])
+                values = {what: getattr(statistics, what) for what in _SHOWN}
+                found[name][record.step] = values
+    return found
+
+
+def _end_ns(frames: Iterable[Frame]) -> int:
+    return max(int(frame.meta.get("time_ns", 0)) for frame in frames)
+
+
+def _as_json(
+    trial: Trial, frames: list[Frame], moments: list[Moment], tensor: str | None
+) -> Mapping[str, Any]:
+    steps = [
+        {**moment.facts(_end_ns(frames)), "not_finite": moment.bad(), "batch": moment.batch}
+        for moment in moments
+    ]
+    triggers = [dict(frame.meta) for frame in frames if frame.kind == TRIGGER]
+    snapshots = [
+        {name: frame.meta.get(name) for name in ("step", "mode", "mode_step", "left_out")}
+        for frame in frames
+        if frame.kind == SNAPSHOT
+    ]
+    return {
+        "run": trial.url,
+        "state": trial.state,
+        "steps": steps,
+        "triggers": triggers,
+        "snapshots": snapshots,
+        "dumps": dumps(trial.store),
+        "tensors": _series(moments, tensor) if tensor else {},
+    }

@@ -1,0 +1,255 @@
+"""``stepwatch replay RUN --step N``: run a recorded step again and say whether it is the same."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
+
+import click
+
+from ..errors import ConfigError, RunExists, StepUnavailable
+from ..formats import Place, open_writer, run_format
+from ..formats.blackbox import read_frames
+from ..formats.convert import clear
+from ..formats.manifest import End, Manifest
+from ..formats.process import identity
+from ..record import StepRecord
+from ..steps import Mode
+from ..store import Store, open_store
+from ..trial import Trial
+from ..trial.comparison import Compared, Outcome, compare_steps, outcome_of
+from ..trial.recording import Recording, find_learning_rates, find_record, find_recording
+from .console import console, print_json, table
+from .rerun import run_again, script_output
+
+if TYPE_CHECKING:
+    from ..hooks.torch.replay import ReplayHook
+
+NOT_REPRODUCED_STATUS = 1
+_MOST_ROWS = 10
+_OWN_LOSS = (
+    "the loss is computed by the script itself: what it compares the outputs with is not recorded"
+)
+_WHY_CLOSE = "so it is where the order of a sum varies; --deterministic may give the same bits"
+_WHY_DIFFERENT = (
+    "state, batch and random numbers were the recorded ones; what may differ: a kernel that is not "
+    "deterministic (try --deterministic), a random generator of the script's own, what the script "
+    "reads from elsewhere, or the hardware; run it again to see whether it repeats"
+)
+
+
+@click.command()
+@click.argument("run")
+@click.option("--step", "number", type=int, required=True, help="The step, over all modes.")
+@click.option("--to", help="Where to write the step as it was run again; RUN/replay-N by default.")
+@click.option(
+    "--deterministic",
+    is_flag=True,
+    help="Let torch use deterministic algorithms only; it fails where there is none.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; the script prints to stderr.")
+@click.option("-q", "--quiet", is_flag=True, help="Hide what the script prints.")
+def replay(
+    run: str, number: int, to: str | None, *, deterministic: bool, as_json: bool, quiet: bool
+) -> int:
+    """Run a step of RUN again, from the state, batch and random numbers in its black box.
+
+    The script is run up to this step and not beyond. The exit status is 0 if the step was
+    reproduced, bit for bit or within tolerance, 1 if not, 2 if it cannot be run again.
+    """
+    recorded = _find(Trial(run), number)
+    place = _open_place(recorded.trial.store, number, to)
+    manifest = recorded.trial.reader.manifest
+    with script_output(to_stderr=as_json, quiet=quiet):
+        record, how = run_again(manifest, _make_hook(recorded, deterministic=deterministic))
+    record = replace(record, step=number, mode_step=recorded.record.mode_step)
+    _write(place, manifest, record)
+    result = _Result(recorded, record, place, compare_steps(recorded.record, record), how)
+    if not result.compared:
+        raise StepUnavailable(f"step {number} and its replay have no tensor in common")
+    if as_json:
+        print_json(result.to_dict())
+    else:
+        result.show()
+    return NOT_REPRODUCED_STATUS if result.outcome is Outcome.DIFFERENT else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """A step of a run, and what it takes to run it again."""
+
+    trial: Trial
+    record: StepRecord
+    recording: Recording
+    learning_rates: dict[int, dict[int, float]]
+
+    @property
+    def where(self) -> str:
+        return f"step {self.record.step} (TRAIN {self.record.mode_step})"
+
+
+def _find(trial: Trial, number: int) -> _Recorded:
+    """Return the step of a run; raise StepUnavailable if it cannot be run again."""
+    manifest = trial.reader.manifest
+    if manifest.num_workers > 1 or len(trial.workers) > 1:
+        raise StepUnavailable(
+            f"replay is for a single process only; {trial.url} has {manifest.num_workers} workers"
+        )
+    frames = read_frames(trial.store)
+    if not frames:
+        raise StepUnavailable(
+            f"{trial.url} has no black box: a run that ends well keeps one only with: stepwatch "
+            "run --snapshot every=K"
+        )
+    record = find_record(trial, frames, number)
+    if record.mode is not Mode.TRAIN:
+        raise StepUnavailable(f"step {number} is of mode {record.mode}; TRAIN can be replayed")
+    recording = find_recording(frames, record.mode_step)
+    recording.check_complete()
+    return _Recorded(trial, record, recording, find_learning_rates(trial, frames))
+
+
+def _open_place(store: Store, number: int, to: str | None) -> Store:
+    """Return where the replayed step goes; a replay that lies at the default place makes room."""
+    if to is None:
+        place = open_store(f"{store.url.rstrip('/')}/replay-{number}")
+        clear(place)
+        return place
+    place = open_store(to)
+    if run_format(place) is not None:
+        raise RunExists(f"{to} already holds a run; give another --to, or delete it")
+    if place.list():
+        raise ConfigError(f"{to} is not empty; give another --to")
+    return place
+
+
+def _make_hook(recorded: _Recorded, *, deterministic: bool) -> ReplayHook:
+    # Now and not when the script does: a script that makes a hook imports this before torch.
+    from ..hooks.torch.replay import ReplayHook
+
+    return ReplayHook(recorded.recording, recorded.learning_rates, deterministic=deterministic)
+
+
+def _write(place: Store, manifest: Manifest, record: StepRecord) -> None:
+    """Store the replayed step as a run of its own."""
+    about = replace(
+        manifest,
+        run_id=uuid.uuid4().hex,
+        started_ns=record.time_ns,
+        pid=os.getpid(),
+        process=identity(),
+        collections=(),
+        run_format="native",
+        debugger_collections={},
+    )
+    writer = open_writer(Place(place, record.worker, about))
+    writer.write(record)
+    writer.close(End("finished", time.time_ns(), 1))
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """How near the replayed step is to the recorded one."""
+
+    recorded: _Recorded
+    record: StepRecord
+    place: Store
+    compared: Sequence[Compared]
+    how_it_ended: str
+
+    @property
+    def outcome(self) -> Outcome:
+        broken_off = self.how_it_ended and self.gone
+        return Outcome.DIFFERENT if broken_off else outcome_of(list(self.compared))
+
+    @property
+    def gone(self) -> list[str]:
+        """What was recorded and not seen again; what a script saves itself may come too late."""
+        again = self.record.layout.row_of
+        tensors = self.recorded.record.layout.tensors
+        kinds = ("scalars", "tensors")
+        return [
+            one.name for one in tensors if one.name not in again and one.collection not in kinds
+        ]
+
+    @property
+    def others(self) -> list[Compared]:
+        """What is not the same, in the order of execution."""
+        return [one for one in self.compared if one.outcome is not Outcome.SAME]
+
+    def headline(self) -> str:
+        where, total = self.recorded.where, len(self.compared)
+        if self.outcome is Outcome.SAME:
+            return f"{where} was reproduced bit for bit: {total} tensors {self.evidence()}"
+        worse = [one for one in self.others if one.outcome is self.outcome]
+        if not worse:
+            return f"{where} was NOT reproduced: it broke off after {total} tensors"
+        first = f"{len(worse)} of {total} tensors differ, the first is {worse[0].name}"
+        if self.outcome is Outcome.CLOSE:
+            return f"{where} was reproduced within tolerance: {first}"
+        return f"{where} was NOT reproduced: {first}"
+
+    def evidence(self) -> str:
+        """Return by what tensors were compared, such as ``(4 by value, 9 by statistics)``."""
+        ways = [one.by for one in self.compared]
+        counts = [f"{ways.count(way)} by {way}" for way in dict.fromkeys(ways)]
+        return f"({', '.join(counts)})"
+
+    def notes(self) -> list[str]:
+        """Return what else is to be known, a line each."""
+        gone = self.gone
+        notes = [f"not seen again: {len(gone)} recorded tensors, such as {gone[0]}"] if gone else []
+        if self.how_it_ended:
+            notes.append(f"the script was not stopped after the step: {self.how_it_ended}")
+        if self.outcome is Outcome.SAME:
+            return notes
+        losses = [frame for one in self.recorded.recording.steps[-1] for frame in one.losses]
+        if "loss/backward" in self.recorded.record.layout.row_of and not losses:
+            notes.append(_OWN_LOSS)
+        if len(self.recorded.recording.steps) > 1:
+            first = self.recorded.recording.first
+            notes.append(f"the snapshot is of TRAIN step {first}: it may have begun since there")
+        return [*notes, _WHY_CLOSE if self.outcome is Outcome.CLOSE else _WHY_DIFFERENT]
+
+    def show(self) -> None:
+        output = console()
+        output.print(self.headline(), style="bold", markup=False)
+        for note in self.notes():
+            output.print(f"  {note}", style="dim", markup=False, soft_wrap=True)
+        if self.others:
+            columns = ("tensor", "outcome", "by", "at", "recorded", "replayed", "ulp", "relative")
+            output.print(table(columns, [_row(one) for one in self.others[:_MOST_ROWS]]))
+        if len(self.others) > _MOST_ROWS:
+            output.print(f"  and {len(self.others) - _MOST_ROWS} more")
+        output.print(f"written to {self.place.url}", style="dim", markup=False, soft_wrap=True)
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "run": self.recorded.trial.url,
+            "step": self.record.step,
+            "mode_step": self.record.mode_step,
+            "outcome": str(self.outcome),
+            "headline": self.headline(),
+            "notes": self.notes(),
+            "replay": self.place.url,
+            "tensors": [{**asdict(one), "outcome": str(one.outcome)} for one in self.compared],
+        }
+
+
+def _row(one: Compared) -> tuple[object, ...]:
+    """Return a row of the table; numbers with all the digits that tell them apart."""
+    ulp = "" if one.ulp is None else f"{one.ulp:g}"
+    return (
+        one.name,
+        one.outcome,
+        one.by,
+        one.at,
+        f"{one.recorded:.9g}",
+        f"{one.replayed:.9g}",
+        ulp,
+        f"{one.relative:.2g}",
+    )

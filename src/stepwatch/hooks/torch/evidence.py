@@ -1,0 +1,222 @@
+"""Feeds the black box: what each TRAIN step is given, and the state before it where it matters."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from types import FrameType
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ...capture.black_box import NON_FINITE
+from ...capture.open_step import OpenStep
+from ...capture.recorder import Recorder
+from ...formats.blackbox.frames import BEGIN, LOSS, MERGE, SNAPSHOT, TRIGGER
+from ...statistics import NAN, NEGINF, POSINF
+from ...steps import Mode
+from .arrays import tensors_in, unsupported
+from .names import Names
+from .optimizers import Optimizers
+from .snapshot import Copies, is_cuda_used, model_state, optimizer_state, random_states, size_of
+
+_TORCH_MODULE = torch.nn.modules.module.__file__
+# What a frame holds beside its copies: the states of the random generators, and facts.
+_FACTS_BYTES = 16 * 1024
+Arrays = dict[str, npt.NDArray[np.generic]]
+
+
+class Evidence:
+    """Hands to the black box what a step would need to be run again.
+
+    Args:
+        recorder: Whose box; all this does nothing if it has none.
+        names: The names of the models' parameters.
+        optimizers: Those that live.
+    """
+
+    def __init__(self, recorder: Recorder, names: Names, optimizers: Optimizers) -> None:
+        self._recorder = recorder
+        self._box = recorder.black_box
+        self._names = names
+        self._optimizers = optimizers
+        self._mode_step = -1
+        self._forward = self._calls = 0
+        self._room = self._offered = 0
+        self._told: dict[str, object] = {}
+        self._bad_step = -2
+        self._snapshot_of = -1
+
+    def begin(self, model: torch.nn.Module, step: OpenStep, inputs: object) -> None:
+        """A model is about to run in a TRAIN step.
+
+        Args:
+            model: The outermost one.
+            step: The step.
+            inputs: Its positional arguments; those by keyword are found.
+        """
+        if self._box is None or _is_out_of_reach():
+            return
+        is_first = step.mode_step != self._mode_step
+        if is_first:
+            self._start(step)
+        self._forward += 1
+        copies = Copies(self._room)
+        for name, tensor in _given(inputs):
+            copies.add(name, tensor)
+        facts, states = random_states()
+        meta = {
+            **self._told,
+            "forward": self._forward - 1,
+            "model": type(model).__name__,
+            "batch": copies.told,
+            "random": facts,
+            "threads": torch.get_num_threads(),  # sums in another order end in other bits
+        }
+        self._keep(BEGIN, meta, copies, lambda: {**copies.arrays(), **states})
+        if is_first:
+            self._look_at(step)
+
+    def loss(
+        self, what: str, args: tuple[object, ...], kwargs: Mapping[str, object] | None
+    ) -> None:
+        """A loss is about to be computed: keep what the model did not compute, such as targets.
+
+        Args:
+            what: The function or module that computes it.
+            args: What it is given by position.
+            kwargs: What it is given by keyword; of a module it is found.
+        """
+        if self._box is None or self._mode_step < 0 or not torch.is_grad_enabled():
+            return
+        if _is_out_of_reach():
+            return
+        copies = Copies(self._room)
+        by_name = keywords_given() if kwargs is None else kwargs
+        for key, value in (*enumerate(args), *by_name.items()):
+            for name, tensor in tensors_in(value, f"loss/{what}/{key}"):
+                if not tensor.requires_grad:
+                    copies.add(name, tensor)
+        self._calls += 1
+        meta = {**self._told, "loss": what, "call": self._calls - 1, "targets": copies.told}
+        self._keep(LOSS, meta, copies, copies.arrays)
+
+    def settle(self, step: OpenStep) -> None:
+        """An optimizer is about to step: what was taken for the step after this one is part of it.
+
+        So it is between the steps of a discriminator and of its generator.
+        """
+        if self._box is None or step.mode_step != self._mode_step - 1:
+            return
+        self._keep(MERGE, {**self._told, "into": step.mode_step}, Copies(0), dict)
+        self._mode_step, self._snapshot_of = step.mode_step, -1
+        self._told = {**self._told, "mode_step": step.mode_step}
+
+    def judge(self, step: OpenStep, name: str) -> None:
+        """A loss was observed; keep the state of the TRAIN step in which it is first not finite."""
+        is_ours = step.mode is Mode.TRAIN and step.mode_step == self._mode_step
+        if self._box is None or not is_ours or name not in step:
+            return
+        row = step.statistics_of(step.row_of(name))
+        if not (row[NAN] or row[POSINF] or row[NEGINF]):
+            return
+        # It would be so at every step from here on.
+        is_new, self._bad_step = self._bad_step < step.mode_step - 1, step.mode_step
+        if is_new and self._box.look_closely(NON_FINITE):
+            meta = {**self._told, "reason": NON_FINITE, "loss": name}
+            self._box.keep(TRIGGER, meta, dict, 0)
+            self._keep_snapshot(after_forward=True)
+            step.raw_room = self._box.capacity
+
+    def _start(self, step: OpenStep) -> None:
+        """Another step begins."""
+        assert self._box is not None
+        self._mode_step = step.mode_step
+        self._forward = self._calls = self._offered = 0
+        self._room = self._box.capacity // 4
+        is_next = (
+            self._recorder.is_open(step.mode) and self._recorder.open_step(step.mode) is not step
+        )
+        self._told = {
+            "mode": "TRAIN",
+            "mode_step": step.mode_step,
+            # How many others that are open end before it.
+            "before": sum(map(self._recorder.is_open, (Mode.EVAL, Mode.PREDICT))) + is_next,
+        }
+
+    def _look_at(self, step: OpenStep) -> None:
+        """Look closely at a step that has just begun, if that is wanted."""
+        assert self._box is not None
+        reason, self._box.wanted = self._box.wanted, ""
+        closely = bool(reason) and self._box.look_closely(reason)
+        if closely:
+            step.raw_room = self._box.capacity
+        every = self._box.snapshot_every
+        if closely or (every and step.mode_step % every == 0):
+            self._keep_snapshot(after_forward=False)
+
+    def _keep_snapshot(self, *, after_forward: bool) -> None:
+        """Keep the state before the optimizers' step, if it fits beside what was kept of it."""
+        assert self._box is not None
+        if self._snapshot_of == self._mode_step:
+            return
+        self._snapshot_of = self._mode_step
+        tensors = dict(model_state(self._names))
+        optimizers = []
+        for place, optimizer in enumerate(self._optimizers):
+            facts, state = optimizer_state(place, optimizer)
+            optimizers.append(facts)
+            tensors |= state
+        meta = {**self._told, "optimizers": optimizers, "buffers_after_forward": after_forward}
+        needed = sum(size_of(tensor) for tensor in tensors.values() if unsupported(tensor) is None)
+        room = self._box.capacity * 15 // 16 - self._offered
+        copies = Copies(room)
+        if needed > room:
+            meta["left_out"] = f"{needed} bytes of state do not fit into {room} of the black box"
+        else:
+            for name, tensor in tensors.items():
+                copies.add(name, tensor)
+            meta["missing"] = {n: f["left_out"] for n, f in copies.told.items() if "left_out" in f}
+        self._keep(SNAPSHOT, meta, copies, copies.arrays)
+
+    def _keep(
+        self, kind: str, meta: dict[str, object], copies: Copies, arrays: Callable[[], Arrays]
+    ) -> None:
+        assert self._box is not None
+        size_bytes = copies.size_bytes + _FACTS_BYTES
+        self._room -= copies.size_bytes
+        self._offered += size_bytes
+        self._box.keep(kind, meta, arrays, size_bytes)
+
+
+def _given(inputs: object) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the tensors that the module is given which is about to be called, by name."""
+    yield from tensors_in(inputs, "batch/args")
+    yield from tensors_in(keywords_given(), "batch/kwargs")
+
+
+def keywords_given() -> dict[str, object]:
+    """Return the keyword arguments of the innermost call of a module.
+
+    Torch does not tell a global hook of them before the module runs; they are in the frame that
+    calls the hook.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename == _TORCH_MODULE:
+            found = frame.f_locals.get("kwargs")
+            return found if isinstance(found, dict) else {}
+        frame = frame.f_back
+    return {}
+
+
+def _is_out_of_reach() -> bool:
+    """Return whether values cannot be copied now.
+
+    Into a CUDA graph that is captured the copy would go as well; inside of a transform such as
+    vmap there are no plain tensors.
+    """
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        return True
+    return is_cuda_used() and torch.cuda.is_current_stream_capturing()

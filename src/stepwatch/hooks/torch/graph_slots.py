@@ -1,0 +1,206 @@
+"""What runs inside compiled graphs: its statistics are part of the graph, and are taken from there.
+
+A hook that a compiler traces adds the statistics of a tensor to a *slot*, a tensor of ours that
+the graph changes in place. No value of the model leaves the graph, and nothing breaks it. A graph
+that several modules share, as the blocks of a model that are compiled one by one, has one set of
+slots: they are emptied after each of these modules.
+"""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn.modules.loss import _Loss
+
+from .graph_statistics import EMPTY, Rows, add_to_slot, shape_of, statistics_of
+from .traced import Traced, traced_tensor
+
+_log = logging.getLogger("stepwatch")
+Module = torch.nn.Module
+_CHUNK = 256
+
+#: What is told of attention: that it is computed.
+ATTENTION = "attention"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Whose statistics a slot holds.
+
+    Args:
+        what: ``output``, or the name of a functional loss or of a class of losses.
+        inner: Where in a nested output the tensor lies, such as ``/logits``.
+        module: The innermost module that ran.
+        root: The module that was compiled, if it was one.
+        path: From the root to the module; ``None`` if it is no part of it.
+        line: The line of the script.
+        dtype: The tensor's.
+        num_axes: How many axes it has.
+        device: Where it is.
+        trains: Whether gradients were computed.
+    """
+
+    what: str
+    inner: str
+    module: weakref.ref[Module] | None
+    root: weakref.ref[Module] | None
+    path: str | None
+    line: object
+    dtype: torch.dtype
+    num_axes: int
+    device: torch.device
+    trains: bool
+
+    def module_of(self, owner: Module | None) -> Module | None:
+        """Return the module for which the graph ran, if it ran for ``owner``."""
+        root = self.root() if self.root is not None else None
+        is_like = owner is not None and owner is not root and type(owner) is type(root)
+        if owner is not None and is_like and self.path is not None:
+            return owner.get_submodule(self.path)
+        return self.module() if self.module is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What a slot held."""
+
+    source: Source
+    module: Module | None
+    shape: tuple[int, ...]
+    statistics: Rows
+
+
+class GraphSlots:
+    """The slots of all graphs that were compiled while a hook was there.
+
+    Args:
+        wants: Whether anything of a collection is ever saved.
+    """
+
+    def __init__(self, wants: Callable[[str], bool] = lambda _: True) -> None:
+        self._wants = wants
+        self._sources: list[Source] = []
+        self._names: dict[Source, str] = {}
+        self._tensors = _Tensors()
+        self._chunks: list[Rows] = []
+        #: The classes of modules that were compiled.
+        self.roots: set[type[Module]] = set()
+        #: Why what was met in a graph is not seen, by module.
+        self.problems: weakref.WeakKeyDictionary[Module, str] = weakref.WeakKeyDictionary()
+        #: How often attention was computed in a graph, which is not seen.
+        self.num_attention = 0
+        self.see = _tracing(self._slot, self._tensors)
+
+    def gather(self, owner: Module | None, *, trains: bool | None = None) -> Iterator[Gathered]:
+        """Yield what graphs added since, and empty their slots.
+
+        Args:
+            owner: The module that has just run, if one has: a graph ran for it or a part of it.
+            trains: Only what ran to be trained, or only what did not.
+        """
+        for first, chunk in zip(range(0, len(self._sources), _CHUNK), self._chunks, strict=True):
+            for row in np.flatnonzero(chunk[:, 0]).tolist():
+                source = self._sources[first + row]
+                if trains in (None, source.trains):
+                    slot = chunk[row].copy()
+                    chunk[row] = EMPTY
+                    shape = shape_of(slot, source.num_axes)
+                    statistics = statistics_of(slot[None])[0]
+                    yield Gathered(source, source.module_of(owner), shape, statistics)
+
+    def _slot(self, what: str, inner: str) -> str:
+        """Return the name of the slot of what is being traced; nothing if it cannot have one."""
+        if what == ATTENTION:
+            self.num_attention += 1
+            return ""
+        try:
+            is_wanted = self._wants("outputs" if what == "output" else "losses")
+            traced = traced_tensor() if is_wanted else None
+            if traced is None:
+                return ""
+            if traced.problem or traced.tensor.device.type != "cpu":
+                if traced.module is not None and traced.problem != "empty":
+                    self.problems[traced.module] = traced.problem or "on an accelerator"
+                return ""
+            if isinstance(traced.module, _Loss) and what != type(traced.module).__name__:
+                return ""  # the functional one inside of it
+            if traced.root is not None:
+                self.roots.add(type(traced.root))
+            return self._place(_source(what, inner, traced))
+        except Exception:  # noqa: BLE001  a compiler must not fail for us, nor a training with it
+            _log.debug("what is compiled is not seen", exc_info=True)
+            return ""
+
+    def _place(self, source: Source) -> str:
+        if source not in self._names:
+            number = len(self._sources)
+            if number % _CHUNK == 0:
+                self._chunks.append(np.tile(EMPTY, (_CHUNK, 1)))
+            self._sources.append(source)
+            # A storage of its own: a compiler minds inputs that share one.
+            slot = torch.from_numpy(self._chunks[-1][number % _CHUNK])
+            torch._dynamo.mark_static(slot)
+            self._names[source] = f"slot_{number}"
+            setattr(self._tensors, self._names[source], slot)
+        return self._names[source]
+
+
+class _Tensors:
+    """The slots as attributes: a compiler takes one for an input of its graph."""
+
+
+def _source(what: str, inner: str, traced: Traced) -> Source:
+    module, root, tensor = traced.module, traced.root, traced.tensor
+    path = None
+    if root is not None:
+        path = next((path for path, part in root.named_modules() if part is module), None)
+    return Source(
+        what,
+        inner,
+        None if module is None else weakref.ref(module),
+        None if root is None else weakref.ref(root),
+        path,
+        None if what == "output" else traced.line,
+        tensor.dtype,
+        tensor.ndim,
+        tensor.device,
+        torch.is_grad_enabled(),
+    )
+
+
+def _tracing(
+    slot_of: Callable[[str, str], str], tensors: _Tensors
+) -> Callable[[str, object], None]:
+    """Return a function that a compiler traces: ``see(what, value)``."""
+
+    def ask(what: str, inner: str) -> str:
+        return slot_of(what, inner)
+
+    # The compiler calls this while it compiles, and takes the answer for a constant.
+    ask = torch.compiler.assume_constant_result(ask)  # type: ignore[no-untyped-call]
+
+    def see_one(what: str, inner: str, tensor: Any) -> None:
+        slot = ask(what, inner)
+        if slot:
+            add_to_slot(getattr(tensors, slot), tensor)
+
+    def see(what: str, value: object, inner: str = "") -> None:
+        if isinstance(value, torch.Tensor) or what == ATTENTION:
+            see_one(what, inner, value)
+        elif isinstance(value, dict):
+            for key, part in value.items():
+                see(what, part, f"{inner}/{key}")
+        elif isinstance(value, (tuple, list)):
+            for index, part in enumerate(value):
+                see(what, part, f"{inner}/{index}")
+        elif hasattr(value, "__dataclass_fields__"):
+            for key in value.__dataclass_fields__:
+                see(what, getattr(value, key), f"{inner}/{key}")
+
+    return see

@@ -1,0 +1,75 @@
+"""The hooks of torch that tell what runs, in eager code and while a compiler traces it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn.modules.loss import _Loss
+from torch.nn.modules.module import (
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+)
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+from torch.utils.hooks import RemovableHandle
+
+from .tracker import Tracker
+from .unseen import as_it_is, unseen
+
+
+def listen(tracker: Tracker, after_step: Callable[[], None]) -> list[RemovableHandle]:
+    """Let torch tell a tracker of everything that runs.
+
+    Args:
+        tracker: Who is told.
+        after_step: Called after each step of an optimizer; it may raise.
+    """
+    tell_before, tell_after = unseen(tracker.before_forward), unseen(tracker.after_forward)
+    see, compiling = tracker.graphs.slots.see, torch.compiler.is_compiling
+    exporting = torch.compiler.is_exporting
+
+    # Functions of their own, so that a compiler sees constants and what it is to trace.
+    def before_forward(module: torch.nn.Module, inputs: Any) -> None:
+        if not compiling():
+            tell_before(module, inputs)
+
+    def after_forward(module: torch.nn.Module, inputs: Any, *rest: Any) -> None:
+        if not compiling():
+            # Of a module that raised torch tells no keywords.
+            keywords, output = rest if len(rest) == 2 else ({}, *rest)
+            tell_after(module, (inputs, keywords), output)
+        elif not exporting():
+            see(type(module).__name__ if isinstance(module, _Loss) else "output", rest[-1])
+
+    def before_optimizer(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        if not compiling():
+            tracker.before_optimizer(optimizer)
+
+    def after_optimizer(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        if not compiling():
+            tracker.after_optimizer(optimizer)
+            after_step()
+
+    return [
+        register_module_forward_pre_hook(as_it_is(before_forward)),
+        register_module_forward_hook(as_it_is(after_forward), with_kwargs=True, always_call=True),
+        register_optimizer_step_pre_hook(unseen(before_optimizer)),
+        register_optimizer_step_post_hook(unseen(after_optimizer)),
+    ]
+
+
+def forget_graphs() -> bool:
+    """Let what was compiled be compiled again, with the hooks in it; return whether there is any.
+
+    A graph holds the hooks that were there when it was compiled, and no others.
+    """
+    compiler = sys.modules.get("torch._dynamo")
+    if compiler is None or not compiler.utils.counters["stats"].get("unique_graphs"):
+        return False
+    torch.compiler.reset()
+    return True

@@ -1,0 +1,154 @@
+"""Puts back what a snapshot holds: weights, buffers and the state of optimizers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+
+from ...errors import StepUnavailable
+from ...formats.blackbox import Frame
+from .arrays import Array
+from .recorded_values import to_tensor
+
+
+class Restorer:
+    """Puts a snapshot into the models and optimizers of a script, as they come to light.
+
+    Args:
+        snapshot: The state before the optimizers' step, as ``snapshot.model_state`` and
+            ``snapshot.optimizer_state`` tell it.
+    """
+
+    def __init__(self, snapshot: Frame) -> None:
+        meta: Any = snapshot.meta
+        self._arrays = snapshot.arrays
+        self._optimizers: list[dict[str, Any]] = meta["optimizers"]
+        self._has_late_buffers = bool(meta.get("buffers_after_forward"))
+        self._restored: set[str] = set()
+
+    def restore_models(self, state: Iterable[tuple[str, torch.Tensor]]) -> None:
+        """Put weights and buffers back, each once.
+
+        Args:
+            state: Those of the models that are known by now, by name.
+
+        Raises:
+            StepUnavailable: One has another shape than what was recorded, or was not recorded.
+        """
+        for name, tensor in state:
+            if name not in self._arrays:
+                raise StepUnavailable(
+                    f"the snapshot has no {name.removeprefix('model/')}: it is not the script that "
+                    "ran, or that model had not run yet; then a later snapshot has it"
+                )
+            if name not in self._restored:
+                self._restored.add(name)
+                _restore(name, tensor, self._arrays[name])
+
+    def restore_late_buffers(self, state: Iterable[tuple[str, torch.Tensor]]) -> None:
+        """Put back what was recorded after the forward: the replayed one has changed buffers."""
+        if self._has_late_buffers:
+            self._has_late_buffers = False
+            self._restored.clear()
+            self.restore_models(state)
+
+    def check_complete(self) -> None:
+        """Raise StepUnavailable if the script had no place for something that was recorded."""
+        models = {name for name in self._arrays if name.startswith("model/")}
+        missing = sorted(name.removeprefix("model/") for name in models - self._restored)
+        if missing:
+            raise StepUnavailable(
+                f"the models of the script have no {missing[0]}, which was recorded: it is not "
+                "the script that ran"
+            )
+
+    def restore_optimizer(
+        self, optimizer: torch.optim.Optimizer, known: Iterable[torch.optim.Optimizer]
+    ) -> None:
+        """Put the state and the settings of an optimizer back.
+
+        Args:
+            optimizer: One of the script's.
+            known: All of them, in the order in which they were met.
+
+        Raises:
+            StepUnavailable: None of its class with as many parameters was recorded.
+        """
+        if not self._optimizers:
+            return  # none had stepped yet: all were as the script makes them
+        place = self._place_of(optimizer, list(known))
+        facts = self._optimizers[place]
+        for group, settings in zip(optimizer.param_groups, facts["param_groups"], strict=True):
+            for name, value in settings.items():
+                set_option(group, name, value)
+        optimizer.state.clear()
+        parameters = [(p, group) for group in optimizer.param_groups for p in group["params"]]
+        for key, value in facts["state"].items():
+            number, _, name = key.partition("/")
+            optimizer.state[parameters[int(number)][0]][name] = value
+        prefix = f"optimizer/{place}/"
+        for key, array in self._arrays.items():
+            if key.startswith(prefix):
+                number, _, name = key.removeprefix(prefix).partition("/")
+                if "/" in name:
+                    what = facts["class"]
+                    raise StepUnavailable(f"{what} keeps {name}, which cannot be put back")
+                parameter, group = parameters[int(number)]
+                state = _on_device(name, to_tensor(array), parameter, group)
+                optimizer.state[parameter][name] = state
+
+    def _place_of(
+        self, optimizer: torch.optim.Optimizer, known: list[torch.optim.Optimizer]
+    ) -> int:
+        """Return which of the recorded optimizers it is: others that live may never step."""
+        what = _describe(optimizer)
+        number = sum(_describe(other) == what for other in known[: known.index(optimizer)])
+        recorded = list(map(_described, self._optimizers))
+        places = [place for place, was in enumerate(recorded) if was == what]
+        if number >= len(places):
+            raise StepUnavailable(f"the script steps {what}; recorded were {', '.join(recorded)}")
+        return places[number]
+
+
+def set_option(group: dict[str, Any], name: str, value: Any) -> None:
+    """Set an option of a parameter group, in the type that it has there."""
+    now = group.get(name)
+    if name == "params" or (isinstance(value, dict) and "not_kept" in value):
+        return
+    if isinstance(now, torch.Tensor):
+        now.fill_(value)
+    else:
+        group[name] = tuple(value) if isinstance(now, tuple) else value
+
+
+def _restore(name: str, tensor: torch.Tensor, array: Array) -> None:
+    if tuple(array.shape) != tuple(tensor.shape):
+        raise StepUnavailable(
+            f"{name.removeprefix('model/')} has the shape {list(tensor.shape)} in the script and "
+            f"had {list(array.shape)}: it is not the script that ran"
+        )
+    with torch.no_grad():
+        tensor.copy_(to_tensor(array))
+
+
+def _describe(optimizer: torch.optim.Optimizer) -> str:
+    """Return the class of an optimizer, and how many parameters its groups hold."""
+    kind = type(optimizer)
+    numbers = [len(group["params"]) for group in optimizer.param_groups]
+    return f"{kind.__module__}.{kind.__qualname__} of {numbers} parameters"
+
+
+def _described(facts: Mapping[str, Any]) -> str:
+    numbers = [len(group["params"]) for group in facts["param_groups"]]
+    return f"{facts['class']} of {numbers} parameters"
+
+
+def _on_device(
+    name: str, state: torch.Tensor, parameter: torch.Tensor, group: Mapping[str, Any]
+) -> torch.Tensor:
+    """Return state where an optimizer keeps it: a step count on the CPU, if nothing asks else."""
+    if name == "step" and not (group.get("capturable") or group.get("fused")):
+        return state
+    return state.to(parameter.device)

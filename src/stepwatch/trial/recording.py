@@ -1,0 +1,184 @@
+"""What a black box holds of the steps that lead to one, so that they can be run again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..errors import StepUnavailable
+from ..formats.blackbox import Frame, step_records
+from ..formats.blackbox.frames import BEGIN, LOSS, MERGE, SNAPSHOT
+from ..record import StepRecord
+from ..statistics import SUM
+from ..steps import Mode
+from .trial import Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """One call of a model in a TRAIN step.
+
+    Args:
+        begin: Its batch, and the states of the random generators before it.
+        losses: A frame for each loss that was called until the next model was: what it was given
+            besides outputs.
+    """
+
+    begin: Frame
+    losses: tuple[Frame, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A step, and what it takes to run it again.
+
+    Args:
+        first: The step of the snapshot, counted within TRAIN.
+        snapshot: The state of models and optimizers in that step.
+        steps: The calls of models in each step from there to the wanted one.
+    """
+
+    first: int
+    snapshot: Frame
+    steps: tuple[tuple[Forward, ...], ...]
+
+    @property
+    def forwards(self) -> list[Forward]:
+        """All calls of models, in order."""
+        return [forward for step in self.steps for forward in step]
+
+    def check_complete(self) -> None:
+        """Raise StepUnavailable if something could not be kept, or did not fit the black box."""
+        frames = [one for forward in self.forwards for one in (forward.begin, *forward.losses)]
+        for frame in (self.snapshot, *frames):
+            for name, why in _left_out(frame.meta):
+                raise StepUnavailable(
+                    f"{name} of TRAIN step {frame.mode_step} is not in the black box: {why}; it "
+                    "gets more room by: stepwatch run --black-box MB"
+                )
+
+
+def _left_out(meta: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what a frame lacks, and why."""
+    if "left_out" in meta:
+        yield "the state", meta["left_out"]
+    yield from meta.get("missing", {}).items()
+    for name, told in {**meta.get("batch", {}), **meta.get("targets", {})}.items():
+        if "left_out" in told:
+            yield name, told["left_out"]
+
+
+def find_recording(frames: Sequence[Frame], mode_step: int) -> Recording:
+    """Return what it takes to run a step again, from the nearest snapshot at or before it.
+
+    Args:
+        frames: Of one worker, in order.
+        mode_step: The step, counted within TRAIN.
+
+    Raises:
+        StepUnavailable: There is no snapshot, or the batch of a step since is gone.
+    """
+    forwards, snapshots = _by_step(frames)
+
+    def first_of(step: int) -> int | None:
+        while step in forwards and step not in snapshots:
+            step -= 1
+        return step if step in forwards else None
+
+    first = first_of(mode_step)
+    if first is None:
+        can = as_ranges([step for step in sorted(forwards) if first_of(step) is not None])
+        raise StepUnavailable(
+            f"no snapshot at or before TRAIN step {mode_step} with every batch since; "
+            + (f"can be replayed: TRAIN {can}" if can else "no step can be replayed")
+            + "; to have more of them: stepwatch run --snapshot every=K"
+        )
+    steps = range(first, mode_step + 1)
+    return Recording(first, snapshots[first], tuple(tuple(forwards[step]) for step in steps))
+
+
+def _by_step(frames: Iterable[Frame]) -> tuple[dict[int, list[Forward]], dict[int, Frame]]:
+    """Return the calls of models, and the snapshots, by TRAIN step."""
+    forwards: dict[int, list[Forward]] = {}
+    snapshots: dict[int, Frame] = {}
+    last: list[Forward] = []
+    for frame in frames:
+        step = frame.mode_step
+        if frame.kind == BEGIN:
+            last = forwards.setdefault(step, [])
+            last.append(Forward(frame, ()))
+        elif frame.kind == LOSS and last:
+            last[-1] = replace(last[-1], losses=(*last[-1].losses, frame))
+        elif frame.kind == SNAPSHOT:
+            snapshots[step] = frame
+        elif frame.kind == MERGE:  # no step had begun, so it was no state before one
+            last = forwards.setdefault(int(frame.meta["into"]), [])
+            last += forwards.pop(step, [])
+            snapshots.pop(step, None)
+    return forwards, snapshots
+
+
+def find_record(trial: Trial, frames: Sequence[Frame], step: int) -> StepRecord:
+    """Return a step as it was recorded: by the run, by its black box, or by both.
+
+    Args:
+        trial: A run of one worker.
+        frames: Of its black box.
+        step: The step, counted over all modes.
+
+    Raises:
+        StepUnavailable: It was not recorded.
+    """
+    boxed = {record.step: record for record in step_records(frames)}
+    stored = (record for (record,) in trial.records(after=step - 1))
+    record = next(stored, None)
+    if record is None or record.step != step:
+        if step not in boxed:
+            known = sorted({*trial.steps(), *boxed})
+            there = f"; there are {as_ranges(known)}" if known else ""
+            raise StepUnavailable(f"step {step} was not recorded{there}")
+        return boxed[step]
+    if step in boxed:
+        return replace(record, raw={**boxed[step].raw, **record.raw})
+    return record
+
+
+def find_learning_rates(trial: Trial, frames: Sequence[Frame]) -> dict[int, dict[int, float]]:
+    """Return the recorded learning rates, by TRAIN step and number of the parameter group."""
+    found: defaultdict[int, dict[int, float]] = defaultdict(dict)
+    for record in step_records(frames):
+        if record.mode is Mode.TRAIN:
+            rows = {name: record.statistics[row] for name, row in record.layout.row_of.items()}
+            found[record.mode_step] |= _learning_rates({name: rows[name][SUM] for name in rows})
+    for name in trial.tensor_names(collection="learning_rates"):
+        series = trial.tensor(name).statistics(Mode.TRAIN)
+        for mode_step, value in zip(series.mode_steps.tolist(), series["sum"], strict=True):
+            found[mode_step] |= _learning_rates({name: value})
+    return dict(found)
+
+
+def _learning_rates(values: Mapping[str, float]) -> dict[int, float]:
+    prefix = "learning_rate/"
+    return {
+        int(name.removeprefix(prefix)): float(value)
+        for name, value in values.items()
+        if name.startswith(prefix) and name.removeprefix(prefix).isdigit()
+    }
+
+
+def as_ranges(numbers: Sequence[int]) -> str:
+    """Return ascending numbers in a readable way.
+
+    Example:
+        >>> as_ranges([0, 1, 2, 5, 7, 8])
+        '0-2, 5, 7-8'
+    """
+    ranges: list[list[int]] = []
+    for number in numbers:
+        if ranges and number == ranges[-1][-1] + 1:
+            ranges[-1] = [ranges[-1][0], number]
+        else:
+            ranges.append([number])
+    return ", ".join("-".join(map(str, ends)) for ends in ranges)

@@ -1,0 +1,248 @@
+"""Whole tensors from the parts that workers hold.
+
+A part says where in the whole it begins. Parts that begin at one place are replicas, and one of
+them counts. What the parts do not fill is no tensor: it is left out, never taken for a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import combinations
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from .record import Layout, StepRecord
+from .statistics import COUNT, NUM_FIELDS, merge
+
+Array = npt.NDArray[np.generic]
+Rows = npt.NDArray[np.float64]
+Offset = tuple[int, ...]
+
+
+def merge_runs(rows: Rows, starts: npt.NDArray[np.intp]) -> Rows:
+    """Merge neighbouring rows of statistics.
+
+    Args:
+        rows: Shape ``[rows, NUM_FIELDS]``, float64.
+        starts: Where each run of rows that belong together begins, shape ``[runs]``, ascending
+            from 0; no run is empty.
+
+    Returns:
+        Shape ``[runs, NUM_FIELDS]``, float64.
+    """
+    merged = np.empty((len(starts), NUM_FIELDS))
+    sizes = np.diff(starts, append=len(rows))
+    for size in np.unique(sizes):
+        runs = np.flatnonzero(sizes == size)
+        merged[runs] = merge(rows[starts[runs] + np.arange(size)[:, np.newaxis]])
+    return merged
+
+
+def are_whole(rows: Rows, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Return which rows count all elements, once or, if observed several times, each as often.
+
+    Args:
+        rows: Statistics, shape ``[rows, NUM_FIELDS]``.
+        sizes: How many elements the whole tensors have, shape ``[rows]``.
+    """
+    counts = rows[:, COUNT]
+    some: npt.NDArray[np.bool_] = (counts > 0) & (counts % np.maximum(sizes, 1) == 0)
+    return np.asarray(some | ((sizes == 0) & (counts == 0)), bool)
+
+
+def assemble(shape: tuple[int, ...], parts: Mapping[Offset, Array]) -> Array | None:
+    """Return the tensor that parts make up, ``None`` if they do not fill it or overlap.
+
+    Args:
+        shape: Of the whole.
+        parts: By where they begin; at least one, all of one dtype.
+    """
+    boxes = [
+        [range(start, start + size) for start, size in zip(offset, part.shape, strict=True)]
+        for offset, part in parts.items()
+        if part.size
+    ]
+    if any(_overlap(one, other) for one, other in combinations(boxes, 2)):
+        return None
+    inside = all(side.stop <= size for box in boxes for side, size in zip(box, shape, strict=True))
+    if not inside or sum(part.size for part in parts.values()) != prod(shape):
+        return None
+    whole = np.empty(shape, next(iter(parts.values())).dtype)
+    for offset, part in parts.items():
+        whole[tuple(slice(s, s + n) for s, n in zip(offset, part.shape, strict=True))] = part
+    return whole
+
+
+def _overlap(one: Sequence[range], other: Sequence[range]) -> bool:
+    return all(max(a.start, b.start) < min(a.stop, b.stop) for a, b in zip(one, other, strict=True))
+
+
+def whole_records(records: Sequence[StepRecord]) -> tuple[StepRecord, ...]:
+    """Return the records of one step with the parts of every tensor made one.
+
+    It is then in the record of the first worker that has a part. What the parts do not make up is
+    left out, and so are the digests of parts.
+
+    Args:
+        records: What each worker saw of the step.
+    """
+    layouts = tuple(record.layout for record in records)
+    if not any(layout.has_parts for layout in layouts):
+        return tuple(records)
+    plan = _plan(layouts)
+    rows = np.concatenate([record.statistics for record in records])
+    merged = merge_runs(rows[plan.order], plan.starts)
+    whole = are_whole(merged, plan.sizes)
+    owned = plan.order[plan.starts][whole]
+    rows[owned] = merged[whole]
+    kept = ~plan.in_parts
+    kept[owned] = True
+    return tuple(
+        replace(
+            record,
+            layout=layout,
+            statistics=rows[first : first + len(record.layout)][rows_kept],
+            raw=_WholeValues(records, which, layout, plan.joints),
+            digests={name: one for name, one in record.digests.items() if name not in plan.joints},
+            exponents=_exponents(records, which, layout, plan.joints),
+        )
+        for which, (record, first, (layout, rows_kept)) in enumerate(
+            zip(records, plan.firsts, plan.without(kept), strict=True)
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Joint:
+    """A tensor in parts: its shape, and which record holds the part that begins where."""
+
+    shape: tuple[int, ...]
+    holders: dict[Offset, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is to be merged in steps of some layouts; rows are counted over all of them.
+
+    Args:
+        layouts: Of each worker's record.
+        firsts: The first row of each.
+        in_parts: Which rows are parts.
+        joints: The tensors that lie in parts, by name.
+        order: The rows of their parts, joint after joint.
+        starts: Where each joint begins in ``order``.
+        sizes: How many elements each has.
+    """
+
+    layouts: tuple[Layout, ...]
+    firsts: npt.NDArray[np.intp]
+    in_parts: npt.NDArray[np.bool_]
+    joints: dict[str, _Joint]
+    order: npt.NDArray[np.intp]
+    starts: npt.NDArray[np.intp]
+    sizes: npt.NDArray[np.int64]
+    made: dict[bytes, list[tuple[Layout, npt.NDArray[np.intp]]]]
+
+    def without(self, kept: npt.NDArray[np.bool_]) -> list[tuple[Layout, npt.NDArray[np.intp]]]:
+        """Return each layout with only the rows that are kept, whole now, and which these are."""
+        key = kept.tobytes()
+        if key not in self.made:
+            parts = [np.flatnonzero(part) for part in np.split(kept, self.firsts[1:])]
+            self.made[key] = [
+                (Layout(tuple(replace(layout.tensors[row], offset=None) for row in rows)), rows)
+                for layout, rows in zip(self.layouts, parts, strict=True)
+            ]
+        return self.made[key]
+
+
+# Workers have few layouts each, which many steps share.
+@lru_cache(maxsize=64)
+def _plan(layouts: tuple[Layout, ...]) -> _Plan:
+    joints: dict[str, _Joint] = {}
+    for which, layout in enumerate(layouts):
+        for tensor in layout.tensors:
+            if tensor.offset is not None:
+                joint = joints.setdefault(tensor.name, _Joint(tensor.shape, {}))
+                joint.holders.setdefault(tensor.offset, which)
+    firsts = np.cumsum([0, *map(len, layouts[:-1])], dtype=np.intp)
+    order = [
+        firsts[which] + layouts[which].row_of[name]
+        for name, joint in joints.items()
+        for which in joint.holders.values()
+    ]
+    lengths = [len(joint.holders) for joint in joints.values()]
+    return _Plan(
+        layouts,
+        firsts,
+        np.array([one.offset is not None for layout in layouts for one in layout.tensors]),
+        joints,
+        np.array(order, np.intp),
+        np.cumsum([0, *lengths[:-1]], dtype=np.intp),
+        np.array([prod(joint.shape) for joint in joints.values()], np.int64),
+        {},
+    )
+
+
+def _exponents(
+    records: Sequence[StepRecord], which: int, layout: Layout, joints: Mapping[str, _Joint]
+) -> dict[str, npt.NDArray[np.int64]]:
+    """Return the histograms of one worker's record, with those of parts added up."""
+    own = records[which].exponents
+    found = {name: counts for name, counts in own.items() if name not in joints}
+    for name in own.keys() & joints.keys() & layout.row_of.keys():
+        parts = [records[at].exponents.get(name) for at in joints[name].holders.values()]
+        known = [part for part in parts if part is not None]
+        if len(known) == len(parts):
+            found[name] = np.sum(known, axis=0)
+    return found
+
+
+class _WholeValues(Mapping[str, Array]):
+    """The full values of one worker's record, put together from parts when asked for.
+
+    Args:
+        records: Of all workers.
+        which: Whose.
+        layout: What it has, now that parts are made one.
+        joints: What lies in parts.
+    """
+
+    def __init__(
+        self,
+        records: Sequence[StepRecord],
+        which: int,
+        layout: Layout,
+        joints: Mapping[str, _Joint],
+    ) -> None:
+        self._records = records
+        self._own = records[which].raw
+        self._layout = layout
+        self._joints = joints
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self:
+            raise KeyError(name)
+        joint = self._joints.get(name)
+        if joint is None:
+            return self._own[name]
+        parts = {offset: self._records[at].raw[name] for offset, at in joint.holders.items()}
+        whole = assemble(joint.shape, parts)
+        if whole is None:
+            raise KeyError(name)
+        return whole
+
+    def __contains__(self, name: object) -> bool:
+        if name not in self._own or name not in self._layout.row_of:
+            return False
+        joint = self._joints.get(str(name))
+        return joint is None or all(name in self._records[at].raw for at in joint.holders.values())
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._own if name in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

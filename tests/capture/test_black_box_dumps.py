@@ -1,0 +1,222 @@
+"""The black box on the writing side: what is kept, when a dump is made, what remains of it."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import threading
+
+import numpy as np
+import pytest
+
+from stepwatch.capture import Recorder
+from stepwatch.capture.output import Output
+from stepwatch.errors import ConfigError
+from stepwatch.finding import Finding
+from stepwatch.formats.blackbox import dumps, read_frames, step_records
+from stepwatch.formats.blackbox.frames import BEGIN, LAYOUT, SNAPSHOT, STEP, TRIGGER
+from stepwatch.record import TensorInfo
+from stepwatch.steps import Mode
+from stepwatch.trial import Trial
+
+RING = "blackbox/worker_0.ring"
+
+
+class Finder:
+    """A listener that finds something at some steps."""
+
+    def __init__(self, *steps, severity="error"):
+        self.findings = []
+        self.steps, self.severity = steps, severity
+
+    def start(self, store, worker, patterns):
+        pass
+
+    def look(self, record):
+        if record.mode_step in self.steps:
+            finding = Finding("a_rule", record.step, "w", "wrong", severity=self.severity)
+            self.findings.append(finding)
+
+    def finish(self):
+        pass
+
+
+def recorder_of(path, *listeners, mb=1, **options):
+    output = Output(black_box_mb=mb, **options)
+    return Recorder(path, output=output, listeners=listeners, rank=(0, 1))
+
+
+def train(recorder, steps, *, loss=lambda step: 1.0, raw=0, closely=()):
+    """Take some TRAIN steps as a hook does, and look closely at those that are wanted."""
+    box = recorder.black_box
+    for number in steps:
+        step = recorder.open_step(Mode.TRAIN)
+        meta = {"mode": "TRAIN", "mode_step": step.mode_step}
+        box.keep(BEGIN, {**meta, "before": 0, "batch": {}}, lambda: {"x": np.zeros(4)}, 32)
+        recorder.flush()  # so that what was found is known before the next step, as it may be
+        reason, box.wanted = box.wanted, ""
+        if reason and box.look_closely(reason):
+            box.keep(SNAPSHOT, meta, lambda: {"model/w": np.zeros(4)}, 32)
+        step.add(TensorInfo("w", "weights", "float32", (100,)), np.ones(100, np.float32))
+        value = np.float32(loss(number))
+        step.add(TensorInfo("loss/x", "losses", "float32", ()), np.asarray(value))
+        if raw:
+            step.raw["w"] = np.full(raw, number, np.uint8)
+        recorder.end_step(Mode.TRAIN)
+        recorder.flush()
+
+
+def kinds(recorder, kind):
+    frames = read_frames(recorder.store)
+    return [frame.mode_step for frame in frames if frame.kind == kind]
+
+
+class TestRing:
+    def test_a_clean_end_leaves_nothing(self, tmp_path):
+        """No file and no folder."""
+        recorder = recorder_of(tmp_path)
+        train(recorder, range(3))
+        assert (tmp_path / RING).stat().st_size == 1 << 20
+        recorder.close()
+
+        assert [] == [key for key in recorder.store.list() if key.startswith("blackbox")]
+        assert not (tmp_path / "blackbox").exists()
+
+    def test_every_step_can_be_told_while_the_ring_goes_round(self, tmp_path):
+        """What tells the rows apart is written again before it is written over."""
+        recorder = recorder_of(tmp_path)
+        train(recorder, range(40), raw=100_000)
+        frames = read_frames(recorder.store)
+        records = step_records(frames)
+        recorder.close()
+
+        assert sum(frame.kind == STEP for frame in frames) == len(records) >= 5
+        assert list(range(40))[-len(records) :] == [record.step for record in records]
+        assert all((record.raw["w"] == record.step).all() for record in records)
+        assert frames[0].sequence > 0
+        assert 1 <= sum(frame.kind == LAYOUT for frame in frames) <= 2
+
+    def test_full_values_never_drive_out_what_the_step_began_with(self, tmp_path):
+        """They lie in the run as well; the batch does not."""
+        recorder = recorder_of(tmp_path)
+        train(recorder, range(3), raw=(1 << 20) - 1000)
+
+        assert [0, 1, 2] == kinds(recorder, BEGIN) == kinds(recorder, STEP)
+        assert [{}] * 3 == [record.raw for record in step_records(read_frames(recorder.store))]
+        recorder.close()
+
+    def test_no_box_where_there_is_no_space_and_the_training_goes_on(
+        self, tmp_path, monkeypatch, caplog
+    ):
+        """One line says so."""
+
+        def full(*_):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(os, "posix_fallocate", full)
+        with caplog.at_level(logging.WARNING, "stepwatch"):
+            recorder = recorder_of(tmp_path)
+        recorder.open_step(Mode.TRAIN).add(TensorInfo("w", "weights", "float32", ()), np.ones(()))
+        recorder.close()
+
+        assert recorder.black_box is None
+        assert [True] == ["without a black box" in line for line in caplog.messages]
+        assert [0] == Trial(tmp_path).steps()
+
+    @pytest.mark.parametrize("options", [{"mb": -1}, {"mb": 0, "snapshot_every": 5}])
+    def test_what_cannot_be_meant_is_refused(self, options, tmp_path):
+        """Before anything is written."""
+        with pytest.raises(ConfigError):
+            recorder_of(tmp_path, **options)
+
+        assert [] == list(tmp_path.iterdir())
+
+
+class TestDumps:
+    def test_a_finding_is_followed_by_a_close_look_and_a_dump(self, tmp_path):
+        """The dump holds the step of the finding and the one that was looked at."""
+        recorder = recorder_of(tmp_path, Finder(2))
+        train(recorder, range(6))
+        recorder.close()
+        (tmp_path / RING).unlink()
+
+        assert ["blackbox/worker_0/3-a_rule.frames"] == dumps(recorder.store)
+        assert ([3], [0, 1, 2, 3]) == (kinds(recorder, SNAPSHOT), kinds(recorder, STEP))
+
+    def test_there_are_three_dumps_at_most_and_the_first_stay(self, tmp_path):
+        """However much is found."""
+        recorder = recorder_of(tmp_path, Finder(*range(20)))
+        train(recorder, range(20))
+        recorder.close("failed", "exit status 1")
+
+        assert [1, 3, 5] == [int(key.split("/")[2].split("-")[0]) for key in dumps(recorder.store)]
+        assert (tmp_path / RING).exists()
+
+    def test_what_is_found_in_the_last_step_is_dumped_at_the_end(self, tmp_path):
+        """There is no next step to look at; the ring, of which all is in the dump, goes."""
+        recorder = recorder_of(tmp_path, Finder(4))
+        train(recorder, range(5))
+        recorder.close()
+
+        assert ["blackbox/worker_0/4-a_rule.frames"] == dumps(recorder.store)
+        assert not (tmp_path / RING).exists()
+
+    def test_a_remark_is_no_trigger(self, tmp_path):
+        """Its severity is info."""
+        recorder = recorder_of(tmp_path, Finder(1, severity="info"))
+        train(recorder, range(4))
+        recorder.close()
+
+        assert not (tmp_path / "blackbox").exists()
+
+    def test_a_loss_that_is_not_finite_is_noticed_in_the_record(self, tmp_path):
+        """An accelerator tells it only when the step is over; and it is one thing, not many."""
+        recorder = recorder_of(tmp_path)
+        train(recorder, range(8), loss=lambda step: 1.0 if step < 3 else np.nan)
+        recorder.close()
+
+        assert ["blackbox/worker_0/4-non-finite-loss.frames"] == dumps(recorder.store)
+        assert [3] == kinds(recorder, TRIGGER)
+
+    @pytest.mark.parametrize("state", ["failed", "interrupted", "stopped"])
+    def test_what_did_not_end_well_stays(self, state, tmp_path):
+        """As a dump if it failed, else as the ring."""
+        recorder = recorder_of(tmp_path)
+        train(recorder, range(3))
+        recorder.close(state, "RuntimeError: boom")
+
+        failed = ["blackbox/worker_0/2-exception.frames"]
+        assert (failed if state == "failed" else []) == dumps(recorder.store)
+        assert [0, 1, 2] == kinds(recorder, STEP)
+        told = [
+            frame.meta["error"] for frame in read_frames(recorder.store) if "error" in frame.meta
+        ]
+        assert (["RuntimeError: boom"] if state == "failed" else []) == told
+
+    def test_a_store_that_is_not_local_gets_the_dump(self):
+        """Its ring lies in the folder for temporary files, and is removed."""
+        recorder = recorder_of("memory://black-box-dump", Finder(1))
+        path = recorder.black_box._ring.path
+        train(recorder, range(4))
+        assert path.exists()
+        assert [0, 1, 2, 3] == kinds(recorder, STEP)
+        recorder.close("failed", "boom")
+
+        assert len(dumps(recorder.store)) == 2
+        assert not path.exists()
+
+
+class TestQueue:
+    def test_a_full_queue_leaves_frames_out_and_nobody_waits(self, tmp_path):
+        """That is counted, and not as a step that was dropped."""
+        recorder, gate = recorder_of(tmp_path), threading.Event()
+        box, meta = recorder.black_box, {"mode": "TRAIN", "mode_step": 0, "before": 0}
+        recorder.flush()
+        recorder._background.submit(gate.wait, 200 << 20)
+        kept = [box.keep(BEGIN, meta, dict, size << 20) for size in (1, 100, 1)]
+        gate.set()
+        end = recorder.close("interrupted")
+
+        assert [True, False, True] == kept
+        assert (1, 0, 2) == (box.left_out, end.dropped, len(kinds(recorder, BEGIN)))

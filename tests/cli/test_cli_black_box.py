@@ -1,0 +1,168 @@
+"""``stepwatch blackbox``: what a training did last, told also where it had stored nothing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+
+import pytest
+from click.testing import CliRunner
+from commands import STEPWATCH, TRAINING, call
+
+from stepwatch.cli.blackbox import blackbox
+from stepwatch.cli.run import run
+from stepwatch.errors import ConfigError
+from stepwatch.formats.blackbox import read_frames
+from stepwatch.formats.blackbox.frames import SNAPSHOT
+from stepwatch.store import open_store
+from stepwatch.testing import make_run
+from stepwatch.trial import Trial
+
+pytest_plugins = ["command_fixtures"]
+
+KILLED = """
+import os, signal
+from stepwatch.formats.native.writer import NativeWriter
+
+NativeWriter.write = lambda *_: None  # nothing but what the run is comes to the store
+
+def kill():
+    import gc
+    from stepwatch.hooks.torch import TorchHook
+    hook = next(one for one in gc.get_objects() if type(one) is TorchHook)
+    hook.recorder.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+train(8, spoiled=3, then=kill)
+"""
+
+
+def ask(*arguments):
+    done = CliRunner().invoke(blackbox, [str(one) for one in arguments])
+    if done.exception is not None:
+        raise done.exception
+    return done.output
+
+
+def ask_json(*arguments):
+    return json.loads(ask(*arguments, "--json"))
+
+
+@pytest.fixture(scope="module")
+def spoiled_run(spoiled, tmp_path_factory):
+    """A copy of the run whose data become nan in step 5."""
+    copy = tmp_path_factory.mktemp("copy") / "run"
+    shutil.copytree(spoiled[0] / "run", copy)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """A run that was killed after three steps and had stored nothing but ``run.json``."""
+    folder = tmp_path_factory.mktemp("killed")
+    (folder / "train.py").write_text(TRAINING + KILLED)
+    done = call(STEPWATCH, "run", "--run", "run", "train.py", cwd=folder)
+    assert -signal.SIGKILL == done.returncode, done.stderr
+    return folder / "run"
+
+
+class TestKilled:
+    def test_its_last_steps_are_told(self, killed):
+        """State, steps and numbers, of a run that a trial knows no step of."""
+        assert [] == Trial(killed).steps()
+        told = ask_json(killed)
+
+        assert "died" == told["state"]
+        assert [0, 1, 2] == [step["step"] for step in told["steps"]]
+        assert all(step["recorded"] and step["loss"] > 0 for step in told["steps"])
+        assert [0.01] * 3 == [step["learning_rate"] for step in told["steps"]]
+        assert all(step["gradient_norm"] > 0 for step in told["steps"])
+        befores = [step["before_end_s"] for step in told["steps"]]
+        assert sorted(befores, reverse=True) == befores
+
+    def test_batches_are_told_by_shape_and_digest(self, killed):
+        """The same batch has the same digest."""
+        batches = [step["batch"] for step in ask_json(killed)["steps"]]
+
+        assert [[16, 4]] * 3 == [batch[0]["shape"] for batch in batches]
+        assert 1 == len({batch[0]["digest"] for batch in batches})
+
+    def test_people_get_a_table(self, killed):
+        """With one line for each step."""
+        told = ask(killed)
+
+        assert "state      died" in told
+        assert "last step  2 (TRAIN 2)" in told
+        assert all(f"{step} (TRAIN {step})" in told for step in range(3))
+
+    def test_only_so_many_steps(self, killed):
+        """The last ones."""
+        assert [1, 2] == [step["step"] for step in ask_json(killed, "--steps", 2)["steps"]]
+
+
+class TestSpoiled:
+    def test_what_was_not_finite_first_is_told(self, spoiled_run):
+        """In the order of execution, also where it lies before the steps that are shown."""
+        told = ask(spoiled_run, "--steps", 1)
+
+        assert "not finite first, in step 5" in told
+        assert told.index("output/0 ") < told.index("output/1 ")
+
+    def test_triggers_snapshots_and_dumps_are_told(self, spoiled_run):
+        """Why, of which step, and where."""
+        told = ask_json(spoiled_run)
+
+        assert [5] == [one["step"] for one in told["snapshots"]]
+        assert "non-finite loss" == told["triggers"][0]["reason"]
+        assert ["blackbox/worker_0/5-non-finite-loss.frames"] == told["dumps"]
+
+    def test_one_tensor_is_told_step_by_step(self, spoiled_run):
+        """By its name or a regular expression."""
+        told = ask_json(spoiled_run, "--tensor", "0.weight")["tensors"]["0.weight"]
+
+        assert [False] * 6 + [True] * 2 == [told[str(step)]["non_finite"] > 0 for step in range(8)]
+        assert "gradient/2.bias" in ask(spoiled_run, "--tensor", "^gradient/")
+
+    def test_an_unknown_tensor_is_an_error_that_names_the_nearest(self, spoiled_run):
+        """As everywhere."""
+        with pytest.raises(KeyError, match="did you mean"):
+            ask(spoiled_run, "--tensor", "0.wieght")
+
+
+class TestNone:
+    def test_a_run_without_one_says_so_in_one_line(self, tmp_path):
+        """And why, if it ended well."""
+        url = make_run(tmp_path / "run")
+
+        assert f"no black box in {url}; the run ended well and nothing was found\n" == ask(url)
+
+    def test_an_unknown_worker_is_told_who_there_is(self, spoiled_run):
+        """In one line."""
+        assert "there are worker_0\n" in ask(spoiled_run, "--worker", "worker_7")
+
+    def test_it_can_be_switched_off(self, stepwatch, write):
+        """Nothing of it is there then."""
+        write("train(2)")
+        done = stepwatch("run", "--black-box", 0, "--run", "run", "script.py")
+
+        assert 0 == done.returncode
+        assert not [key for key in open_store(write("").parent / "run").list() if "black" in key]
+
+
+class TestSnapshots:
+    def test_they_are_kept_as_often_as_asked(self, stepwatch, write, tmp_path):
+        """Also of a run that ends well."""
+        write("train(5)")
+        stepwatch("run", "--snapshot", "every=2", "--run", "run", "script.py")
+        frames = read_frames(open_store(tmp_path / "run"))
+
+        assert [0, 2, 4] == [frame.mode_step for frame in frames if frame.kind == SNAPSHOT]
+
+    @pytest.mark.parametrize("wrong", ["2", "every=0", "every=x", "first=2"])
+    def test_what_cannot_be_meant_is_refused(self, wrong):
+        """Before the script is looked for."""
+        done = CliRunner().invoke(run, ["--snapshot", wrong, "nosuch.py"])
+
+        assert isinstance(done.exception, ConfigError)
+        assert "is not every=K" in str(done.exception)

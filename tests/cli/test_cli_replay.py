@@ -1,0 +1,208 @@
+"""``stepwatch replay``: a step of a script is run again, and what came of it is told."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from commands import STEPWATCH, call
+
+from stepwatch import Trial
+
+pytest_plugins = ["command_fixtures"]
+
+DEMO = Path(__file__).parents[2] / "demo" / "char_gpt.py"
+BROKEN = b"1 / 0\n"
+SCRIPT = """\
+import os, torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(os.getpid())  # nothing is the same the second time
+data = TensorDataset(torch.randn(64, 8), torch.randint(3, (64,)))
+scale = float(open("scale").read()) if os.path.exists("scale") else 1.0
+
+class Scaled(nn.Linear):
+    def forward(self, x):
+        return super().forward(x) * scale
+
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Dropout(0.3), Scaled(16, 3))
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+for step, (inputs, targets) in enumerate(DataLoader(data, batch_size=4, shuffle=True)):
+    optimizer.zero_grad()
+    nn.CrossEntropyLoss()(model(inputs), targets).backward()
+    optimizer.step()
+    print("trained", step, flush=True)
+    if step == 9:
+        with torch.no_grad():
+            model(inputs)
+"""
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A folder with a script and its run: 16 TRAIN steps, and an evaluation after the tenth."""
+    folder = tmp_path_factory.mktemp("recorded")
+    (folder / "train.py").write_text(SCRIPT)
+    options = ("--run", "run", "--snapshot", "every=4", "--black-box", "4", "--rules", "none")
+    done = call(STEPWATCH, "run", *options, "train.py", cwd=folder)
+    assert (0, "trained 15") == (done.returncode, done.stdout.splitlines()[-1])
+    return folder
+
+
+@pytest.fixture
+def own(recorded, tmp_path):
+    """A copy of that folder, whose run says that it ran there."""
+    folder = tmp_path / "own"
+    shutil.copytree(recorded, folder)
+    change(folder, folder=str(folder))
+    return folder
+
+
+def change(place, /, **facts):
+    """Change what ``run.json`` says."""
+    path = place / "run/run.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | facts))
+
+
+def replay(folder, *arguments, run="run"):
+    return call(STEPWATCH, "replay", run, *arguments, cwd=folder)
+
+
+class TestReproduced:
+    def test_a_step_behind_a_snapshot(self, recorded):
+        """Global step 15 is TRAIN 14; the script is run from 12 to there and no further."""
+        done = replay(recorded, "--step", "15")
+
+        assert (0, "") == (done.returncode, done.stderr)
+        script, (verdict, place) = done.stdout.splitlines()[:-2], done.stdout.splitlines()[-2:]
+        assert ["trained 0", "trained 1"] == script
+        assert verdict.startswith("step 15 (TRAIN 14) was reproduced bit for bit: ")
+        assert place.endswith("run/replay-15")
+
+    @pytest.mark.slow
+    def test_it_is_written_whole_and_the_run_stays_as_it_is(self, own):
+        """Full values of everything, under the numbers of the recorded step; it may be repeated."""
+        before = Trial(own / "run")
+        for _ in range(2):
+            assert 0 == replay(own, "--step", "12", "--quiet").returncode
+        again, after = Trial(own / "run/replay-12"), Trial(own / "run")
+
+        assert ([12], [11]) == (again.steps(), again.steps("TRAIN"))
+        assert all(again.tensor(name).value(12) is not None for name in again.tensor_names())
+        assert (before.steps(), before.tensor_names()) == (after.steps(), after.tensor_names())
+
+    def test_quiet_hides_what_the_script_prints(self, recorded, tmp_path):
+        """The verdict is still told."""
+        done = replay(recorded, "--step", "4", "--quiet", "--to", tmp_path / "there")
+
+        assert "" == done.stderr
+        assert 2 == len(done.stdout.splitlines())
+        assert [4] == Trial(tmp_path / "there").steps()
+
+    def test_json_stands_alone(self, recorded):
+        """What the script prints is on standard error."""
+        done = replay(recorded, "--step", "5", "--json")
+        told = json.loads(done.stdout)
+
+        assert ("bit for bit", 5, 5) == (told["outcome"], told["step"], told["mode_step"])
+        assert {"bit for bit"} == {tensor["outcome"] for tensor in told["tensors"]}
+        assert ["trained 0"] == done.stderr.splitlines()
+
+    @pytest.mark.slow
+    def test_the_demo_gpt(self, tmp_path):
+        """Targets inside of the model, clipping, a schedule, evaluations, two parameter groups."""
+        size = ("--steps", "12", "--layers", "1", "--d-model", "32", "--eval-every", "5")
+        options = ("--run", "run", "--snapshot", "every=5", "--save", "gradients:raw", "-q")
+        call(STEPWATCH, "run", *options, DEMO, *size, "--batch", "4", cwd=tmp_path)
+        last = Trial(tmp_path / "run").steps()[-5]
+        done = replay(tmp_path, "--step", last, "--quiet", "--json")
+        told = json.loads(done.stdout)
+
+        assert (0, "bit for bit", 11) == (done.returncode, told["outcome"], told["mode_step"])
+        assert {"value", "statistics"} <= {tensor["by"] for tensor in told["tensors"]}
+
+    @pytest.mark.slow
+    def test_a_script_with_a_hook_of_its_own(self, tmp_path):
+        """It is imported before torch, its run is not written to, and nothing is refused."""
+        text = SCRIPT.replace(
+            "import os, torch", "from stepwatch import TorchHook\nimport os, torch"
+        )
+        hook = 'TorchHook(model, run="run", snapshot_every=4, black_box_mb=4)\nfor step'
+        (tmp_path / "train.py").write_text(text.replace("for step", hook))
+        assert 0 == call(sys.executable, "train.py", cwd=tmp_path).returncode
+        before = sorted(tmp_path.rglob("observations/**/*.parquet"))
+        done = replay(tmp_path, "--step", "6", "--to", "again")
+
+        assert (0, "") == (done.returncode, done.stderr)
+        assert "was reproduced bit for bit" in done.stdout
+        assert before == sorted((tmp_path / "run").rglob("observations/**/*.parquet"))
+
+
+class TestNotReproduced:
+    def test_the_first_tensor_that_differs_is_named(self, own):
+        """Something that the script reads is another; what comes before it is the same."""
+        (own / "scale").write_text("1.5")
+        done = replay(own, "--step", "8", "--quiet")
+        verdict, why, _, first, *_ = done.stdout.splitlines()
+
+        assert (1, "") == (done.returncode, done.stderr)
+        assert verdict.endswith("tensors differ, the first is output/3")
+        assert "run it again to see whether it repeats" in why
+        assert ["output/3", "differs", "statistics"] == first.split()[:3]
+
+    @pytest.mark.slow
+    def test_a_difference_in_the_last_digits_is_within_tolerance(self, own):
+        """It counts as reproduced, and says that it is not bit for bit."""
+        (own / "scale").write_text("1.0000005")
+        done = replay(own, "--step", "8", "--quiet")
+
+        assert 0 == done.returncode
+        assert "step 8 (TRAIN 8) was reproduced within tolerance" in done.stdout
+
+
+class TestCannot:
+    @pytest.mark.parametrize(
+        ("number", "facts", "why"),
+        [
+            ("99", {}, "step 99 was not recorded; there are 0-16"),
+            ("10", {}, "step 10 is of mode EVAL"),
+            ("3", {"num_workers": 4}, "single process only"),
+            ("3", {"script_sha256": "0" * 64}, "train.py is not what it was when it ran"),
+            ("3", {"command": ["gone.py"]}, "no script at gone.py"),
+            ("3", {"folder": "/nowhere"}, "the script ran in /nowhere: No such file"),
+            (
+                "3",
+                {"command": ["broken.py"], "script_sha256": sha256(BROKEN).hexdigest()},
+                "broken.py did not come to the end of the step: it ended by ZeroDivisionError",
+            ),
+        ],
+    )
+    def test_it_says_why_in_one_line(self, own, number, facts, why):
+        """And nothing is compared, or left behind."""
+        (own / "broken.py").write_bytes(BROKEN)
+        change(own, **facts)
+        done = replay(own, "--step", number)
+
+        assert (2, "") == (done.returncode, done.stdout)
+        assert 1 == len(done.stderr.splitlines())
+        assert why in done.stderr
+        assert not (own / f"run/replay-{number}/run.json").exists()
+
+    def test_without_a_black_box_it_says_how_to_get_one(self, own):
+        """A run that ended well has none unless it takes snapshots."""
+        shutil.rmtree(own / "run/blackbox")
+        done = replay(own, "--step", "3")
+
+        assert 2 == done.returncode
+        assert "stepwatch run --snapshot every=K" in done.stderr
+
+    def test_a_place_that_holds_a_run_is_left_alone(self, own):
+        """``--to`` overwrites nothing."""
+        done = replay(own, "--step", "3", "--to", "run")
+
+        assert (2, True) == (done.returncode, "run already holds a run" in done.stderr)

@@ -1,0 +1,131 @@
+"""A store that refuses for a while, or for good: training is as ever, and what is lost is said."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+import pytest
+
+pytest_plugins = ["faulty_trainings"]
+
+FILL = """
+def fill():
+    with open("disk/others", "wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(512))
+        except OSError:
+            pass
+
+"""
+# What only we use is made to fail; without us it is this.
+ALONE = "train()\n"
+FILLED_FOR_A_WHILE = FILL + "train(faults={20: fill, 40: lambda: os.unlink('disk/others')})\n"
+FILLED_FOR_GOOD = FILL + "train(faults={20: fill})\n"
+
+LIMITED = """
+soft, hard = resource.getrlimit(resource.RLIMIT_{what})
+train(faults={{
+    20: lambda: resource.setrlimit(resource.RLIMIT_{what}, ({limit}, hard)),
+    40: lambda: resource.setrlimit(resource.RLIMIT_{what}, (soft, hard)),
+}})
+"""
+
+FORBIDDEN = """
+from pathlib import Path
+
+def allow(mode):
+    for folder in [*Path("run").rglob("*/"), Path("run")]:
+        if folder.is_dir():
+            folder.chmod(mode)
+
+train(faults={faults})
+"""
+
+
+def kept(first, last):
+    return [step for step in range(60) if not first <= step < last]
+
+
+class TestFullDisk:
+    @pytest.mark.slow
+    def test_what_was_not_stored_while_it_was_full_is_counted(self, faulty, small_disk):
+        """Twenty steps exactly; those before and after them are there."""
+        seen = faulty(FILLED_FOR_A_WHILE, run=small_disk / "run", alone=ALONE)
+
+        seen.assert_unharmed()
+        assert ["20 of 60 steps (No space left on device)"] == seen.shown("lost")
+        assert kept(20, 40) == seen.trial.steps()
+        assert 1 == seen.watched.told.count("failed; training goes on")
+
+    def test_a_disk_that_others_filled_has_room_for_the_note(self, faulty, small_disk):
+        """It stays full to the end; the note says so all the same."""
+        seen = faulty(FILLED_FOR_GOOD, run=small_disk / "run", alone=ALONE)
+
+        seen.assert_unharmed()
+        assert ["40 of 60 steps (No space left on device)"] == seen.shown("lost")
+        assert ("finished", kept(20, 60)) == (seen.trial.state, seen.trial.steps())
+
+    @pytest.mark.slow
+    def test_a_quota_of_our_own_making_is_the_same(self, faulty, small_disk):
+        """Full values fill it: some steps are there, the others are counted."""
+        options = ["--save", "weights:raw"]
+        seen = faulty("train(width=1024)\n", run=small_disk / "run", options=options)
+
+        seen.assert_unharmed()
+        lost = seen.end.dropped
+        assert 0 < lost <= 60
+        assert [f"{lost} of 60 steps (No space left on device)"] == seen.shown("lost")
+        assert 60 - lost == len(seen.trial.steps())
+
+
+class TestLimits:
+    @pytest.mark.parametrize(
+        ("what", "limit", "why"),
+        [
+            ("NOFILE", 0, "Too many open files"),
+            pytest.param("FSIZE", 100, "File too large", marks=pytest.mark.slow),
+        ],
+    )
+    def test_a_limit_of_the_process_costs_steps_only(self, faulty, what, limit, why):
+        """No file can be opened, or none be longer than a line, from step 20 to 39."""
+        seen = faulty(LIMITED.format(what=what, limit=limit), alone=ALONE)
+
+        seen.assert_unharmed()
+        assert [f"20 of 60 steps ({why})"] == seen.shown("lost")
+        assert kept(20, 40) == seen.trial.steps()
+
+
+class TestPermission:
+    def test_permission_lost_for_a_while_costs_steps_only(self, faulty):
+        """The folders of the run may not be written to from step 20 to 39."""
+        faults = "{20: lambda: allow(0o555), 40: lambda: allow(0o755)}"
+        text = FORBIDDEN.format(faults=faults)
+        seen = faulty(text, alone=ALONE, preexec_fn=be_like_anybody)
+
+        seen.assert_unharmed()
+        assert ["20 of 60 steps (Permission denied)"] == seen.shown("lost")
+        assert kept(20, 40) == seen.trial.steps()
+
+    @pytest.mark.slow
+    def test_permission_lost_for_good_leaves_what_was_stored(self, faulty):
+        """No note can be left, so it died; the summary says what it was."""
+        text = FORBIDDEN.format(faults="{20: lambda: allow(0o555)}")
+        seen = faulty(text, alone=ALONE, preexec_fn=be_like_anybody)
+
+        seen.assert_unharmed()
+        assert ("died", kept(20, 60)) == (seen.trial.state, seen.trial.steps())
+        assert ["what came after step 19 (the process left no note of its end)"] == (
+            seen.shown("lost")
+        )
+        assert "Permission denied" in seen.watched.told
+
+
+def be_like_anybody():
+    """Take from root, before a program begins, the right to write where nobody may."""
+    pr_capbset_drop, cap_dac_override, cap_dac_read_search = 24, 1, 2
+    if os.geteuid() == 0:
+        libc = ctypes.CDLL(None)
+        for capability in (cap_dac_override, cap_dac_read_search):
+            libc.prctl(pr_capbset_drop, capability, 0, 0, 0)

@@ -1,0 +1,132 @@
+"""Frames: facts and arrays come back, from a ring that is written to and from dumps alike."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from stepwatch.errors import CorruptRun
+from stepwatch.formats.blackbox import dump_key, open_ring, read_frames, remove_ring, step_records
+from stepwatch.formats.blackbox.frames import (
+    BEGIN,
+    LAYOUT,
+    STATISTICS,
+    STEP,
+    decode_frame,
+    encode_frame,
+    layout_meta,
+)
+from stepwatch.formats.blackbox.ring import Whole
+from stepwatch.store import open_store
+from stepwatch.testing import make_record
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(params=["folder", "memory"])
+def store(request, tmp_path):
+    """A store whose rings lie in it, and one whose rings lie elsewhere."""
+    if request.param == "folder":
+        return open_store(tmp_path / "run with space")
+    return open_store(f"memory://frames-{next(_numbers)}")
+
+
+def write(ring, number, kind=BEGIN, **facts):
+    meta = {"mode": "TRAIN", "mode_step": number, "step": number, **facts}
+    assert ring.write(encode_frame(kind, meta, {"x": np.full(10, number)}))
+
+
+class TestFrame:
+    def test_facts_and_arrays_come_back(self):
+        """Whatever their dtype and shape."""
+        arrays = {
+            "scalar": np.array(3.5),
+            "empty": np.empty((0, 4), np.float32),
+            "bf16": np.ones((2, 3), ml_dtypes.bfloat16),
+            "turned": np.arange(6).reshape(2, 3).T,
+            "flags": np.array([True, False]),
+        }
+        parts = encode_frame("begin", {"mode_step": 4, "nested": [1, None]}, arrays)
+        data = b"".join(bytes(part) for part in parts)
+        frame = decode_frame("worker_0", Whole(0, len(data), 9, memoryview(data)))
+
+        assert ("begin", 9, 4) == (frame.kind, frame.sequence, frame.mode_step)
+        assert {"mode_step": 4, "nested": [1, None]} == frame.meta
+        assert arrays.keys() == frame.arrays.keys()
+        for name, array in arrays.items():
+            assert array.dtype == frame.arrays[name].dtype
+            assert np.array_equal(array, frame.arrays[name])
+
+    @pytest.mark.parametrize("data", [b"", b"\xff\xff\xff\xff{}", b"\2\0\0\0[]", b"\2\0\0\0{}"])
+    def test_what_is_no_frame_is_told(self, data):
+        """Its checksum may be right all the same."""
+        with pytest.raises(CorruptRun, match="frame 1 of worker_0"):
+            decode_frame("worker_0", Whole(0, len(data), 1, memoryview(data)))
+
+
+class TestPlaces:
+    def test_ring_and_dumps_are_read_as_one(self, store):
+        """Each frame once, in order, also while the ring is written to."""
+        ring = open_ring(store, "worker_0", 1 << 14)
+        for number in range(100):
+            write(ring, number)
+            if number in (30, 50):
+                store.put(dump_key("worker_0", number, "loss spike!"), ring.content())
+        found = [frame.mode_step for frame in read_frames(store)]
+
+        assert sorted(set(found)) == found
+        assert {*range(20, 51), *range(90, 100)} <= set(found)
+        assert np.full(10, 99).tolist() == read_frames(store)[-1].arrays["x"].tolist()
+
+    def test_workers_are_told_apart(self, store):
+        """Each counts by itself."""
+        for worker in ("worker_0", "worker_1"):
+            write(open_ring(store, worker, 1 << 14), 3)
+
+        assert ["worker_0", "worker_1"] == [frame.worker for frame in read_frames(store)]
+        assert ["worker_1"] == [frame.worker for frame in read_frames(store, "worker_1")]
+
+    def test_a_removed_ring_leaves_nothing_but_dumps(self, store):
+        """Neither the file nor what said where it was."""
+        ring = open_ring(store, "worker_0", 1 << 14)
+        write(ring, 1)
+        store.put(dump_key("worker_0", 1, "x"), ring.content())
+        remove_ring(store, "worker_0", ring)
+
+        assert ["blackbox/worker_0/1-x.frames"] == store.list()
+        assert not Path(ring.path).exists()
+        assert [1] == [frame.mode_step for frame in read_frames(store)]
+
+    def test_a_run_without_a_box_has_no_frames(self, store):
+        """It is no error."""
+        assert [] == read_frames(store)
+
+
+class TestSteps:
+    def test_steps_are_the_records_that_they_were(self, store):
+        """Names, statistics, full values, numbers."""
+        ring = open_ring(store, "worker_0", 1 << 14)
+        record = make_record(7, {"w": np.ones((2, 3)), "loss/x": np.float32(2)}, mode_step=5)
+        meta = {"mode": "TRAIN", "mode_step": 5, "step": 7, "time_ns": 1, "layout": 1}
+        arrays = {STATISTICS: record.statistics, "raw/w": np.ones((2, 3))}
+        ring.write(encode_frame(STEP, meta, arrays))
+        assert [] == step_records(read_frames(store))  # nobody knows what the rows are
+        ring.write(encode_frame(LAYOUT, layout_meta(1, record.layout), {}))
+        (found,) = step_records(read_frames(store))
+
+        assert (7, 5, record.layout.tensors) == (found.step, found.mode_step, found.layout.tensors)
+        assert np.array_equal(record.statistics, found.statistics)
+        assert np.array_equal(np.ones((2, 3)), found.raw["w"])
+
+    def test_a_foretold_step_is_told_as_the_one_that_it_became(self, store):
+        """An evaluation may end between the beginning and the end of a step."""
+        ring = open_ring(store, "worker_0", 1 << 14)
+        write(ring, 4)
+        write(ring, 4, STEP, step=6)
+        write(ring, 5)
+
+        assert [6, 6, 5] == [frame.meta["step"] for frame in read_frames(store)]

@@ -1,0 +1,314 @@
+"""The same is captured of compiled models: nothing is broken, and nothing compiled anew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from captured_rows import rows_of
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+from trainings import inputs, sgd
+
+pytest_plugins = ["hook_fixture"]
+pytestmark = pytest.mark.usefixtures("nothing_compiled")
+
+X, Y = inputs(12, 6), inputs(12, 3, seed=2)
+
+
+@dataclass
+class Output:
+    logits: torch.Tensor
+    parts: dict[str, torch.Tensor]
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(6)
+        self.fc = nn.Linear(6, 6)
+        self.act = nn.ReLU()
+
+    def forward(self, x, *, gain=1.0):
+        return x + self.act(self.fc(self.norm(x))) * gain
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.blocks = nn.ModuleList([Block(), Block()])
+        self.head = nn.Linear(6, 3)
+
+    def forward(self, x, y):
+        for block in self.blocks:
+            x = block(x, gain=0.5)
+        logits = self.head(x)
+        return Output(logits, {"square": logits**2}), F.mse_loss(logits, y)
+
+
+def compiled(model, how, **options):
+    options = {"backend": "aot_eager", **options}
+    if how == "eager":
+        return model
+    if how == "in place":
+        model.compile(**options)
+        return model
+    if how == "blocks":
+        for block in model.blocks:
+            block.compile(**options)
+        return model
+    if how == "function":
+        return torch.compile(lambda x, y: model(x, y), **options)
+    return torch.compile(model, fullgraph=how == "whole", **options)
+
+
+def train(model, run, *, steps=4, evaluate=True):
+    """Train, with one evaluation between; return the losses."""
+    optimizer, losses = sgd(model), []
+    for step in range(steps):
+        optimizer.zero_grad()
+        _, loss = run(X, Y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        if step == 1 and evaluate:
+            model.eval()
+            with torch.no_grad():
+                run(X, Y)
+            model.train()
+    return losses
+
+
+def captured(watched, how, **options):
+    """Return losses, rows of every step, and the coverage line."""
+    torch._dynamo.reset()
+    model = Net()
+    with watched() as seen:
+        losses = train(model, compiled(model, how, **options))
+    return losses, rows_of(seen), seen.said
+
+
+def batches_aside(rows):
+    return [{name for name in row if not name.startswith("batch/")} for row in rows]
+
+
+WAYS = ("model", "whole", "in place", "blocks", "function")
+
+
+def graphs():
+    counters = torch._dynamo.utils.counters
+    return counters["stats"]["unique_graphs"], dict(counters["graph_break"])
+
+
+class TestTheSame:
+    @pytest.mark.parametrize("how", WAYS)
+    def test_the_same_tensors_are_captured(self, watched, how):
+        """At each step of training and evaluation, with the same losses."""
+        expected_losses, expected, _ = captured(watched, "eager")
+
+        losses, found, said = captured(watched, how)
+
+        assert expected_losses == losses
+        assert batches_aside(expected) == batches_aside(found[: len(expected)])
+        assert ["capturing 10 of 10 parameters, 10 of 10 outputs"] == said
+
+    @pytest.mark.parametrize("how", WAYS)
+    def test_with_the_same_statistics(self, watched, how):
+        """As the same numbers are computed."""
+        _, expected, _ = captured(watched, "eager")
+
+        _, found, _ = captured(watched, how)
+
+        for wanted, row in zip(expected, found, strict=True):
+            for name, statistics in wanted.items():
+                if name in row:
+                    np.testing.assert_allclose(row[name], statistics, rtol=1e-12, err_msg=name)
+
+    @pytest.mark.slow
+    def test_by_the_default_compiler(self, watched):
+        """As code of its own for this machine, the statistics in it."""
+        _, expected, _ = captured(watched, "eager")
+
+        _, found, said = captured(watched, "whole", backend="inductor")
+
+        assert ["capturing 10 of 10 parameters, 10 of 10 outputs"] == said
+        for wanted, row in zip(expected, found, strict=True):
+            assert wanted.keys() == row.keys()
+            for name in wanted:
+                np.testing.assert_allclose(row[name], wanted[name], rtol=1e-3, atol=1e-5)
+
+    def test_what_was_compiled_before_is_seen(self, watched):
+        """A graph holds only the hooks that were there when it was compiled."""
+        model = Net()
+        run = compiled(model, "model")
+        train(model, run)
+        with watched() as seen:
+            train(model, run)
+
+        assert [
+            "what was compiled before is compiled again, to be seen",
+            "capturing 10 of 10 parameters, 10 of 10 outputs",
+        ] == seen.said
+
+    def test_a_second_hook_sees_as_much(self, watched):
+        """The graphs that the first one had compiled do not hide the model."""
+        model = Net()
+        run = compiled(model, "model")
+        with watched() as first:
+            train(model, run, evaluate=False)
+        with watched() as second:
+            train(model, run, evaluate=False)
+
+        assert first.said[-1] == second.said[-1]
+        assert [row.keys() for row in rows_of(first)] == [row.keys() for row in rows_of(second)]
+
+
+class TestNothingBroken:
+    @pytest.mark.parametrize("how", WAYS)
+    def test_there_are_as_many_graphs_as_without(self, watched, how):
+        """And breaks."""
+
+        def counted():
+            torch._dynamo.reset()
+            torch._dynamo.utils.counters.clear()
+            model = Net()
+            train(model, compiled(model, how))
+            return graphs()
+
+        expected = counted()
+        with watched():
+            found = counted()
+
+        assert expected == found
+
+    @pytest.mark.parametrize("how", WAYS)
+    def test_nothing_is_compiled_anew_after_the_first_step(self, watched, how):
+        """However long the training."""
+        model = Net()
+        run = compiled(model, how)
+        with watched():
+            train(model, run, steps=1, evaluate=False)
+            expected = graphs()
+            train(model, run, steps=4, evaluate=False)
+
+            assert expected == graphs()
+
+    def test_blocks_share_their_graph(self, watched):
+        """One for all of a class, as many as there are."""
+        model = nn.Sequential(*(Block() for _ in range(12)))
+        for block in model:
+            block.compile(backend="aot_eager")
+        optimizer = sgd(model)
+        with watched() as seen:
+            model(X.clone().requires_grad_()).sum().backward()
+            optimizer.step()
+
+        assert 1 == graphs()[0]
+        assert "capturing 48 of 48 parameters, 49 of 49 outputs" == seen.end.coverage
+
+    def test_an_exported_program_is_as_without(self, watched):
+        """Nothing of ours is in it."""
+        model = nn.Sequential(nn.Linear(6, 6), nn.ReLU())
+        expected = torch.export.export(model, (X,)).graph_signature
+        with watched():
+            found = torch.export.export(model, (X,)).graph_signature
+
+        assert expected == found
+
+    def test_a_transform_inside_of_a_graph_works(self, watched):
+        """What is batched there cannot be added up; it is named."""
+        model = nn.Linear(6, 6)
+        run = torch.compile(lambda x: torch.vmap(model)(x), backend="aot_eager", fullgraph=True)
+        optimizer = sgd(model)
+        with watched() as seen:
+            result = run(X)
+            result.sum().backward()
+            optimizer.step()
+
+        assert X.shape == result.shape
+        assert "0 of 1 outputs (inside vmap or grad: Linear)" in seen.end.coverage
+
+
+class TestWhatRunsInside:
+    def test_micro_batches_add_up(self, watched):
+        """The rows of one step are those of all its forwards."""
+        model = Net()
+        run, optimizer = compiled(model, "model"), sgd(model)
+        with watched() as seen:
+            for _ in range(3):
+                run(X, Y)[1].backward()
+            optimizer.step()
+
+        assert [3 * X.numel()] == seen.series("output/blocks.0.fc", "count")
+
+    def test_a_checkpointed_part_is_seen_once(self, watched):
+        """Backward computes it anew, which is no second observation."""
+
+        class Checkpointed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.block = Block()
+
+            def forward(self, x):
+                return checkpoint(self.block, x, use_reentrant=False).sum()
+
+        model = Checkpointed()
+        run, optimizer = torch.compile(model, backend="aot_eager", fullgraph=True), sgd(model)
+        with watched() as seen:
+            run(X).backward()
+            optimizer.step()
+
+        assert [X.numel()] == seen.series("output/block.fc", "count")
+
+    def test_other_precisions_are_read_as_they_are(self, watched):
+        """Autocast computes in bfloat16."""
+        model = Net()
+        run, optimizer = compiled(model, "whole"), sgd(model)
+        with watched() as seen:
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                _, loss = run(X, Y)
+            loss.backward()
+            optimizer.step()
+
+        assert "bfloat16" == seen.infos()["output/blocks.0.fc"].dtype
+        assert [X.numel()] == seen.series("output/blocks.0.fc", "count")
+
+    def test_a_nan_is_counted(self, watched):
+        """Where it arose."""
+        model = Net()
+        run, optimizer = compiled(model, "model"), sgd(model)
+        with torch.no_grad():
+            model.blocks[1].fc.bias[2] = float("nan")
+        with watched() as seen:
+            run(X, Y)[1].backward()
+            optimizer.step()
+
+        assert [0] == seen.series("output/blocks.1.norm", "nan")
+        assert [len(X)] == seen.series("output/blocks.1.fc", "nan")
+
+    def test_shapes_may_change(self, watched):
+        """The last one is told."""
+        model = nn.Sequential(nn.Linear(6, 6), nn.ReLU())
+        run, optimizer = torch.compile(model, backend="aot_eager", dynamic=True), sgd(model)
+        with watched() as seen:
+            for size in (4, 7, 9):
+                run(X[:size]).sum().backward()
+                optimizer.step()
+
+        assert [24, 42, 54] == seen.series("output/0", "count")
+        assert (9, 6) == seen.infos()["output/0"].shape
+
+    def test_a_loss_module_is_named_by_its_class(self, watched):
+        """As outside of a graph."""
+        model, criterion = nn.Linear(6, 3), nn.MSELoss()
+        run = torch.compile(lambda x, y: criterion(model(x), y), backend="aot_eager")
+        optimizer = sgd(model)
+        with watched() as seen:
+            run(X, Y).backward()
+            optimizer.step()
+
+        assert ["loss/MSELoss"] == seen.losses

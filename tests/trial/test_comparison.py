@@ -1,0 +1,129 @@
+"""How near a replayed tensor is to the recorded one."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from stepwatch.digest import digest
+from stepwatch.record import Layout, StepRecord, TensorInfo
+from stepwatch.statistics import summarize
+from stepwatch.steps import Mode
+from stepwatch.trial.comparison import (
+    Outcome,
+    compare_statistics,
+    compare_steps,
+    compare_values,
+    outcome_of,
+)
+
+VALUES = np.linspace(-2, 3, 600, dtype=np.float32).reshape(20, 30)
+
+
+def changed(array, by, at=(7, 4)):
+    """Return a copy of an array with one element moved by so many neighbouring numbers."""
+    copy = array.copy()
+    copy.view(f"i{array.dtype.itemsize}")[at] += by
+    return copy
+
+
+class TestValues:
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, ml_dtypes.bfloat16])
+    @pytest.mark.parametrize("by", [1, 3])
+    def test_the_distance_is_counted_in_neighbours(self, dtype, by):
+        """Also next to large integers, where float64 cannot count; and a few are tolerated."""
+        values = VALUES.astype(dtype)
+        found = compare_values("x", values, changed(values, by))
+
+        assert (Outcome.CLOSE, "[7, 4]", float(by)) == (found.outcome, found.at, found.ulp)
+
+    def test_the_neighbour_of_zero_is_on_the_other_side(self):
+        """From the smallest negative number to the smallest positive it is two steps."""
+        tiny = np.float32(1e-45)
+
+        assert 2.0 == compare_values("x", np.array([-tiny]), np.array([tiny])).ulp
+
+    @pytest.mark.parametrize(
+        ("recorded", "replayed", "outcome"),
+        [
+            (VALUES, VALUES.copy(), Outcome.SAME),
+            (VALUES, VALUES * np.float32(1.000005), Outcome.CLOSE),
+            (VALUES, VALUES * np.float32(1.0001), Outcome.DIFFERENT),
+            (np.array([np.nan, 1.0]), np.array([np.nan, 1.0]), Outcome.SAME),
+            (np.array([np.nan, 1.0]), np.array([-np.nan, 1.0]), Outcome.CLOSE),
+            (np.array([np.nan, 1.0]), np.array([1.0, 1.0]), Outcome.DIFFERENT),
+            (np.array([np.inf]), np.array([-np.inf]), Outcome.DIFFERENT),
+            (np.array([3]), np.array([4]), Outcome.DIFFERENT),
+            (np.array([True]), np.array([False]), Outcome.DIFFERENT),
+            (np.array([1 + 2j]), np.array([1 + 2.5j]), Outcome.DIFFERENT),
+            (np.zeros((2, 3)), np.zeros((3, 2)), Outcome.DIFFERENT),
+            (np.zeros(2, np.float32), np.zeros(2, np.float64), Outcome.DIFFERENT),
+            (np.zeros((0, 3)), np.zeros((0, 3)), Outcome.SAME),
+            (np.array([0.0]), np.array([-0.0]), Outcome.CLOSE),
+        ],
+    )
+    def test_the_outcome(self, recorded, replayed, outcome):
+        """Bits, then a tolerance that is relative; what is not finite must be the same."""
+        assert outcome is compare_values("x", recorded, replayed).outcome
+
+
+class TestStatistics:
+    @pytest.mark.parametrize(
+        ("factor", "outcome"),
+        [(1.0, Outcome.SAME), (1.000005, Outcome.CLOSE), (1.0001, Outcome.DIFFERENT)],
+    )
+    def test_the_outcome(self, factor, outcome):
+        """Sums and extremes are judged as values are."""
+        rows = summarize(VALUES), summarize(VALUES * np.float32(factor))
+
+        assert outcome is compare_statistics("x", *rows, np.dtype(np.float32)).outcome
+
+    def test_a_nan_that_was_not_there_is_a_difference(self):
+        """However little it changes the sums."""
+        spoiled = VALUES.copy()
+        spoiled[0, 0] = np.nan
+        found = compare_statistics("x", summarize(VALUES), summarize(spoiled), VALUES.dtype)
+
+        assert (Outcome.DIFFERENT, "nan") == (found.outcome, found.at)
+
+
+def step(values, *, raw=(), digests=()):
+    """Return a step with these tensors."""
+    infos = [TensorInfo(n, kind, "float32", a.shape) for n, (kind, a) in values.items()]
+    return StepRecord(
+        "worker_0", Mode.TRAIN, 3, 3, 0, Layout(tuple(infos)),
+        np.array([summarize(array) for _, array in values.values()]),
+        {name: values[name][1] for name in raw},
+        {name: digest(values[name][1]) for name in digests},
+    )  # fmt: skip
+
+
+class TestSteps:
+    def test_the_strongest_evidence_counts(self):
+        """A value before a digest, a digest before statistics, which a permutation leaves alone."""
+        names = ("a", "b", "c")
+        whole = np.arange(60, dtype=np.float32)  # its sums are exact in any order
+        recorded = step(dict.fromkeys(names, ("outputs", whole)), raw="a", digests="ab")
+        replayed = step(dict.fromkeys(names, ("outputs", whole[::-1].copy())), raw=names)
+        found = compare_steps(recorded, replayed)
+
+        assert ["value", "digest", "statistics"] == [one.by for one in found]
+        assert Outcome.DIFFERENT is found[0].outcome
+        assert Outcome.SAME is not found[1].outcome
+
+    def test_weights_come_first(self):
+        """They are recorded last, when the optimizer steps, and are what the forward used."""
+        values = {"output/0": ("outputs", VALUES), "0.weight": ("weights", VALUES)}
+        recorded, replayed = step(values), step(values, raw=values)
+
+        assert ["0.weight", "output/0"] == [one.name for one in compare_steps(recorded, replayed)]
+
+    def test_the_worst_tensor_is_the_outcome(self):
+        """And a step of which nothing can be compared differs in nothing."""
+        close = compare_values("x", VALUES, changed(VALUES, 1))
+        same, far = compare_values("y", VALUES, VALUES), compare_values("z", VALUES, -VALUES)
+
+        assert Outcome.DIFFERENT is outcome_of([same, far, close])
+        assert Outcome.CLOSE is outcome_of([same, close])
+        assert Outcome.SAME is outcome_of([])

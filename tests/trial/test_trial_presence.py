@@ -1,0 +1,82 @@
+"""Which workers of a run still write, and what that makes of its state."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+import pytest
+
+from stepwatch.formats.manifest import End, Manifest
+from stepwatch.formats.native.writer import NativeWriter, start_run
+from stepwatch.formats.workers import Process, read_processes, write_process
+from stepwatch.store.memory import MemoryStore
+from stepwatch.testing.make_run import make_record
+from stepwatch.trial import Trial
+from stepwatch.trial.presence import Presence
+
+FINISHED, FAILED = End("finished", 0), End("failed", 0)
+BOTH = ("worker_0", "worker_1")
+
+
+@pytest.mark.parametrize(
+    ("state", "first_runs", "joined", "ends"),
+    [
+        ("running", True, {"worker_1": True}, {}),
+        ("running", True, {"worker_1": False}, {}),
+        ("running", True, {"worker_1": True}, {"worker_1": FINISHED}),
+        ("running", False, {"worker_1": True}, {"worker_0": FINISHED}),
+        ("running", True, {}, {}),
+        ("finished", False, {"worker_1": False}, {"worker_0": FINISHED, "worker_1": FINISHED}),
+        ("failed", False, {"worker_1": False}, {"worker_0": FINISHED, "worker_1": FAILED}),
+        ("died", False, {"worker_1": False}, {"worker_0": FINISHED}),
+        ("died", False, {"worker_1": False}, {"worker_1": FAILED}),
+        ("died", True, {"worker_1": False}, {"worker_0": FINISHED}),
+    ],
+)
+def test_a_run_goes_on_while_one_worker_does(state, first_runs, joined, ends):
+    """Then it is as bad as the worst of their ends, and worst is to be gone without a note."""
+    assert state == Presence(first_runs, joined, ends, 2).state(BOTH)
+
+
+def test_workers_that_never_came_are_waited_for_while_the_first_runs():
+    """Once it is gone nobody joins any more."""
+    assert ("running", 2) == (
+        Presence(True, {}, {}, 2).state(["worker_0"]),
+        Presence(True, {}, {}, 2).awaited,
+    )
+    assert ("died", 0) == (
+        Presence(False, {}, {}, 2).state(["worker_0"]),
+        Presence(False, {}, {}, 2).awaited,
+    )
+
+
+def test_without_notes_the_first_process_stands_for_all():
+    """As in runs of other writers."""
+    assert frozenset(BOTH) == Presence(False, {}, {}, 2).gone(BOTH)
+    assert frozenset() == Presence(True, {}, {}, 2).gone(BOTH)
+
+
+def test_a_dead_worker_does_not_hold_up_the_steps_of_the_living():
+    """What it did not write will not come."""
+    store = MemoryStore("presence-dead")
+    here = (socket.gethostname(), os.getpid(), "")
+    start_run(store, Manifest("run", 0, num_workers=2, host=here[0], pid=here[1]))
+    write_process(store, "worker_1", Process(here[0], 2**22 + 1, ""))
+    for worker, steps in (("worker_0", 4), ("worker_1", 2)):
+        writer = NativeWriter(store, worker)
+        for step in range(steps):
+            writer.write(make_record(step, {"w": [1.0]}, worker=worker))
+        writer.flush()
+    trial = Trial(store)
+
+    assert ("running", [0, 1, 2, 3]) == (trial.state, trial.steps())
+
+
+def test_a_note_is_read_as_it_was_written():
+    """Host, number and identity."""
+    store = MemoryStore("presence-note")
+    process = Process("host", 12, "boot namespace start")
+    write_process(store, "worker_7", process)
+
+    assert {"worker_7": process} == read_processes(store)
