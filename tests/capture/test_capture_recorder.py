@@ -224,7 +224,7 @@ class TestFullDisk:
             raise OSError(errno.ENOSPC, "No space left on device")
 
         observe(recorder, 1)
-        monkeypatch.setattr("stepwatch.store.local._write_new", refuse)
+        monkeypatch.setattr("stepwatch.store.local.write_new", refuse)
         end = recorder.close()
         assert 1 == end.dropped
         assert end.error.endswith("No space left on device")

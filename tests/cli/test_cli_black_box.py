@@ -141,6 +141,7 @@ class TestNone:
         """In one line."""
         assert "there are worker_0\n" in ask(spoiled_run, "--worker", "worker_7")
 
+    @pytest.mark.slow
     def test_it_can_be_switched_off(self, stepwatch, write):
         """Nothing of it is there then."""
         write("train(2)")
@@ -151,6 +152,7 @@ class TestNone:
 
 
 class TestSnapshots:
+    @pytest.mark.slow
     def test_they_are_kept_as_often_as_asked(self, stepwatch, write, tmp_path):
         """Also of a run that ends well."""
         write("train(5)")

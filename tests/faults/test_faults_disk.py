@@ -59,6 +59,7 @@ class TestFullDisk:
         assert kept(20, 40) == seen.trial.steps()
         assert 1 == seen.watched.told.count("failed; training goes on")
 
+    @pytest.mark.slow
     def test_a_disk_that_others_filled_has_room_for_the_note(self, faulty, small_disk):
         """It stays full to the end; the note says so all the same."""
         seen = faulty(FILLED_FOR_GOOD, run=small_disk / "run", alone=ALONE)
@@ -98,6 +99,7 @@ class TestLimits:
 
 
 class TestPermission:
+    @pytest.mark.slow
     def test_permission_lost_for_a_while_costs_steps_only(self, faulty):
         """The folders of the run may not be written to from step 20 to 39."""
         faults = "{20: lambda: allow(0o555), 40: lambda: allow(0o755)}"

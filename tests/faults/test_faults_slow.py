@@ -30,9 +30,9 @@ class SlowStore(LocalStore):
         super().__init__("/" + folder)
         self._pace = float(pace)
 
-    def put(self, key, data):
-        time.sleep(self._pace * memoryview(data).nbytes / 2**20)
-        super().put(key, data)
+    def put_parts(self, key, parts):
+        time.sleep(self._pace * sum(memoryview(part).nbytes for part in parts) / 2**20)
+        super().put_parts(key, parts)
 """
 
 # 7.5 MB of full values at each step: more than the queue holds. The end waits for a minute, which

@@ -227,9 +227,13 @@ class TestRawValues:
 
     def test_rows_come_after_the_values_that_they_name(self, store):
         """So a reader that sees a row finds its value."""
-        puts, put = [], store.put
-        store.put = lambda key, data: (puts.append(key), put(key, data))
+        puts = []
+        for name in ("put", "put_parts"):
+            if hasattr(store, name):
+                put = getattr(store, name)
+                setattr(store, name, lambda key, data, put=put: (puts.append(key), put(key, data)))
         write_all(store, steps=2)
+        puts = list(dict.fromkeys(puts))  # one may be done by the other
 
         folders = ["reserve", "tensors", "observations", "end"]
         assert folders == [key.split("/")[0] for key in puts]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -13,6 +16,7 @@ from ...statistics import NUM_FIELDS, merge
 from .bits import device_digest, device_exponents
 
 _NAN = float("nan")
+Words = npt.NDArray[np.int64]
 
 
 def device_row(tensor: torch.Tensor) -> torch.Tensor:
@@ -67,7 +71,7 @@ class DeviceRows:
 
     def __init__(self, step: OpenStep) -> None:
         self._step = step
-        self._pending: list[tuple[TensorInfo, int, torch.Tensor]] = []
+        self._pending: list[tuple[Callable[[Words], None], torch.Tensor]] = []
 
     def add(self, info: TensorInfo, tensor: torch.Tensor, level: int = STATISTICS) -> None:
         """Compute where the tensor is what is saved of it, but for its full value."""
@@ -78,20 +82,24 @@ class DeviceRows:
             parts.append(device_digest(tensor).reshape(1))
         if level & EXPONENTS:
             parts.append(device_exponents(tensor))
-        self._pending.append((info, level, torch.cat(parts)))
+        self.defer(torch.cat(parts), partial(self._note, info, level))
+
+    def defer(self, words: torch.Tensor, note: Callable[[Words], None]) -> None:
+        """Let something be noted once it is on the host: integers of 64 bits, one axis."""
+        self._pending.append((note, words))
 
     def collect(self) -> None:
-        """Move all that is pending to the host, in one transfer, and note it."""
-        if not self._pending:
-            return
-        words = torch.cat([words for _, _, words in self._pending]).cpu().numpy()
-        start = 0
-        for info, level, pending in self._pending:
-            self._note(info, level, words[start : start + len(pending)])
-            start += len(pending)
-        self._pending = []
+        """Move all that is pending to the host, in one transfer from each, and note it."""
+        waiting, self._pending = self._pending, []
+        for device in dict.fromkeys(words.device for _, words in waiting):
+            here = [one for one in waiting if one[1].device == device]
+            words = torch.cat([words for _, words in here]).cpu().numpy()
+            start = 0
+            for note, pending in here:
+                note(words[start : start + len(pending)])
+                start += len(pending)
 
-    def _note(self, info: TensorInfo, level: int, words: npt.NDArray[np.int64]) -> None:
+    def _note(self, info: TensorInfo, level: int, words: Words) -> None:
         mine = self._step.statistics_of(self._step.row_of(info.name))
         mine[:] = merge(np.stack([mine, words[:NUM_FIELDS].view(np.float64)]))
         rest = words[NUM_FIELDS:]

@@ -29,6 +29,11 @@ _CHUNK = 256
 ATTENTION = "attention"
 
 
+def is_host(device: torch.device) -> bool:
+    """Return whether what a device holds can be read without a transfer."""
+    return device.type == "cpu"
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """Whose statistics a slot holds.
@@ -56,6 +61,11 @@ class Source:
     num_axes: int
     device: torch.device
     trains: bool
+
+    def is_of(self, owner: Module | None) -> bool:
+        """Return whether a graph of this ran for ``owner``, or for a function if that is none."""
+        root = self.root() if self.root is not None else None
+        return root is None if owner is None else type(owner) is type(root)
 
     def module_of(self, owner: Module | None) -> Module | None:
         """Return the module for which the graph ran, if it ran for ``owner``."""
@@ -86,6 +96,8 @@ class GraphSlots:
     def __init__(self, wants: Callable[[str], bool] = lambda _: True) -> None:
         self._wants = wants
         self._sources: list[Source] = []
+        self._remote: dict[torch.device, dict[Source, torch.Tensor]] = {}
+        self._empty: dict[torch.device, torch.Tensor] = {}
         self._names: dict[Source, str] = {}
         self._tensors = _Tensors()
         self._chunks: list[Rows] = []
@@ -110,9 +122,26 @@ class GraphSlots:
                 if trains in (None, source.trains):
                     slot = chunk[row].copy()
                     chunk[row] = EMPTY
-                    shape = shape_of(slot, source.num_axes)
-                    statistics = statistics_of(slot[None])[0]
-                    yield Gathered(source, source.module_of(owner), shape, statistics)
+                    yield self.gathered(source, slot, owner)
+
+    def gather_remote(self, owner: Module | None) -> Iterator[tuple[list[Source], torch.Tensor]]:
+        """Yield the same of an accelerator, as it is there, shape ``[sources, SLOT_WIDTH]``.
+
+        Which slots are empty is not known there: those are taken of which a graph has run, which
+        are the ones like ``owner``; without one those of functions.
+        """
+        for device, slots in self._remote.items():
+            mine = {source: slot for source, slot in slots.items() if source.is_of(owner)}
+            if mine:
+                tensors = list(mine.values())
+                rows = torch.stack(tensors)
+                torch._foreach_copy_(tensors, [self._empty[device]] * len(tensors))
+                yield list(mine), rows
+
+    def gathered(self, source: Source, slot: Rows, owner: Module | None) -> Gathered:
+        """Return what a slot held, shape ``[SLOT_WIDTH]``."""
+        shape = shape_of(slot, source.num_axes)
+        return Gathered(source, source.module_of(owner), shape, statistics_of(slot[None])[0])
 
     def _slot(self, what: str, inner: str) -> str:
         """Return the name of the slot of what is being traced; nothing if it cannot have one."""
@@ -124,9 +153,9 @@ class GraphSlots:
             traced = traced_tensor() if is_wanted else None
             if traced is None:
                 return ""
-            if traced.problem or traced.tensor.device.type != "cpu":
+            if traced.problem:
                 if traced.module is not None and traced.problem != "empty":
-                    self.problems[traced.module] = traced.problem or "on an accelerator"
+                    self.problems[traced.module] = traced.problem
                 return ""
             if isinstance(traced.module, _Loss) and what != type(traced.module).__name__:
                 return ""  # the functional one inside of it
@@ -139,16 +168,24 @@ class GraphSlots:
 
     def _place(self, source: Source) -> str:
         if source not in self._names:
-            number = len(self._sources)
-            if number % _CHUNK == 0:
-                self._chunks.append(np.tile(EMPTY, (_CHUNK, 1)))
-            self._sources.append(source)
-            # A storage of its own: a compiler minds inputs that share one.
-            slot = torch.from_numpy(self._chunks[-1][number % _CHUNK])
+            slot = self._new_slot(source)
             torch._dynamo.mark_static(slot)
-            self._names[source] = f"slot_{number}"
+            self._names[source] = f"slot_{len(self._names)}"
             setattr(self._tensors, self._names[source], slot)
         return self._names[source]
+
+    def _new_slot(self, source: Source) -> torch.Tensor:
+        if not is_host(source.device):
+            slot = torch.from_numpy(EMPTY.copy()).to(source.device)
+            self._remote.setdefault(source.device, {})[source] = slot
+            self._empty.setdefault(source.device, slot.clone())
+            return slot
+        number = len(self._sources)
+        if number % _CHUNK == 0:
+            self._chunks.append(np.tile(EMPTY, (_CHUNK, 1)))
+        self._sources.append(source)
+        # A storage of its own: a compiler minds inputs that share one.
+        return torch.from_numpy(self._chunks[-1][number % _CHUNK])
 
 
 class _Tensors:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import numpy as np
 import torch
 
+from ...capture.open_step import OpenStep
 from ...capture.plan import Plans
 from ...record import TensorInfo
 from .arrays import dtype_name
-from .graph_slots import Gathered, GraphSlots
+from .device import Words
+from .graph_slots import Gathered, GraphSlots, Source
 from .losses import LossNames
 from .names import Names
 from .observe import Observer
@@ -52,22 +57,36 @@ class Graphs:
         """
         saw_loss = False
         for gathered in self.slots.gather(owner):
-            source = gathered.source
-            known_mode = owner is not None or source.trains
+            known_mode = owner is not None or gathered.source.trains
             step = self._steps.current() if known_mode else self._steps.evaluation()
-            if source.what == "output":
-                name = self._name_of(gathered)
-                kind = "outputs"
-                if name is not None:
-                    self._observer.returned.setdefault(name, None)
-                    name = f"output/{name}{source.inner}"
-            else:
-                name = self._losses.name(step.mode, source.what, source.line)
-                kind, saw_loss = "losses", True
-            if name is not None:
-                info = TensorInfo(name, kind, dtype_name(source.dtype), gathered.shape)
-                self._observer.statistics(step, info, gathered.statistics)
+            saw_loss |= self._observe(step, gathered)
+        for sources, rows in self.slots.gather_remote(owner):
+            step = self._steps.current()
+            note = partial(self._note, step, owner, sources)
+            self._observer.defer(step, rows.view(torch.int64).reshape(-1), note)
+            saw_loss |= any(source.what != "output" for source in sources)
         return saw_loss
+
+    def _note(
+        self, step: OpenStep, owner: torch.nn.Module | None, sources: list[Source], words: Words
+    ) -> None:
+        slots = words.view(np.float64).reshape(len(sources), -1)
+        for source, slot in zip(sources, slots, strict=True):
+            if slot[0]:  # its graph ran
+                self._observe(step, self.slots.gathered(source, slot, owner))
+
+    def _observe(self, step: OpenStep, gathered: Gathered) -> bool:
+        """Observe what a slot held; return whether it was a loss."""
+        source, name, kind = gathered.source, None, "losses"
+        if source.what != "output":
+            name = self._losses.name(step.mode, source.what, source.line)
+        elif (module := self._name_of(gathered)) is not None:
+            self._observer.returned.setdefault(module, None)
+            name, kind = f"output/{module}{source.inner}", "outputs"
+        if name is not None:
+            info = TensorInfo(name, kind, dtype_name(source.dtype), gathered.shape)
+            self._observer.statistics(step, info, gathered.statistics)
+        return source.what != "output"
 
     def _name_of(self, gathered: Gathered) -> str | None:
         module = gathered.module

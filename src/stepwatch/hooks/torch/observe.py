@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -13,7 +14,7 @@ from ...capture.plan import DIGEST, EXPONENTS, NOTHING, RAW, STATISTICS
 from ...record import TensorInfo
 from ...statistics import NAN, NEGINF, POSINF, Row, summarize
 from .arrays import dtype_name, plain, tensors_in, to_numpy, unsupported
-from .device import DeviceRows
+from .device import DeviceRows, Words
 from .parameters import Tracked
 from .sharded import is_distributed, part_of, placed
 from .uncommon import dense, is_uncommon, stored_part, zeros_row
@@ -181,9 +182,16 @@ class Observer:
     ) -> None:
         if level & RAW:
             step.raw[info.name] = to_numpy(tensor)
+        self._on_device(step).add(info, tensor, level)
+
+    def defer(self, step: OpenStep, words: torch.Tensor, note: Callable[[Words], None]) -> None:
+        """Let something be noted once it has come from an accelerator; see ``DeviceRows``."""
+        self._on_device(step).defer(words, note)
+
+    def _on_device(self, step: OpenStep) -> DeviceRows:
         if id(step) not in self._device:
             self._device[id(step)] = DeviceRows(step)
-        self._device[id(step)].add(info, tensor, level)
+        return self._device[id(step)]
 
     def _info(self, name: str, collection: str, dtype: str, shape: tuple[int, ...]) -> TensorInfo:
         info = self._infos.get(name)
