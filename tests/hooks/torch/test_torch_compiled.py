@@ -306,6 +306,54 @@ class TestWhatRunsInside:
         assert [24, 42, 54] == seen.series("output/0", "count")
         assert (9, 6) == seen.infos()["output/0"].shape
 
+    def test_attention_is_sampled_as_outside(self, watched):
+        """The same rows; what the mask hides is left out."""
+
+        class Attending(nn.Module):
+            def __init__(self):
+                super().__init__()
+                torch.manual_seed(0)
+                self.qkv = nn.Linear(6, 18)
+
+            def forward(self, x):
+                parts = self.qkv(x).view(3, 4, 3, 6).unbind(-2)
+                return F.scaled_dot_product_attention(*parts, is_causal=True).sum()
+
+        def rows(run_of):
+            torch._dynamo.reset()
+            model = Attending()
+            run, optimizer = run_of(model), sgd(model)
+            with watched() as seen:
+                run(X).backward()
+                optimizer.step()
+            (row,) = rows_of(seen)
+            return {name: row[name] for name in row if name.startswith("attention/")}
+
+        expected = rows(lambda model: model)
+        found = rows(lambda model: compiled(model, "whole"))
+
+        assert {"attention/Attending/logits", "attention/Attending/entropy"} == expected.keys()
+        assert expected.keys() == found.keys()
+        for name, row in expected.items():
+            np.testing.assert_allclose(found[name], row, rtol=1e-6, err_msg=name)
+
+    def test_attention_of_changing_shapes_is_named(self, watched):
+        """Sampling it would compile a graph for each shape."""
+        model = nn.Linear(6, 6)
+
+        def attend(x):
+            q = model(x)[None]
+            return F.scaled_dot_product_attention(q, q, q).sum()
+
+        run, optimizer = torch.compile(attend, backend="aot_eager", dynamic=True), sgd(model)
+        with watched() as seen:
+            for size in (4, 5, 6, 7):
+                run(X[:size]).backward()
+                optimizer.step()
+
+        assert seen.said[0].endswith(", no attention of changing shapes inside compiled graphs")
+        assert 1 == graphs()[0]
+
     def test_a_loss_module_is_named_by_its_class(self, watched):
         """As outside of a graph."""
         model, criterion = nn.Linear(6, 3), nn.MSELoss()

@@ -12,7 +12,6 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 
 from .attention import attention_rows, score_rows
-from .graph_slots import ATTENTION
 from .unseen import as_it_is
 
 _NAME = "scaled_dot_product_attention"
@@ -43,9 +42,7 @@ def softmax_wrapper(watcher: AttentionWatcher) -> Callable[[Any], Any]:
     return make
 
 
-def replace_attention(
-    watcher: AttentionWatcher, see: Callable[[str, object], None]
-) -> Callable[[], None]:
+def replace_attention(watcher: AttentionWatcher, seeing: AttentionWatcher) -> Callable[[], None]:
     """Put a wrapper in the place of ``scaled_dot_product_attention``; return what undoes it.
 
     It is compiled code, so a script that has imported it by name is not seen; see ``unseen_in``.
@@ -65,7 +62,8 @@ def replace_attention(
 
     def scaled_dot_product_attention(*args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling():
-            see(ATTENTION, None)
+            if not torch.compiler.is_exporting():
+                _tell(seeing, *args, **kwargs)
             return original(*args, **kwargs)
         if not wrapper.is_in_place:
             return original(*args, **kwargs)

@@ -40,7 +40,7 @@ def coverage(names: Names, observer: Observer, slots: GraphSlots) -> str:
     if blind:
         line += f", no attention of {_some(blind)} (imported before the hook)"
     if slots.num_attention:
-        line += ", no attention inside compiled graphs"
+        line += ", no attention of changing shapes inside compiled graphs"
     return line
 
 

@@ -12,21 +12,21 @@ import logging
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from torch.nn.modules.loss import _Loss
 
-from .graph_statistics import EMPTY, Rows, add_to_slot, shape_of, statistics_of
+from .graph_statistics import EMPTY, Rows, shape_of, statistics_of
+from .seeing import ATTENTION, Seeing
 from .traced import Traced, traced_tensor
 
 _log = logging.getLogger("stepwatch")
 Module = torch.nn.Module
 _CHUNK = 256
 
-#: What is told of attention: that it is computed.
-ATTENTION = "attention"
+# To which collection belongs what is seen, if it is no loss.
+_KINDS = {"output": "outputs", ATTENTION: ATTENTION}
 
 
 def is_host(device: torch.device) -> bool:
@@ -39,7 +39,7 @@ class Source:
     """Whose statistics a slot holds.
 
     Args:
-        what: ``output``, or the name of a functional loss or of a class of losses.
+        what: ``output``, ``attention``, or the name of a functional loss or of a class of losses.
         inner: Where in a nested output the tensor lies, such as ``/logits``.
         module: The innermost module that ran.
         root: The module that was compiled, if it was one.
@@ -105,9 +105,9 @@ class GraphSlots:
         self.roots: set[type[Module]] = set()
         #: Why what was met in a graph is not seen, by module.
         self.problems: weakref.WeakKeyDictionary[Module, str] = weakref.WeakKeyDictionary()
-        #: How often attention was computed in a graph, which is not seen.
+        #: How often attention was compiled of shapes that may change, which is not seen.
         self.num_attention = 0
-        self.see = _tracing(self._slot, self._tensors)
+        self.seeing = Seeing(self._slot, self._has_fixed_shape, self._tensors)
 
     def gather(self, owner: Module | None, *, trains: bool | None = None) -> Iterator[Gathered]:
         """Yield what graphs added since, and empty their slots.
@@ -145,12 +145,8 @@ class GraphSlots:
 
     def _slot(self, what: str, inner: str) -> str:
         """Return the name of the slot of what is being traced; nothing if it cannot have one."""
-        if what == ATTENTION:
-            self.num_attention += 1
-            return ""
         try:
-            is_wanted = self._wants("outputs" if what == "output" else "losses")
-            traced = traced_tensor() if is_wanted else None
+            traced = traced_tensor() if self._wants(_KINDS.get(what, "losses")) else None
             if traced is None:
                 return ""
             if traced.problem:
@@ -165,6 +161,18 @@ class GraphSlots:
         except Exception:  # noqa: BLE001  a compiler must not fail for us, nor a training with it
             _log.debug("what is compiled is not seen", exc_info=True)
             return ""
+
+    def _has_fixed_shape(self) -> bool:
+        """Return whether what is being traced has one shape only, and attention is wanted."""
+        if not self._wants(ATTENTION):
+            return False
+        try:
+            traced = traced_tensor()
+            fixed = traced is not None and traced.is_fixed and not traced.problem
+        except Exception:  # noqa: BLE001  as in ``_slot``
+            fixed = False
+        self.num_attention += not fixed
+        return fixed
 
     def _place(self, source: Source) -> str:
         if source not in self._names:
@@ -203,41 +211,9 @@ def _source(what: str, inner: str, traced: Traced) -> Source:
         None if module is None else weakref.ref(module),
         None if root is None else weakref.ref(root),
         path,
-        None if what == "output" else traced.line,
+        None if what in _KINDS else traced.line,
         tensor.dtype,
         tensor.ndim,
         tensor.device,
         torch.is_grad_enabled(),
     )
-
-
-def _tracing(
-    slot_of: Callable[[str, str], str], tensors: _Tensors
-) -> Callable[[str, object], None]:
-    """Return a function that a compiler traces: ``see(what, value)``."""
-
-    def ask(what: str, inner: str) -> str:
-        return slot_of(what, inner)
-
-    # The compiler calls this while it compiles, and takes the answer for a constant.
-    ask = torch.compiler.assume_constant_result(ask)  # type: ignore[no-untyped-call]
-
-    def see_one(what: str, inner: str, tensor: Any) -> None:
-        slot = ask(what, inner)
-        if slot:
-            add_to_slot(getattr(tensors, slot), tensor)
-
-    def see(what: str, value: object, inner: str = "") -> None:
-        if isinstance(value, torch.Tensor) or what == ATTENTION:
-            see_one(what, inner, value)
-        elif isinstance(value, dict):
-            for key, part in value.items():
-                see(what, part, f"{inner}/{key}")
-        elif isinstance(value, (tuple, list)):
-            for index, part in enumerate(value):
-                see(what, part, f"{inner}/{index}")
-        elif hasattr(value, "__dataclass_fields__"):
-            for key in value.__dataclass_fields__:
-                see(what, getattr(value, key), f"{inner}/{key}")
-
-    return see

@@ -10,12 +10,14 @@ import torch
 from ...capture.open_step import OpenStep
 from ...capture.plan import Plans
 from ...record import TensorInfo
+from ...statistics import COUNT, NEGINF
 from .arrays import dtype_name
 from .device import Words
 from .graph_slots import Gathered, GraphSlots, Source
 from .losses import LossNames
 from .names import Names
 from .observe import Observer
+from .seeing import ATTENTION
 from .steps import Steps
 
 
@@ -64,7 +66,7 @@ class Graphs:
             step = self._steps.current()
             note = partial(self._note, step, owner, sources)
             self._observer.defer(step, rows.view(torch.int64).reshape(-1), note)
-            saw_loss |= any(source.what != "output" for source in sources)
+            saw_loss |= any(source.line is not None for source in sources)
         return saw_loss
 
     def _note(
@@ -78,15 +80,20 @@ class Graphs:
     def _observe(self, step: OpenStep, gathered: Gathered) -> bool:
         """Observe what a slot held; return whether it was a loss."""
         source, name, kind = gathered.source, None, "losses"
-        if source.what != "output":
+        shape, statistics = gathered.shape, gathered.statistics
+        if source.what not in ("output", ATTENTION):
             name = self._losses.name(step.mode, source.what, source.line)
         elif (module := self._name_of(gathered)) is not None:
-            self._observer.returned.setdefault(module, None)
-            name, kind = f"output/{module}{source.inner}", "outputs"
+            name, kind = f"{source.what}/{module}{source.inner}", "outputs"
+            if source.what == ATTENTION:
+                kind, statistics[COUNT] = ATTENTION, statistics[COUNT] - statistics[NEGINF]
+                shape, statistics[NEGINF] = (int(statistics[COUNT]),), 0  # what was hidden
+            else:
+                self._observer.returned.setdefault(module, None)
         if name is not None:
-            info = TensorInfo(name, kind, dtype_name(source.dtype), gathered.shape)
-            self._observer.statistics(step, info, gathered.statistics)
-        return source.what != "output"
+            info = TensorInfo(name, kind, dtype_name(source.dtype), shape)
+            self._observer.statistics(step, info, statistics)
+        return kind == "losses" and name is not None
 
     def _name_of(self, gathered: Gathered) -> str | None:
         module = gathered.module

@@ -149,7 +149,7 @@ class TorchHook:
             self._say("what was compiled before is compiled again, to be seen")
         self._attached = True
         self._handles = listen(tracker, self._stop_if_asked)
-        self._patches = Patches(tracker, tracker.graphs.slots.see)
+        self._patches = Patches(tracker, tracker.graphs.slots.seeing)
         # Torch says that our hooks also see the module that compile wraps around a model. They
         # know, and a script's output must stay as it was.
         warnings.filterwarnings("ignore", r"Using `torch\.compile\(module\)` when there are global")

@@ -30,7 +30,7 @@ def listen(tracker: Tracker, after_step: Callable[[], None]) -> list[RemovableHa
         after_step: Called after each step of an optimizer; it may raise.
     """
     tell_before, tell_after = unseen(tracker.before_forward), unseen(tracker.after_forward)
-    see, compiling = tracker.graphs.slots.see, torch.compiler.is_compiling
+    see, compiling = tracker.graphs.slots.seeing.see, torch.compiler.is_compiling
     exporting = torch.compiler.is_exporting
 
     # Functions of their own, so that a compiler sees constants and what it is to trace.

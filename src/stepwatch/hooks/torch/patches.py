@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import torch
 
 from .attention_calls import AttentionWatcher, replace_attention, softmax_wrapper
+from .seeing import Seeing
 from .unseen import as_it_is, seen_through, unseen
 
 LOSSES = (
@@ -78,19 +79,19 @@ class Patches:
 
     Args:
         watcher: Who is told.
-        see: What a compiler traces instead: ``see(what, value)``.
+        seeing: What a compiler traces instead.
     """
 
-    def __init__(self, watcher: Watcher, see: Callable[[str, object], None]) -> None:
+    def __init__(self, watcher: Watcher, seeing: Seeing) -> None:
         self._undo: list[Callable[[], None]] = []
         watcher = _Unseen(watcher)
         for name in LOSSES:
             function = getattr(torch.nn.functional, name, None)
             if isinstance(function, FunctionType) and not function.__closure__:
-                self._enter(function, _loss_wrapper(watcher, see, name))
+                self._enter(function, _loss_wrapper(watcher, seeing, name))
         softmax: Any = torch.nn.functional.softmax
         self._enter(softmax, softmax_wrapper(watcher))
-        self._undo.append(replace_attention(watcher, see))
+        self._undo.append(replace_attention(watcher, seeing))
         self._wrap(torch.autograd, "backward", _backward_wrapper(watcher))
         # Around what all clipping by the norm comes to, inside of its @no_grad.
         clip_grad = torch.nn.utils.clip_grad
@@ -187,15 +188,13 @@ def _let_script_see(wrapper: Any, original: Any) -> None:
     setattr(wrapper, "__script_if_tracing_wrapper", True)
 
 
-def _loss_wrapper(
-    watcher: Watcher, see: Callable[[str, object], None], name: str
-) -> Callable[[Any], Any]:
+def _loss_wrapper(watcher: Watcher, seeing: Seeing, name: str) -> Callable[[Any], Any]:
     def make(original: Any) -> Any:
         def loss(*args: Any, **kwargs: Any) -> Any:
             if torch.compiler.is_compiling():
                 value = original(*args, **kwargs)
                 if not torch.compiler.is_exporting():
-                    see(name, value)
+                    seeing.see(name, value)
                 return value
             watcher.before_loss(name, args, kwargs)
             value = original(*args, **kwargs)

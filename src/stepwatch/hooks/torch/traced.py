@@ -23,6 +23,7 @@ class Traced:
         line: The innermost line of the script.
         tensor: What stands for the tensor; it has no values.
         problem: Why its statistics cannot be taken into the graph; empty if they can.
+        is_fixed: Whether it has this shape whenever the graph runs.
     """
 
     module: torch.nn.Module | None
@@ -30,6 +31,7 @@ class Traced:
     line: object
     tensor: torch.Tensor
     problem: str
+    is_fixed: bool
 
 
 def traced_tensor() -> Traced | None:
@@ -47,7 +49,9 @@ def traced_tensor() -> Traced | None:
     modules = [module for frame in frames if (module := _module_of(frame)) is not None]
     problem = _place_problem(frames[-1]) or _problem(tensor)
     root = _module_of(frames[-1])
-    return Traced(modules[0] if modules else None, root, _script_line(frames), tensor, problem)
+    is_fixed = all(type(size) is int for size in tensor.shape)
+    module = modules[0] if modules else None
+    return Traced(module, root, _script_line(frames), tensor, problem, is_fixed)
 
 
 def _traced_frames() -> Iterator[Any]:
