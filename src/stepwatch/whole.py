@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, product
 from math import prod
 
 import numpy as np
@@ -42,16 +42,59 @@ def merge_runs(rows: Rows, starts: npt.NDArray[np.intp]) -> Rows:
     return merged
 
 
-def are_whole(rows: Rows, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Return which rows count all elements, once or, if observed several times, each as often.
+def are_whole(
+    rows: Rows,
+    starts: npt.NDArray[np.intp],
+    parts: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+) -> npt.NDArray[np.bool_]:
+    """Return which runs count all elements, once or, if observed several times, each as often.
 
     Args:
-        rows: Statistics, shape ``[rows, NUM_FIELDS]``.
-        sizes: How many elements the whole tensors have, shape ``[rows]``.
+        rows: Statistics of the parts, shape ``[rows, NUM_FIELDS]``.
+        starts: Where the parts of each tensor begin; as for ``merge_runs``.
+        parts: How many elements each part has, as ``part_sizes`` tells; shape ``[rows]``.
+        sizes: How many elements the whole tensors have, shape ``[runs]``.
+
+    Returns:
+        Shape ``[runs]``.
     """
+    if not len(rows):
+        return np.zeros(0, bool)
     counts = rows[:, COUNT]
-    some: npt.NDArray[np.bool_] = (counts > 0) & (counts % np.maximum(sizes, 1) == 0)
-    return np.asarray(some | ((sizes == 0) & (counts == 0)), bool)
+    totals = np.add.reduceat(counts, starts)
+    times = totals // np.maximum(sizes, 1)
+    fits = counts == np.repeat(times, np.diff(starts, append=len(rows))) * parts
+    some = (totals > 0) & np.logical_and.reduceat(fits, starts)
+    return np.asarray(some | ((sizes == 0) & (totals == 0)), bool)
+
+
+def part_sizes(shape: tuple[int, ...], offsets: Sequence[Offset]) -> list[int]:
+    """Return how many elements each part has if the parts are a grid that fills the whole.
+
+    Args:
+        shape: Of the whole.
+        offsets: Where each part begins, each once. One that begins at the end is empty.
+
+    Returns:
+        A size for each; -1 for all if there is no such grid, because a part is missing.
+
+    Example:
+        >>> part_sizes((5, 3), [(0, 0), (2, 0), (5, 0)])
+        [6, 9, 0]
+        >>> part_sizes((5, 3), [(2, 0)])
+        [-1]
+    """
+    filled = [one for one in offsets if all(at < size for at, size in zip(one, shape, strict=True))]
+    cuts = [sorted(set(side)) for side in zip(*filled, strict=True)]
+    if set(filled) != set(product(*cuts)) or any(side[0] != 0 for side in cuts):
+        return [-1] * len(offsets)
+    ends = [
+        dict(zip(side, [*side[1:], size], strict=True))
+        for side, size in zip(cuts, shape, strict=False)
+    ]
+    sizes = {one: prod(end[at] - at for at, end in zip(one, ends, strict=True)) for one in filled}
+    return [sizes.get(one, 0) for one in offsets]
 
 
 def assemble(shape: tuple[int, ...], parts: Mapping[Offset, Array]) -> Array | None:
@@ -96,7 +139,7 @@ def whole_records(records: Sequence[StepRecord]) -> tuple[StepRecord, ...]:
     plan = _plan(layouts)
     rows = np.concatenate([record.statistics for record in records])
     merged = merge_runs(rows[plan.order], plan.starts)
-    whole = are_whole(merged, plan.sizes)
+    whole = are_whole(rows[plan.order], plan.starts, plan.parts, plan.sizes)
     owned = plan.order[plan.starts][whole]
     rows[owned] = merged[whole]
     kept = ~plan.in_parts
@@ -135,7 +178,8 @@ class _Plan:
         joints: The tensors that lie in parts, by name.
         order: The rows of their parts, joint after joint.
         starts: Where each joint begins in ``order``.
-        sizes: How many elements each has.
+        parts: How many elements each of those parts has, as ``part_sizes`` tells.
+        sizes: How many elements each joint has.
     """
 
     layouts: tuple[Layout, ...]
@@ -144,6 +188,7 @@ class _Plan:
     joints: dict[str, _Joint]
     order: npt.NDArray[np.intp]
     starts: npt.NDArray[np.intp]
+    parts: npt.NDArray[np.int64]
     sizes: npt.NDArray[np.int64]
     made: dict[bytes, list[tuple[Layout, npt.NDArray[np.intp]]]]
 
@@ -175,6 +220,7 @@ def _plan(layouts: tuple[Layout, ...]) -> _Plan:
         for which in joint.holders.values()
     ]
     lengths = [len(joint.holders) for joint in joints.values()]
+    parts = [size for one in joints.values() for size in part_sizes(one.shape, [*one.holders])]
     return _Plan(
         layouts,
         firsts,
@@ -182,6 +228,7 @@ def _plan(layouts: tuple[Layout, ...]) -> _Plan:
         joints,
         np.array(order, np.intp),
         np.cumsum([0, *lengths[:-1]], dtype=np.intp),
+        np.array(parts, np.int64),
         np.array([prod(joint.shape) for joint in joints.values()], np.int64),
         {},
     )

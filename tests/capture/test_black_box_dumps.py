@@ -97,6 +97,38 @@ class TestRing:
         assert frames[0].sequence > 0
         assert 1 <= sum(frame.kind == LAYOUT for frame in frames) <= 2
 
+    def test_layouts_that_take_turns_are_written_once(self, tmp_path):
+        """The last few are known, the very ones and their equals, whatever their mode."""
+        recorder = recorder_of(tmp_path)
+        for number in range(12):
+            step = recorder.open_step((Mode.TRAIN, Mode.EVAL)[number % 2])
+            for name in "abc"[: 1 + number % 3]:
+                step.add(TensorInfo(name, "weights", "float32", (4,)), np.ones(4, np.float32))
+            recorder.end_step(step.mode)
+        recorder.flush()
+        frames = read_frames(recorder.store)
+        recorder.close()
+
+        assert 3 == sum(frame.kind == LAYOUT for frame in frames)
+        assert [1, 2, 3] * 4 == [len(record.layout) for record in step_records(frames)]
+
+    def test_many_layouts_do_not_fill_the_ring(self, tmp_path):
+        """Those of steps that are gone are not written again; each step that stays is told."""
+        recorder = recorder_of(tmp_path)
+        for number in range(60):
+            step = recorder.open_step(Mode.TRAIN)
+            for row in range(300):
+                name = f"{number % 20}/{row}"
+                step.add(TensorInfo(name, "weights", "float32", (4,)), np.ones(4, np.float32))
+            recorder.end_step(Mode.TRAIN)
+        recorder.flush()
+        frames = read_frames(recorder.store)
+        recorder.close()
+
+        last = [record.step for record in step_records(frames)]
+        assert list(range(60))[-len(last) :] == last
+        assert len(last) >= 10
+
     def test_full_values_never_drive_out_what_the_step_began_with(self, tmp_path):
         """They lie in the run as well; the batch does not."""
         recorder = recorder_of(tmp_path)
@@ -134,6 +166,16 @@ class TestRing:
 
 
 class TestDumps:
+    def test_each_listener_has_its_findings_noted_once(self, tmp_path):
+        """In whatever order they find."""
+        finders = [Finder(2), Finder(1)]
+        recorder = recorder_of(tmp_path, *finders)
+        train(recorder, range(5))
+        frames = [frame for frame in read_frames(recorder.store) if frame.kind == TRIGGER]
+        recorder.close()
+
+        assert [1, 2] == [frame.meta["finding"]["step"] for frame in frames]
+
     def test_a_finding_is_followed_by_a_close_look_and_a_dump(self, tmp_path):
         """The dump holds the step of the finding and the one that was looked at."""
         recorder = recorder_of(tmp_path, Finder(2))
@@ -205,6 +247,24 @@ class TestDumps:
 
         assert len(dumps(recorder.store)) == 2
         assert not path.exists()
+
+
+class TestOpenStep:
+    def test_how_much_is_kept_raw_is_counted_as_it_changes(self, tmp_path):
+        """What takes the place of an array, or goes, is not counted twice; room ends raw values."""
+        recorder = recorder_of(tmp_path)
+        step = recorder.open_step(Mode.TRAIN)
+        infos = [TensorInfo(name, "weights", "float32", (4,)) for name in "abcd"]
+        step.raw_room = 40
+        held = []
+        for info in (infos[0], infos[0], *infos[1:]):
+            step.add(info, np.ones(4, np.float32))
+            held.append(step.raw.size_bytes)
+        step.claim(infos[0])[:] = 0
+
+        assert [16, 16, 32, 48, 48] == held
+        assert (32, {"b", "c"}) == (step.raw.size_bytes, set(step.raw))
+        recorder.close()
 
 
 class TestQueue:

@@ -9,6 +9,7 @@ import numpy as np
 from stepwatch.record import Layout
 from stepwatch.rules import StepView, Watch
 from stepwatch.rules.live import LiveWatch
+from stepwatch.statistics import merge
 from stepwatch.testing.make_run import make_record
 
 
@@ -50,6 +51,17 @@ class TestReplay:
         findings, _ = judged(parts_at(step, ZEROS, ZEROS) for step in range(5))
 
         assert ["w"] == [finding.tensor for finding in findings]
+
+    def test_parts_seen_twice_are_no_whole_though_they_count_as_many(self):
+        """Two of four parts of zeros, in two micro-batches; the other two are missing."""
+        part = np.zeros((2, 3))
+        records = parts_at(0, part, part, part, part)
+        twice = [replace(one, statistics=merge(np.stack([one.statistics] * 2))) for one in records]
+
+        assert [] == list(StepView(twice[:2]).tensors("weights"))
+        assert [] == list(StepView(twice[1:3]).tensors("weights"))
+        assert [48] == [one.statistics.count for one in StepView(twice).tensors("weights")]
+        assert [] == list(StepView([*twice[:3], records[3]]).tensors("weights"))
 
     def test_a_step_lists_a_tensor_once(self):
         """In the record of the first worker."""

@@ -15,7 +15,7 @@ from stepwatch.exponents import count_exponents
 from stepwatch.formats.manifest import Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
 from stepwatch.record import Layout
-from stepwatch.statistics import FIELDS, SUM, SUM_ABS, SUM_SQ, summarize
+from stepwatch.statistics import FIELDS, SUM, SUM_ABS, SUM_SQ, merge, summarize
 from stepwatch.store.memory import MemoryStore
 from stepwatch.testing.make_run import make_record
 from stepwatch.trial import Trial
@@ -125,6 +125,20 @@ class TestMerged:
         )
 
         assert [1] == trial.tensor("w").merged().steps.tolist()
+
+    def test_parts_seen_twice_are_no_whole_though_they_count_as_many(self):
+        """Two of three parts, at the first step in as many micro-batches as make up for it."""
+        value = np.ones((4, 3))
+        parts = [((at, 0), value[at : at + 2]) for at in (0, 2)]
+        records = [record_of(step, "worker_0", {"w": parts[0]}) for step in (0, 1)]
+        records[0] = replace(records[0], statistics=merge(np.stack([records[0].statistics] * 2)))
+        tensors = (replace(records[0].layout.tensors[0], shape=value.shape),)
+        both = record_of(1, "worker_1", {"w": parts[1]})
+        records = [replace(record, layout=Layout(tensors)) for record in records]
+        both = replace(both, layout=Layout((replace(tensors[0], offset=(2, 0)),)))
+        other = record_of(0, "worker_1", {}, other=np.ones(2))
+
+        assert [1] == stored(*records, other, both).tensor("w").merged().steps.tolist()
 
     def test_an_empty_part_adds_nothing(self):
         """A worker may hold no element of a small tensor."""

@@ -47,6 +47,7 @@ MOST_DUMPS = 3
 NON_FINITE = "non-finite loss"
 # Beside the arrays of a frame there is its header, its facts and theirs.
 _FACTS_BYTES = 4096
+_MOST_LAYOUTS = 8
 
 
 def open_black_box(
@@ -80,12 +81,7 @@ class BlackBox:
     """
 
     def __init__(
-        self,
-        store: Store,
-        worker: str,
-        ring: Ring,
-        offer: Offer,
-        snapshot_every: int = 0,
+        self, store: Store, worker: str, ring: Ring, offer: Offer, snapshot_every: int = 0
     ) -> None:
         self.capacity = ring.capacity
         self.snapshot_every = snapshot_every
@@ -94,10 +90,11 @@ class BlackBox:
         #: How many frames are missing: the queue was full, or they were larger than the ring.
         self.left_out = 0
         self._store, self._worker, self._ring, self._offer = store, worker, ring, offer
-        self._layouts: dict[Mode, _Written] = {}
+        self._layouts: list[_Written] = []  # that used last is the last
         self._num_layouts = self._num_looks = self._num_dumps = 0
-        self._num_triggers = self._num_findings = 0
+        self._num_triggers = 0
         self._finders: list[Finds] = []
+        self._num_findings: list[int] = []  # of each of them, those that are noted
         self._step = -1  # the last that is over
         self._begun = self._foretold = -1
         self._begun_at = 0
@@ -112,6 +109,7 @@ class BlackBox:
                 is noted.
         """
         self._finders = [one for one in listeners if isinstance(one, Finds)]
+        self._num_findings = [0] * len(self._finders)
         looks = [one.look for one in listeners]  # type: ignore[attr-defined]
         return [self.record, *looks, self.judge]
 
@@ -151,6 +149,7 @@ class BlackBox:
         arrays: dict[str, Array] = {STATISTICS: record.statistics}
         room = self._ring.room_after(self._begun_at)
         room = (room if room > 0 else self.capacity // 2) - record.statistics.nbytes - _FACTS_BYTES
+        room -= self._size_of_layouts()  # they may have to be written again
         for name, array in record.raw.items():
             room -= array.nbytes + 2 * len(name) + 100
             if room >= 0:
@@ -200,12 +199,13 @@ class BlackBox:
             self.wanted = reason
 
     def _note_findings(self) -> None:
-        findings = [finding for one in self._finders for finding in one.findings]
-        new, self._num_findings = findings[self._num_findings :], len(findings)
-        for finding in new:
-            if finding.severity != "info":
-                facts = {"step": finding.step, "finding": finding.to_dict()}
-                self._want(finding.rule, {**facts, "time_ns": time.time_ns()})
+        for which, one in enumerate(self._finders):
+            new = one.findings[self._num_findings[which] :]
+            self._num_findings[which] += len(new)
+            for finding in new:
+                if finding.severity != "info":
+                    facts = {"step": finding.step, "finding": finding.to_dict()}
+                    self._want(finding.rule, {**facts, "time_ns": time.time_ns()})
 
     def _went_wrong(self, record: StepRecord) -> bool:
         """Return whether a loss of this step is not finite, and those of the step before were."""
@@ -228,24 +228,46 @@ class BlackBox:
 
     def _layout_of(self, record: StepRecord) -> int:
         """Return the number of the layout of a step; a new one is written first."""
-        known = self._layouts.get(record.mode)
-        if known is None or known.layout is not record.layout:
+        known = self._known(record.layout)
+        if known is None:
             self._num_layouts += 1
-            known = self._layouts[record.mode] = _Written(record.layout, self._num_layouts)
+            known = _Written(record.layout, self._num_layouts)
             self._write_layout(known)
+        others = [one for one in self._layouts if one is not known]
+        known.layout, known.used = record.layout, self._ring.written
+        self._layouts = [*others, known][-_MOST_LAYOUTS:]
+        # To write them again must not drive out what they are for.
+        while len(self._layouts) > 1 and self._size_of_layouts() > self.capacity // 4:
+            self._layouts.pop(0)
         return known.number
+
+    def _known(self, layout: Layout) -> _Written | None:
+        """Return what was written of a layout: the very one, or its equal."""
+        very = (one for one in self._layouts if one.layout is layout)
+        equal = (one for one in self._layouts if one.layout.tensors == layout.tensors)
+        return next(very, None) or next(equal, None)
+
+    def _size_of_layouts(self) -> int:
+        return sum(one.size_bytes for one in self._layouts)
 
     def _write_layout(self, one: _Written) -> None:
         one.place = self._ring.written
         self._ring.write(encode_frame(LAYOUT, layout_meta(one.number, one.layout), {}))
+        one.size_bytes = self._ring.written - one.place
 
     def _write(self, kind: str, meta: Mapping[str, object], arrays: Mapping[str, Array]) -> None:
         parts = encode_frame(kind, meta, arrays)
         size_bytes = FRAME_BYTES + sum(len(part) for part in parts)
-        for one in self._layouts.values():  # what tells the rows of steps apart must stay
-            if self._ring.room_after(one.place) < size_bytes:
+        if size_bytes > self.capacity:
+            self.left_out += 1
+            return
+        # What tells the rows of steps apart must stay, as long as they do.
+        self._layouts = [o for o in self._layouts if self._ring.room_after(o.used) >= size_bytes]
+        needed = size_bytes + self._size_of_layouts()
+        for one in self._layouts:
+            if self._ring.room_after(one.place) < needed - one.size_bytes:
                 self._write_layout(one)
-        self.left_out += not self._ring.write(parts)
+        self._ring.write(parts)
 
 
 @runtime_checkable
@@ -257,11 +279,13 @@ class Finds(Protocol):
 
 @dataclass(slots=True)
 class _Written:
-    """A layout, its number, and where in the ring it was written last."""
+    """A layout, its number, and where in the ring it was written, and used, last."""
 
     layout: Layout
     number: int
     place: int = 0
+    used: int = 0
+    size_bytes: int = 0
 
 
 def _place(record: StepRecord) -> dict[str, object]:

@@ -17,6 +17,25 @@ from .plan import DIGEST, EXPONENTS, NOTHING, RAW, STATISTICS, Plans
 Array = npt.NDArray[np.generic]
 
 
+class Arrays(dict[str, Array]):
+    """Arrays by name, which know how large they are: a sum for each tensor would be quadratic.
+
+    They are changed one by one, by ``[]`` and ``del``.
+    """
+
+    size_bytes = 0
+
+    def __setitem__(self, name: str, array: Array) -> None:
+        if name in self:
+            self.size_bytes -= self[name].nbytes
+        self.size_bytes += array.nbytes
+        super().__setitem__(name, array)
+
+    def __delitem__(self, name: str) -> None:
+        self.size_bytes -= self[name].nbytes
+        super().__delitem__(name)
+
+
 class OpenStep:
     """Gathers the observations of one step until it is closed.
 
@@ -34,7 +53,7 @@ class OpenStep:
         self.mode = mode
         self.mode_step = mode_step
         self.tensors: list[TensorInfo] = []
-        self.raw: dict[str, Array] = {}
+        self.raw = Arrays()
         self.digests: dict[str, int] = {}
         self.exponents: dict[str, npt.NDArray[np.int64]] = {}
         #: How many bytes of weights and gradients are kept raw, whatever the plan says.
@@ -57,8 +76,7 @@ class OpenStep:
         """Return what is saved of this tensor at this step; see ``Plan.level``."""
         level = self._plan.level(info.name, info.collection, self.mode, self.mode_step)
         if self.raw_room and level and info.collection in ("weights", "gradients"):
-            held = sum(array.nbytes for array in self.raw.values())
-            return level | RAW if held < self.raw_room else level
+            return level | RAW if self.raw.size_bytes < self.raw_room else level
         return level
 
     def wants(self, kind: str) -> bool:
@@ -142,7 +160,8 @@ class OpenStep:
         if row is None:
             row = self.add_row(info)
         self.tensors[row] = info
-        self.raw.pop(info.name, None)
+        if info.name in self.raw:
+            del self.raw[info.name]
         return self.statistics_of(row)
 
     def alias(self, info: TensorInfo, row: int) -> bool:
@@ -185,7 +204,8 @@ class OpenStep:
                 self._matrix[added] = other._matrix[row]
             else:
                 self._matrix[mine] = merge(np.stack([self._matrix[mine], other._matrix[row]]))
-        self.raw |= other.raw
+        for name, array in other.raw.items():
+            self.raw[name] = array
         self.raw_room = max(self.raw_room, other.raw_room)
         self.digests |= other.digests
         for name, counts in other.exponents.items():

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 NOT_REPRODUCED_STATUS = 1
 _MOST_ROWS = 10
+_ALIKE = (Outcome.SAME, Outcome.SAME_STATISTICS)
 _OWN_LOSS = (
     "the loss is computed by the script itself: what it compares the outputs with is not recorded"
 )
@@ -59,7 +60,7 @@ def replay(
     """Run a step of RUN again, from the state, batch and random numbers in its black box.
 
     The script is run up to this step and not beyond. The exit status is 0 if the step was
-    reproduced, bit for bit or within tolerance, 1 if not, 2 if it cannot be run again.
+    reproduced, as far as was recorded or within tolerance, 1 if not, 2 if it cannot be run again.
     """
     recorded = _find(Trial(run), number)
     place = _open_place(recorded.trial.store, number, to)
@@ -163,8 +164,7 @@ class _Result:
 
     @property
     def outcome(self) -> Outcome:
-        broken_off = self.how_it_ended and self.gone
-        return Outcome.DIFFERENT if broken_off else outcome_of(list(self.compared))
+        return Outcome.DIFFERENT if self.gone else outcome_of(list(self.compared))
 
     @property
     def gone(self) -> list[str]:
@@ -179,19 +179,33 @@ class _Result:
     @property
     def others(self) -> list[Compared]:
         """What is not the same, in the order of execution."""
-        return [one for one in self.compared if one.outcome is not Outcome.SAME]
+        return [one for one in self.compared if one.outcome not in _ALIKE]
 
     def headline(self) -> str:
         where, total = self.recorded.where, len(self.compared)
         if self.outcome is Outcome.SAME:
             return f"{where} was reproduced bit for bit: {total} tensors {self.evidence()}"
+        if self.outcome is Outcome.SAME_STATISTICS:
+            return f"{where} was reproduced: {self.agreement()}"
         worse = [one for one in self.others if one.outcome is self.outcome]
-        if not worse:
+        if not worse and self.how_it_ended:
             return f"{where} was NOT reproduced: it broke off after {total} tensors"
+        if not worse:
+            gone = f"{len(self.gone)} recorded tensors did not come back"
+            return f"{where} was NOT reproduced: {gone}, the first is {self.gone[0]}"
         first = f"{len(worse)} of {total} tensors differ, the first is {worse[0].name}"
         if self.outcome is Outcome.CLOSE:
             return f"{where} was reproduced within tolerance: {first}"
         return f"{where} was NOT reproduced: {first}"
+
+    def agreement(self) -> str:
+        """Return how many are the same, such as ``5 tensors bit for bit, 11 with ...``."""
+        proven = sum(one.outcome is Outcome.SAME for one in self.compared)
+        rest = len(self.compared) - proven
+        if not proven:
+            return f"{rest} tensors with the same statistics"
+        tensors = "tensor" if proven == 1 else "tensors"
+        return f"{proven} {tensors} bit for bit, {rest} with the same statistics"
 
     def evidence(self) -> str:
         """Return by what tensors were compared, such as ``(4 by value, 9 by statistics)``."""
@@ -205,7 +219,7 @@ class _Result:
         notes = [f"not seen again: {len(gone)} recorded tensors, such as {gone[0]}"] if gone else []
         if self.how_it_ended:
             notes.append(f"the script was not stopped after the step: {self.how_it_ended}")
-        if self.outcome is Outcome.SAME:
+        if self.outcome in _ALIKE:
             return notes
         losses = [frame for one in self.recorded.recording.steps[-1] for frame in one.losses]
         if "loss/backward" in self.recorded.record.layout.row_of and not losses:

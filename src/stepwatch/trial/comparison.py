@@ -1,7 +1,8 @@
 """Whether a step that was run again is the step that was recorded, tensor by tensor.
 
 What is compared is the strongest that the recording has of a tensor: its full value, else its
-digest, else its statistics.
+digest, else its statistics. Values and digests are those of the last time that a tensor was seen
+in the step. Statistics are of all times: where there were several they are compared as well.
 """
 
 from __future__ import annotations
@@ -20,16 +21,21 @@ Array = npt.NDArray[np.generic]
 Row = npt.NDArray[np.float64]
 
 # A difference is small if it is below RELATIVE of the element itself plus OF_LARGEST of the
-# largest one; but never less than a few of the dtype's own steps.
+# largest one; but never less than a few of the dtype's own steps, as far as these are small
+# themselves. Only floating numbers vary: of others every difference counts.
 RELATIVE = 1e-5
 OF_LARGEST = 1e-6
 ROUNDINGS = 4
+MOST = 1e-2
+# How far float64 sums of the same elements in another order may be apart.
+REORDERED = 1e-12
 
 
 class Outcome(str, Enum):
     """How near a replayed tensor, or a whole step, is to the recorded one."""
 
     SAME = "bit for bit"
+    SAME_STATISTICS = "same statistics"
     CLOSE = "within tolerance"
     DIFFERENT = "differs"
 
@@ -44,7 +50,7 @@ class Compared:
     Args:
         name: Its name.
         outcome: How near it is.
-        by: What was compared: ``value``, ``digest`` or ``statistics``.
+        by: What was compared: ``value``, ``digest`` or ``statistics``; of several, what told most.
         at: Where the difference is largest: an index, or the field of the statistics.
         recorded: What was recorded there; nan where only a digest is known.
         replayed: What the replay gave there.
@@ -81,25 +87,36 @@ def compare_steps(recorded: StepRecord, replayed: StepRecord) -> list[Compared]:
 
 def outcome_of(compared: list[Compared]) -> Outcome:
     """Return the worst outcome; ``SAME`` of nothing."""
-    found = {one.outcome for one in compared}
-    return next((one for one in (Outcome.DIFFERENT, Outcome.CLOSE) if one in found), Outcome.SAME)
+    return max((one.outcome for one in compared), key=list(Outcome).index, default=Outcome.SAME)
 
 
 def _compare(recorded: StepRecord, replayed: StepRecord, name: str) -> Compared:
-    """Compare by the strongest evidence there is."""
-    again = replayed.raw.get(name)
-    if again is not None:
-        if name in recorded.raw:
-            return compare_values(name, recorded.raw[name], again)
-        if name in recorded.digests and recorded.digests[name] == digest(again):
-            return Compared(name, Outcome.SAME, "digest", ulp=0.0)
+    """Compare by the strongest evidence there is, and by what covers all that was seen."""
     here, there = (step.statistics[step.layout.row_of[name]] for step in (recorded, replayed))
     dtype = recorded.layout.tensors[recorded.layout.row_of[name]].dtype
-    found = compare_statistics(name, here, there, np.dtype(dtype))
-    if name in recorded.digests and again is not None and found.outcome is Outcome.SAME:
-        # Other values of the very same statistics: a permutation, or a difference below float64.
-        return Compared(name, Outcome.CLOSE, "digest", relative=np.nan)
-    return found
+    statistics = compare_statistics(name, here, there, np.dtype(dtype))
+    again = replayed.raw.get(name)
+    if again is None:
+        return statistics
+    if name in recorded.raw:
+        last = compare_values(name, recorded.raw[name], again)
+    elif name in recorded.digests:
+        last = _compare_digests(recorded.digests[name], again, statistics)
+    else:
+        return statistics
+    seen_once = max(here[COUNT], there[COUNT]) <= again.size
+    return last if seen_once or outcome_of([last]) is outcome_of([last, statistics]) else statistics
+
+
+def _compare_digests(recorded: int, again: Array, statistics: Compared) -> Compared:
+    """Compare two digests; of values that are not the same the statistics tell how near."""
+    name = statistics.name
+    if recorded == digest(again):
+        return Compared(name, Outcome.SAME, "digest", ulp=0.0)
+    if statistics.outcome is Outcome.DIFFERENT or statistics.relative > REORDERED:
+        return statistics
+    # Other values of the very same statistics: the same ones elsewhere, for all that is known.
+    return Compared(name, Outcome.DIFFERENT, "digest", "", np.nan, np.nan, np.nan)
 
 
 def compare_values(name: str, recorded: Array, replayed: Array) -> Compared:
@@ -120,11 +137,15 @@ def compare_values(name: str, recorded: Array, replayed: Array) -> Compared:
     apart = _ulps(recorded, replayed)
     here, there = (_widened(array) for array in (recorded, replayed))
     distance = _distance(here, there)
+    varies = _is_floating(recorded.dtype)
+    if not varies:  # integers that float64 cannot tell apart are not the same
+        distance = np.where(recorded == replayed, 0.0, np.maximum(distance, 1.0))
+        apart = float(np.max(distance))
     place = np.unravel_index(int(np.argmax(distance)), distance.shape)
     largest = np.max(np.abs(here), where=np.isfinite(here), initial=0.0)
     allowed = _allowed(recorded.dtype) * np.abs(here) + OF_LARGEST * largest
     near = np.isfinite(distance) & (distance <= allowed)
-    small = bool(np.all(near | (distance == 0)))
+    small = varies and bool(np.all(near | (distance == 0)))
     return Compared(
         name,
         Outcome.CLOSE if small else Outcome.DIFFERENT,
@@ -156,7 +177,7 @@ def compare_statistics(
     here, there = recorded[known], replayed[known]
     distance, fields = _distance(here, there), np.flatnonzero(known)
     if not distance.any():
-        return Compared(name, Outcome.SAME, "statistics")
+        return Compared(name, Outcome.SAME_STATISTICS, "statistics")
     scale = _scale(recorded)[known]
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = np.where(distance == 0, 0.0, distance / scale)
@@ -229,16 +250,21 @@ def _widened(array: Array) -> Row:
 
 
 def _allowed(dtype: np.dtype[np.generic]) -> float:
-    return max(RELATIVE, ROUNDINGS * _rounding(dtype))
+    if not _is_floating(dtype):
+        return 0.0
+    return min(max(RELATIVE, ROUNDINGS * _rounding(dtype)), MOST)
+
+
+def _is_floating(dtype: np.dtype[np.generic]) -> bool:
+    """Return whether it rounds; the integers of ml_dtypes have the kind of its floats."""
+    return dtype.kind in "fcV" and not dtype.name.startswith(("int", "uint"))
 
 
 def _rounding(dtype: np.dtype[np.generic]) -> float:
-    """Return the distance from 1 to the next number of a floating dtype; 0 for others."""
+    """Return the distance from 1 to the next number of a floating dtype."""
     if dtype.kind == "c":
         dtype = np.empty(0, dtype).real.dtype
     one = np.ones(1, dtype)
-    if dtype.kind not in "fV":
-        return 0.0
     after = (one.view(f"u{dtype.itemsize}") + 1).astype(f"u{dtype.itemsize}").view(dtype)
     return float(_widened(after)[0] - 1)
 

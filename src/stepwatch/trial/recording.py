@@ -53,17 +53,20 @@ class Recording:
         """Raise StepUnavailable if something could not be kept, or did not fit the black box."""
         frames = [one for forward in self.forwards for one in (forward.begin, *forward.losses)]
         for frame in (self.snapshot, *frames):
-            for name, why in _left_out(frame.meta):
+            for name, why in _left_out(frame):
+                # Not where no room would do, as for a sparse tensor.
+                of_room = "; it gets more room by: stepwatch run --black-box MB"
                 raise StepUnavailable(
-                    f"{name} of TRAIN step {frame.mode_step} is not in the black box: {why}; it "
-                    "gets more room by: stepwatch run --black-box MB"
+                    f"{name} of TRAIN step {frame.mode_step} is not in the black box: {why}"
+                    + (of_room if " bytes " in why else "")
                 )
 
 
-def _left_out(meta: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _left_out(frame: Frame) -> Iterator[tuple[str, str]]:
     """Yield what a frame lacks, and why."""
+    meta: Mapping[str, Any] = frame.meta
     if "left_out" in meta:
-        yield "the state", meta["left_out"]
+        yield "a forward" if frame.kind == BEGIN else "the state", meta["left_out"]
     yield from meta.get("missing", {}).items()
     for name, told in {**meta.get("batch", {}), **meta.get("targets", {})}.items():
         if "left_out" in told:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ..formats.native.observations import text_codes
 from ..formats.reader import Located
 from ..statistics import FIELDS, MIN
-from ..whole import are_whole, assemble, merge_runs
+from ..whole import are_whole, assemble, merge_runs, part_sizes
 from .series import Series
 
 Array = npt.NDArray[np.generic]
@@ -37,10 +37,11 @@ def merge_parts(table: pa.Table) -> pa.Table:
     first = table.take(pa.array(starts))
     if (offsets < 0).all():
         return first
-    rows = merge_runs(Series(table).rows, starts)
+    rows = Series(table).rows
     in_parts = first.column("offset").is_valid().to_numpy()
-    kept = np.flatnonzero(~in_parts | are_whole(rows, _sizes(first)))
-    return _with_statistics(first, rows).take(pa.array(kept))
+    whole = are_whole(rows, starts, _part_sizes(table, starts), _sizes(first))
+    kept = np.flatnonzero(~in_parts | whole)
+    return _with_statistics(first, merge_runs(rows, starts)).take(pa.array(kept))
 
 
 class Gathered:
@@ -83,6 +84,22 @@ def _sizes(table: pa.Table) -> npt.NDArray[np.int64]:
     shapes = text_codes(table.column("shape"))
     sizes = np.array([prod(json.loads(shape)) for shape in shapes.values], np.int64)
     return sizes[shapes.codes]
+
+
+def _part_sizes(table: pa.Table, starts: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
+    """Return how many elements each part has; 0 for what is whole."""
+    shapes, offsets = (text_codes(table.column(name)) for name in ("shape", "offset"))
+    places = [tuple(json.loads(offset)) for offset in offsets.values]
+    known: dict[tuple[int, bytes], list[int]] = {}  # steps are alike
+    sizes: list[int] = []
+    for codes, shape in zip(np.split(offsets.codes, starts[1:]), shapes.codes[starts], strict=True):
+        key = (int(shape), codes.tobytes())
+        if key not in known:
+            whole = tuple(json.loads(shapes.values[shape]))
+            at = [places[code] for code in codes if code >= 0]
+            known[key] = part_sizes(whole, at) if at else [0]
+        sizes += known[key]
+    return np.array(sizes, np.int64)
 
 
 def _with_statistics(table: pa.Table, rows: npt.NDArray[np.float64]) -> pa.Table:

@@ -11,7 +11,7 @@ from stepwatch.errors import TrainingStopped
 from stepwatch.formats.blackbox import read_frames
 from stepwatch.hooks.torch.replay import ReplayHook
 from stepwatch.steps import Mode
-from stepwatch.trial.comparison import compare_steps, outcome_of
+from stepwatch.trial.comparison import Outcome, compare_steps, outcome_of
 from stepwatch.trial.recording import find_learning_rates, find_record, find_recording
 
 #: Trained on, in an order that depends on the random numbers of torch.
@@ -85,4 +85,5 @@ class Replayed:
     @property
     def different(self):
         """The names of what is not the same."""
-        return [one.name for one in self.compared if str(one.outcome) != "bit for bit"]
+        alike = (Outcome.SAME, Outcome.SAME_STATISTICS)
+        return [one.name for one in self.compared if one.outcome not in alike]

@@ -14,11 +14,13 @@ from torch import nn
 from trainings import TinyCNN, X, Y, fit, inputs, mlp, sgd
 
 from stepwatch import LiveWatch
-from stepwatch.errors import ConfigError
+from stepwatch.errors import ConfigError, StepUnavailable
 from stepwatch.formats.blackbox import dumps, read_frames, step_records
 from stepwatch.formats.blackbox.frames import BEGIN, LOSS, SNAPSHOT, STEP, TRIGGER
+from stepwatch.hooks.torch import evidence
 from stepwatch.hooks.torch.snapshot import random_states, set_random_states
 from stepwatch.store import open_store
+from stepwatch.trial.recording import find_recording
 
 pytest_plugins = ["hook_fixture"]
 
@@ -128,6 +130,81 @@ class TestBegin:
         assert ("float32", [2, 1 << 16]) == (told["dtype"], told["shape"])
         assert "524288 bytes are too many" == told["left_out"]
         assert "batch/args/0" not in frame.arrays
+
+    def test_of_many_forwards_in_a_step_the_first_are_told(self, watched):
+        """And that there were more; such a step is not run again."""
+        model = mlp()
+        optimizer = sgd(model)
+        with watched(snapshot_every=1) as seen:
+            for num_forwards in (16, 40, 1):
+                sum(model(X).sum() for _ in range(num_forwards)).backward()
+                optimizer.step()
+            frames = frames_of(seen, BEGIN, SNAPSHOT)
+
+        begun = [frame for frame in frames if frame.kind == BEGIN]
+        assert [16, 17, 1] == [sum(one.mode_step == step for one in begun) for step in range(3)]
+        assert [32] == [at for at, frame in enumerate(begun) if not frame.arrays]
+        for step in (0, 2):
+            find_recording(frames, step).check_complete()
+        with pytest.raises(StepUnavailable, match=r"step 1 .* only the first 16 forwards"):
+            find_recording(frames, 1).check_complete()
+
+    @pytest.mark.parametrize("layout", ["to_sparse", "to_sparse_csr"])
+    def test_sparse_tensors_are_named_and_capturing_goes_on(self, layout, watched):
+        """In a batch, and in what a loss is given."""
+
+        class SparseLoss(nn.modules.loss._Loss):
+            def forward(self, out, weights):
+                return torch.sparse.mm(weights, out).sum()
+
+        class Model(nn.Linear):
+            def forward(self, x, adjacency):
+                return torch.sparse.mm(adjacency, super().forward(x))
+
+        model, eye = Model(4, 4), getattr(torch.eye(4), layout)()
+        with watched() as seen:
+            SparseLoss()(model(X[:4], eye), eye).backward()
+            begun, loss = frames_of(seen, BEGIN, LOSS)
+
+        assert layout[3:] in begun.meta["batch"]["batch/args/1"]["left_out"]
+        assert layout[3:] in loss.meta["targets"]["loss/SparseLoss/1"]["left_out"]
+        assert np.array_equal(X[:4].numpy(), begun.arrays["batch/args/0"])
+        assert ("", 1) == (seen.end.error, seen.end.steps)
+
+    def test_conjugated_tensors_have_their_values(self, watched):
+        """Torch does not conjugate before somebody looks."""
+        value = torch.tensor([1 + 2j, 3 - 1j]).conj()
+        model = mlp()
+        model.register_forward_pre_hook(lambda _, given: given[:1])
+        with watched() as seen:
+            model(X, value).sum().backward()
+            (frame,) = frames_of(seen, BEGIN)
+
+        assert [1 - 2j, 3 + 1j] == frame.arrays["batch/args/1"].tolist()
+
+    def test_what_is_not_initialized_is_named(self, watched):
+        """A lazy module has its parameters when it has run."""
+        model = nn.Sequential(nn.Linear(4, 4), nn.LazyLinear(2))
+        with watched(snapshot_every=1) as seen:
+            model(X).sum().backward()
+            (frame,) = frames_of(seen, SNAPSHOT)
+
+        lazy = dict.fromkeys(("model/1.weight", "model/1.bias"), "not initialized")
+        assert lazy == frame.meta["missing"]
+        assert {"model/0.weight", "model/0.bias"} == set(frame.arrays)
+
+    def test_a_box_that_fails_ends_alone(self, watched, monkeypatch, caplog):
+        """Capturing goes on; one line says so."""
+
+        def fail():
+            raise RuntimeError("no states")
+
+        monkeypatch.setattr(evidence, "random_states", fail)
+        with watched() as seen:
+            fit(mlp(), steps=3)
+
+        assert [True] == ["RuntimeError: no states" in line for line in caplog.messages]
+        assert ("", 3) == (seen.end.error, seen.end.steps)
 
 
 class TestLoss:

@@ -364,3 +364,90 @@ class TestWhatRunsInside:
             optimizer.step()
 
         assert ["loss/MSELoss"] == seen.losses
+
+    def test_checkpointed_blocks_are_seen_once_each(self, watched):
+        """Their graphs run again in backward; that is nobody's output."""
+
+        class Stack(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.blocks = nn.ModuleList([Block(), Block(), Block()])
+
+            def forward(self, x):
+                for block in self.blocks:
+                    x = checkpoint(block, x, use_reentrant=False)
+                return x.sum()
+
+        model = Stack()
+        for block in model.blocks:
+            block.compile(backend="aot_eager")
+        optimizer = sgd(model)
+        with watched() as seen:
+            model(X.clone().requires_grad_()).backward()
+            optimizer.step()
+
+        counts = [seen.series(f"output/blocks.{index}.fc", "count") for index in range(3)]
+        assert 3 * [[X.numel()]] == counts
+
+    def test_a_part_that_is_compiled_has_one_name(self, watched):
+        """That of what is inside of the wrapper, once."""
+        model = nn.Sequential(torch.compile(Block(), backend="aot_eager"), nn.Linear(6, 1))
+        optimizer = sgd(model)
+        with watched() as seen:
+            model(X).sum().backward()
+            optimizer.step()
+
+        outputs = seen.trial.tensor_names(collection="outputs")
+        assert ["act", "fc", "norm"] == [
+            name.removeprefix("output/0.") for name in outputs if name.startswith("output/0.")
+        ]
+        assert [X.numel()] == seen.series("output/0", "count")
+        assert ["capturing 6 of 6 parameters, 6 of 6 outputs"] == seen.said
+
+    def test_a_block_of_other_parts_is_no_hindrance(self, watched):
+        """Of one class, one may have what another has not."""
+
+        class Choice(nn.Module):
+            def __init__(self, *, down):
+                super().__init__()
+                self.fc = nn.Linear(6, 6)
+                if down:
+                    self.down = nn.Linear(6, 6)
+
+            def forward(self, x):
+                return self.fc(x) + (self.down(x) if hasattr(self, "down") else x)
+
+        model = nn.Sequential(Choice(down=True), Choice(down=False))
+        inner = torch.compile(model[0].forward, backend="aot_eager")
+        model[1].compile(backend="aot_eager")
+        optimizer = sgd(model)
+        with watched() as seen:
+            model[1](inner(X)).sum().backward()
+            optimizer.step()
+
+        assert ("", 1) == (seen.end.lost, seen.end.steps)
+
+
+class TestOptimizers:
+    def test_a_step_that_is_compiled_whole_goes_on(self, watched):
+        """Its hooks are traced, and do nothing there."""
+
+        class Plain(torch.optim.Optimizer):
+            def __init__(self, params):
+                super().__init__(params, {})
+
+            @torch.no_grad()
+            def step(self):
+                for group in self.param_groups:
+                    for parameter in group["params"]:
+                        parameter.sub_(parameter.grad, alpha=0.1)
+
+        model = nn.Linear(6, 1)
+        optimizer = Plain(model.parameters())
+        step = torch.compile(optimizer.step, fullgraph=True, backend="eager")
+        before = model.weight.detach().clone()
+        with watched():
+            model(X).sum().backward()
+            step()
+
+        torch.testing.assert_close(before - 0.1 * X.sum(0), model.weight[0].detach()[None])

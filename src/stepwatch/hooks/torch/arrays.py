@@ -77,6 +77,8 @@ def _what_is_unsupported(tensor: torch.Tensor) -> str | None:
 def to_numpy(tensor: torch.Tensor) -> Array:
     """Return the value of a tensor; it shares the memory of a tensor on the CPU."""
     tensor = tensor.detach()
+    if tensor.is_conj():
+        tensor = tensor.resolve_conj()
     if tensor.is_neg():
         tensor = tensor.resolve_neg()
     if not tensor.is_cpu:

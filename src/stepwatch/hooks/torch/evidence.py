@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import wraps
 from types import FrameType
+from typing import Concatenate, ParamSpec
 
 import numpy as np
 import numpy.typing as npt
@@ -16,15 +20,41 @@ from ...capture.recorder import Recorder
 from ...formats.blackbox.frames import BEGIN, LOSS, MERGE, SNAPSHOT, TRIGGER
 from ...statistics import NAN, NEGINF, POSINF
 from ...steps import Mode
-from .arrays import tensors_in, unsupported
+from .arrays import tensors_in
 from .names import Names
 from .optimizers import Optimizers
-from .snapshot import Copies, is_cuda_used, model_state, optimizer_state, random_states, size_of
+from .snapshot import (
+    Copies,
+    is_cuda_used,
+    model_state,
+    optimizer_state,
+    random_states,
+    size_of,
+    why_not_copied,
+)
 
 _TORCH_MODULE = torch.nn.modules.module.__file__
 # What a frame holds beside its copies: the states of the random generators, and facts.
 _FACTS_BYTES = 16 * 1024
+# Each forward copies the states of the random generators.
+MOST_FORWARDS = 16
 Arrays = dict[str, npt.NDArray[np.generic]]
+Given = ParamSpec("Given")
+
+
+def _on_its_own(
+    method: Callable[Concatenate[Evidence, Given], None],
+) -> Callable[Concatenate[Evidence, Given], None]:
+    """Make a failure of the black box its own: capturing goes on without it."""
+
+    @wraps(method)
+    def call(self: Evidence, /, *args: Given.args, **kwargs: Given.kwargs) -> None:
+        try:
+            method(self, *args, **kwargs)
+        except Exception as error:  # noqa: BLE001  whatever it is, capturing needs no box
+            self.give_up(error)
+
+    return call
 
 
 class Evidence:
@@ -48,6 +78,7 @@ class Evidence:
         self._bad_step = -2
         self._snapshot_of = -1
 
+    @_on_its_own
     def begin(self, model: torch.nn.Module, step: OpenStep, inputs: object) -> None:
         """A model is about to run in a TRAIN step.
 
@@ -62,6 +93,9 @@ class Evidence:
         if is_first:
             self._start(step)
         self._forward += 1
+        if self._forward > MOST_FORWARDS:
+            self._tell_of_more(model)
+            return
         copies = Copies(self._room)
         for name, tensor in _given(inputs):
             copies.add(name, tensor)
@@ -78,6 +112,7 @@ class Evidence:
         if is_first:
             self._look_at(step)
 
+    @_on_its_own
     def loss(
         self, what: str, args: tuple[object, ...], kwargs: Mapping[str, object] | None
     ) -> None:
@@ -102,6 +137,7 @@ class Evidence:
         meta = {**self._told, "loss": what, "call": self._calls - 1, "targets": copies.told}
         self._keep(LOSS, meta, copies, copies.arrays)
 
+    @_on_its_own
     def settle(self, step: OpenStep) -> None:
         """An optimizer is about to step: what was taken for the step after this one is part of it.
 
@@ -113,6 +149,7 @@ class Evidence:
         self._mode_step, self._snapshot_of = step.mode_step, -1
         self._told = {**self._told, "mode_step": step.mode_step}
 
+    @_on_its_own
     def judge(self, step: OpenStep, name: str) -> None:
         """A loss was observed; keep the state of the TRAIN step in which it is first not finite."""
         is_ours = step.mode is Mode.TRAIN and step.mode_step == self._mode_step
@@ -128,6 +165,25 @@ class Evidence:
             self._box.keep(TRIGGER, meta, dict, 0)
             self._keep_snapshot(after_forward=True)
             step.raw_room = self._box.capacity
+
+    def give_up(self, error: Exception) -> None:
+        """Keep no more, and say so once."""
+        self._box = None
+        with suppress(Exception):  # a log handler is somebody's code
+            logging.getLogger("stepwatch").warning(
+                "training and capturing go on without what the black box keeps of a step's "
+                "beginning: %s: %s",
+                type(error).__name__,
+                error,
+            )
+
+    def _tell_of_more(self, model: torch.nn.Module) -> None:
+        """Of the forwards that are too many the first is told, and why it holds nothing."""
+        if self._forward > MOST_FORWARDS + 1:
+            return
+        why = f"only the first {MOST_FORWARDS} forwards of a step are kept"
+        told = {"forward": MOST_FORWARDS, "model": type(model).__name__, "left_out": why}
+        self._keep(BEGIN, {**self._told, **told, "batch": {}}, Copies(0), dict)
 
     def _start(self, step: OpenStep) -> None:
         """Another step begins."""
@@ -168,8 +224,9 @@ class Evidence:
             facts, state = optimizer_state(place, optimizer)
             optimizers.append(facts)
             tensors |= state
+        copied = [tensor for tensor in tensors.values() if why_not_copied(tensor) is None]
         meta = {**self._told, "optimizers": optimizers, "buffers_after_forward": after_forward}
-        needed = sum(size_of(tensor) for tensor in tensors.values() if unsupported(tensor) is None)
+        needed = sum(map(size_of, copied))
         room = self._box.capacity * 15 // 16 - self._offered
         copies = Copies(room)
         if needed > room:

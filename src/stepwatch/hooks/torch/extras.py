@@ -39,12 +39,14 @@ class Extras:
 
     def before_update(self, step: OpenStep, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer is about to step."""
-        self._updates.before(step, self._parameters.of(optimizer))
+        if step.wants("updates"):
+            self._updates.before(step, self._parameters.of(optimizer))
 
     def after_update(self, step: OpenStep, optimizer: torch.optim.Optimizer) -> None:
         """It stepped."""
         self._updates.after(step)
-        self._states.observe(step, optimizer, self._parameters.of(optimizer))
+        if step.wants("optimizer_states"):
+            self._states.observe(step, optimizer, self._parameters.of(optimizer))
 
     def finish(self) -> None:
         """A step ends: observe what is still on an accelerator."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,9 +72,13 @@ class Source:
         """Return the module for which the graph ran, if it ran for ``owner``."""
         root = self.root() if self.root is not None else None
         is_like = owner is not None and owner is not root and type(owner) is type(root)
+        module = self.module() if self.module is not None else None
         if owner is not None and is_like and self.path is not None:
-            return owner.get_submodule(self.path)
-        return self.module() if self.module is not None else None
+            # One of the same class may have other parts; then the graph ran for another.
+            with suppress(AttributeError):
+                part = owner.get_submodule(self.path)
+                return part if type(part) is type(module) else module
+        return module
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,13 @@ class GraphSlots:
                     slot = chunk[row].copy()
                     chunk[row] = EMPTY
                     yield self.gathered(source, slot, owner)
+
+    def clear(self) -> None:
+        """Forget what graphs added since."""
+        for chunk in self._chunks:
+            chunk[:] = EMPTY
+        for device, slots in self._remote.items():
+            torch._foreach_copy_(list(slots.values()), [self._empty[device]] * len(slots))
 
     def gather_remote(self, owner: Module | None) -> Iterator[tuple[list[Source], torch.Tensor]]:
         """Yield the same of an accelerator, as it is there, shape ``[sources, SLOT_WIDTH]``.

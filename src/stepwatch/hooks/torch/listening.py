@@ -33,6 +33,10 @@ def listen(tracker: Tracker, after_step: Callable[[], None]) -> list[RemovableHa
     see, compiling = tracker.graphs.slots.seeing.see, torch.compiler.is_compiling
     exporting = torch.compiler.is_exporting
 
+    def stepped(optimizer: torch.optim.Optimizer) -> None:
+        tracker.after_optimizer(optimizer)
+        after_step()
+
     # Functions of their own, so that a compiler sees constants and what it is to trace.
     def before_forward(module: torch.nn.Module, inputs: Any) -> None:
         if not compiling():
@@ -46,20 +50,21 @@ def listen(tracker: Tracker, after_step: Callable[[], None]) -> list[RemovableHa
         elif not exporting():
             see(type(module).__name__ if isinstance(module, _Loss) else "output", rest[-1])
 
+    tell_before_step, tell_after_step = unseen(tracker.before_optimizer), unseen(stepped)
+
     def before_optimizer(optimizer: torch.optim.Optimizer, *_: Any) -> None:
         if not compiling():
-            tracker.before_optimizer(optimizer)
+            tell_before_step(optimizer)
 
     def after_optimizer(optimizer: torch.optim.Optimizer, *_: Any) -> None:
         if not compiling():
-            tracker.after_optimizer(optimizer)
-            after_step()
+            tell_after_step(optimizer)
 
     return [
         register_module_forward_pre_hook(as_it_is(before_forward)),
         register_module_forward_hook(as_it_is(after_forward), with_kwargs=True, always_call=True),
-        register_optimizer_step_pre_hook(unseen(before_optimizer)),
-        register_optimizer_step_post_hook(unseen(after_optimizer)),
+        register_optimizer_step_pre_hook(as_it_is(before_optimizer)),
+        register_optimizer_step_post_hook(as_it_is(after_optimizer)),
     ]
 
 

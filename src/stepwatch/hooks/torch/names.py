@@ -30,6 +30,11 @@ def unwrap(module: torch.nn.Module) -> torch.nn.Module:
     return module
 
 
+def _uncompiled(path: str) -> str:
+    """Return a path without the steps into what ``torch.compile`` wraps."""
+    return ".".join(part for part in path.split(".") if part != "_orig_mod")
+
+
 class Names:
     """Names of the modules and parameters of every model that ran.
 
@@ -59,7 +64,8 @@ class Names:
 
     def lack(self, module: torch.nn.Module, root: torch.nn.Module) -> bool:
         """Return whether a module was put into a model after it was named."""
-        return self.of(module) is None and any(module is part for part in root.modules())
+        part = unwrap(module)
+        return self.of(part) is None and any(part is known for known in root.modules())
 
     def is_plain(self, root: torch.nn.Module) -> bool:
         """Return whether this is the model whose names are its own paths."""
@@ -137,10 +143,11 @@ class Names:
 
     def _name(self, model: torch.nn.Module, name: str, prefix: str) -> None:
         for path, module in model.named_modules():
-            inner = prefix + path.replace("_orig_mod.", "")
-            self._modules.setdefault(id(module), (weakref.ref(module), inner if path else name))
+            if type(module).__name__ not in _WRAPPERS:  # what is inside has its name
+                inner = prefix + _uncompiled(path)
+                self._modules.setdefault(id(module), (weakref.ref(module), inner if path else name))
         for path, parameter in self._own.of(model):
-            self.parameters.setdefault(id(parameter), prefix + path.replace("_orig_mod.", ""))
+            self.parameters.setdefault(id(parameter), prefix + _uncompiled(path))
 
     def named_parameters(self) -> Iterator[tuple[str, torch.nn.Parameter]]:
         """Yield every parameter of the trained models once, in the order of the models."""

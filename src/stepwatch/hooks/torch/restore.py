@@ -74,7 +74,8 @@ class Restorer:
             known: All of them, in the order in which they were met.
 
         Raises:
-            StepUnavailable: None of its class with as many parameters was recorded.
+            StepUnavailable: None of its class with as many parameters was recorded, or it keeps
+                something that a snapshot does not.
         """
         if not self._optimizers:
             return  # none had stepped yet: all were as the script makes them
@@ -87,6 +88,8 @@ class Restorer:
         parameters = [(p, group) for group in optimizer.param_groups for p in group["params"]]
         for key, value in facts["state"].items():
             number, _, name = key.partition("/")
+            if _is_not_kept(value):
+                raise StepUnavailable(f"{facts['class']} keeps {name}, which cannot be put back")
             optimizer.state[parameters[int(number)][0]][name] = value
         prefix = f"optimizer/{place}/"
         for key, array in self._arrays.items():
@@ -115,12 +118,17 @@ class Restorer:
 def set_option(group: dict[str, Any], name: str, value: Any) -> None:
     """Set an option of a parameter group, in the type that it has there."""
     now = group.get(name)
-    if name == "params" or (isinstance(value, dict) and "not_kept" in value):
+    if name == "params" or _is_not_kept(value):
         return
     if isinstance(now, torch.Tensor):
         now.fill_(value)
     else:
         group[name] = tuple(value) if isinstance(now, tuple) else value
+
+
+def _is_not_kept(value: Any) -> bool:
+    """Return whether a snapshot holds only the type of it."""
+    return isinstance(value, dict) and "not_kept" in value
 
 
 def _restore(name: str, tensor: torch.Tensor, array: Array) -> None:

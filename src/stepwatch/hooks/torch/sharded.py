@@ -48,14 +48,17 @@ def is_distributed(tensor: torch.Tensor) -> bool:
 def part_of(tensor: torch.Tensor) -> Part:
     """Return what this process holds of a tensor of any kind.
 
-    The result of a collective that is under way is waited for, as whoever uses it would.
+    The result of a collective that is under way is not waited for: another process may wait for
+    what this one does next.
     """
     if not is_distributed(tensor):
         return Part(tensor)
     if _is_pending(tensor):
-        return Part(_settled(tensor))
+        return _settled(tensor)
     spread: Any = tensor
-    local = _settled(spread._local_tensor)
+    local, _, missing = _settled(spread._local_tensor)
+    if missing is not None:
+        return Part(local, missing=missing)
     if any(placement.is_partial() for placement in spread.placements):
         return Part(local, missing="a sum that is still spread over the workers")
     if spread.device_mesh.get_coordinate() is None:
@@ -112,13 +115,15 @@ def _offset(shape: torch.Size, mesh: object, placements: tuple[object, ...]) -> 
     return tuple(int(start) for start in offset)
 
 
-def _settled(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a tensor as a plain one, once what fills it is over."""
+def _settled(tensor: torch.Tensor) -> Part:
+    """Return a tensor as a plain one, if what fills it is known to be over."""
     with torch.no_grad():
         if _is_pending(tensor):
-            waiting: Any = tensor
-            tensor = waiting.wait()
-        return tensor.detach()
+            filled: Any = tensor
+            if not filled.completed:
+                return Part(tensor, missing="a collective that is under way")
+            tensor = filled.elem
+        return Part(tensor.detach())
 
 
 def _is_pending(tensor: torch.Tensor) -> bool:

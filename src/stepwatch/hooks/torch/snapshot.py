@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.nn.parameter import is_lazy
 
 from .arrays import dtype_name, tensors_in, to_numpy, unsupported
 from .names import Names
@@ -47,7 +48,7 @@ class Copies:
 
     def add(self, name: str, tensor: torch.Tensor) -> None:
         """Copy a tensor, if that can be done and there is room."""
-        why = unsupported(tensor)
+        why = why_not_copied(tensor)
         # Not asked for of what may have none.
         shape = list(tensor.shape) if why is None else []
         self.told[name] = {"dtype": dtype_name(tensor.dtype), "shape": shape}
@@ -78,6 +79,16 @@ class Copies:
             self._events[tensor.device] = stream.record_event()
         self._events[tensor.device].record(stream)
         return lambda: to_numpy(host)
+
+
+def why_not_copied(tensor: torch.Tensor) -> str | None:
+    """Return why the values of a tensor cannot be copied, ``None`` if they can."""
+    if is_lazy(tensor):  # first: of such a one nothing else may be asked
+        return "not initialized"
+    why = unsupported(tensor)
+    if why is None and tensor.layout is not torch.strided:
+        return f"{tensor.layout} layout".replace("torch.", "")
+    return why
 
 
 def size_of(tensor: torch.Tensor) -> int:

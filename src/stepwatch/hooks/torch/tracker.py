@@ -154,6 +154,7 @@ class Tracker(Looking):
         """Gradients were computed, or failed to be."""
         if not self._looking() or in_backward():
             return
+        self.graphs.slots.clear()  # graphs that ran again, to be differentiated
         for carried in self._carried.values():
             carried.after_backward()
         by_hand = self.parameters.are_updated_by_hand()
@@ -282,7 +283,6 @@ class Tracker(Looking):
         for number, group in self.optimizers.numbered_groups(optimizer):
             if "lr" in group:
                 self.observer.scalar(step, f"learning_rate/{number}", group["lr"], "learning_rates")
-
         self.extras.before_update(step, optimizer)
 
     def _after_optimizer(self, optimizer: torch.optim.Optimizer) -> None:

@@ -14,6 +14,11 @@ from typing import Any, TypeVar
 
 import torch
 
+try:  # asked twice for each module that runs
+    from torch._C._dynamo.eval_frame import get_eval_frame_callback as _callback
+except ImportError:  # another version of torch
+    _callback = None  # type: ignore[assignment]  # asked for below
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -69,8 +74,4 @@ def seen_through(function: FunctionType, original: FunctionType) -> Callable[[Fu
 
 def _may_compile() -> bool:
     """Return whether a compiler looks at the frames of this thread."""
-    with suppress(ImportError, AttributeError):
-        from torch._C._dynamo.eval_frame import get_eval_frame_callback
-
-        return get_eval_frame_callback() not in (None, False)
-    return True
+    return _callback is None or _callback() not in (None, False)
