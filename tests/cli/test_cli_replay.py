@@ -146,7 +146,7 @@ class TestReproduced:
         done = replay(tmp_path, "--step", "6", "--to", "again")
 
         assert (0, "") == (done.returncode, done.stderr)
-        assert "was reproduced: 1 tensor bit for bit, 16 with the same" in done.stdout
+        assert "was reproduced: 1 tensor bit for bit, 17 with the same" in done.stdout
         assert before == sorted((tmp_path / "run").rglob("observations/**/*.parquet"))
 
 

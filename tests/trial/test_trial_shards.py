@@ -127,18 +127,18 @@ class TestMerged:
         assert [1] == trial.tensor("w").merged().steps.tolist()
 
     def test_parts_seen_twice_are_no_whole_though_they_count_as_many(self):
-        """Two of three parts, at the first step in as many micro-batches as make up for it."""
-        value = np.ones((4, 3))
-        parts = [((at, 0), value[at : at + 2]) for at in (0, 2)]
-        records = [record_of(step, "worker_0", {"w": parts[0]}) for step in (0, 1)]
-        records[0] = replace(records[0], statistics=merge(np.stack([records[0].statistics] * 2)))
-        tensors = (replace(records[0].layout.tensors[0], shape=value.shape),)
-        both = record_of(1, "worker_1", {"w": parts[1]})
-        records = [replace(record, layout=Layout(tensors)) for record in records]
-        both = replace(both, layout=Layout((replace(tensors[0], offset=(2, 0)),)))
-        other = record_of(0, "worker_1", {}, other=np.ones(2))
+        """Two of three parts, in five micro-batches, are three times the elements of the whole."""
+        parts = rows_of(whole_at(0), 2, 3)
+        records = [
+            record_of(step, f"worker_{rank}", {"w": part})
+            for step in range(2)
+            for rank, part in enumerate(parts)
+        ]
+        often = [replace(one, statistics=merge(np.stack([one.statistics] * 5))) for one in records]
+        other = record_of(0, "worker_2", {}, other=np.ones(2))
+        trial = stored(*often[:2], other, *often[3:], num_workers=3)
 
-        assert [1] == stored(*records, other, both).tensor("w").merged().steps.tolist()
+        assert [1] == trial.tensor("w").merged().steps.tolist()
 
     def test_an_empty_part_adds_nothing(self):
         """A worker may hold no element of a small tensor."""

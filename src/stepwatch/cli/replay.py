@@ -168,10 +168,14 @@ class _Result:
 
     @property
     def gone(self) -> list[str]:
-        """What was recorded and not seen again; what a script saves itself may come too late."""
+        """What was recorded and not seen again.
+
+        What a script saves itself may come too late; learning rates are put back, and optimizers
+        may be numbered in another order.
+        """
         again = self.record.layout.row_of
         tensors = self.recorded.record.layout.tensors
-        kinds = ("scalars", "tensors")
+        kinds = ("scalars", "tensors", "learning_rates")
         return [
             one.name for one in tensors if one.name not in again and one.collection not in kinds
         ]

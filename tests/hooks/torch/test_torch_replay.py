@@ -116,13 +116,14 @@ class TestBitForBit:
         ],
     )
     def test_every_tensor_has_the_bits_that_were_recorded(self, tmp_path, train, mode_step):
-        """At a snapshot and some steps behind it, from full values of everything."""
+        """At a snapshot and some steps behind it, from full values of what is seen once."""
         record(train, tmp_path / "run")
         replayed = Replayed(train, tmp_path / "run", mode_step)
 
         assert ("", []) == (replayed.hook.refusal, replayed.different)
         values = {one.name for one in replayed.compared if one.by == "value"}
-        assert {"gradient", "output", "loss"} <= {name.partition("/")[0] for name in values}
+        seen_once = {"gradient"} if train is micro_batches else {"gradient", "output", "loss"}
+        assert seen_once <= {name.partition("/")[0] for name in values}
 
     def test_adamw_and_its_schedule_at_step_thirty(self, tmp_path):
         """Moments, step count and learning rate are those of that step."""
