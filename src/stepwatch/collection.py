@@ -70,14 +70,19 @@ class Collection:
                 f"{nearest(self.name, BUILT_IN)} (built in: {', '.join(BUILT_IN)})"
             )
         for pattern in self.patterns:
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                raise ConfigError(f"pattern {pattern!r} does not compile: {error}") from None
+            compiled(pattern)
 
     def holds(self, tensor: str, kind: str) -> bool:
         """Return whether a tensor of this name and built-in kind belongs here."""
         return self.name == kind or any(re.search(pattern, tensor) for pattern in self.patterns)
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Return a regular expression, compiled; raise ConfigError if it is none."""
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise ConfigError(f"pattern {pattern!r} does not compile: {error}") from None
 
 
 Policy = SavePolicy | Mapping[str, SavePolicy] | Sequence["Collection | str"] | str | None

@@ -12,7 +12,7 @@ from commands import STEPWATCH, TRAINING, call
 
 from stepwatch.cli.blackbox import blackbox
 from stepwatch.cli.run import run
-from stepwatch.errors import ConfigError
+from stepwatch.errors import ConfigError, TensorUnavailable
 from stepwatch.formats.blackbox import read_frames
 from stepwatch.formats.blackbox.frames import SNAPSHOT
 from stepwatch.store import open_store
@@ -139,7 +139,8 @@ class TestNone:
 
     def test_an_unknown_worker_is_told_who_there_is(self, spoiled_run):
         """In one line."""
-        assert "there are worker_0\n" in ask(spoiled_run, "--worker", "worker_7")
+        with pytest.raises(TensorUnavailable, match=r"there are worker_0$"):
+            ask(spoiled_run, "--worker", "worker_7")
 
     @pytest.mark.slow
     def test_it_can_be_switched_off(self, stepwatch, write):

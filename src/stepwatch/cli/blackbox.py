@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import click
 import numpy as np
+import numpy.typing as npt
 from rich.markup import escape
 
+from ..collection import compiled
 from ..digest import digest
 from ..errors import TensorUnavailable, nearest
 from ..formats.blackbox import Frame, dumps, read_frames, step_records
@@ -22,6 +23,7 @@ from .console import console, print_json, table
 
 _SHOWN = ("mean", "std", "l2", "min", "max", "zeros", "non_finite")
 _MOST_BAD = 8
+_NUMBERS = ("loss", "learning_rate", "gradient_norm")
 
 
 @click.command()
@@ -42,6 +44,8 @@ def blackbox(
     shown = moments[-steps:]
     if as_json:
         print_json(_as_json(trial, frames, shown, tensor))
+    elif not moments and worker not in (None, *trial.workers):
+        raise TensorUnavailable(_why_empty(trial, worker))
     elif not moments:
         print(_why_empty(trial, worker))
     elif tensor:
@@ -85,18 +89,18 @@ class Moment:
                 found.append({"name": name, **told, **kept})
         return found
 
-    def value(self, collection: str) -> float:
-        """Return the mean of the first tensor of a collection; nan if there is none."""
-        rows = self.record.layout.rows_of.get(collection) if self.record else None
+    def value(self, collection: str) -> float | None:
+        """Return the mean of the first tensor of a collection; ``None`` if there is none."""
+        rows = self._rows(collection)
         if self.record is None or rows is None:
-            return float("nan")
+            return None
         return float(quantity(self.record.statistics[rows[0]], "mean"))
 
-    def gradient_norm(self) -> float:
-        """Return the norm of all finite elements of all gradients; nan if there are none."""
-        rows = self.record.layout.rows_of.get("gradients") if self.record else None
+    def gradient_norm(self) -> float | None:
+        """Return the norm of all finite elements of all gradients; ``None`` if there are none."""
+        rows = self._rows("gradients")
         if self.record is None or rows is None:
-            return float("nan")
+            return None
         return float(np.sqrt(self.record.statistics[rows, SUM_SQ].sum()))
 
     def bad(self) -> list[tuple[str, int]]:
@@ -125,6 +129,9 @@ class Moment:
             "gradient_norm": self.gradient_norm(),
             "non_finite": len(self.bad()),
         }
+
+    def _rows(self, collection: str) -> npt.NDArray[np.intp] | None:
+        return self.record.layout.rows_of.get(collection) if self.record else None
 
 
 def _moments(frames: Iterable[Frame]) -> list[Moment]:
@@ -161,7 +168,7 @@ def _show(trial: Trial, frames: list[Frame], moments: list[Moment]) -> None:
         facts = moment.facts(end_ns)
         of = f" {moment.worker}" if several else ""
         recorded = "" if facts["recorded"] else "not recorded"
-        numbers = (facts["loss"], facts["learning_rate"], facts["gradient_norm"])
+        numbers = ("-" if facts[one] is None else facts[one] for one in _NUMBERS)
         before = f"{facts['before_end_s']:.3f} s"
         step = f"{moment.step} ({moment.mode} {moment.mode_step}){of}"
         rows.append((step, before, *numbers, facts["non_finite"], recorded))
@@ -175,14 +182,14 @@ def _show(trial: Trial, frames: list[Frame], moments: list[Moment]) -> None:
 def _headlines(
     trial: Trial, frames: list[Frame], moments: list[Moment]
 ) -> Iterator[tuple[str, str]]:
-    last = moments[-1]
+    last, several = moments[-1], len({moment.worker for moment in moments}) > 1
     yield "run", trial.url
     yield "state", trial.state
     only = "" if last.record is not None else ", of which only the beginning was recorded"
     yield "last step", f"{last.step} ({last.mode} {last.mode_step}){only}"
     for frame in frames:
         if frame.kind == TRIGGER:
-            yield "trigger", _trigger(frame)
+            yield "trigger", _trigger(frame) + (f" ({frame.worker})" if several else "")
     snapshots = [frame for frame in frames if frame.kind == SNAPSHOT]
     if snapshots:
         yield "snapshots", ", ".join(map(_snapshot, snapshots))
@@ -213,7 +220,9 @@ def _show_bad(moments: list[Moment]) -> None:
     if first is None:
         return
     bad, output = first.bad(), console()
-    output.print(f"\nnot finite first, in step {first.step}, in this order:", markup=False)
+    output.print(
+        f"\nnot finite first, in step {first.step} of {first.worker}, in this order:", markup=False
+    )
     for name, count in bad[:_MOST_BAD]:
         output.print(f"  {name} ({count} elements)", markup=False)
     if len(bad) > _MOST_BAD:
@@ -239,7 +248,9 @@ def _series(moments: list[Moment], tensor: str) -> dict[str, dict[int, dict[str,
     """Return the statistics of each tensor that is meant, by name and step."""
     records = [moment.record for moment in moments if moment.record is not None]
     known = dict.fromkeys(one.name for record in records for one in record.layout.tensors)
-    names = [tensor] if tensor in known else [name for name in known if re.search(tensor, name)]
+    names = (
+        [tensor] if tensor in known else [name for name in known if compiled(tensor).search(name)]
+    )
     if not names:
         raise TensorUnavailable(f"no tensor {tensor!r} in these steps{nearest(tensor, known)}")
     found: dict[str, dict[int, dict[str, float]]] = {name: {} for name in names}

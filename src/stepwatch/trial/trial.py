@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -12,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..collection import BUILT_IN, Collection, default_policy
+from ..collection import BUILT_IN, Collection, compiled, default_policy
 from ..errors import StepUnavailable, TensorUnavailable, nearest
 from ..formats import open_reader
 from ..formats.native.observations import SCHEMA
@@ -134,12 +133,16 @@ class Trial:
         Args:
             regex: Only names in which this finds something.
             collection: Only tensors of this collection.
+
+        Raises:
+            ConfigError: ``regex`` does not compile.
         """
         names = self.reader.tensors()
         if collection is not None:
             group = self.collections.get(collection) or Collection(collection)
             names = {name: kind for name, kind in names.items() if group.holds(name, kind)}
-        return [name for name in names if regex is None or re.search(regex, name)]
+        search = None if regex is None else compiled(regex).search
+        return [name for name in names if search is None or search(name)]
 
     def tensor(self, name: str) -> Tensor:
         """Return one tensor.

@@ -13,6 +13,8 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 from trainings import inputs, sgd
 
+from stepwatch.statistics import NAN
+
 pytest_plugins = ["hook_fixture"]
 pytestmark = pytest.mark.usefixtures("nothing_compiled")
 
@@ -293,6 +295,8 @@ class TestWhatRunsInside:
 
         assert [0] == seen.series("output/blocks.1.norm", "nan")
         assert [len(X)] == seen.series("output/blocks.1.fc", "nan")
+        spoiled = [name for name, row in rows_of(seen)[0].items() if row[NAN] and "output/" in name]
+        assert "output/blocks.1.fc" == spoiled[0], "what is inside of the model ended before it"
 
     def test_shapes_may_change(self, watched):
         """The last one is told."""

@@ -33,6 +33,7 @@ from .recorded_values import put_in_place
 from .restore import Restorer, set_option
 from .snapshot import model_state, set_random_states
 from .stand_in import stand_in_for_hooks
+from .unseen import unless_traced
 
 LearningRates = Mapping[int, Mapping[int, float]]
 _DONE = "the step was run again"
@@ -92,13 +93,13 @@ class ReplayHook(TorchHook):
 
     def attach(self) -> None:
         """Take hold of torch, so that what was recorded is there when the hook looks."""
-        before = register_module_forward_pre_hook(self._before_forward)
-        feed = register_module_forward_pre_hook(self._feed)
+        before = register_module_forward_pre_hook(unless_traced(self._before_forward))
+        feed = register_module_forward_pre_hook(unless_traced(self._feed))
         self._feed_id = feed.id
-        optimizers = register_optimizer_step_pre_hook(self._before_optimizer)
+        optimizers = register_optimizer_step_pre_hook(unless_traced(self._before_optimizer))
         super().attach()
         # When the hook has given the model its names.
-        restore = register_module_forward_pre_hook(self._restore)
+        restore = register_module_forward_pre_hook(unless_traced(self._restore))
         self._own_handles = [before, feed, optimizers, restore]
         self._targets.attach()
         self._undo_stand_in = stand_in_for_hooks()

@@ -107,14 +107,14 @@ class Tracker(Looking):
             if self.loss_depth == 0:
                 self._saw_loss(type(module).__name__, output)
             return
+        if self.graphs.runs(module):
+            self._gather(module)  # first: what is inside ended before
         if self.root is not None:
             name = self.names.of(module)
             if name is not None and output is not None:
                 self.observer.outputs(self.steps.current(), name, given, output)
             if module is self.root:
                 self.root = None
-        if self.graphs.runs(module):
-            self._gather(module)
 
     # What is wrapped
 

@@ -35,6 +35,17 @@ def unseen(function: Function) -> Function:
     return as_it_is(call)  # type: ignore[return-value]  # same signature
 
 
+def unless_traced(function: Function) -> Function:
+    """Return a function that does nothing where a compiler traces it, and is unseen elsewhere."""
+    told = unseen(function)
+
+    @functools.wraps(function)
+    def call(*args: Any) -> Any:
+        return None if torch.compiler.is_compiling() else told(*args)
+
+    return as_it_is(call)  # type: ignore[return-value]  # same signature
+
+
 def as_it_is(function: Function) -> Function:
     """Let a function run as it is where it is called by itself; traced where it is inlined."""
     with suppress(ImportError, AttributeError, TypeError):  # another version of torch
