@@ -188,14 +188,22 @@ class TestCannot:
         [
             ("99", {}, "step 99 was not recorded; there are 0-16"),
             ("10", {}, "step 10 is of mode EVAL"),
-            ("3", {"num_workers": 4}, "single process only"),
+            pytest.param("3", {"num_workers": 4}, "single process only", marks=pytest.mark.slow),
             ("3", {"script_sha256": "0" * 64}, "train.py is not what it was when it ran"),
-            ("3", {"command": ["gone.py"]}, "no script at gone.py"),
-            ("3", {"folder": "/nowhere"}, "the script ran in /nowhere: No such file"),
-            (
+            pytest.param(
+                "3", {"command": ["gone.py"]}, "no script at gone.py", marks=pytest.mark.slow
+            ),
+            pytest.param(
+                "3",
+                {"folder": "/nowhere"},
+                "the script ran in /nowhere: No such file",
+                marks=pytest.mark.slow,
+            ),
+            pytest.param(
                 "3",
                 {"command": ["broken.py"], "script_sha256": sha256(BROKEN).hexdigest()},
                 "broken.py did not come to the end of the step: it ended by ZeroDivisionError",
+                marks=pytest.mark.slow,
             ),
         ],
     )

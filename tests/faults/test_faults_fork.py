@@ -55,6 +55,7 @@ if __name__ == "__main__":
 
 
 class TestForkedChildren:
+    @pytest.mark.slow
     def test_a_child_writes_nothing_and_ends_as_it_likes(self, faulty):
         """It trains, unseen, and leaves by sys.exit or os._exit; the run goes on in its parent."""
         seen = faulty(FORKED)
