@@ -28,7 +28,7 @@ def watched(tmp_path):
         one.hook.close()
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def nothing_compiled():
     """Let the compiler forget what other tests of this process compiled."""
     dynamo = sys.modules.get("torch._dynamo.utils")

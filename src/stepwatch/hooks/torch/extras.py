@@ -25,12 +25,11 @@ class Extras:
     """
 
     def __init__(self, names: Names, parameters: Parameters, observer: Observer) -> None:
-        self._parameters = parameters
         self.attention = Attention(names, observer)
         self._batches = Batches(names, observer)
         self._scalars = Scalars(observer)
-        self._states = OptimizerStates(observer, self._scalars)
-        self._updates = Updates(self._scalars)
+        self._states = OptimizerStates(parameters, observer, self._scalars)
+        self._updates = Updates(parameters, self._scalars)
 
     def begin(self, step: OpenStep, model: torch.nn.Module, inputs: object) -> None:
         """A model begins to run; see ``Batches.observe``."""
@@ -39,14 +38,12 @@ class Extras:
 
     def before_update(self, step: OpenStep, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer is about to step."""
-        if step.wants("updates"):
-            self._updates.before(step, self._parameters.of(optimizer))
+        self._updates.before(step, optimizer)
 
     def after_update(self, step: OpenStep, optimizer: torch.optim.Optimizer) -> None:
         """It stepped."""
         self._updates.after(step)
-        if step.wants("optimizer_states"):
-            self._states.observe(step, optimizer, self._parameters.of(optimizer))
+        self._states.observe(step, optimizer)
 
     def finish(self) -> None:
         """A step ends: observe what is still on an accelerator."""

@@ -114,20 +114,18 @@ class GraphSlots:
         self.num_attention = 0
         self.seeing = Seeing(self._slot, self._has_fixed_shape, self._tensors)
 
-    def gather(self, owner: Module | None, *, trains: bool | None = None) -> Iterator[Gathered]:
+    def gather(self, owner: Module | None) -> Iterator[Gathered]:
         """Yield what graphs added since, and empty their slots.
 
         Args:
             owner: The module that has just run, if one has: a graph ran for it or a part of it.
-            trains: Only what ran to be trained, or only what did not.
         """
         for first, chunk in zip(range(0, len(self._sources), _CHUNK), self._chunks, strict=True):
             for row in np.flatnonzero(chunk[:, 0]).tolist():
                 source = self._sources[first + row]
-                if trains in (None, source.trains):
-                    slot = chunk[row].copy()
-                    chunk[row] = EMPTY
-                    yield self.gathered(source, slot, owner)
+                slot = chunk[row].copy()
+                chunk[row] = EMPTY
+                yield self.gathered(source, slot, owner)
 
     def clear(self) -> None:
         """Forget what graphs added since."""

@@ -19,7 +19,7 @@ from torch.optim.optimizer import (
 from torch.utils.hooks import RemovableHandle
 
 from .tracker import Tracker
-from .unseen import as_it_is, unseen
+from .unseen import as_it_is, unless_traced, unseen
 
 
 def listen(tracker: Tracker, after_step: Callable[[], None]) -> list[RemovableHandle]:
@@ -29,19 +29,18 @@ def listen(tracker: Tracker, after_step: Callable[[], None]) -> list[RemovableHa
         tracker: Who is told.
         after_step: Called after each step of an optimizer; it may raise.
     """
-    tell_before, tell_after = unseen(tracker.before_forward), unseen(tracker.after_forward)
+    tell_after = unseen(tracker.after_forward)
     see, compiling = tracker.graphs.slots.seeing.see, torch.compiler.is_compiling
     exporting = torch.compiler.is_exporting
 
-    def stepped(optimizer: torch.optim.Optimizer) -> None:
+    def before_optimizer(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        tracker.before_optimizer(optimizer)
+
+    def after_optimizer(optimizer: torch.optim.Optimizer, *_: Any) -> None:
         tracker.after_optimizer(optimizer)
         after_step()
 
-    # Functions of their own, so that a compiler sees constants and what it is to trace.
-    def before_forward(module: torch.nn.Module, inputs: Any) -> None:
-        if not compiling():
-            tell_before(module, inputs)
-
+    # A function of its own, so that a compiler sees constants and what it is to trace.
     def after_forward(module: torch.nn.Module, inputs: Any, *rest: Any) -> None:
         if not compiling():
             # Of a module that raised torch tells no keywords.
@@ -50,21 +49,11 @@ def listen(tracker: Tracker, after_step: Callable[[], None]) -> list[RemovableHa
         elif not exporting():
             see(type(module).__name__ if isinstance(module, _Loss) else "output", rest[-1])
 
-    tell_before_step, tell_after_step = unseen(tracker.before_optimizer), unseen(stepped)
-
-    def before_optimizer(optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        if not compiling():
-            tell_before_step(optimizer)
-
-    def after_optimizer(optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        if not compiling():
-            tell_after_step(optimizer)
-
     return [
-        register_module_forward_pre_hook(as_it_is(before_forward)),
+        register_module_forward_pre_hook(unless_traced(tracker.before_forward)),
         register_module_forward_hook(as_it_is(after_forward), with_kwargs=True, always_call=True),
-        register_optimizer_step_pre_hook(as_it_is(before_optimizer)),
-        register_optimizer_step_post_hook(as_it_is(after_optimizer)),
+        register_optimizer_step_pre_hook(unless_traced(before_optimizer)),
+        register_optimizer_step_post_hook(unless_traced(after_optimizer)),
     ]
 
 

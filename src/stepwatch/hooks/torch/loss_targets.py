@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
 import torch
 
-from .patches import LOSSES, exchange
+from .patches import exchange, functional_losses
 
 
 class LossTargets:
@@ -25,10 +24,8 @@ class LossTargets:
 
     def attach(self) -> None:
         """Take hold of the losses."""
-        for name in LOSSES:
-            function = getattr(torch.nn.functional, name, None)
-            if isinstance(function, FunctionType) and not function.__closure__:
-                self._undo.append(exchange(function, self._maker(name)))
+        for name, function in functional_losses():
+            self._undo.append(exchange(function, self._maker(name)))
 
     def detach(self) -> None:
         """Let go of them."""

@@ -16,6 +16,7 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.utils.hooks import RemovableHandle
 
 from ...errors import ConfigError
+from .names import uncompiled
 
 Told = TypeVar("Told", bound=Callable[..., None])
 
@@ -262,14 +263,14 @@ def named_parts(root: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Module]]:
     for path, module in root.named_modules():
         # A wrapper of the compiler has the name of what it wraps.
         if module is not root and path.rpartition(".")[2] != _COMPILED:
-            yield _uncompiled(path), module
+            yield uncompiled(path), module
 
 
 def named_parameters(root: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Parameter]]:
     """Yield the parameters of a model with their names, which begin with the class of the model."""
     first = class_name(root)
     for path, parameter in root.named_parameters():
-        yield f"{first}_{_uncompiled(path)}", parameter
+        yield f"{first}_{uncompiled(path)}", parameter
 
 
 def is_compiled(module: torch.nn.Module) -> bool:
@@ -283,8 +284,3 @@ def class_name(module: torch.nn.Module) -> str:
     named = inner if isinstance(inner, torch.nn.Module) else module
     name: str = named._get_name()  # type: ignore[no-untyped-call]
     return name
-
-
-def _uncompiled(path: str) -> str:
-    """Return a path without the steps through wrappers of the compiler."""
-    return ".".join(part for part in path.split(".") if part != _COMPILED)

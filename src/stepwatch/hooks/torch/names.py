@@ -30,7 +30,7 @@ def unwrap(module: torch.nn.Module) -> torch.nn.Module:
     return module
 
 
-def _uncompiled(path: str) -> str:
+def uncompiled(path: str) -> str:
     """Return a path without the steps into what ``torch.compile`` wraps."""
     return ".".join(part for part in path.split(".") if part != "_orig_mod")
 
@@ -144,10 +144,10 @@ class Names:
     def _name(self, model: torch.nn.Module, name: str, prefix: str) -> None:
         for path, module in model.named_modules():
             if type(module).__name__ not in _WRAPPERS:  # what is inside has its name
-                inner = prefix + _uncompiled(path)
+                inner = prefix + uncompiled(path)
                 self._modules.setdefault(id(module), (weakref.ref(module), inner if path else name))
         for path, parameter in self._own.of(model):
-            self.parameters.setdefault(id(parameter), prefix + _uncompiled(path))
+            self.parameters.setdefault(id(parameter), prefix + uncompiled(path))
 
     def named_parameters(self) -> Iterator[tuple[str, torch.nn.Parameter]]:
         """Yield every parameter of the trained models once, in the order of the models."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import torch
 
 from ...capture.open_step import OpenStep
 from .observe import Observer
-from .parameters import Tracked
+from .parameters import Parameters
 from .scalars import Scalars
 from .sharded import is_distributed
 
@@ -17,17 +17,17 @@ class OptimizerStates:
     """Observes the state of optimizers, as it is once they have stepped.
 
     Args:
+        parameters: Of the optimizers.
         observer: Who takes the tensors.
         scalars: Who takes the numbers.
     """
 
-    def __init__(self, observer: Observer, scalars: Scalars) -> None:
+    def __init__(self, parameters: Parameters, observer: Observer, scalars: Scalars) -> None:
+        self._parameters = parameters
         self._observer = observer
         self._scalars = scalars
 
-    def observe(
-        self, step: OpenStep, optimizer: torch.optim.Optimizer, tracked: Iterable[Tracked]
-    ) -> None:
+    def observe(self, step: OpenStep, optimizer: torch.optim.Optimizer) -> None:
         """Observe each tensor of the state, whatever it is called, and ``step``.
 
         Lists, such as the history of LBFGS, and numbers other than ``step`` are left out.
@@ -35,7 +35,7 @@ class OptimizerStates:
         if not step.wants("optimizer_states"):
             return
         states = optimizer.state
-        for one in tracked:
+        for one in self._parameters.of(optimizer):
             state = states.get(one.parameter)
             if isinstance(state, Mapping):  # other people's optimizers may hold anything
                 for key, value in state.items():

@@ -11,7 +11,7 @@ their code is exchanged. So is that of the functions that clip.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any, Protocol
 
@@ -85,10 +85,8 @@ class Patches:
     def __init__(self, watcher: Watcher, seeing: Seeing) -> None:
         self._undo: list[Callable[[], None]] = []
         watcher = _Unseen(watcher)
-        for name in LOSSES:
-            function = getattr(torch.nn.functional, name, None)
-            if isinstance(function, FunctionType) and not function.__closure__:
-                self._enter(function, _loss_wrapper(watcher, seeing, name))
+        for name, function in functional_losses():
+            self._enter(function, _loss_wrapper(watcher, seeing, name))
         softmax: Any = torch.nn.functional.softmax
         self._enter(softmax, softmax_wrapper(watcher))
         self._undo.append(replace_attention(watcher, seeing))
@@ -120,6 +118,14 @@ class Patches:
 
     def _enter(self, function: FunctionType, make: Callable[[Any], Any]) -> None:
         self._undo.append(exchange(function, make))
+
+
+def functional_losses() -> Iterator[tuple[str, FunctionType]]:
+    """Yield the losses of ``torch.nn.functional`` that can be exchanged, by name."""
+    for name in LOSSES:
+        function = getattr(torch.nn.functional, name, None)
+        if isinstance(function, FunctionType) and not function.__closure__:
+            yield name, function
 
 
 class _Unseen:

@@ -26,7 +26,7 @@ import torch
 from torch.nn.parameter import is_lazy
 
 from .arrays import dtype_name, tensors_in, to_numpy, unsupported
-from .names import Names
+from .names import Names, uncompiled
 
 Array = npt.NDArray[np.generic]
 
@@ -144,7 +144,7 @@ def model_state(names: Names) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield the parameters and buffers of the models that are trained, as ``model/<name>``."""
     for model, prefix in names.trained_with_prefix():
         for path, value in chain(model.named_parameters(), model.named_buffers()):
-            yield f"model/{prefix}{path.replace('_orig_mod.', '')}", value
+            yield f"model/{prefix}{uncompiled(path)}", value
 
 
 def optimizer_state(

@@ -6,15 +6,13 @@ parameter a sample is: a copy of the whole might be the memory that training nee
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import torch
 
 from ...capture.open_step import OpenStep
 from ...capture.plan import NOTHING
 from ...record import TensorInfo
 from .arrays import unsupported
-from .parameters import Tracked
+from .parameters import Parameters
 from .scalars import Scalars
 from .sharded import part_of
 from .unnoticed import unnoticed
@@ -27,18 +25,21 @@ class Updates:
     """Observes the norm of each update over the norm of the parameter.
 
     Args:
+        parameters: Of the optimizers.
         scalars: Who takes the numbers.
     """
 
-    def __init__(self, scalars: Scalars) -> None:
+    def __init__(self, parameters: Parameters, scalars: Scalars) -> None:
+        self._parameters = parameters
         self._scalars = scalars
         self._before: list[tuple[str, torch.Tensor, torch.Tensor]] = []
 
-    def before(self, step: OpenStep, tracked: Iterable[Tracked]) -> None:
+    def before(self, step: OpenStep, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer is about to step: remember its parameters if the step wants that."""
         self._before = []
         if not step.wants("updates"):
             return
+        tracked = self._parameters.of(optimizer)
         for name, parameter in {one.weight.name: one.parameter for one in tracked}.items():
             info = TensorInfo(f"update_ratio/{name}", "updates", "float32", ())
             if parameter.requires_grad and step.level(info) != NOTHING:
