@@ -23,18 +23,43 @@ BUILT_IN = (
     "updates",
     "attention",
     "batches",
+    "samples",
+    "channels",
+    "tokens",
+    "predictions",
+    "labels",
+    "log_partition",
+    "classes",
+    "activity",
+    "quantiles",
+    "embeddings",
+    "routing",
+    "loop",
     "metrics",
     "scalars",
     "tensors",
 )
 
 _TENTH = SavePolicy(statistics=Schedule(every=10))
-# Looking at these costs a further pass over the parameters, or matrix products.
+# Summaries: a few numbers of each tensor, of which every one is wanted.
+_SUMMARY = SavePolicy(statistics=None, raw=Schedule(every=10))
+_ON_REQUEST = SavePolicy(statistics=None)
+# Looking at these costs a further pass over the tensors, or matrix products.
 _DEFAULTS = {
     "optimizer_states": _TENTH,
     "updates": _TENTH,
     "attention": _TENTH,
+    "log_partition": _TENTH,
     "batches": SavePolicy(digest=EVERY_STEP),
+    "samples": _SUMMARY,
+    "classes": _SUMMARY,
+    "embeddings": _SUMMARY,
+    "routing": _SUMMARY,
+    # by the rules that need them, or with --save
+    "channels": _ON_REQUEST,
+    "tokens": _ON_REQUEST,
+    "activity": _ON_REQUEST,
+    "quantiles": _ON_REQUEST,
 }
 
 

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from stepwatch.capture.guard import guarded
 from stepwatch.capture.open_step import OpenStep
 from stepwatch.capture.plan import NOTHING, RAW, Plan
+from stepwatch.capture.recorder import Recorder
 from stepwatch.collection import Collection, as_collections
 from stepwatch.errors import TrainingStopped
 from stepwatch.record import TensorInfo
+from stepwatch.rules.live import LiveWatch
 from stepwatch.save_policy import SavePolicy, Schedule
 from stepwatch.statistics import summarize
 from stepwatch.steps import Mode
@@ -36,6 +38,17 @@ ALL = list(range(21))
 TENTH, FIFTH = [0, 10, 20], [0, 5, 10, 15, 20]
 
 
+class NeedsActivity:
+    """A rule."""
+
+    name = "needs_activity"
+    needs = ("activity",)
+    evidence = ("activity:raw:every=5",)
+
+    def check(self, step):
+        return ()
+
+
 class TestPlan:
     def test_by_default_the_statistics_of_every_step_are_saved(self):
         """And no raw value."""
@@ -48,10 +61,24 @@ class TestPlan:
         assert TENTH == wanted(policy, "w", "weights") == wanted(policy, "x", "losses")
 
     def test_a_built_in_name_sets_the_policy_of_its_kind_only(self):
-        """What is of another kind stays as it was; the last said counts."""
-        policy = ["gradients:statistics:every=5", "gradients:statistics:every=10"]
+        """What is of another kind stays as it was."""
+        policy = ["gradients:statistics:every=10"]
         assert TENTH == wanted(policy, "g", "gradients")
         assert ALL == wanted(policy, "w", "weights")
+
+    def test_what_is_said_twice_of_a_kind_adds_up(self):
+        """Neither takes anything from the other: what a rule needs is saved as well."""
+        policy = ["gradients:statistics:every=10", "gradients:statistics:steps=3"]
+        assert [0, 3, 10, 20] == wanted(policy, "g", "gradients")
+
+    def test_what_a_listener_needs_is_saved(self, tmp_path):
+        """Beside what the policy asks for."""
+        listener = LiveWatch([NeedsActivity()])
+        recorder = Recorder(tmp_path / "run", policy="weights:none", listeners=[listener])
+        recorder.close()
+        levels = [recorder.plan.level("active/relu", "activity", Mode.TRAIN, n) for n in (0, 5, 7)]
+        assert [True, True, False] == [bool(level & RAW) for level in levels]
+        assert NOTHING == recorder.plan.level("w", "weights", Mode.TRAIN, 0)
 
     def test_raw_leaves_the_statistics_of_every_step(self):
         """It is asked for beside them."""

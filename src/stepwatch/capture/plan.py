@@ -12,6 +12,7 @@ from ..steps import Mode
 
 _NOTHING = SavePolicy(statistics=None)
 _DEFAULT = SavePolicy()
+_USUAL = [_DEFAULT]
 
 #: What is saved of a tensor at a step: the sum of these. Statistics come with all the others.
 NOTHING, STATISTICS, RAW, DIGEST, EXPONENTS = 0, 1, 2, 4, 8
@@ -30,23 +31,23 @@ class Plans(Protocol):
 class Plan:
     """Answers what is saved of a tensor; every answer is worked out once.
 
-    A collection of a built-in name sets the policy of what is of that kind. A collection with
-    patterns adds its policy for the tensors it matches, whatever else is saved of them, or takes
-    them out if it saves nothing.
+    A collection of a built-in name takes the place of the default of that kind; of several of one
+    name each adds its steps. A collection with patterns adds its policy for the tensors it matches,
+    whatever else is saved of them, or takes them out if it saves nothing.
 
     Args:
         collections: What was asked beyond the default; see ``collection.default_policy``.
     """
 
     def __init__(self, collections: Sequence[Collection] = ()) -> None:
-        self._kinds = {name: default_policy(name) for name in BUILT_IN}
+        asked: dict[str, list[SavePolicy]] = {}
         self._matched: list[tuple[list[re.Pattern[str]], SavePolicy]] = []
         for collection in collections:
-            if collection.name in self._kinds:
-                self._kinds[collection.name] = collection.policy
+            asked.setdefault(collection.name, []).append(collection.policy)
             if collection.patterns:
                 patterns = [re.compile(pattern) for pattern in collection.patterns]
                 self._matched.append((patterns, collection.policy))
+        self._kinds = {name: asked.get(name, [default_policy(name)]) for name in BUILT_IN}
         self._policies: dict[str, tuple[SavePolicy, ...]] = {}
         self._schedules: dict[str, tuple[tuple[int, Schedule], ...]] = {}
         self._wanted: dict[str, tuple[Schedule, ...]] = {}
@@ -80,7 +81,7 @@ class Plan:
         """Return whether any tensor of a kind may be saved at a step, by default at any."""
         schedules = self._wanted.get(kind)
         if schedules is None:
-            policies = [self._kinds.get(kind, _DEFAULT), *(policy for _, policy in self._matched)]
+            policies = [*self._kinds.get(kind, _USUAL), *(policy for _, policy in self._matched)]
             found = (schedule for policy in policies for _, schedule in _schedules(policy))
             schedules = self._wanted[kind] = tuple(dict.fromkeys(found))
         return any(mode_step is None or schedule.wants(mode_step) for schedule in schedules)
@@ -103,7 +104,7 @@ class Plan:
         ]
         if _NOTHING in matched:
             return ()
-        return tuple(dict.fromkeys([self._kinds.get(kind, SavePolicy()), *matched]))
+        return tuple(dict.fromkeys([*self._kinds.get(kind, _USUAL), *matched]))
 
 
 def _schedules(policy: SavePolicy) -> Iterator[tuple[int, Schedule]]:

@@ -21,7 +21,7 @@ from typing import Protocol
 
 from .. import config
 from ..background import Background
-from ..collection import Policy, as_collections
+from ..collection import Policy, as_collections, parse_save
 from ..formats import Place
 from ..formats.manifest import End, Manifest
 from ..formats.native.writer import warm_up
@@ -66,7 +66,7 @@ class Recorder:
         run: Directory or URL to write to; it must not hold a run yet.
         policy: What to save; see ``collection.as_collections``.
         output: In which format, and what beside it.
-        listeners: Who looks at every step before it is stored.
+        listeners: Look at every step before it is stored; their ``evidence`` is saved, too.
         command: The script and its arguments, for the record.
         versions: Versions of the frameworks, for the record.
         rank: Which process this is, and of how many; what the launcher said by default.
@@ -87,7 +87,8 @@ class Recorder:
         versions: Mapping[str, str] | None = None,
         rank: tuple[int, int] | None = None,
     ) -> None:
-        collections = as_collections(policy)
+        needed = [text for one in listeners for text in getattr(one, "evidence", ())]
+        collections = (*as_collections(policy), *map(parse_save, needed))
         number, size = rank or rank_and_size(config.environment())
         self.store = open_store(run)
         self.worker = worker_name(number)
@@ -133,8 +134,7 @@ class Recorder:
             self._work, tick=self._tick, tick_s=TICK_S
         )
         self._background.submit(warm_up)
-        offer = self._background.offer
-        self.black_box = output.open_black_box(self.store, self.worker, offer)
+        self.black_box = output.open_black_box(self.store, self.worker, self._background.offer)
         if self.black_box is not None:
             self._looks = self.black_box.around(self._listeners)
         self.num_steps = 0

@@ -9,7 +9,8 @@ from ..finding import Finding
 from ..formats.findings import write_findings, write_statuses
 from ..record import StepRecord
 from ..store import Store
-from .parameters import Spec
+from .parameters import Spec, parse_rules
+from .scope import evidence
 from .step_view import StepView
 from .watch import RuleStatus, Watch
 
@@ -35,7 +36,10 @@ class LiveWatch:
         rules: str | Sequence[Spec],
         on_finding: Callable[[Finding], None] = lambda _: None,
     ) -> None:
-        self._watch = Watch(rules)
+        watched = parse_rules(rules)
+        #: What must be saved for them, in the words of ``--save``.
+        self.evidence = evidence(watched)
+        self._watch = Watch(watched)
         self._on_finding = on_finding
         self._patterns: Mapping[str, Sequence[str]] = {}
         self._store: Store | None = None

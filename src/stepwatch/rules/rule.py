@@ -35,6 +35,10 @@ class Rule:
     #: Collections of which a step must hold at least one tensor; none for every step.
     needs: ClassVar[tuple[str, ...]] = ()
 
+    #: What must be saved for it beyond what is by default, in the words of ``--save``; whoever
+    #: captures with this rule at work saves it.
+    evidence: tuple[str, ...] = ()
+
     #: Whether it starts anew when a script trains another model after the first: what it
     #: remembers of one loss says nothing of another.
     per_model: ClassVar[bool] = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -130,6 +130,12 @@ class Watched:
     def name(self) -> str:
         """What findings and statuses call it."""
         return self.label or self.rule.name
+
+
+def evidence(rules: Iterable[Watched]) -> tuple[str, ...]:
+    """Return what must be saved for rules, in the words of ``--save``, each once."""
+    wanted = (text for one in rules for text in getattr(one.rule, "evidence", ()))
+    return tuple(dict.fromkeys(wanted))
 
 
 class Selection:
