@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import signal
@@ -14,8 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from stepwatch.errors import ConfigError, StoreError
-from stepwatch.store import StoreFile, local, open_store, put_all
+from stepwatch.store import StoreFile, local, new_file, open_store, put_all
 from stepwatch.store.local import LocalStore
+from stepwatch.store.new_file import write_new
 from stepwatch.testing.store_contract import StoreContract
 
 
@@ -283,3 +285,31 @@ class TestOpenStore:
             assert open_store("plug://bucket/run").url == "plug://bucket/run"
         finally:
             registry._by_spelling.cache_clear()
+
+
+class TestLargeFiles:
+    """Their space is taken before they are written."""
+
+    def test_they_hold_what_was_given(self, tmp_path):
+        """To the byte, wherever the pieces end."""
+        parts = [b"a" * 3, b"b" * (5 << 20), b"c"]
+        write_new(str(tmp_path / "new"), parts)
+        assert b"".join(parts) == (tmp_path / "new").read_bytes()
+
+    def test_a_full_disk_says_so_before_a_byte_is_written(self, tmp_path, monkeypatch):
+        """As the error that writing would have ended with."""
+        monkeypatch.setattr(new_file, "_fallocate", lambda: no_space)
+        with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
+            write_new(str(tmp_path / "new"), [bytes(5 << 20)])
+        assert 0 == (tmp_path / "new").stat().st_size
+
+    def test_a_file_system_that_cannot_is_written_to_as_ever(self, tmp_path, monkeypatch):
+        """Taking the space is no promise of every file system."""
+        monkeypatch.setattr(new_file, "_fallocate", lambda: lambda *_: -1)
+        write_new(str(tmp_path / "new"), [bytes(5 << 20)])
+        assert 5 << 20 == (tmp_path / "new").stat().st_size
+
+
+def no_space(*_):
+    ctypes.set_errno(errno.ENOSPC)
+    return -1
