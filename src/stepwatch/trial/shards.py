@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..formats.native.observations import text_codes
+from ..formats.native.text_columns import text_codes
 from ..formats.reader import Located
 from ..statistics import FIELDS, MIN
 from ..whole import are_whole, assemble, merge_runs, part_sizes

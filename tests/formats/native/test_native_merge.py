@@ -93,7 +93,7 @@ class TestLevels:
         st.lists(st.sampled_from([1, 1, 1, 2, 7, 30, 60, 110]), max_size=80),
         st.sampled_from([20, 100, 250]),
     )
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=30, deadline=None)
     def test_no_step_is_ever_hidden(self, sizes, limit):
         """Parts of any sizes: a merge that spans a part it does not hold would lose its steps."""
         store = new_run()

@@ -86,7 +86,7 @@ class TestToRecords:
 
 class TestRanges:
     @given(records(most=40))
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=60, deadline=None)
     def test_ranges_hold_exactly_the_steps(self, made):
         """Each once, each under its mode and mode step."""
         found = slow_steps(step_ranges(made))
@@ -94,7 +94,7 @@ class TestRanges:
         assert sorted(steps_of(made)) == sorted(found)
 
     @given(records(most=40), st.lists(st.integers(0, 40), max_size=4))
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=60, deadline=None)
     def test_joining_the_ranges_of_parts_keeps_the_steps(self, made, cuts):
         """However the steps were cut into parts."""
         edges = [0, *sorted(min(cut, len(made)) for cut in cuts), len(made)]

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,9 +21,9 @@ import pyarrow as pa
 from ...record import Layout, StepRecord, TensorInfo
 from ...statistics import FIELDS, MIN
 from ...steps import Mode
+from .text_columns import TEXT, Texts, text_codes
 
 T = TypeVar("T")
-_TEXT = pa.dictionary(pa.int32(), pa.string())
 # min, max, sums and abs_min are measurements; the fields before them are counts.
 _STATISTICS = [
     pa.field(name, pa.int64() if index < MIN else pa.float64()) for index, name in enumerate(FIELDS)
@@ -31,26 +31,26 @@ _STATISTICS = [
 SCHEMA = pa.schema(
     [
         pa.field("step", pa.int64()),
-        pa.field("mode", _TEXT),
+        pa.field("mode", TEXT),
         pa.field("mode_step", pa.int64()),
         pa.field("time_ns", pa.int64()),
         pa.field("order", pa.int32()),
-        pa.field("tensor", _TEXT),
-        pa.field("collection", _TEXT),
-        pa.field("dtype", _TEXT),
-        pa.field("shape", _TEXT),
+        pa.field("tensor", TEXT),
+        pa.field("collection", TEXT),
+        pa.field("dtype", TEXT),
+        pa.field("shape", TEXT),
         pa.field("trainable", pa.bool_()),
         pa.field("optimizer_groups", pa.int8()),
         *_STATISTICS,
-        pa.field("blob", _TEXT),
-        pa.field("offset", _TEXT),
+        pa.field("blob", TEXT),
+        pa.field("offset", TEXT),
         pa.field("digest", pa.uint64()),
         pa.field("exponents", pa.list_(pa.int64())),
     ]
 )
 #: Columns that parts written by the first releases do not have.
 SINCE_LATER = ("offset", "digest", "exponents")
-TEXT_COLUMNS = [field.name for field in SCHEMA if field.type == _TEXT]
+TEXT_COLUMNS = [field.name for field in SCHEMA if field.type == TEXT]
 
 
 def to_table(
@@ -66,48 +66,58 @@ def to_table(
         blobs: For each, the name of the file that holds its raw values, if it has any.
         columns: All by default.
     """
-    tables = []
-    numbered = enumerate(records)
-    for _, same in groupby(numbered, key=lambda pair: (id(pair[1].layout), pair[1].mode)):
-        chosen = list(same)
-        start = chosen[0][0]
-        tables.append(
-            _uniform_table([record for _, record in chosen], blobs[start : start + len(chosen)])
-        )
-    table = pa.concat_tables(tables).unify_dictionaries() if tables else SCHEMA.empty_table()
+    table = _table(records, blobs) if records else SCHEMA.empty_table()
     return table if columns is None else table.select(list(columns))
 
 
-def _uniform_table(records: list[StepRecord], blobs: Sequence[str | None]) -> pa.Table:
-    """Return the rows of steps that share one layout and mode."""
-    tensors, steps = records[0].layout.tensors, len(records)
-    width = len(tensors)
+def _table(records: Sequence[StepRecord], blobs: Sequence[str | None]) -> pa.Table:
+    texts = {name: Texts() for name in TEXT_COLUMNS}
+    layouts = {id(record.layout): record.layout for record in records}
+    known = {which: _layout_columns(layout, texts) for which, layout in layouts.items()}
+    each = [known[id(record.layout)] for record in records]
+    codes = {name: np.concatenate([one[name] for one in each]) for name in each[0]}
+    widths = [len(record.layout) for record in records]
+    modes = texts["mode"].codes([record.mode.value for record in records])
+    trainable, groups = codes.pop("trainable"), codes.pop("optimizer_groups")
     statistics = np.concatenate([record.statistics for record in records])
-    columns = {
-        "step": np.repeat([record.step for record in records], width),
-        "mode": _texts([records[0].mode.value], np.zeros(steps * width, np.int32)),
-        "mode_step": np.repeat([record.mode_step for record in records], width),
-        "time_ns": np.repeat([record.time_ns for record in records], width),
-        "order": np.tile(np.arange(width, dtype=np.int32), steps),
-        "tensor": _tiled([tensor.name for tensor in tensors], steps),
-        "collection": _tiled([tensor.collection for tensor in tensors], steps),
-        "dtype": _tiled([tensor.dtype for tensor in tensors], steps),
-        "shape": _tiled([_shape_text(tensor.shape) for tensor in tensors], steps),
-        "trainable": pa.array([tensor.trainable for tensor in tensors] * steps, pa.bool_()),
-        "optimizer_groups": pa.array(
-            [tensor.optimizer_groups for tensor in tensors] * steps, pa.int8()
-        ),
-        "blob": _blob_column(records, blobs),
-        "offset": _tiled([_offset_text(tensor.offset) for tensor in tensors], steps),
-        "digest": _column(tensors, [record.digests for record in records], pa.uint64()),
+    columns: dict[str, Any] = {
+        "step": np.repeat([record.step for record in records], widths),
+        "mode_step": np.repeat([record.mode_step for record in records], widths),
+        "time_ns": np.repeat([record.time_ns for record in records], widths),
+        "order": codes.pop("order"),
+        "trainable": pa.array(trainable > 0, pa.bool_(), mask=trainable < 0),
+        "optimizer_groups": pa.array(groups, pa.int8(), mask=groups < 0),
+        "digest": _column(records, [record.digests for record in records], pa.uint64()),
         "exponents": _column(
-            tensors, [record.exponents for record in records], pa.list_(pa.int64())
+            records, [record.exponents for record in records], pa.list_(pa.int64())
         ),
     }
+    codes["mode"] = np.repeat(modes, widths)
+    codes["blob"] = texts["blob"].codes(_blob_names(records, blobs, len(statistics)))
+    columns |= {name: texts[name].column(codes[name]) for name in TEXT_COLUMNS}
     for index, field in enumerate(_STATISTICS):
         values = statistics[:, index]
         columns[field.name] = _counts(values) if index < MIN else values
     return pa.table(columns, schema=SCHEMA)
+
+
+def _layout_columns(
+    layout: Layout, texts: Mapping[str, Texts]
+) -> dict[str, npt.NDArray[np.integer[Any]]]:
+    """Return what the rows of every step of a layout hold, as numbers; -1 for what is unknown."""
+    tensors = layout.tensors
+    groups = (-1 if one.optimizer_groups is None else one.optimizer_groups for one in tensors)
+    trainable = (-1 if one.trainable is None else one.trainable for one in tensors)
+    return {
+        "tensor": texts["tensor"].codes([one.name for one in tensors]),
+        "collection": texts["collection"].codes([one.collection for one in tensors]),
+        "dtype": texts["dtype"].codes([one.dtype for one in tensors]),
+        "shape": texts["shape"].codes([_shape_text(one.shape) for one in tensors]),
+        "offset": texts["offset"].codes([_offset_text(one.offset) for one in tensors]),
+        "order": np.arange(len(tensors), dtype=np.int32),
+        "trainable": np.fromiter(trainable, np.int8, len(tensors)),
+        "optimizer_groups": np.fromiter(groups, np.int8, len(tensors)),
+    }
 
 
 def _counts(values: npt.NDArray[np.float64]) -> pa.Array:
@@ -125,36 +135,27 @@ def _offset_text(offset: tuple[int, ...] | None) -> str | None:
 
 
 def _column(
-    tensors: Sequence[TensorInfo], values: Sequence[Mapping[str, object]], kind: pa.DataType
+    records: Sequence[StepRecord], values: Sequence[Mapping[str, object]], kind: pa.DataType
 ) -> pa.Array:
     """Return a column of what only some tensors of some steps have."""
     if not any(values):
-        return pa.nulls(len(tensors) * len(values), kind)
-    return pa.array([of.get(tensor.name) for of in values for tensor in tensors], kind)
+        return pa.nulls(sum(len(record.layout) for record in records), kind)
+    rows = zip(records, values, strict=True)
+    return pa.array(
+        [of.get(one.name) for record, of in rows for one in record.layout.tensors], kind
+    )
 
 
-def _texts(values: list[str], codes: npt.NDArray[np.int32]) -> pa.DictionaryArray:
-    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(values))
-
-
-def _tiled(values: Sequence[str | None], times: int) -> pa.DictionaryArray:
-    """Return a column that repeats ``values``, each distinct text stored once."""
-    distinct = [value for value in dict.fromkeys(values) if value is not None]
-    position = {value: index for index, value in enumerate(distinct)} | {None: -1}
-    codes = np.tile(np.fromiter((position[v] for v in values), np.int32, len(values)), times)
-    indices = pa.array(codes, pa.int32(), mask=codes < 0 if None in values else None)
-    return pa.DictionaryArray.from_arrays(indices, pa.array(distinct, pa.string()))
-
-
-def _blob_column(records: list[StepRecord], blobs: Sequence[str | None]) -> pa.Array:
-    names: list[str | None] = []
-    for record, blob in zip(records, blobs, strict=True):
-        tensors = record.layout.tensors
-        if blob is None or not record.raw:
-            names.extend([None] * len(tensors))
-        else:
-            names.extend(blob if tensor.name in record.raw else None for tensor in tensors)
-    return pa.array(names, pa.string()).dictionary_encode().cast(_TEXT)
+def _blob_names(
+    records: Sequence[StepRecord], blobs: Sequence[str | None], num_rows: int
+) -> list[str | None]:
+    if not any(blobs):
+        return [None] * num_rows
+    return [
+        blob if tensor.name in record.raw else None
+        for record, blob in zip(records, blobs, strict=True)
+        for tensor in record.layout.tensors
+    ]
 
 
 def to_records(
@@ -218,25 +219,6 @@ class _Rows:
 
     record: StepRecord
     blobs: dict[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Codes:
-    """A text column as codes into its distinct values, -1 for null."""
-
-    codes: npt.NDArray[np.int64]
-    values: list[str]
-
-
-def text_codes(column: pa.ChunkedArray) -> Codes:
-    """Return a text column, of whatever chunks, as codes."""
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    whole = column.unify_dictionaries().combine_chunks()
-    if isinstance(whole, pa.ChunkedArray):
-        whole = whole.chunk(0) if whole.num_chunks else pa.array([], _TEXT)
-    codes = whole.indices.fill_null(-1).to_numpy().astype(np.int64)
-    return Codes(codes, whole.dictionary.to_pylist())
 
 
 def _by_row(

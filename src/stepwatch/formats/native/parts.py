@@ -23,7 +23,8 @@ from ...steps import Mode
 from ...store import Store, StoreFile
 from ..step_range import StepRange
 from .layout import Span, observations_key
-from .observations import SCHEMA, SINCE_LATER, TEXT_COLUMNS, text_codes
+from .observations import SCHEMA, SINCE_LATER, TEXT_COLUMNS
+from .text_columns import text_codes
 
 _META = b"stepwatch"
 # Row groups of merged parts hold whole tensors and at least this many rows.
@@ -65,7 +66,7 @@ def write_part(
     with pq.ParquetWriter(
         sink,
         table.schema,
-        compression="zstd",
+        compression="zstd" if clustered else "lz4",  # what is fresh is soon written again
         use_dictionary=TEXT_COLUMNS,
         write_page_checksum=True,
     ) as writer:
