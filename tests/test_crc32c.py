@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 
-from stepwatch.formats.smdebug import crc
+from stepwatch.formats.crc32c import crc32c_in_python
 from stepwatch.formats.smdebug.wire import masked_crc
 
 _kernel = pytest.importorskip("stepwatch._kernel")
 WAYS = {
     "processor": _kernel.crc32c,
-    "tables": lambda data: _kernel.crc32c(data, True),
-    "python": crc.crc32c,
+    "tables": lambda data, start=0: _kernel.crc32c(data, start, True),
+    "python": crc32c_in_python,
 }
 BIG = np.random.default_rng(0).bytes(4096)
 
@@ -52,6 +52,13 @@ class TestCrc32c:
         data = memoryview(BIG)[start : start + size]
         assert 1 == len({way(data) for way in WAYS.values()})
 
+    @given(st.integers(0, 40))
+    def test_it_goes_on_from_what_came_before(self, cut):
+        """The checksum of a whole is that of its rest, started from that of its beginning."""
+        data = BIG[:40]
+        for way in WAYS.values():
+            assert way(data) == way(data[cut:], way(data[:cut]))
+
     @pytest.mark.parametrize("make", [bytes, bytearray, memoryview, np.array])
     def test_any_bytes_are_taken(self, crc32c, make):
         """Whatever holds them."""
@@ -65,8 +72,8 @@ class TestCrc32c:
 
     def test_a_wrong_call_is_refused(self):
         """As every function does."""
-        for arguments in ((), (b"", True, 3)):
-            with pytest.raises(TypeError, match="1 or 2 arguments"):
+        for arguments in ((), (b"", 0, True, 3)):
+            with pytest.raises(TypeError, match="1 to 3 arguments"):
                 _kernel.crc32c(*arguments)
 
     @given(st.binary(max_size=100))

@@ -66,13 +66,13 @@ static uint32_t with_instruction(uint32_t crc, const unsigned char *data, size_t
 }
 #endif
 
-uint32_t crc32c(const void *data, size_t size, int portable)
+uint32_t crc32c(uint32_t crc, const void *data, size_t size, int portable)
 {
 #if HAVE_SSE42
     if (!portable && __builtin_cpu_supports("sse4.2"))
-        return ~with_instruction(~(uint32_t)0, data, size);
+        return ~with_instruction(~crc, data, size);
 #else
     (void)portable;
 #endif
-    return ~with_tables(~(uint32_t)0, data, size);
+    return ~with_tables(~crc, data, size);
 }

@@ -366,34 +366,48 @@ static PyObject *py_digest(PyObject *module, PyObject *const *args, Py_ssize_t n
 static PyObject *py_crc32c(PyObject *module, PyObject *const *args, Py_ssize_t num_args)
 {
     (void)module;
-    if (num_args != 1 && num_args != 2) {
-        PyErr_Format(PyExc_TypeError, "crc32c takes 1 or 2 arguments, got %zd", num_args);
+    if (num_args < 1 || num_args > 3) {
+        PyErr_Format(PyExc_TypeError, "crc32c takes 1 to 3 arguments, got %zd", num_args);
         return NULL;
     }
-    int portable = num_args == 2 ? PyObject_IsTrue(args[1]) : 0;
-    if (portable < 0)
+    unsigned long start = num_args > 1 ? PyLong_AsUnsignedLong(args[1]) : 0;
+    int portable = num_args > 2 ? PyObject_IsTrue(args[2]) : 0;
+    if (PyErr_Occurred())
         return NULL;
-    /* bytes as they are and others copied: they cannot change then while the GIL is released. */
-    PyObject *bytes = PyBytes_FromObject(args[0]);
     char *data;
     Py_ssize_t size;
-    if (!bytes || PyBytes_AsStringAndSize(bytes, &data, &size) < 0)
-        return NULL;
+    PyObject *bytes = NULL;
+    if (PyCapsule_CheckExact(args[0])) {
+        const ArrayStruct *array = array_struct(args[0]);
+        if (!array)
+            return NULL;
+        if (!(array->flags & C_CONTIGUOUS)) {
+            PyErr_SetString(PyExc_ValueError, "the array is not contiguous");
+            return NULL;
+        }
+        data = array->data;
+        size = (Py_ssize_t)count_elements(array) * array->itemsize;
+    } else {
+        /* bytes as they are and others copied: they cannot change while the GIL is released. */
+        bytes = PyBytes_FromObject(args[0]);
+        if (!bytes || PyBytes_AsStringAndSize(bytes, &data, &size) < 0)
+            return NULL;
+    }
     uint32_t crc;
     if (size > GIL_COUNT) {
         Py_BEGIN_ALLOW_THREADS
-        crc = crc32c(data, (size_t)size, portable);
+        crc = crc32c((uint32_t)start, data, (size_t)size, portable);
         Py_END_ALLOW_THREADS
     } else {
-        crc = crc32c(data, (size_t)size, portable);
+        crc = crc32c((uint32_t)start, data, (size_t)size, portable);
     }
-    Py_DECREF(bytes);
+    Py_XDECREF(bytes);
     return PyLong_FromUnsignedLong(crc);
 }
 
 static PyMethodDef METHODS[] = {
     {"crc32c", (PyCFunction)(void (*)(void))py_crc32c, METH_FASTCALL,
-     "crc32c(data, portable=False): return the CRC-32C (Castagnoli) of some bytes."},
+     "crc32c(data, start=0, portable=False): return the CRC-32C (Castagnoli) of some bytes."},
     {"digest", (PyCFunction)(void (*)(void))py_digest, METH_FASTCALL,
      "digest(source, start): return the digest of an array, None where it cannot be read.\n\n"
      "source is its __array_struct__; its first element is element start of the tensor."},

@@ -34,12 +34,17 @@ def digest(source: object, start: int, /) -> int | None:
         start: Which element of the tensor the first of them is.
     """
 
-def crc32c(data: bytes | bytearray | memoryview, portable: bool = False, /) -> int:
+def crc32c(data: object, start: int = 0, portable: bool = False, /) -> int:
     """Return the CRC-32C (Castagnoli) of some bytes; large ones without the GIL.
 
     Args:
-        data: Contiguous; what is not ``bytes`` is copied.
+        data: ``bytes``, what can be copied to such, or ``__array_struct__`` of a contiguous array
+            that nobody changes meanwhile.
+        start: The checksum of the bytes that come before.
         portable: Leave out the instruction that a processor may have for it, for tests.
+
+    Raises:
+        ValueError: An array that is not contiguous.
     """
 
 def write_files(files: Sequence[tuple[bytes, bytes, bytes]], /) -> tuple[int, int]:

@@ -53,11 +53,12 @@ def train(recorder, steps, *, loss=lambda step: 1.0, raw=0, closely=()):
     for number in steps:
         step = recorder.open_step(Mode.TRAIN)
         meta = {"mode": "TRAIN", "mode_step": step.mode_step}
-        box.keep(BEGIN, {**meta, "before": 0, "batch": {}}, lambda: {"x": np.zeros(4)}, 32)
+        begin = {**meta, "step": recorder.next_step, "batch": {}}
+        box.keep(BEGIN, begin, {"x": np.zeros(4)})
         recorder.flush()  # so that what was found is known before the next step, as it may be
         reason, box.wanted = box.wanted, ""
         if reason and box.look_closely(reason):
-            box.keep(SNAPSHOT, meta, lambda: {"model/w": np.zeros(4)}, 32)
+            box.keep(SNAPSHOT, meta, {"model/w": np.zeros(4)})
         step.add(TensorInfo("w", "weights", "float32", (100,)), np.ones(100, np.float32))
         value = np.float32(loss(number))
         step.add(TensorInfo("loss/x", "losses", "float32", ()), np.asarray(value))
@@ -271,10 +272,10 @@ class TestQueue:
     def test_a_full_queue_leaves_frames_out_and_nobody_waits(self, tmp_path):
         """That is counted, and not as a step that was dropped."""
         recorder, gate = recorder_of(tmp_path), threading.Event()
-        box, meta = recorder.black_box, {"mode": "TRAIN", "mode_step": 0, "before": 0}
+        box, meta = recorder.black_box, {"mode": "TRAIN", "mode_step": 0, "step": 0}
         recorder.flush()
         recorder._background.submit(gate.wait, 200 << 20)
-        kept = [box.keep(BEGIN, meta, dict, size << 20) for size in (1, 100, 1)]
+        kept = [box.keep_later(BEGIN, meta, dict, size << 20) for size in (1, 100, 1)]
         gate.set()
         end = recorder.close("interrupted")
 

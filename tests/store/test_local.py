@@ -305,9 +305,14 @@ class TestLargeFiles:
 
     def test_a_file_system_that_cannot_is_written_to_as_ever(self, tmp_path, monkeypatch):
         """Taking the space is no promise of every file system."""
-        monkeypatch.setattr(new_file, "_fallocate", lambda: lambda *_: -1)
+        monkeypatch.setattr(new_file, "_fallocate", lambda: not_supported)
         write_new(str(tmp_path / "new"), [bytes(5 << 20)])
         assert 5 << 20 == (tmp_path / "new").stat().st_size
+
+
+def not_supported(*_):
+    ctypes.set_errno(errno.EOPNOTSUPP)
+    return -1
 
 
 def no_space(*_):

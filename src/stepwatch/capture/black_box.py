@@ -1,8 +1,9 @@
 """The black box: what a training did last, kept where the death of its process cannot reach it.
 
-The training thread only hands over; the ring is written on the background thread, and before
-anything is stored. What is in the queue when a process is killed is lost; it is nearly empty as
-long as the store keeps up.
+What a step begins with is written by the training thread, before the model runs: it is there
+whatever kills the step. What came out of it, and what waits for an accelerator, is written on the
+background thread, before anything is stored. What is in the queue when a process is killed is
+lost; it is nearly empty as long as the store keeps up.
 
 When something goes wrong, the ring is copied to where nothing writes over it: a dump. A finding
 comes when its step is over, so the next TRAIN step is what is looked at closely: ``wanted`` asks
@@ -13,8 +14,8 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
@@ -25,19 +26,17 @@ from ..finding import Finding
 from ..formats.blackbox import dump_key, open_ring, remove_ring
 from ..formats.blackbox.frames import (
     BEGIN,
-    LAYOUT,
     RAW,
     STATISTICS,
     STEP,
     TRIGGER,
-    encode_frame,
-    layout_meta,
 )
-from ..formats.blackbox.ring import FRAME_BYTES, Ring
-from ..record import Layout, StepRecord
+from ..formats.blackbox.ring import Ring
+from ..record import StepRecord
 from ..statistics import NAN, NEGINF
 from ..steps import Mode
 from ..store import Store
+from .frame_writer import FrameWriter
 
 Array = npt.NDArray[np.generic]
 Arrays = Callable[[], Mapping[str, Array]]
@@ -47,7 +46,8 @@ MOST_DUMPS = 3
 NON_FINITE = "non-finite loss"
 # Beside the arrays of a frame there is its header, its facts and theirs.
 _FACTS_BYTES = 4096
-_MOST_LAYOUTS = 8
+# So many TRAIN steps may have begun whose records are still in the queue, for all to be known.
+_MOST_BEGUN = 64
 
 
 def open_black_box(
@@ -87,17 +87,15 @@ class BlackBox:
         self.snapshot_every = snapshot_every
         #: Why the next TRAIN step should be looked at closely; whoever does so sets it to "".
         self.wanted = ""
-        #: How many frames are missing: the queue was full, or they were larger than the ring.
-        self.left_out = 0
         self._store, self._worker, self._ring, self._offer = store, worker, ring, offer
-        self._layouts: list[_Written] = []  # that used last is the last
-        self._num_layouts = self._num_looks = self._num_dumps = 0
-        self._num_triggers = 0
+        self._frames = FrameWriter(ring)
+        self._num_looks = self._num_dumps = self._num_triggers = 0
         self._finders: list[Finds] = []
         self._num_findings: list[int] = []  # of each of them, those that are noted
         self._step = -1  # the last that is over
-        self._begun = self._foretold = -1
-        self._begun_at = 0
+        self._foretold = -1
+        # Of the last TRAIN steps that have begun: which, and where in the ring.
+        self._begun: deque[tuple[int, int]] = deque(maxlen=_MOST_BEGUN)
         self._due = ""  # why a dump is to be made once the TRAIN step that runs is over
         self._was_finite = True
 
@@ -115,18 +113,35 @@ class BlackBox:
 
     # On the training thread
 
-    def keep(self, kind: str, meta: Mapping[str, object], arrays: Arrays, size_bytes: int) -> bool:
+    @property
+    def left_out(self) -> int:
+        """How many frames are missing: the queue was full, or they were larger than the ring."""
+        return self._frames.left_out
+
+    def keep(self, kind: str, meta: Mapping[str, object], arrays: Mapping[str, Array]) -> None:
+        """Write a frame.
+
+        Args:
+            kind: What it says.
+            meta: Facts; of ``begin`` with ``step``, the global step that it will be.
+            arrays: The values, as they are now.
+        """
+        self._keep(kind, {**meta, "time_ns": time.time_ns()}, lambda: arrays)
+
+    def keep_later(
+        self, kind: str, meta: Mapping[str, object], arrays: Arrays, size_bytes: int
+    ) -> bool:
         """Hand over a frame; return whether there was room for it in the queue.
 
         Args:
             kind: What it says.
-            meta: Facts.
+            meta: Facts, as for ``keep``.
             arrays: Returns the values; called on the background thread.
             size_bytes: How large they are.
         """
         facts = {**meta, "time_ns": time.time_ns()}
         kept = self._offer(partial(self._keep, kind, facts, arrays), size_bytes)
-        self.left_out += not kept
+        self._frames.left_out += not kept
         return kept
 
     def look_closely(self, reason: str) -> bool:
@@ -145,16 +160,20 @@ class BlackBox:
     def record(self, record: StepRecord) -> None:
         """Keep a step that is over; its full values as long as its beginning stays."""
         self._step = record.step
-        meta = {**_place(record), "layout": self._layout_of(record), "left_out": self.left_out}
-        arrays: dict[str, Array] = {STATISTICS: record.statistics}
-        room = self._ring.room_after(self._begun_at)
-        room = (room if room > 0 else self.capacity // 2) - record.statistics.nbytes - _FACTS_BYTES
-        room -= self._size_of_layouts()  # they may have to be written again
-        for name, array in record.raw.items():
-            room -= array.nbytes + 2 * len(name) + 100
-            if room >= 0:
-                arrays[RAW + name] = array
-        self._write(STEP, meta, arrays)
+        with self._frames.lock:
+            layout = self._frames.number_of(record.layout)
+            meta = {**_place(record), "layout": layout, "left_out": self.left_out}
+            arrays: dict[str, Array] = {STATISTICS: record.statistics}
+            begun = [place for step, place in self._begun if step >= record.mode_step]
+            room = self._ring.room_after(begun[0] if begun else self._ring.written)
+            room = room if room > 0 else self.capacity // 2
+            room -= record.statistics.nbytes + _FACTS_BYTES
+            room -= self._frames.size_of_layouts()  # they may have to be written again
+            for name, array in record.raw.items():
+                room -= array.nbytes + 2 * len(name) + 100
+                if room >= 0:
+                    arrays[RAW + name] = array
+            self._frames.write(STEP, meta, arrays)
 
     def judge(self, record: StepRecord) -> None:
         """A step was looked at by all: note what was found, and make the dump that is due."""
@@ -164,7 +183,7 @@ class BlackBox:
         if self._went_wrong(record) and not self._due:
             self._want(NON_FINITE, _place(record))
         if self._due:
-            self._dump()
+            self._dump(self._step)
 
     def close(self, state: str, error: str) -> None:
         """The run ends: dump if it ended badly; remove the ring if nothing was wrong.
@@ -176,17 +195,18 @@ class BlackBox:
         if state == "failed":
             self._want("exception", {"error": error, "time_ns": time.time_ns()})
         self._due = self._due or self.wanted
-        dumped = bool(self._due) and self._dump()
+        dumped = bool(self._due) and self._dump(max(self._step, self._foretold))
         in_vain = state == "finished" and not (self._num_triggers or self.snapshot_every)
         if dumped or in_vain:
             remove_ring(self._store, self._worker, self._ring)
 
     def _keep(self, kind: str, meta: Mapping[str, Any], arrays: Arrays) -> None:
-        if kind == BEGIN and meta["mode_step"] != self._begun:
-            self._begun, self._begun_at = meta["mode_step"], self._ring.written
-            self._foretold = max(self._step + 1 + meta["before"], self._begun)
-        self._num_triggers += kind == TRIGGER
-        self._write(kind, {**meta, "step": self._foretold}, arrays())
+        with self._frames.lock:
+            if kind == BEGIN and meta["mode_step"] not in dict(self._begun):
+                self._begun.append((meta["mode_step"], self._ring.written))
+                self._foretold = meta["step"]
+            self._num_triggers += kind == TRIGGER
+            self._frames.write(kind, {**meta, "step": self._foretold}, arrays())
 
     def _expect(self, reason: str) -> None:
         self._due = self._due or reason
@@ -194,7 +214,7 @@ class BlackBox:
     def _want(self, reason: str, meta: Mapping[str, object]) -> None:
         """Something went wrong in a step that is over: the next should be looked at closely."""
         self._num_triggers += 1
-        self._write(TRIGGER, {"reason": reason, **meta}, {})
+        self._frames.write(TRIGGER, {"reason": reason, **meta}, {})
         if not self._due:
             self.wanted = reason
 
@@ -216,58 +236,16 @@ class BlackBox:
         self._was_finite = not record.statistics[rows, NAN : NEGINF + 1].any()
         return was_finite and not self._was_finite
 
-    def _dump(self) -> bool:
-        """Copy the ring to where it stays; return whether that was done."""
+    def _dump(self, step: int) -> bool:
+        """Copy the ring to where it stays, under a step; return whether that was done."""
         reason, self._due = self._due, ""
         if self._num_dumps >= MOST_DUMPS:
             return False
         self._num_dumps += 1
-        step = max(self._step, self._foretold)
-        self._store.put(dump_key(self._worker, step, reason), self._ring.content())
+        with self._frames.lock:
+            content = self._ring.content()
+        self._store.put(dump_key(self._worker, step, reason), content)
         return True
-
-    def _layout_of(self, record: StepRecord) -> int:
-        """Return the number of the layout of a step; a new one is written first."""
-        known = self._known(record.layout)
-        if known is None:
-            self._num_layouts += 1
-            known = _Written(record.layout, self._num_layouts)
-            self._write_layout(known)
-        others = [one for one in self._layouts if one is not known]
-        known.layout, known.used = record.layout, self._ring.written
-        self._layouts = [*others, known][-_MOST_LAYOUTS:]
-        # To write them again must not drive out what they are for.
-        while len(self._layouts) > 1 and self._size_of_layouts() > self.capacity // 4:
-            self._layouts.pop(0)
-        return known.number
-
-    def _known(self, layout: Layout) -> _Written | None:
-        """Return what was written of a layout: the very one, or its equal."""
-        very = (one for one in self._layouts if one.layout is layout)
-        equal = (one for one in self._layouts if one.layout.tensors == layout.tensors)
-        return next(very, None) or next(equal, None)
-
-    def _size_of_layouts(self) -> int:
-        return sum(one.size_bytes for one in self._layouts)
-
-    def _write_layout(self, one: _Written) -> None:
-        one.place = self._ring.written
-        self._ring.write(encode_frame(LAYOUT, layout_meta(one.number, one.layout), {}))
-        one.size_bytes = self._ring.written - one.place
-
-    def _write(self, kind: str, meta: Mapping[str, object], arrays: Mapping[str, Array]) -> None:
-        parts = encode_frame(kind, meta, arrays)
-        size_bytes = FRAME_BYTES + sum(len(part) for part in parts)
-        if size_bytes > self.capacity:
-            self.left_out += 1
-            return
-        # What tells the rows of steps apart must stay, as long as they do.
-        self._layouts = [o for o in self._layouts if self._ring.room_after(o.used) >= size_bytes]
-        needed = size_bytes + self._size_of_layouts()
-        for one in self._layouts:
-            if self._ring.room_after(one.place) < needed - one.size_bytes:
-                self._write_layout(one)
-        self._ring.write(parts)
 
 
 @runtime_checkable
@@ -275,17 +253,6 @@ class Finds(Protocol):
     """A listener that keeps what it has found."""
 
     findings: list[Finding]
-
-
-@dataclass(slots=True)
-class _Written:
-    """A layout, its number, and where in the ring it was written, and used, last."""
-
-    layout: Layout
-    number: int
-    place: int = 0
-    used: int = 0
-    size_bytes: int = 0
 
 
 def _place(record: StepRecord) -> dict[str, object]:

@@ -14,21 +14,28 @@ import mmap
 import os
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ...elements import kernel
 from ...store import BytesLike
+from ..crc32c import crc32c_of_array
 
 MAGIC = b"STEPWBB1"
 _HEADER = struct.Struct("<8sQ")  # magic; how many bytes follow this header
-# Marker, bytes of payload, sequence number, CRC-32 of these two numbers and of the payload.
+# Marker, bytes of payload, sequence number, checksum of these two numbers and of the payload.
 _FRAME = struct.Struct("<8sQQI")
 _NUMBERS = struct.Struct("<QQ")
-_MARKER = b"\xf5frame\r\n"
+_MARKER = b"\xf5frame"
+# What follows says how it is checked: by CRC-32C, for which processors have an instruction, or by
+# CRC-32, which is fast without our kernel.
+_CRC32C, _CRC32 = b"C\n", b"\r\n"
+_CHECKSUMS: dict[bytes, Callable[..., int]] = {_CRC32C: crc32c_of_array, _CRC32: zlib.crc32}
+_KIND = _CRC32 if kernel is None else _CRC32C
 FRAME_BYTES = _FRAME.size
 
 
@@ -81,10 +88,11 @@ class Ring:
         length = sum(piece.nbytes for piece in pieces)
         if FRAME_BYTES + length > self.capacity:
             return False
-        crc = zlib.crc32(_NUMBERS.pack(length, self._sequence))
+        checksum = _CHECKSUMS[_KIND]
+        crc = checksum(_numbers(length, self._sequence))
         for piece in pieces:
-            crc = zlib.crc32(piece.data, crc)
-        head = _FRAME.pack(_MARKER, length, self._sequence, crc)
+            crc = checksum(piece, crc)
+        head = _FRAME.pack(_MARKER + _KIND, length, self._sequence, crc)
         place = self.written
         for piece in (np.frombuffer(head, np.uint8), *pieces):
             self._copy(piece, place % self.capacity)
@@ -146,13 +154,22 @@ def whole_in_ring(data: bytes) -> list[Whole]:
 
 def whole_in(data: bytes, start: int = 0) -> Iterator[Whole]:
     """Yield every whole frame from ``start`` on, as they lie."""
+    everything = np.frombuffer(data, np.uint8)
     start = data.find(_MARKER, start)
     while 0 <= start <= len(data) - FRAME_BYTES:
-        _, length, sequence, crc = _FRAME.unpack_from(data, start)
+        marker, length, sequence, crc = _FRAME.unpack_from(data, start)
         end = start + FRAME_BYTES + length
-        payload = memoryview(data)[start + FRAME_BYTES : end]
-        begun = zlib.crc32(_NUMBERS.pack(length, sequence))
-        is_whole = len(payload) == length and zlib.crc32(payload, begun) == crc
+        payload = everything[start + FRAME_BYTES : end]
+        checksum = _CHECKSUMS.get(marker[len(_MARKER) :])
+        is_whole = (
+            checksum is not None
+            and len(payload) == length
+            and checksum(payload, checksum(_numbers(length, sequence))) == crc
+        )
         if is_whole:
-            yield Whole(start, end, sequence, payload)
+            yield Whole(start, end, sequence, payload.data)
         start = data.find(_MARKER, end if is_whole else start + 1)
+
+
+def _numbers(length: int, sequence: int) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(_NUMBERS.pack(length, sequence), np.uint8)

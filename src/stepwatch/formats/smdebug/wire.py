@@ -13,11 +13,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from ...errors import CorruptRun
-
-try:
-    from ..._kernel import crc32c as _crc32c
-except ImportError:  # built without a C compiler
-    from .crc import crc32c as _crc32c  # type: ignore[assignment]  # it takes one argument less
+from ..crc32c import crc32c
 
 HEADER_BYTES = 12
 FRAME_BYTES = HEADER_BYTES + 4
@@ -28,7 +24,7 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 def masked_crc(data: bytes | bytearray | memoryview) -> int:
     """Return the CRC-32C (Castagnoli) of some bytes, masked as TFRecord files have it."""
-    crc = _crc32c(data)
+    crc = crc32c(data)
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
