@@ -11,7 +11,7 @@ JOBS ?= 2
 TREATY ?= $(HOME)/.cache/stepwatch/treaty
 TREATY_RECIPE := tests/treaty/requirements.txt
 
-.PHONY: help demo test test-slow test-treaty treaty check format bench clean
+.PHONY: help demo test test-slow test-treaty treaty check format bench rulebench clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -23,10 +23,10 @@ test: $(VENV)/dev  ## run the quick tests and the checks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not treaty"
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow and not treaty"
 
 test-slow: $(VENV)/dev  ## run the tests that take longer
-	$(BIN)/python -m pytest -n $(JOBS) -m "slow and not treaty"
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "slow and not treaty"
 
 test-treaty: $(VENV)/dev treaty  ## run the tests that ask the real smdebug, in its own environment
 	STEPWATCH_TREATY_PYTHON=$(TREATY)/bin/python $(BIN)/python -m pytest -n $(JOBS) -m treaty tests/treaty
@@ -45,6 +45,9 @@ bench: $(VENV)/dev treaty  ## what capturing costs, what reading costs, and what
 	$(BIN)/python bench/capture.py
 	$(BIN)/python bench/open_run.py
 	STEPWATCH_TREATY_PYTHON=$(TREATY)/bin/python $(BIN)/python bench/treaty.py
+
+rulebench: $(VENV)/dev  ## let the rules judge faulty and healthy trainings; about 15 minutes
+	$(BIN)/python -m rulebench --jobs $(JOBS) --seeds 2 --write
 
 clean:  ## remove what was made here
 	rm -rf $(VENV) build src/*.egg-info src/stepwatch/_kernel*.so

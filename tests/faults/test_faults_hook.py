@@ -30,7 +30,7 @@ OURS = [
     (Names, "of"),
     (Observer, "outputs"),
     (Observer, "loss"),
-    (Observer, "parameter"),
+    (Observer, "parameters"),
     (Observer, "scalar"),
     (Observer, "finish"),
     (OpenStep, "add"),
