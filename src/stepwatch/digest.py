@@ -45,7 +45,22 @@ def digest(array: npt.NDArray[np.generic]) -> int:
     Raises:
         TypeError: A dtype whose elements are no numbers, or longer than 64 bits.
     """
-    words = _as_words(array)
+    return _digest_of(_as_words(array))
+
+
+def row_digests(array: npt.NDArray[np.generic]) -> Words:
+    """Return the digest of each ``array[i]``, shape ``[len(array)]``, uint64.
+
+    Args:
+        array: At least one dimension; of a real dtype, as for ``digest``.
+
+    Raises:
+        TypeError: As ``digest``.
+    """
+    return np.array([_digest_of(words) for words in _as_words(array)], np.uint64)
+
+
+def _digest_of(words: npt.NDArray[Any]) -> int:
     whole = _in_place(words, 0)
     if whole is not None:
         return whole

@@ -53,7 +53,7 @@ def train(recorder, steps, *, loss=lambda step: 1.0, raw=0, closely=()):
     for number in steps:
         step = recorder.open_step(Mode.TRAIN)
         meta = {"mode": "TRAIN", "mode_step": step.mode_step}
-        begin = {**meta, "step": recorder.next_step, "batch": {}}
+        begin = {**meta, "step": recorder.counter.peek(step.mode)[0], "batch": {}}
         box.keep(BEGIN, begin, {"x": np.zeros(4)})
         recorder.flush()  # so that what was found is known before the next step, as it may be
         reason, box.wanted = box.wanted, ""

@@ -165,7 +165,7 @@ class OpenStep:
         return self.statistics_of(row)
 
     def alias(self, info: TensorInfo, row: int) -> bool:
-        """Note a new tensor that is the very one of another row, without a look at it.
+        """Note a new tensor that is the very one of another row, or reshaped, without a look at it.
 
         Returns:
             False, and nothing is noted, if it is not new, or if its full value is wanted and that
@@ -178,7 +178,7 @@ class OpenStep:
         if level & RAW:
             if source not in self.raw:
                 return False
-            self.raw[info.name] = self.raw[source]
+            self.raw[info.name] = self.raw[source].reshape(info.shape)
         if level & (DIGEST | EXPONENTS):
             return False
         if level != NOTHING:

@@ -33,6 +33,7 @@ from ..record import Layout, StepRecord
 from ..steps import Mode, StepCounter
 from ..store import Store, open_store
 from .gaps import Gaps
+from .last_wait import LastWait
 from .open_step import OpenStep
 from .output import Output
 from .plan import Plan, Plans
@@ -111,7 +112,7 @@ class Recorder:
         self.debugger_plan = debugger = output.debugger_plan()
         #: What is saved of which tensor; may be exchanged between steps.
         self.plan: Plans = debugger or Plan(collections)
-        self._counter = StepCounter()
+        self.counter = StepCounter()
         self._open: dict[Mode, OpenStep] = {}
         self._layouts: dict[tuple[Mode, int], Layout] = {}
         self._writers = output.open_writers(
@@ -137,8 +138,7 @@ class Recorder:
         self.black_box = output.open_black_box(self.store, self.worker, self._background.offer)
         if self.black_box is not None:
             self._looks = self.black_box.around(self._listeners)
-        self.num_steps = 0
-        self._last_step = -1
+        self.num_steps, self._last_step = 0, -1
         self._gaps = Gaps()
         self._end: End | None = None
 
@@ -157,7 +157,7 @@ class Recorder:
     def new_step(self, mode: Mode) -> OpenStep:
         """Return a step that is not open yet: it may become the open one later."""
         ahead = 1 if mode in self._open else 0
-        return OpenStep(self.plan, mode, self._counter.peek(mode)[1] + ahead)
+        return OpenStep(self.plan, mode, self.counter.peek(mode)[1] + ahead)
 
     def is_open(self, mode: Mode) -> bool:
         """Return whether a step of ``mode`` is being observed."""
@@ -171,15 +171,11 @@ class Recorder:
         return before
 
     def end_step(self, mode: Mode) -> StepRecord | None:
-        """Close the open step of ``mode`` and hand it to the background.
-
-        Returns:
-            What was recorded; ``None`` if nothing was observed.
-        """
+        """Close the open step of ``mode`` and hand it to the background; see ``take``."""
         step = self._open.pop(mode, None)
         if step is None:
             return None
-        return self.take(step, mode, *self._counter.next(mode))
+        return self.take(step, mode, *self.counter.next(mode))
 
     def step_at(self, mode: Mode, mode_step: int) -> OpenStep:
         """Return a step for a hook that counts by itself; it hands it on by ``take``."""
@@ -250,8 +246,8 @@ class Recorder:
         for mode in list(self._open):
             self.end_step(mode)
         note = End(state, time.time_ns(), self.num_steps, error=error, coverage=coverage)
-        give_up_at = time.monotonic() + CLOSE_TIMEOUT_S
-        if self._background.flush(CLOSE_TIMEOUT_S):  # so that there is room for what ends the run
+        wait = LastWait(self._background, self.store.url, CLOSE_TIMEOUT_S)
+        if wait.is_done():  # so that there is room for what ends the run
             for listener in self._listeners:
                 self._background.submit(listener.finish)
             for writer in self._writers:
@@ -260,7 +256,7 @@ class Recorder:
                 self._background.submit(partial(self.black_box.close, state, error))
             for writer in self._writers:
                 self._background.submit(partial(self._close, writer, note))
-        report = self._background.close(max(0.0, give_up_at - time.monotonic()))
+        report = wait.close()
         self._end = self._with_losses(note)
         if not report.drained and self._writers:  # the store is too slow even for the end
             beside: Background[bytes] = Background(partial(self.store.put, end_key(self.worker)))
@@ -283,6 +279,8 @@ class Recorder:
         with ExitStack() as work:
             for writer in reversed(self._writers):
                 work.callback(self._gaps.store, writer.tick)
+            for listener in self._listeners:
+                work.callback(getattr(listener, "tick", lambda: None))
 
     def _close(self, writer: RunWriter, note: End) -> None:
         writer.close(self._with_losses(note))

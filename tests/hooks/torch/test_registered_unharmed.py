@@ -176,7 +176,7 @@ class TestTraining:
 
 
 class TestOtherProcesses:
-    @pytest.mark.parametrize("child", ["FORK", "SPAWN"])
+    @pytest.mark.parametrize("child", ["FORK", pytest.param("SPAWN", marks=pytest.mark.slow)])
     def test_a_process_that_trains_nothing_leaves_the_run_to_the_one_that_does(
         self, tmp_path, child
     ):

@@ -10,6 +10,8 @@ import torch.nn.functional as F  # noqa: N812
 from torch import nn
 from trainings import X, Y, fit, mlp
 
+from stepwatch.hooks.torch.optimizer_state import RUN_LENGTH, RUNS, update_rms
+
 pytest_plugins = ["hook_fixture"]
 
 EVERY = "optimizer_states:statistics:every=1"
@@ -49,7 +51,8 @@ class Remembering(torch.optim.Optimizer):
 
 
 def states(seen):
-    return set(seen.trial.tensor_names(collection="optimizer_states"))
+    names = seen.trial.tensor_names(collection="optimizer_states")
+    return {name for name in names if name.startswith("optimizer_state/")}
 
 
 class TestOptimizerStates:
@@ -157,6 +160,87 @@ class TestOptimizerStates:
                 scaler.update()
 
         assert [1.0, 1.0, 2.0] == seen.series("optimizer_state/0.weight/step")
+
+
+class TestUpdateRms:
+    @pytest.mark.parametrize("kind", ["adam", "adamw", "foreach", "fused", "nadam"])
+    def test_it_is_the_size_of_gradients_for_what_was_expected(self, watched, kind):
+        """By its definition, from the state after the step and the gradient of it."""
+        model = mlp()
+        optimizer = MADE[kind][0](model.parameters())
+        expected = []
+
+        def note(_):
+            weight = model[0].weight
+            state = optimizer.state[weight]
+            moment = state["exp_avg_sq"].double() / (1 - 0.999 ** state["step"].item())
+            expected.append((weight.grad.double().square() / moment).mean().sqrt().item())
+
+        with watched(policy=[EVERY]) as seen:
+            fit(model, optimizer, steps=4, each=note)
+
+        assert expected == pytest.approx(seen.series("update_rms/0.weight"), rel=1e-4)
+
+    def test_it_jumps_where_the_second_moment_lags(self, watched):
+        """About 1 while gradients are what they were; then they grow tenfold at once."""
+        model = mlp()
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.0)
+        generator = torch.Generator().manual_seed(0)
+        with watched(policy=[EVERY]) as seen:
+            for step in range(21):
+                model(X).sum().backward()
+                for parameter in model.parameters():
+                    noise = torch.randn(parameter.shape, generator=generator)
+                    parameter.grad = noise * (10.0 if step == 20 else 1.0)
+                optimizer.step()
+
+        *before, last = seen.series("update_rms/0.weight")
+        assert all(0.5 < rms < 1.5 for rms in before)
+        assert last > 3.0
+
+    @pytest.mark.parametrize("kind", ["sgd", "rmsprop", "adagrad", "adafactor"])
+    def test_other_optimizers_have_none(self, watched, kind):
+        """They remember other things."""
+        model = mlp()
+        with watched(policy=[EVERY]) as seen:
+            fit(model, MADE[kind][0](model.parameters()))
+
+        assert not any("update_rms" in name for name in seen.infos())
+
+    def test_of_a_large_parameter_a_sample_comes_near(self, watched):
+        """Within 5 percent."""
+        torch.manual_seed(0)
+        model = nn.Linear(512, 4 * RUNS * RUN_LENGTH // 512, bias=False)
+        optimizer = torch.optim.AdamW(model.parameters())
+        with watched(policy=[EVERY]) as seen:
+            for _ in range(2):
+                model(torch.randn(1, 512)).pow(2).sum().backward()
+                optimizer.step()
+
+        moment = optimizer.state[model.weight]["exp_avg_sq"] / (1 - 0.999**2)
+        expected = (model.weight.grad.square() / moment).mean().sqrt().item()
+        assert expected == pytest.approx(seen.series("update_rms/weight")[1], rel=0.05)
+
+    def test_an_optimizer_that_only_looks_like_it_has_none(self, watched):
+        """Other people's may hold anything under these names; training goes on."""
+
+        class Alike(Remembering):
+            def step(self, closure=None):
+                super().step(closure)
+                for number, parameter in enumerate(self.param_groups[0]["params"]):
+                    self.state[parameter]["exp_avg_sq"] = [None, torch.ones(3)][number % 2]
+                    self.param_groups[0] |= {"betas": (0.9, 0.99, 0.999), "eps": (1e-8, 1e-3)}
+
+        model = mlp()
+        with watched(policy=[EVERY]) as seen:
+            fit(model, Alike(model.parameters()))
+
+        assert not any("update_rms" in name for name in seen.infos())
+
+    @pytest.mark.parametrize("eps", [0.0, 1e-30, 1e-8])
+    def test_no_moment_is_too_small_to_divide_by(self, eps):
+        """Nothing over nothing is nothing."""
+        assert update_rms(torch.zeros(3), torch.zeros(3), eps) == 0.0
 
 
 class TestWhen:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -55,6 +56,40 @@ def micro_batches():
             with torch.no_grad():
                 model(INPUTS)
             model.train()
+
+
+def layer_by_layer():
+    """An optimizer for each layer, all of one kind and shape; they step in another order."""
+    model = nn.Sequential(*(nn.Linear(8, 8) for _ in range(3)), nn.Linear(8, 3, bias=False))
+    optimizers = [
+        torch.optim.SGD(layer.parameters(), lr=0.1 / number, momentum=0.9)
+        for number, layer in enumerate(model, 1)
+    ]
+    optimizers = [optimizers[place] for place in (2, 0, 3, 1)]
+    for inputs, targets in shuffled():
+        model.zero_grad()
+        F.cross_entropy(model(inputs), targets).backward()
+        for optimizer in optimizers:
+            optimizer.step()
+
+
+def by_closure(make):
+    """A training whose optimizer runs the model in its own step."""
+
+    def train():
+        model = classifier()
+        optimizer = make(model.parameters(), lr=0.05)
+        for inputs, targets in shuffled(epochs=1):
+
+            def closure(inputs=inputs, targets=targets):
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(inputs), targets)
+                loss.backward()
+                return loss
+
+            optimizer.step(closure)
+
+    return train
 
 
 class Keyed(nn.Module):
@@ -133,6 +168,16 @@ class TestBitForBit:
         assert [] == replayed.different
         rate = replayed.hook.record.raw["learning_rate/0"]
         assert 0.01 * 0.95**31 == pytest.approx(float(rate))
+
+    @pytest.mark.parametrize("mode_step", [0, 13])
+    def test_optimizers_of_one_kind_are_told_apart(self, tmp_path, mode_step):
+        """By the order in which they step: states are put back, and rates have their numbers."""
+        record(layer_by_layer, tmp_path / "run")
+        replayed = Replayed(layer_by_layer, tmp_path / "run", mode_step)
+
+        assert ("", []) == (replayed.hook.refusal, replayed.different)
+        rates = [float(replayed.recorded.raw[f"learning_rate/{number}"]) for number in range(4)]
+        assert [0.1 / 3, 0.1, 0.1 / 4, 0.1 / 2] == pytest.approx(rates)
 
     def test_statistics_are_enough(self, tmp_path):
         """Of a run that saved no full values, what it has is compared."""
@@ -285,6 +330,18 @@ class TestRefused:
         assert replayed.stopped
         with pytest.raises(AssertionError, match=why):
             assert not replayed.hook.refusal, replayed.hook.refusal
+
+    @pytest.mark.parametrize("mode_step", [0, 3])
+    @pytest.mark.parametrize(
+        "make", [partial(torch.optim.LBFGS, max_iter=2), partial(torch.optim.SGD)]
+    )
+    def test_an_optimizer_that_runs_the_model_is_refused(self, tmp_path, make, mode_step):
+        """At every step: what it remembers is in use before anything could be put back."""
+        record(by_closure(make), tmp_path / "run", every=2)
+        replayed = Replayed(by_closure(make), tmp_path / "run", mode_step)
+
+        assert replayed.stopped
+        assert f"{make.func.__name__} runs Sequential within its own step" in replayed.hook.refusal
 
     def test_a_script_that_does_not_train_is_not_over(self, tmp_path):
         """There is nothing to compare."""

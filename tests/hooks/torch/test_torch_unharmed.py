@@ -77,7 +77,7 @@ class TestGraphs:
             torch.testing.assert_close(mlp()(X), traced(X))
             assert 3 == len(fit(torch.jit.script(mlp())))
 
-    @pytest.mark.parametrize("fullgraph", [False, True])
+    @pytest.mark.parametrize("fullgraph", [pytest.param(False, marks=pytest.mark.slow), True])
     def test_compiled_models_lose_nothing(self, watched, fullgraph):
         """Equal losses, as many graphs as without us, and not one break more."""
 

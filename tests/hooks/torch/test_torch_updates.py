@@ -11,7 +11,7 @@ from torch import nn
 from trainings import X, Y, fit, inputs, mlp, sgd
 
 from stepwatch.hooks.torch import scalars
-from stepwatch.hooks.torch.updates import RUN_LENGTH, RUNS, update_ratio
+from stepwatch.hooks.torch.updates import RUN_LENGTH, RUNS, lost_share, update_ratio
 
 pytest_plugins = ["hook_fixture"]
 
@@ -155,6 +155,62 @@ class TestLargeParameters:
             seen.hook._tracker.after_optimizer(optimizer)
 
         assert [RUNS * RUN_LENGTH] == sizes
+
+
+class TestLostUpdates:
+    def lost(self, watched, lr, dtype=torch.bfloat16, **options):
+        """Train one weight of many elements one step; return what is told of it."""
+        torch.manual_seed(0)
+        model = nn.Linear(4, 512, bias=False).to(dtype)
+        nn.init.normal_(model.weight)
+        before = model.weight.detach().clone()
+        optimizer = torch.optim.SGD(model.parameters(), lr)
+        x = X.to(dtype) * torch.tensor([1.0, 1.0, 1.0, 0.0], dtype=dtype)  # no gradient at the end
+        with watched(policy=[EVERY], **options) as seen:
+            model(x).sum().backward()
+            optimizer.step()
+        found = "lost_updates/weight" in seen.trial.tensor_names(collection="updates")
+        same = (model.weight.detach() == before)[:, :3].float().mean().item()
+        return (seen.series("lost_updates/weight")[0] if found else None), same
+
+    @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+    @pytest.mark.parametrize("lr", [1e-1, 1e-3, 1e-5])
+    def test_it_is_the_share_that_rounding_left_where_it_was(self, watched, dtype, lr):
+        """Of the elements with a gradient; counted by the test itself."""
+        found, expected = self.lost(watched, lr, dtype)
+        assert expected == pytest.approx(found)
+
+    def test_small_updates_of_large_weights_are_lost(self, watched):
+        """Nearly all of them at a ten-thousandth, in bfloat16."""
+        assert self.lost(watched, 1e-6)[0] > 0.97
+        assert self.lost(watched, 1.0)[0] < 0.05
+
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+    def test_weights_in_full_precision_have_none(self, watched, dtype):
+        """What they lose does not matter."""
+        assert self.lost(watched, 1e-3, dtype)[0] is None
+
+    def test_a_weight_without_gradient_has_none(self, watched):
+        """Nothing was to move."""
+        model = mlp().to(torch.bfloat16)
+        model.add_module("unused", nn.Linear(1, 1, bias=False, dtype=torch.bfloat16))
+        model.unused.forward = lambda x: x
+        optimizer = sgd(model)
+        with watched(policy=[EVERY]) as seen:
+            for _ in range(2):
+                model(X.to(torch.bfloat16)).pow(2).mean().backward()
+                optimizer.step()
+
+        names = seen.trial.tensor_names(collection="updates")
+        assert "lost_updates/2.weight" in names
+        assert "lost_updates/unused.weight" not in names
+        assert "update_ratio/unused.weight" in names
+
+    def test_where_nothing_was_to_move_the_share_is_nan(self):
+        """No share of nothing."""
+        zeros, ones = torch.zeros(3), torch.ones(3, dtype=torch.bool)
+        assert lost_share(zeros, zeros, ~ones).isnan()
+        assert lost_share(zeros, zeros, ones) == 1.0
 
 
 class TestUpdateRatio:

@@ -145,16 +145,20 @@ class Attention:
         for name, values in zip(names, seen, strict=True):
             self._observer.tensor(step, name, values, "attention")
 
-    def _module(self, rows: Callable[..., Rows]) -> str | None:
+    def innermost(self) -> str | None:
         """Return the name of the innermost module that runs and has one."""
+        names = (self._names.of(module) for module in reversed(self._running))
+        return next((name for name in names if name is not None), None)
+
+    def _module(self, rows: Callable[..., Rows]) -> str | None:
+        """Return the name of the module that computes attention, if that is what it does."""
         running = self._running
         # A softmax may be of anything, but for the one of this module.
         if rows is score_rows and not (
             running and isinstance(running[-1], torch.nn.MultiheadAttention)
         ):
             return None
-        names = (self._names.of(module) for module in reversed(running))
-        return next((name for name in names if name is not None), None)
+        return self.innermost()
 
 
 def _is_wanted(step: OpenStep, name: str) -> bool:

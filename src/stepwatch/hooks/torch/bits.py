@@ -31,15 +31,27 @@ def device_digest(tensor: torch.Tensor) -> torch.Tensor:
         int64; its bits, as an unsigned integer, are the digest.
     """
     flat = tensor.detach().resolve_neg().reshape(-1)
-    words = flat.view(_INTEGERS[flat.dtype.itemsize])
-    width = 8 * flat.dtype.itemsize
     total = torch.zeros((), dtype=torch.int64, device=flat.device)
-    for start, chunk in _chunks(words):
-        bits = chunk.to(torch.int64)
-        if width in (16, 32):
-            bits &= (1 << width) - 1  # a negative one has ones before it
-        total += _mixed(bits, start).sum()
+    for start, chunk in _chunks(flat):
+        total += _mixed(_bits(chunk), start).sum()
     return total
+
+
+def device_row_digests(rows: torch.Tensor) -> torch.Tensor:
+    """Return the digest of each row, shape ``[rows]``, int64, where they are.
+
+    Args:
+        rows: Shape ``[rows, elements]``, a real dtype. All of it is widened at once.
+    """
+    return _mixed(_bits(rows.detach().resolve_neg().contiguous()), 0).sum(-1)
+
+
+def _bits(values: torch.Tensor) -> torch.Tensor:
+    """Return the bits of contiguous elements as unsigned integers in int64, or all 64 of them."""
+    width = 8 * values.dtype.itemsize
+    bits = values.view(_INTEGERS[values.dtype.itemsize]).to(torch.int64)
+    # A negative integer has ones before it.
+    return bits & ((1 << width) - 1) if width in (16, 32) else bits
 
 
 def _chunks(flat: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
@@ -48,7 +60,7 @@ def _chunks(flat: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
 
 
 def _mixed(bits: torch.Tensor, start: int) -> torch.Tensor:
-    index = torch.arange(start + 1, start + 1 + bits.numel(), device=bits.device)
+    index = torch.arange(start + 1, start + 1 + bits.shape[-1], device=bits.device)
     words = bits + index * _signed(GAMMA)
     for shift, factor in zip(SHIFTS, FACTORS, strict=False):
         words = (words ^ _shifted(words, shift)) * _signed(factor)

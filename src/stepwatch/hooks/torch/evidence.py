@@ -38,7 +38,8 @@ _TORCH_MODULE = torch.nn.modules.module.__file__
 _FACTS_BYTES = 16 * 1024
 # Each forward copies the states of the random generators.
 MOST_FORWARDS = 16
-Arrays = dict[str, npt.NDArray[np.generic]]
+Array = npt.NDArray[np.generic]
+_NOTHING: Mapping[str, Array] = {}
 Given = ParamSpec("Given")
 
 
@@ -108,7 +109,7 @@ class Evidence:
             "random": facts,
             "threads": torch.get_num_threads(),  # sums in another order end in other bits
         }
-        self._keep(BEGIN, meta, copies, lambda: {**copies.arrays(), **states})
+        self._keep(BEGIN, meta, copies, states)
         if is_first:
             self._look_at(step)
 
@@ -135,7 +136,7 @@ class Evidence:
                     copies.add(name, tensor)
         self._calls += 1
         meta = {**self._told, "loss": what, "call": self._calls - 1, "targets": copies.told}
-        self._keep(LOSS, meta, copies, copies.arrays)
+        self._keep(LOSS, meta, copies)
 
     @_on_its_own
     def settle(self, step: OpenStep) -> None:
@@ -145,7 +146,7 @@ class Evidence:
         """
         if self._box is None or step.mode_step != self._mode_step - 1:
             return
-        self._keep(MERGE, {**self._told, "into": step.mode_step}, Copies(0), dict)
+        self._keep(MERGE, {**self._told, "into": step.mode_step}, Copies(0))
         self._mode_step, self._snapshot_of = step.mode_step, -1
         self._told = {**self._told, "mode_step": step.mode_step}
 
@@ -162,7 +163,7 @@ class Evidence:
         is_new, self._bad_step = self._bad_step < step.mode_step - 1, step.mode_step
         if is_new and self._box.look_closely(NON_FINITE):
             meta = {**self._told, "reason": NON_FINITE, "loss": name}
-            self._box.keep(TRIGGER, meta, dict, 0)
+            self._box.keep(TRIGGER, meta, {})
             self._keep_snapshot(after_forward=True)
             step.raw_room = self._box.capacity
 
@@ -183,7 +184,7 @@ class Evidence:
             return
         why = f"only the first {MOST_FORWARDS} forwards of a step are kept"
         told = {"forward": MOST_FORWARDS, "model": type(model).__name__, "left_out": why}
-        self._keep(BEGIN, {**self._told, **told, "batch": {}}, Copies(0), dict)
+        self._keep(BEGIN, {**self._told, **told, "batch": {}}, Copies(0))
 
     def _start(self, step: OpenStep) -> None:
         """Another step begins."""
@@ -197,8 +198,10 @@ class Evidence:
         self._told = {
             "mode": "TRAIN",
             "mode_step": step.mode_step,
-            # How many others that are open end before it.
-            "before": sum(map(self._recorder.is_open, (Mode.EVAL, Mode.PREDICT))) + is_next,
+            # Others that are open end before it.
+            "step": self._recorder.counter.peek(step.mode)[0]
+            + sum(map(self._recorder.is_open, (Mode.EVAL, Mode.PREDICT)))
+            + is_next,
         }
 
     def _look_at(self, step: OpenStep) -> None:
@@ -235,16 +238,25 @@ class Evidence:
             for name, tensor in tensors.items():
                 copies.add(name, tensor)
             meta["missing"] = {n: f["left_out"] for n, f in copies.told.items() if "left_out" in f}
-        self._keep(SNAPSHOT, meta, copies, copies.arrays)
+        self._keep(SNAPSHOT, meta, copies)
 
     def _keep(
-        self, kind: str, meta: dict[str, object], copies: Copies, arrays: Callable[[], Arrays]
+        self,
+        kind: str,
+        meta: dict[str, object],
+        copies: Copies,
+        more: Mapping[str, Array] = _NOTHING,
     ) -> None:
+        """Keep a frame with copies, and more that is small; at once, unless it has to be waited."""
         assert self._box is not None
         size_bytes = copies.size_bytes + _FACTS_BYTES
         self._room -= copies.size_bytes
         self._offered += size_bytes
-        self._box.keep(kind, meta, arrays, size_bytes)
+        if copies.are_here:
+            self._box.keep(kind, meta, {**copies.arrays(), **more})
+        else:
+            copies.hold()
+            self._box.keep_later(kind, meta, lambda: {**copies.arrays(), **more}, size_bytes)
 
 
 def _given(inputs: object) -> Iterator[tuple[str, torch.Tensor]]:

@@ -5,18 +5,29 @@ from __future__ import annotations
 import torch
 
 from ...capture.open_step import OpenStep
+from .activity import Activity
 from .attention import Attention
 from .batch import Batches
+from .channels import Channels
+from .embeddings import Embeddings
+from .loop import Loop
+from .loss_call import LossCall
+from .loss_inputs import LossInputs
 from .names import Names
 from .observe import Observer
 from .optimizer_state import OptimizerStates
 from .parameters import Parameters
+from .quantiles import Quantiles
+from .routing import Routing
+from .samples import Samples
 from .scalars import Scalars
+from .summaries import Summaries
+from .tokens import Tokens
 from .updates import Updates
 
 
 class Extras:
-    """Observes batches, attention, updates and what optimizers remember, where it is wanted.
+    """Observes what is given to models and losses, attention, updates and more, where it is wanted.
 
     Args:
         names: Of the models.
@@ -27,17 +38,54 @@ class Extras:
     def __init__(self, names: Names, parameters: Parameters, observer: Observer) -> None:
         self.attention = Attention(names, observer)
         self._batches = Batches(names, observer)
+        self._samples = Samples(names, observer)
         self._scalars = Scalars(observer)
+        self.loop = Loop(observer, self._scalars)
+        self._loss_inputs = LossInputs(observer)
         self._states = OptimizerStates(parameters, observer, self._scalars)
         self._updates = Updates(parameters, self._scalars)
+        summaries = Summaries(observer)
+        self.activity = Activity(self.attention.innermost, summaries)
+        self._channels = Channels(names, observer, summaries)
+        self._embeddings = Embeddings(names, parameters, summaries)
+        self._quantiles = Quantiles(parameters, summaries)
+        self._of_outputs = (
+            self.activity,
+            self._quantiles,
+            Routing(names, summaries),
+            Tokens(observer, summaries),
+        )
 
     def begin(self, step: OpenStep, model: torch.nn.Module, inputs: object) -> None:
         """A model begins to run; see ``Batches.observe``."""
         self.attention.begin()
+        self.activity.begin()
+        self.loop.begin(step)
         self._batches.observe(step, model, inputs)
+        self._samples.observe(step, model, inputs)
+        self._channels.observe(step, model, inputs)
+
+    def enter(self, module: torch.nn.Module) -> None:
+        """A module begins to run."""
+        self.loop.enter(module)
+        self.attention.enter(module)
+
+    def saw_loss(self, step: OpenStep, name: str, value: torch.Tensor, call: LossCall) -> None:
+        """A loss was computed, and this is how it is named."""
+        self._loss_inputs.observe(step, name, call)
+        self.loop.saw_loss(step, value)
+
+    def returned(
+        self, step: OpenStep, module: torch.nn.Module, name: str, given: object, output: object
+    ) -> None:
+        """A module of this name returned."""
+        for one in self._of_outputs:
+            one.returned(step, module, name, given, output)
 
     def before_update(self, step: OpenStep, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer is about to step."""
+        self._embeddings.before_update(step, optimizer)
+        self._quantiles.before_update(step, optimizer)
         self._updates.before(step, optimizer)
 
     def after_update(self, step: OpenStep, optimizer: torch.optim.Optimizer) -> None:
@@ -45,6 +93,7 @@ class Extras:
         self._updates.after(step)
         self._states.observe(step, optimizer)
 
-    def finish(self) -> None:
-        """A step ends: observe what is still on an accelerator."""
+    def complete(self, step: OpenStep) -> None:
+        """A TRAIN step ends: observe what is still on an accelerator."""
+        self.loop.complete(step)
         self._scalars.finish()

@@ -27,6 +27,7 @@ from .coverage import coverage
 from .listening import forget_graphs, listen
 from .patches import Patches
 from .ranks import distributed_rank
+from .torch_control import TorchControl
 from .tracker import Tracker
 
 
@@ -96,7 +97,8 @@ class TorchHook:
         )
         self._say = say or _say
         self._tracker = Tracker(self.recorder, model, self._after_step, hold=hold, strict=strict)
-        self._stop_reason: str | None = None
+        #: What may be done to the training between two of its steps.
+        self.control = TorchControl(self._tracker, self.recorder, self._say, strict=strict)
         self._stopped: TrainingStopped | None = None
         self.coverage = ""
         self._handles: list[RemovableHandle] = []
@@ -138,7 +140,7 @@ class TorchHook:
 
     def stop(self, reason: str) -> None:
         """Ask training to stop: ``TrainingStopped`` is raised after the step that is running."""
-        self._stop_reason = reason
+        self.control.stop(reason)
 
     def attach(self) -> None:
         """Take hold of torch; done when the hook is made, and possible again after ``detach``."""
@@ -148,8 +150,12 @@ class TorchHook:
         if not self._attached and forget_graphs():
             self._say("what was compiled before is compiled again, to be seen")
         self._attached = True
-        self._handles = listen(tracker, self._stop_if_asked)
-        self._patches = Patches(tracker, tracker.graphs.slots.seeing)
+        self._handles = listen(tracker, self.control, self._stop_if_asked)
+        self._patches = Patches(
+            tracker,
+            tracker.graphs.slots.seeing,
+            with_activations=self.recorder.plan.wants("activity"),
+        )
         # Torch says that our hooks also see the module that compile wraps around a model. They
         # know, and a script's output must stay as it was.
         warnings.filterwarnings("ignore", r"Using `torch\.compile\(module\)` when there are global")
@@ -177,6 +183,7 @@ class TorchHook:
         atexit.unregister(self._close_at_exit)
         failure = ""
         if not self.recorder.closed:
+            self.control.close()
             self._tracker.close()
             failure = "" if self._tracker.active else self._tracker.failure
             self.detach()
@@ -194,9 +201,10 @@ class TorchHook:
             self._say(self.coverage)
 
     def _stop_if_asked(self) -> None:
-        if self._stop_reason is not None:
-            self._stopped, self._stop_reason = TrainingStopped(self._stop_reason), None
-            raise self._stopped
+        end = self.control.take_end()
+        if end is not None:
+            self._stopped = end if isinstance(end, TrainingStopped) else None
+            raise end
 
 
 def _say(line: str) -> None:

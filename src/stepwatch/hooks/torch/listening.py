@@ -18,26 +18,33 @@ from torch.optim.optimizer import (
 )
 from torch.utils.hooks import RemovableHandle
 
+from .torch_control import TorchControl
 from .tracker import Tracker
 from .unseen import as_it_is, unless_traced, unseen
 
 
-def listen(tracker: Tracker, after_step: Callable[[], None]) -> list[RemovableHandle]:
+def listen(
+    tracker: Tracker, control: TorchControl, after_step: Callable[[], None]
+) -> list[RemovableHandle]:
     """Let torch tell a tracker of everything that runs.
 
     Args:
         tracker: Who is told.
+        control: Acts on the training before and after the steps of optimizers.
         after_step: Called after each step of an optimizer; it may raise.
     """
     tell_after = unseen(tracker.after_forward)
     see, compiling = tracker.graphs.slots.seeing.see, torch.compiler.is_compiling
     exporting = torch.compiler.is_exporting
 
-    def before_optimizer(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+    def before_optimizer(optimizer: torch.optim.Optimizer, args: Any, named: Any) -> None:
         tracker.before_optimizer(optimizer)
+        control.before_update(optimizer, args, named)
 
     def after_optimizer(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        control.after_update(optimizer)
         tracker.after_optimizer(optimizer)
+        control.after_step()
         after_step()
 
     # A function of its own, so that a compiler sees constants and what it is to trace.

@@ -128,6 +128,10 @@ class Names:
             self._trained.add(unwrap(root))
             self.version += 1
 
+    def is_trained(self, root: torch.nn.Module) -> bool:
+        """Return whether a model runs to be trained."""
+        return unwrap(root) in self._trained
+
     @property
     def trained(self) -> list[torch.nn.Module]:
         """The models that run to be trained, not only to be asked, as a teacher is."""

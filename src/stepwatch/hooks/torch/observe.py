@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from ...capture.open_step import OpenStep
@@ -15,10 +16,15 @@ from ...record import TensorInfo
 from ...statistics import NAN, NEGINF, POSINF, Row, summarize
 from .arrays import dtype_name, plain, tensors_in, to_numpy, unsupported
 from .device import DeviceRows, Words
+from .last_seen import LastSeen
 from .parameters import Tracked
 from .sharded import is_distributed, part_of, placed
 from .uncommon import dense, is_uncommon, stored_part, zeros_row
 
+Number = TypeVar("Number", bound=np.generic)
+
+# What may be the very tensor that was just seen as an output.
+_ALIASES = ("outputs", "predictions")
 _NO_TENSOR = "no tensor in what it returned"
 
 # Inputs are observed only of modules whose output is not finite, and of so many in a step.
@@ -32,7 +38,7 @@ class Observer:
         self._infos: dict[str, TensorInfo] = {}
         self._device: dict[int, DeviceRows] = {}
         self._bad: WeakKeyDictionary[OpenStep, set[str]] = WeakKeyDictionary()
-        self._last: tuple[weakref.ref[torch.Tensor], int, OpenStep, int] | None = None
+        self._last: tuple[LastSeen, OpenStep, int] | None = None
         #: Why what was met could not be observed, by name.
         self.refused: dict[str, str] = {}
         #: What was observed so far.
@@ -68,16 +74,21 @@ class Observer:
                 for path, tensor in tensors_in(part):
                     self._add(step, f"input/{module}{path}", "inputs", tensor)
 
-    def parameter(
-        self, step: OpenStep, tracked: Tracked, scale: torch.Tensor | None = None
+    def parameters(
+        self, step: OpenStep, all_tracked: Iterable[Tracked], scale: torch.Tensor | None = None
     ) -> None:
-        """Observe a weight, and its gradient if it has one.
+        """Observe weights, and the gradients of those that have one, as they are now.
 
         Args:
             step: Where to.
-            tracked: The parameter.
-            scale: By what the optimizer is going to divide the gradient.
+            all_tracked: The parameters.
+            scale: By what the optimizer is going to divide the gradients.
         """
+        with self._on_device(step).burst():
+            for tracked in all_tracked:
+                self._parameter(step, tracked, scale)
+
+    def _parameter(self, step: OpenStep, tracked: Tracked, scale: torch.Tensor | None) -> None:
         if tracked.weight.name in step:
             return
         self._add_known(step, tracked.weight, tracked.parameter)
@@ -107,6 +118,32 @@ class Observer:
         else:
             info = self._info(name, collection, "float64", ())
             step.add(info, np.asarray(value, np.float64))
+            self.seen.add(name)
+
+    def joined(
+        self,
+        step: OpenStep,
+        name: str,
+        collection: str,
+        value: npt.NDArray[Number],
+        join: Callable[[npt.NDArray[Number], npt.NDArray[Number]], npt.NDArray[Number]],
+    ) -> None:
+        """Observe an array that goes together with what the same step has of it already.
+
+        Args:
+            step: Where to.
+            name: Of the tensor.
+            collection: Its collection.
+            value: Of what was just seen.
+            join: Makes one of what is there and of this.
+        """
+        if name in step.raw:
+            value = join(step.raw[name], value)  # type: ignore[arg-type]  # it is one of these
+        info = self._info(name, collection, value.dtype.name, value.shape)
+        level = step.level(info)
+        if level != NOTHING:
+            step.claim(info)[:] = summarize(value)
+            step.add_more(info, value, level)
             self.seen.add(name)
 
     def finish(self) -> None:
@@ -144,22 +181,20 @@ class Observer:
             self._add_uncommon(step, info, tensor, level)
         elif not on_host(tensor):
             self._add_on_device(step, info, tensor, level)
-        elif info.collection == "outputs":
+        elif info.collection in _ALIASES:
             self._add_output(step, info, tensor)
         else:
             step.add(info, to_numpy(tensor))
 
     def _add_output(self, step: OpenStep, info: TensorInfo, tensor: torch.Tensor) -> None:
         if self._last is not None and info.name not in step:
-            reference, version, where, row = self._last
-            same = reference() is tensor and where is step
-            # A container returns what its last child returned.
-            if same and version == tensor._version and step.alias(info, row):
+            last, where, row = self._last
+            # A container returns what its last child returned; so does a model to its loss.
+            if where is step and last.is_same(tensor) and step.alias(info, row):
                 return
         added = step.add(info, to_numpy(tensor))
-        # An inference tensor does not tell when it changes in place.
-        if added is not None and not tensor.is_inference():
-            self._last = (weakref.ref(tensor), tensor._version, step, added)
+        if added is not None and info.collection == "outputs":
+            self._last = (LastSeen(tensor), step, added)
 
     def _add_uncommon(
         self, step: OpenStep, info: TensorInfo, tensor: torch.Tensor, level: int

@@ -12,7 +12,10 @@ import torch
 
 
 class Optimizers:
-    """Every optimizer that lives, in the order in which they were met.
+    """Every optimizer that lives: in the order in which they first stepped, then all others.
+
+    Where a script steps several it is always in this order, so it is the same whenever the script
+    is run. In which order they are met is up to the garbage collector.
 
     There is no hook for the making of an optimizer, so whoever steps for the first time makes
     us look at all objects once. What is found so may never step: it is left over, from an
@@ -42,8 +45,9 @@ class Optimizers:
         """This one is about to step: know it from here on, and whatever others there are."""
         if optimizer not in self._stepped:
             self.look()
-            if all(known is not optimizer for known in self):
-                self._known.append(ref(optimizer))
+            others = [known for known in self if known is not optimizer]
+            others.insert(len(self.stepped), optimizer)
+            self._known = list(map(ref, others))
             self._stepped.add(optimizer)
             self.version += 1
 

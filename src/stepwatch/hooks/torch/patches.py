@@ -16,8 +16,12 @@ from types import FunctionType
 from typing import Any, Protocol
 
 import torch
+from torch.utils.data import dataloader
 
+from .activation_calls import ActivationWatcher, activations
 from .attention_calls import AttentionWatcher, replace_attention, softmax_wrapper
+from .loader import LoaderWatcher, loader_wrapper
+from .schedulers import SchedulerWatcher, scheduler_steps, scheduler_wrapper
 from .seeing import Seeing
 from .unseen import as_it_is, seen_through, unseen
 
@@ -46,13 +50,13 @@ LOSSES = (
 )
 
 
-class Watcher(AttentionWatcher, Protocol):
+class Watcher(AttentionWatcher, ActivationWatcher, LoaderWatcher, SchedulerWatcher, Protocol):
     """What the wrappers tell."""
 
     def before_loss(self, name: str, inputs: tuple[object, ...], keywords: Any = None) -> None:
         """A functional loss is about to be computed."""
 
-    def saw_loss(self, name: str, value: object) -> None:
+    def saw_loss(self, name: str, value: object, inputs: tuple[Any, ...], keywords: Any) -> None:
         """A functional loss returned."""
 
     def before_backward(self, roots: object) -> None:
@@ -80,15 +84,18 @@ class Patches:
     Args:
         watcher: Who is told.
         seeing: What a compiler traces instead.
+        with_activations: Whether it wants to be told of them.
     """
 
-    def __init__(self, watcher: Watcher, seeing: Seeing) -> None:
+    def __init__(self, watcher: Watcher, seeing: Seeing, *, with_activations: bool) -> None:
         self._undo: list[Callable[[], None]] = []
         watcher = _Unseen(watcher)
         for name, function in functional_losses():
             self._enter(function, _loss_wrapper(watcher, seeing, name))
         softmax: Any = torch.nn.functional.softmax
         self._enter(softmax, softmax_wrapper(watcher))
+        for function, make in activations(watcher) if with_activations else ():
+            self._enter(function, make)
         self._undo.append(replace_attention(watcher, seeing))
         self._wrap(torch.autograd, "backward", _backward_wrapper(watcher))
         # Around what all clipping by the norm comes to, inside of its @no_grad.
@@ -97,6 +104,10 @@ class Patches:
         self._enter(_inner(clip_grad.clip_grad_value_), _value_clipping_wrapper(watcher))
         if hasattr(torch.amp, "GradScaler"):
             self._wrap(torch.amp.GradScaler, "step", _scaler_wrapper(watcher))
+        self._wrap(dataloader._BaseDataLoaderIter, "__next__", loader_wrapper(watcher))
+        scheduling = scheduler_wrapper(watcher)
+        for kind, name in scheduler_steps():
+            self._wrap(kind, name, scheduling)
 
     def remove(self) -> None:
         """Put the originals back, but for what somebody else wrapped in the meantime."""
@@ -204,7 +215,7 @@ def _loss_wrapper(watcher: Watcher, seeing: Seeing, name: str) -> Callable[[Any]
                 return value
             watcher.before_loss(name, args, kwargs)
             value = original(*args, **kwargs)
-            watcher.saw_loss(name, value)
+            watcher.saw_loss(name, value, args, kwargs)
             return value
 
         return loss

@@ -64,6 +64,7 @@ class ReplayHook(TorchHook):
         self._given: Frame | None = None  # to the model that is about to run
         self._optimizers: WeakSet[torch.optim.Optimizer] = WeakSet()  # whose state is restored
         self._feed_id = 0
+        self._stepping = ""  # the optimizer that stepped last
         self._kept = _LastStep()
         self._own_handles: list[Any] = []
         self._targets = LossTargets(self._targets_of_function)
@@ -162,6 +163,7 @@ class ReplayHook(TorchHook):
 
     def _before_optimizer(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         """An optimizer is about to step: its state is restored once, its rates in every step."""
+        self._stepping = type(optimizer).__name__
         if not self._num_forwards or self.over:
             return
         known = self._tracker.optimizers
@@ -209,6 +211,11 @@ class ReplayHook(TorchHook):
                 raise TrainingStopped(_DONE)
             raise StepUnavailable(f"the script runs {kind} once more than it was recorded")
         if not self._num_forwards:
+            if self._tracker.steps.in_optimizer:
+                raise StepUnavailable(
+                    f"{self._stepping} runs {kind} within its own step, by a closure: when the "
+                    "batch is known it is too late to put back what the optimizer remembers"
+                )
             self._kept.wanted = self._num_before + len(self._recording.steps) - 1
         frame = self._forwards[self._num_forwards].begin
         if frame.meta["model"] != kind:

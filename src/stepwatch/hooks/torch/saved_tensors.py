@@ -7,6 +7,7 @@ readers see it: they show the last record of a name.
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +17,10 @@ from ...capture.debugger_plan import DebuggerPlan
 from ...capture.open_step import OpenStep
 from ...capture.plan import NOTHING, RAW
 from ...record import TensorInfo
-from ...statistics import COUNT, summarize_into
+from ...statistics import COUNT, Row, summarize_into
 from ...steps import Mode
 from .arrays import dtype_name, plain, to_numpy, unsupported
-from .device import device_row
+from .device_batch import DeviceBatch
 from .observe import on_host
 from .uncommon import dense, is_uncommon, uncommon_row
 
@@ -39,7 +40,7 @@ class SavedTensors:
         self._step: OpenStep | None = None
         self._when = Mode.GLOBAL, -1
         self._infos: dict[str, TensorInfo] = {}
-        self._on_device: dict[str, torch.Tensor] = {}
+        self._on_device = DeviceBatch()
         #: Why what was wanted could not be saved, by name.
         self.refused: dict[str, str] = {}
 
@@ -47,7 +48,7 @@ class SavedTensors:
         """Put what follows into this step."""
         self._step = step
         self._when = mode, mode_step
-        self._on_device.clear()
+        self._on_device = DeviceBatch()
 
     def add(
         self, name: str, kind: str, value: torch.Tensor | Array, trainable: bool | None = None
@@ -74,12 +75,8 @@ class SavedTensors:
 
     def finish(self) -> None:
         """Bring statistics that are still on an accelerator to the host; the step ends."""
-        step, waiting = self._step, self._on_device
-        if step is not None and waiting:
-            rows = torch.stack(list(waiting.values())).cpu().numpy()
-            for name, row in zip(waiting, rows, strict=True):
-                step.statistics_of(step.row_of(name))[:] = row
-        self._on_device = {}
+        if self._step is not None:
+            self._on_device.collect()
         self._step = None
 
     def _add_tensor(
@@ -113,7 +110,7 @@ class SavedTensors:
         step.claim(info)
         if raw:
             step.raw[info.name] = to_numpy(tensor)
-        self._on_device[info.name] = device_row(tensor)
+        self._on_device.add(tensor, partial(_fill, step, info.name))
 
     def _refuse(self, name: str, why: str) -> None:
         if name not in self.refused:
@@ -139,6 +136,10 @@ class SavedTensors:
         """Return what a tensor is; what the collection of losses holds is a loss."""
         is_loss = any(one.name == "losses" for one in self._plan.members(name))
         return "losses" if is_loss and kind == "outputs" else kind
+
+
+def _fill(step: OpenStep, name: str, row: Row) -> None:
+    step.statistics_of(step.row_of(name))[:] = row
 
 
 def _put(step: OpenStep, info: TensorInfo, array: Array, *, raw: bool) -> None:

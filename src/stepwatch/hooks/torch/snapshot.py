@@ -32,7 +32,7 @@ Array = npt.NDArray[np.generic]
 
 
 class Copies:
-    """Copies of tensors as they are now.
+    """Tensors as they are now: views of what is on the CPU, copies of what is elsewhere.
 
     Args:
         room: How many bytes may be copied; what does not fit is left out and said so.
@@ -40,6 +40,7 @@ class Copies:
 
     def __init__(self, room: int) -> None:
         self._room = room
+        self._views: dict[str, Array] = {}
         self._made: dict[str, Callable[[], Array]] = {}
         self._events: dict[torch.device, Any] = {}
         #: Dtype and shape of each tensor by name and, where it was left out, why.
@@ -59,18 +60,27 @@ class Copies:
             self.told[name]["left_out"] = why
             return
         self.size_bytes += size_bytes
-        self._made[name] = self._copy(tensor.detach())
+        if tensor.is_cuda:
+            self._made[name] = self._copy(tensor.detach())
+        else:
+            self._views[name] = to_numpy(tensor)
+
+    @property
+    def are_here(self) -> bool:
+        """Whether nothing is still on its way from an accelerator."""
+        return not self._made
+
+    def hold(self) -> None:
+        """Copy what is on the CPU as well: it may change in place before it is asked for."""
+        self._views = {name: np.array(view) for name, view in self._views.items()}
 
     def arrays(self) -> dict[str, Array]:
-        """Return the copies by name; waits for an accelerator."""
+        """Return them by name; waits for an accelerator."""
         for event in self._events.values():
             event.synchronize()
-        return {name: made() for name, made in self._made.items()}
+        return self._views | {name: made() for name, made in self._made.items()}
 
     def _copy(self, tensor: torch.Tensor) -> Callable[[], Array]:
-        if not tensor.is_cuda:
-            array = np.array(to_numpy(tensor))  # what is on the CPU may change in place at once
-            return lambda: array
         # From pinned memory, which torch does not give away again before the copy is done.
         host = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu", pin_memory=True)
         host.copy_(tensor, non_blocking=True)

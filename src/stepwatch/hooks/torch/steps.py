@@ -74,6 +74,21 @@ class Steps:
         """Whether what is trained now belongs to the step after the open one, as far as known."""
         return bool(self._stepped) and not (self._in_optimizer or self._held)
 
+    @property
+    def last_trained(self) -> tuple[int, int] | None:
+        """The global and the mode step of the TRAIN step that is just over; ``None`` within one."""
+        number, mode_step = self._recorder.counter.peek(Mode.TRAIN)
+        if self._held:
+            return number, mode_step  # it is counted when it is handed on
+        if self._recorder.is_open(Mode.TRAIN) or mode_step == 0:
+            return None
+        return number - 1, mode_step - 1
+
+    @property
+    def in_optimizer(self) -> bool:
+        """Whether an optimizer is in its step; what runs now is its closure."""
+        return self._in_optimizer
+
     def has_stepped(self, optimizer: torch.optim.Optimizer) -> bool:
         """Return whether an optimizer has stepped in the open step: it ends with the next."""
         return any(reference() is optimizer for reference in self._stepped)

@@ -17,20 +17,21 @@ from ...capture.guard import guarded
 from ...capture.open_step import OpenStep
 from ...capture.recorder import Recorder
 from ...steps import Mode
-from .clipping import gradient_norm, told_of_clipping
 from .evidence import Evidence
 from .extras import Extras
 from .graphs import Graphs
-from .looking import Looking, in_backward
+from .looking import in_backward
+from .loss_call import LossCall
 from .losses import LossNames
 from .names import Names, unwrap
 from .observe import Observer
 from .optimizers import Optimizers
 from .parameters import Carried, Parameters
 from .steps import Steps
+from .surroundings import Surroundings
 
 
-class Tracker(Looking):
+class Tracker(Surroundings):
     """Hears what torch does and observes it in the right step.
 
     Args:
@@ -76,6 +77,7 @@ class Tracker(Looking):
         """Look no more, until ``active`` is set again."""
         self.active = False
         self.root, self.loss_depth, self._stepping = None, 0, []
+        self.extras.loop.pause()
 
     # Modules
 
@@ -94,10 +96,10 @@ class Tracker(Looking):
                 self._begin(module, inputs)
         elif self.names.lack(module, self.root):
             self.names.add(self.root)
-        self.extras.attention.enter(module)
+        self.extras.enter(module)
 
     @guarded
-    def after_forward(self, module: torch.nn.Module, given: object, output: object) -> None:
+    def after_forward(self, module: torch.nn.Module, given: Any, output: object) -> None:
         """A module returned ``output``, or raised and returned ``None``."""
         if not self._looking() or in_backward():
             return
@@ -105,7 +107,9 @@ class Tracker(Looking):
         if isinstance(module, _Loss):
             self.loss_depth = max(0, self.loss_depth - 1)
             if self.loss_depth == 0:
-                self._saw_loss(type(module).__name__, output)
+                inputs, keywords = given
+                call = LossCall(type(module).__name__, inputs, keywords, module)
+                self._saw_loss(call.name, output, call)
             return
         if self.graphs.runs(module):
             self._gather(module)  # first: what is inside ended before
@@ -113,7 +117,10 @@ class Tracker(Looking):
             name = self.names.of(module)
             if name is not None and output is not None:
                 self.observer.outputs(self.steps.current(), name, given, output)
+                self.extras.returned(self.steps.current(), module, name, given, output)
             if module is self.root:
+                is_trained = self.names.is_trained(module)
+                self.extras.loop.leave(self.steps.current(), is_trained=is_trained)
                 self.root = None
 
     # What is wrapped
@@ -125,16 +132,10 @@ class Tracker(Looking):
             self.evidence.loss(name, inputs, keywords)
 
     @guarded
-    def saw_loss(self, name: str, value: object) -> None:
+    def saw_loss(self, name: str, value: object, inputs: tuple[Any, ...], keywords: Any) -> None:
         """A functional loss returned."""
         if self._looking() and self.loss_depth == 0 and not in_backward():
-            self._saw_loss(name, value)
-
-    @guarded
-    def saw_attention(self, rows: Any, given: Any, **how: Any) -> None:
-        """Attention was computed; see ``Attention.observe``."""
-        if self._looking() and not in_backward():
-            self.extras.attention.observe(self.steps.current, rows, given, **how)
+            self._saw_loss(name, value, LossCall(name, inputs, keywords))
 
     @guarded
     def before_backward(self, roots: object) -> None:
@@ -148,32 +149,21 @@ class Tracker(Looking):
         if not self._loss_since_backward and isinstance(roots, torch.Tensor) and roots.numel() == 1:
             self._saw_loss("backward", roots)
         self._loss_since_backward = False
+        self.extras.loop.before_backward()
 
     @guarded
     def after_backward(self) -> None:
         """Gradients were computed, or failed to be."""
         if not self._looking() or in_backward():
             return
+        self.extras.loop.after_backward()
         self.graphs.slots.clear()  # graphs that ran again, to be differentiated
         for carried in self._carried.values():
             carried.after_backward()
         by_hand = self.parameters.are_updated_by_hand()
         self.steps.after_backward(by_hand=by_hand)
         if by_hand:
-            for tracked in self.parameters.free():
-                self.observer.parameter(self.steps.current(), tracked)
-
-    @guarded
-    def gradient_norm(self, parameters: torch.Tensor | list[torch.Tensor]) -> object:
-        """Return the norm of the gradients of some parameters, if it can be told."""
-        return gradient_norm(parameters) if self._looking() else None
-
-    @guarded
-    def saw_clipping(self, bound: str, limit: float, before: object, after: object = None) -> None:
-        """Gradients were clipped to a limit, and had these norms."""
-        if self._looking():
-            for name, value in told_of_clipping(bound, limit, before, after).items():
-                self.observer.scalar(self.steps.current(), name, value, "optimizer")
+            self.observer.parameters(self.steps.current(), self.parameters.free())
 
     @guarded
     def before_scaled_step(self, scaler: object) -> int:
@@ -208,6 +198,7 @@ class Tracker(Looking):
         if self._looking() and self._stepping and self._is_ours(optimizer):
             self._stepping.pop()
             if not self._stepping:
+                self.extras.loop.stepped()
                 self._after_optimizer(optimizer)
 
     # Users
@@ -257,13 +248,16 @@ class Tracker(Looking):
             self.evidence.begin(model, self.steps.current(), inputs)
         self.extras.begin(self.steps.current(), model, inputs)
 
-    def _saw_loss(self, what: str, value: object) -> None:
+    def _saw_loss(self, what: str, value: object, call: LossCall | None = None) -> None:
         if isinstance(value, torch.Tensor) and value.numel() == 1:
             self.steps.saw_loss(value)
             name = self._losses.name(self.steps.last_mode, what)
-            if self.observer.loss(self.steps.current(), name, value):
+            step = self.steps.current()
+            if self.observer.loss(step, name, value):
                 self._loss_since_backward = True
-            self.evidence.judge(self.steps.current(), name)
+            if call is not None:
+                self.extras.saw_loss(step, name, value, call)
+            self.evidence.judge(step, name)
 
     def _before_optimizer(self, optimizer: torch.optim.Optimizer, skipped: object = 0.0) -> None:
         step = self.steps.before_optimizer(optimizer)
@@ -275,11 +269,12 @@ class Tracker(Looking):
         scale, self._loss_scale = self._loss_scale, None
         if scale is not None:
             # A fused optimizer is told whether to skip, and unscales the gradients itself.
+            self.extras.loop.loss_scale = scale
             skipped = getattr(optimizer, "found_inf", skipped)
             self.observer.scalar(step, "optimizer/loss_scale", scale, "optimizer")
             self.observer.scalar(step, "optimizer/skipped", skipped, "optimizer")
-        for tracked in self.parameters.of(optimizer):
-            self.observer.parameter(step, tracked, getattr(optimizer, "grad_scale", None))
+        scale = getattr(optimizer, "grad_scale", None)
+        self.observer.parameters(step, self.parameters.of(optimizer), scale)
         for number, group in self.optimizers.numbered_groups(optimizer):
             if "lr" in group:
                 self.observer.scalar(step, f"learning_rate/{number}", group["lr"], "learning_rates")
@@ -293,8 +288,7 @@ class Tracker(Looking):
 
     def _complete(self, step: OpenStep) -> None:
         """A TRAIN step ends: add what no optimizer told."""
-        for tracked in self.parameters.free():
-            self.observer.parameter(step, tracked)
-        self.extras.finish()
+        self.observer.parameters(step, self.parameters.free())
+        self.extras.complete(step)
         self.observer.scalar(step, "optimizer/stale_gradients", self._num_stale, "optimizer")
         self._num_stale = 0

@@ -1,0 +1,54 @@
+"""With which factor each loss enters what ``backward()`` is called on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import torch
+
+
+class LossWeights:
+    """Adds up the derivatives of what ``backward()`` is called on, by the losses of a step.
+
+    A loss over each of four micro-batches, divided by four, makes a sum of 1. Autograd computes
+    the derivatives anyway: a hook on the function that made a loss is given them. The loss itself
+    stays as it is, so that it may be changed in place, saved, and differentiated as ever.
+    """
+
+    def __init__(self) -> None:
+        #: Gradients are computed by ``backward()``; those of ``autograd.grad`` are not told of.
+        self.is_in_backward = False
+        self._found: list[float | torch.Tensor] = []
+
+    def watch(self, loss: torch.Tensor) -> None:
+        """Look at the derivative by a loss of one element, once it is computed."""
+        if torch._C._functorch.peek_interpreter_stack() is not None:
+            return
+        function = loss.grad_fn if loss.requires_grad else None
+        if function is not None:
+            function.register_prehook(partial(self._note, loss.output_nr))
+
+    def take(self, scale: torch.Tensor | None) -> float | torch.Tensor | None:
+        """Return the sum since this was called last, divided by a scale; ``None`` if unknown.
+
+        Returns:
+            On an accelerator if the loss was there, shape ``[]``.
+        """
+        found, self._found = self._found, []
+        tensors = [each for each in (*found, scale) if isinstance(each, torch.Tensor)]
+        if not found or len({each.device for each in tensors if not each.is_cpu}) > 1:
+            return None
+        total = sum(found)
+        total = total if scale is None else total / scale.detach()
+        return total.reshape(()) if isinstance(total, torch.Tensor) else total
+
+    def _note(self, place: int, gradients: Sequence[object]) -> None:
+        """Called by autograd, perhaps in another thread, where nothing may be raised."""
+        if not self.is_in_backward or torch.compiler.is_compiling():
+            return
+        gradient = gradients[place] if place < len(gradients) else None
+        if type(gradient) is torch.Tensor and gradient.numel() == 1:
+            # A copy, for autograd may add to it in place.
+            is_here = gradient.is_cpu
+            self._found.append(float(gradient) if is_here else gradient.detach().clone())

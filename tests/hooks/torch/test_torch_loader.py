@@ -1,0 +1,158 @@
+"""How long a script waits for its data loaders."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.utils.data import DataLoader, Dataset, TensorDataset, dataloader
+from trainings import X, Y, fit, mlp, sgd
+
+from stepwatch.hooks.torch import loader
+
+pytest_plugins = ["hook_fixture"]
+
+
+class Clock:
+    """A clock that moves only when it is told to."""
+
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+class Slow(Dataset):
+    """A data set each of whose samples takes a second of a clock."""
+
+    def __init__(self, clock):
+        self.clock = clock
+
+    def __len__(self):
+        return len(X)
+
+    def __getitem__(self, place):
+        self.clock.now += 1
+        return X[place], Y[place]
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(loader, "perf_counter", clock)
+    monkeypatch.setattr("stepwatch.hooks.torch.loop.perf_counter", clock)
+    return clock
+
+
+def train(batches, clock, *, seconds=3.0):
+    model = mlp()
+    optimizer = sgd(model)
+    for x, y in batches:
+        optimizer.zero_grad()
+        ((model(x) - y) ** 2).mean().backward()
+        optimizer.step()
+        clock.now += seconds
+
+
+def waits(seen, mode="TRAIN"):
+    return seen.series("loop/data_wait_seconds", mode=mode)
+
+
+class TestWaits:
+    def test_a_wait_belongs_to_the_step_of_its_batch(self, watched, clock):
+        """The first step has no time, for nothing says when it began."""
+        with watched() as seen:
+            train(DataLoader(Slow(clock), 4), clock)
+
+        assert [4.0] * 3 == waits(seen)
+        assert [7.0] * 3 == seen.series("loop/step_seconds")
+
+    def test_by_hand_it_is_the_same(self, watched, clock):
+        """With ``next``."""
+        batches = iter(DataLoader(Slow(clock), 8))
+        with watched() as seen:
+            train([next(batches)], clock)
+            train([next(batches)], clock)
+
+        assert [8.0] == waits(seen)
+
+    def test_a_loader_within_a_loader_is_waited_for_once(self, watched, clock):
+        """The inner one is part of the outer one's wait."""
+
+        class Outer(torch.utils.data.IterableDataset):
+            def __iter__(self):
+                for x, y in DataLoader(Slow(clock), 1):
+                    yield x[0], y[0]
+
+        with watched() as seen:
+            train(DataLoader(Outer(), 8), clock)
+
+        assert [8.0] == waits(seen)
+
+    def test_without_a_loader_nothing_is_said(self, watched):
+        """A script that reads its data itself may wait for it, unseen."""
+        with watched() as seen:
+            fit(mlp())
+
+        assert 2 == len(seen.series("loop/step_seconds"))
+        assert "loop/data_wait_seconds" not in seen.trial.tensor_names()
+
+    def test_a_validation_has_its_own(self, watched, clock):
+        """Neither its waits nor its time are in a TRAIN step."""
+        model = mlp()
+        with watched() as seen:
+            for _ in range(2):
+                fit(model.train(), steps=2)
+                clock.now += 5
+                with torch.no_grad():
+                    for x, _ in DataLoader(Slow(clock), 8):
+                        model.eval()(x)
+                        clock.now += 1
+
+        assert [13.0, 9.0] * 2 == seen.series("loop/step_seconds", mode="EVAL")
+        assert [8.0] * 4 == waits(seen, "EVAL")
+        assert 0.0 == waits(seen)[-1]
+
+    @pytest.mark.slow
+    def test_workers_are_waited_for_and_left_alone(self, watched):
+        """They are processes of their own, in which nothing is heard."""
+        batches = DataLoader(TensorDataset(X, Y), 4, num_workers=2)
+        with watched() as seen:
+            for x, y in batches:
+                fit(mlp(), steps=1, loss=lambda out, _, x=x, y=y: ((out - Y) ** 2).mean())
+                assert x.shape[0] == y.shape[0] == 4
+
+        assert all(0 <= wait < 60 for wait in waits(seen))
+        assert 3 == len(waits(seen))
+
+
+class TestUnharmed:
+    def test_batches_are_the_very_ones(self, watched):
+        """And an end is an end, again and again."""
+        batches = DataLoader(TensorDataset(X), 6)
+        with watched():
+            for _ in range(2):
+                sizes = [len(x) for (x,) in batches]
+                iterator = iter(batches)
+                assert sizes == [len(next(iterator)[0]) for _ in range(3)]
+                with pytest.raises(StopIteration):
+                    next(iterator)
+
+        assert [6, 6, 4] == sizes
+
+    def test_what_a_data_set_raises_arrives(self, watched):
+        """It is the script's."""
+
+        class Broken(Slow):
+            def __getitem__(self, place):
+                raise RuntimeError("no such file")
+
+        with watched(), pytest.raises(RuntimeError, match="no such file"):
+            next(iter(DataLoader(Broken(None), 2)))
+
+    def test_the_method_is_put_back(self, watched):
+        """When the hook lets go."""
+        before = vars(dataloader._BaseDataLoaderIter)["__next__"]
+        with watched() as seen:
+            assert before is not vars(dataloader._BaseDataLoaderIter)["__next__"]
+            seen.hook.detach()
+            assert before is vars(dataloader._BaseDataLoaderIter)["__next__"]

@@ -1,0 +1,259 @@
+"""How a training loop runs: its time, its passes, its modules, its schedules."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import nn
+from torch.optim import lr_scheduler
+from trainings import X, Y, fit, mlp, sgd
+
+from stepwatch.hooks.torch.schedulers import planned_steps, scheduler_steps
+
+pytest_plugins = ["hook_fixture"]
+
+
+def dropping():
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.1), nn.Dropout(0.0), nn.Linear(8, 1)
+    )
+
+
+def loop(seen, name, statistic="mean", mode="TRAIN"):
+    return seen.series(f"loop/{name}", statistic, mode)
+
+
+class TestModules:
+    def test_those_whose_mode_matters_are_counted(self, watched):
+        """Normalization over a batch, and dropout that drops anything."""
+        with watched() as seen:
+            fit(dropping())
+
+        assert [2, 2, 2] == loop(seen, "modules")
+        assert [0, 0, 0] == loop(seen, "modules_in_eval")
+
+    def test_training_in_eval_mode_is_told(self, watched):
+        """From the second step on it is known that this is training."""
+        with watched() as seen:
+            fit(dropping().eval())
+
+        assert [2, 2] == loop(seen, "modules_in_eval")
+
+    def test_one_that_is_frozen_is_one(self, watched):
+        """As people freeze the normalization of a trained network."""
+        model = dropping()
+        model[1].eval()
+        with watched() as seen:
+            fit(model)
+
+        assert [1, 1, 1] == loop(seen, "modules_in_eval")
+
+    def test_evaluating_in_training_mode_is_told(self, watched):
+        """Somebody forgot ``model.eval()``."""
+        model = dropping()
+        with watched() as seen, torch.no_grad():
+            model(X)
+            model.eval()(X)
+
+        assert [2, 0] == loop(seen, "modules_in_train", mode="EVAL")
+
+    def test_micro_batches_are_no_more_modules(self, watched):
+        """Each forward has its number, and they are merged."""
+        model = dropping()
+        optimizer = sgd(model)
+        with watched() as seen:
+            for part in (X[:8], X[8:]):
+                model(part).sum().backward()
+            optimizer.step()
+
+        assert [2] == loop(seen, "modules")
+        assert [2] == loop(seen, "backwards")
+
+    def test_a_model_without_them_says_nothing(self, watched):
+        """There is nothing to forget."""
+        with watched() as seen:
+            fit(mlp())
+
+        assert "loop/modules" not in seen.trial.tensor_names()
+
+
+class TestLossWeight:
+    def test_it_is_how_much_of_a_loss_is_differentiated(self, watched):
+        """However the script weighs it; whatever its value is."""
+        for factor in (1.0, 0.25, -2.0):
+            with watched() as seen:
+                fit(mlp(), loss=lambda x, y, factor=factor: F.mse_loss(x, y) * factor)
+
+            assert [factor] * 3 == loop(seen, "loss_weight")
+
+    def test_those_of_micro_batches_add_up(self, watched):
+        """To 1 if each is divided by their number."""
+        for divisor, expected in ((4, 1.0), (1, 4.0)):
+            model = mlp()
+            optimizer = sgd(model)
+            with watched() as seen:
+                for _ in range(2):
+                    for part in range(0, 16, 4):
+                        loss = F.mse_loss(model(X[part : part + 4]), Y[part : part + 4])
+                        (loss / divisor).backward()
+                    optimizer.step()
+
+            assert [expected] * 2 == loop(seen, "loss_weight")
+            assert [4, 4] == loop(seen, "backwards")
+
+    def test_the_scale_of_a_gradient_scaler_is_taken_out(self, watched):
+        """It is divided out of the gradients, too."""
+        model = mlp()
+        optimizer, scaler = sgd(model), torch.amp.GradScaler("cpu", init_scale=1024.0)
+        with watched() as seen:
+            for _ in range(2):
+                optimizer.zero_grad()
+                scaler.scale(nn.MSELoss()(model(X), Y) / 2).backward()
+                scaler.step(optimizer)
+                scaler.update()
+
+        assert [0.5, 0.5] == loop(seen, "loss_weight")
+
+    def test_of_a_loss_written_by_hand_it_is_not_known(self, watched):
+        """What was divided cannot be seen."""
+        with watched() as seen:
+            fit(mlp(), loss=lambda x, y: ((x - y) ** 2).mean() / 2, steps=1)
+
+        assert math.isnan(loop(seen, "loss_weight")[0])
+        assert [1] == loop(seen, "loss_weight", "nan")
+
+    def test_a_gradient_penalty_is_no_part_of_it(self, watched):
+        """``autograd.grad`` differentiates without training anything."""
+
+        def loss(x, y):
+            value = F.mse_loss(x, y)
+            (slope,) = torch.autograd.grad(value, x, create_graph=True)
+            return value + slope.square().sum()
+
+        with watched() as seen:
+            fit(mlp(), loss=loss, steps=1)
+        assert 1.0 == pytest.approx(loop(seen, "loss_weight")[0])
+
+    def test_a_loss_may_be_changed_in_place(self, watched):
+        """And saved, as tutorials do: nothing of ours is on it."""
+        values = []
+
+        def loss(x, y):
+            value = F.mse_loss(x, y)
+            assert not value._backward_hooks
+            value *= 0.5
+            value += x.square().mean()
+            values.append(value)
+            return value
+
+        with watched() as seen:
+            fit(mlp(), loss=loss, steps=1)
+
+        assert [0.5] == loop(seen, "loss_weight")
+
+
+class TestCounts:
+    def test_optimizer_steps_are_counted_from_the_first(self, watched):
+        """Those that a scaler skips are none."""
+        model = mlp()
+        optimizer, scaler = sgd(model), torch.amp.GradScaler("cpu", init_scale=2.0)
+        with watched() as seen:
+            for step in range(3):
+                optimizer.zero_grad()
+                scaler.scale(F.mse_loss(model(X), Y * (torch.inf if step == 1 else 1))).backward()
+                scaler.step(optimizer)
+                scaler.update()
+
+        assert [1, 1, 2] == loop(seen, "optimizer_steps")
+
+    def test_schedules_are_counted_as_the_script_steps_them(self, watched):
+        """Not what they do by themselves, when they are made and inside of each other."""
+        model = mlp()
+        optimizer = sgd(model)
+        with watched() as seen:
+            parts = [lr_scheduler.LinearLR(optimizer), lr_scheduler.ExponentialLR(optimizer, 0.9)]
+            scheduler = lr_scheduler.SequentialLR(optimizer, parts, [2])
+            plateau = lr_scheduler.ReduceLROnPlateau(optimizer)
+            fit(model, optimizer, each=lambda _: (scheduler.step(), plateau.step(1.0)))
+
+        assert [0, 2, 4] == loop(seen, "scheduler_steps")
+
+    def test_a_schedule_tells_what_it_is_made_for(self, watched):
+        """Once it took a step."""
+        model = mlp()
+        optimizer = sgd(model)
+        scheduler = lr_scheduler.CosineAnnealingLR(optimizer, 50)
+        with watched() as seen:
+            fit(model, optimizer, each=lambda _: scheduler.step())
+
+        assert [50, 50] == loop(seen, "scheduler_total")
+
+    def test_what_is_not_wanted_is_not_said(self, watched):
+        """Nothing of the loop at all, at the steps where it is not."""
+        with watched(policy="loop:statistics:every=2") as seen:
+            fit(dropping(), steps=5)
+
+        for name in ("modules", "backwards", "loss_weight", "optimizer_steps"):
+            assert [0, 2, 4] == seen.trial.tensor(f"loop/{name}").steps("TRAIN")
+        assert [1.0] * 3 == loop(seen, "loss_weight")
+        assert [1.0] * 3 == loop(seen, "backwards")
+
+
+class TestSchedulers:
+    def test_what_each_is_made_for(self):
+        """Of a function only if it says so, as those of transformers do."""
+
+        def warm_up(step, *, num_training_steps):
+            return step / num_training_steps
+
+        optimizer = sgd(mlp())
+        warming = functools.partial(warm_up, num_training_steps=70)
+        expected = {
+            lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=30): 30,
+            lr_scheduler.CosineAnnealingLR(optimizer, 40): 40,
+            lr_scheduler.LinearLR(optimizer, total_iters=60): 60,
+            lr_scheduler.LambdaLR(optimizer, warming): 70,
+            lr_scheduler.LambdaLR(optimizer, lambda _: 1.0): None,
+            lr_scheduler.StepLR(optimizer, 10): None,
+        }
+
+        assert list(expected.values()) == [planned_steps(one) for one in expected]
+
+    def test_they_do_as_they_would_and_are_put_back(self, watched):
+        """The same learning rates; and no wrapper stays."""
+
+        def rates():
+            optimizer = sgd(mlp())
+            scheduler = lr_scheduler.CosineAnnealingWarmRestarts(optimizer, 3)
+            optimizer.step()
+            found = []
+            for _ in range(7):
+                scheduler.step()
+                found.append(scheduler.get_last_lr())
+            return found
+
+        before, expected = [vars(kind)[name] for kind, name in scheduler_steps()], rates()
+        with watched():
+            assert expected == rates()
+
+        assert before == [vars(kind)[name] for kind, name in scheduler_steps()]
+
+
+class TestWarnings:
+    def test_a_warning_of_a_schedule_names_the_line_of_the_script(self, watched):
+        """As it would without us."""
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        schedule = torch.optim.lr_scheduler.StepLR(optimizer, 3)
+        with (
+            watched(),
+            pytest.warns(UserWarning, match="before `optimizer.step") as told,
+        ):
+            schedule.step()
+
+        assert [__file__] == [one.filename for one in told]

@@ -1,0 +1,39 @@
+"""Every optimizer that lives, in an order that is the same whenever a script is run."""
+
+from __future__ import annotations
+
+import gc
+
+import torch
+
+from stepwatch.hooks.torch.optimizers import Optimizers
+
+
+def test_the_order_is_that_of_the_first_steps(monkeypatch):
+    """In whatever order the garbage collector finds them; who never stepped comes last."""
+    made = [torch.optim.SGD([torch.ones(1)], lr=0.1) for _ in range(4)]
+    for found in (made, made[::-1]):
+        with monkeypatch.context() as patched:
+            patched.setattr(gc, "get_objects", lambda found=found: found)
+            optimizers = Optimizers()
+            for which in (2, 0, 2, 3):
+                optimizers.steps(made[which])
+
+        assert [made[which] for which in (2, 0, 3)] == optimizers.stepped
+        assert [made[which] for which in (2, 0, 3, 1)] == list(optimizers)
+        assert [0, 1, 2] == [
+            number for which in (2, 0, 3) for number, _ in optimizers.numbered_groups(made[which])
+        ]
+
+
+def test_a_number_stays_when_another_steps_for_the_first_time(monkeypatch):
+    """Though the other was met before it."""
+    made = [torch.optim.SGD([torch.ones(1)], lr=0.1) for _ in range(2)]
+    monkeypatch.setattr(gc, "get_objects", lambda: made)
+    optimizers = Optimizers()
+    numbers = []
+    for which in (1, 0, 1):
+        optimizers.steps(made[which])
+        numbers += [number for number, _ in optimizers.numbered_groups(made[which])]
+
+    assert [0, 1, 0] == numbers
