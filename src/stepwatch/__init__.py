@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .collection import Collection as Collection
     from .finding import Finding as Finding
     from .hooks.torch import TorchHook as TorchHook
+    from .hooks.torch.checkpoints import on_checkpoint as on_checkpoint
     from .rules.live import LiveWatch as LiveWatch
     from .rules.rule import Rule as Rule
     from .rules.step_view import StepView as StepView
@@ -37,6 +38,7 @@ _HOMES = {
     "TorchHook": "hooks.torch",
     "Trial": "trial",
     "Watch": "rules.watch",
+    "on_checkpoint": "hooks.torch.checkpoints",
     "watch": "rules.watch",
 }
 __all__ = sorted(_HOMES)

@@ -81,6 +81,10 @@ class TrainingStopped(SystemExit):
         self.reason = reason
 
 
+class FindingRaised(StepwatchError, RuntimeError):
+    """A finding was asked to be raised into the training."""
+
+
 def nearest(name: str, known: Iterable[str], *, most: int = 3) -> str:
     """Return ``"; did you mean a, b?"`` for the known names closest to ``name``, or ``""``.
 

@@ -11,6 +11,8 @@ import sys
 import pytest
 from commands import STEPWATCH, TRAINING, call
 
+from stepwatch.cli.main import main
+
 
 @pytest.fixture
 def write(tmp_path):
@@ -35,6 +37,38 @@ def stepwatch(tmp_path):
 def python(tmp_path):
     """Return a function that runs Python in that folder."""
     return lambda *arguments, **options: call(sys.executable, *arguments, cwd=tmp_path, **options)
+
+
+@pytest.fixture
+def verb(capsys):
+    """Return a function that runs a verb here and returns its status and what it printed."""
+
+    def run(*arguments):
+        try:
+            main([str(argument) for argument in arguments])
+            status = 0
+        except SystemExit as exit_:
+            status = exit_.code or 0
+        told = capsys.readouterr()
+        return status, told.out, told.err
+
+    return run
+
+
+@pytest.fixture
+def refused(verb, tmp_path, monkeypatch):
+    """Return a function that runs a verb in a folder of its own, and returns why it is refused.
+
+    Everything is checked on the way: the status, and that one line is all that is said.
+    """
+    monkeypatch.chdir(tmp_path)
+
+    def refuse(*arguments):
+        status, out, err = verb(*arguments)
+        assert (2, "", 1) == (status, out, len(err.splitlines()))
+        return err
+
+    return refuse
 
 
 @pytest.fixture(scope="session")

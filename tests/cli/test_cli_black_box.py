@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import socket
+from contextlib import suppress
 
 import pytest
 from click.testing import CliRunner
 from commands import STEPWATCH, TRAINING, call
 
 from stepwatch.cli.blackbox import blackbox
+from stepwatch.cli.main import main
 from stepwatch.cli.run import run
 from stepwatch.errors import ConfigError, TensorUnavailable
 from stepwatch.formats.blackbox import read_frames
@@ -36,6 +39,10 @@ def kill():
 
 train(8, spoiled=3, then=kill)
 """
+
+
+#: The process of a run, as one of this machine that is gone.
+GONE = {"host": socket.gethostname(), "pid": 2**22 + 1, "process": "gone"}
 
 
 def ask(*arguments):
@@ -96,6 +103,15 @@ class TestKilled:
         assert "last step  2 (TRAIN 2)" in told
         assert all(f"{step} (TRAIN {step})" in told for step in range(3))
 
+    @pytest.mark.parametrize("arguments", [("show",), ("replay", "--step", "1")])
+    def test_whoever_finds_nothing_else_is_sent_to_it(self, killed, capsys, arguments):
+        """By the line that can be typed."""
+        verb, *options = arguments
+        with suppress(SystemExit):
+            main([verb, str(killed), *options])
+
+        assert f"stepwatch blackbox {Trial(killed).url}" in "".join(capsys.readouterr())
+
     def test_only_so_many_steps(self, killed):
         """The last ones."""
         assert [1, 2] == [step["step"] for step in ask_json(killed, "--steps", 2)["steps"]]
@@ -136,6 +152,26 @@ class TestNone:
         url = make_run(tmp_path / "run")
 
         assert f"no black box in {url}; the run ended well and nothing was found\n" == ask(url)
+
+    @pytest.mark.parametrize(
+        ("state", "why"),
+        [("died", "the run died without one"), ("stopped", "the run was stopped without one")],
+    )
+    def test_a_run_that_did_not_end_well_had_none(self, tmp_path, state, why):
+        """Nobody is told that all was well."""
+        make_run(tmp_path / "run")
+        end = tmp_path / "run/end/worker_0.json"
+        note = json.loads(end.read_text())
+        end.unlink()
+        if state != "died":
+            end.write_text(json.dumps(note | {"state": state}))
+        about = tmp_path / "run/run.json"
+        about.write_text(json.dumps(json.loads(about.read_text()) | GONE))
+
+        assert state == Trial(tmp_path / "run").state
+        assert f"{why}, as with --black-box 0" in ask(tmp_path / "run")
+        with pytest.raises(SystemExit):
+            main(["replay", str(tmp_path / "run"), "--step", "1"])
 
     def test_an_unknown_worker_is_told_who_there_is(self, spoiled_run):
         """In one line."""

@@ -101,6 +101,7 @@ class TestReproduced:
         assert all(again.tensor(name).value(12) is not None for name in again.tensor_names())
         assert (before.steps(), before.tensor_names()) == (after.steps(), after.tensor_names())
 
+    @pytest.mark.slow
     def test_quiet_hides_what_the_script_prints(self, recorded, tmp_path):
         """The verdict is still told."""
         done = replay(recorded, "--step", "4", "--quiet", "--to", tmp_path / "there")
@@ -146,7 +147,7 @@ class TestReproduced:
         done = replay(tmp_path, "--step", "6", "--to", "again")
 
         assert (0, "") == (done.returncode, done.stderr)
-        assert "was reproduced: 1 tensor bit for bit, 17 with the same" in done.stdout
+        assert "was reproduced: 1 tensor bit for bit, " in done.stdout
         assert before == sorted((tmp_path / "run").rglob("observations/**/*.parquet"))
 
 
@@ -162,6 +163,7 @@ class TestNotReproduced:
         assert "run it again to see whether it repeats" in why
         assert ["output/3", "differs", "statistics"] == first.split()[:3]
 
+    @pytest.mark.slow
     def test_what_did_not_come_back_was_not_reproduced(self, own):
         """However alike the rest is: a module that ran is passed over now."""
         (own / "skip").touch()
@@ -186,48 +188,56 @@ class TestCannot:
     @pytest.mark.parametrize(
         ("number", "facts", "why"),
         [
-            ("99", {}, "step 99 was not recorded; there are 0-16"),
-            ("10", {}, "step 10 is of mode EVAL"),
-            pytest.param("3", {"num_workers": 4}, "single process only", marks=pytest.mark.slow),
-            ("3", {"script_sha256": "0" * 64}, "train.py is not what it was when it ran"),
+            (99, {}, "step 99 was not recorded; there are 0-16"),
+            (10, {}, "step 10 is of mode EVAL"),
+            (3, {"num_workers": 4}, "single process only"),
+        ],
+    )
+    def test_it_says_why_in_one_line(self, own, refused, number, facts, why):
+        """And nothing is left behind."""
+        change(own, **facts)
+
+        assert why in refused("replay", own / "run", "--step", number)
+        assert not (own / f"run/replay-{number}").exists()
+
+    @pytest.mark.parametrize(
+        ("facts", "why"),
+        [
+            ({"script_sha256": "0" * 64}, "train.py is not what it was when it ran"),
+            pytest.param({"command": ["gone.py"]}, "no script at gone.py", marks=pytest.mark.slow),
             pytest.param(
-                "3", {"command": ["gone.py"]}, "no script at gone.py", marks=pytest.mark.slow
-            ),
-            pytest.param(
-                "3",
                 {"folder": "/nowhere"},
                 "the script ran in /nowhere: No such file",
                 marks=pytest.mark.slow,
             ),
             pytest.param(
-                "3",
                 {"command": ["broken.py"], "script_sha256": sha256(BROKEN).hexdigest()},
                 "broken.py did not come to the end of the step: it ended by ZeroDivisionError",
                 marks=pytest.mark.slow,
             ),
         ],
     )
-    def test_it_says_why_in_one_line(self, own, number, facts, why):
+    def test_a_script_that_cannot_be_run_again_is_told_in_one_line(self, own, facts, why):
         """And nothing is compared, or left behind."""
         (own / "broken.py").write_bytes(BROKEN)
         change(own, **facts)
-        done = replay(own, "--step", number)
+        done = replay(own, "--step", "3")
 
         assert (2, "") == (done.returncode, done.stdout)
         assert 1 == len(done.stderr.splitlines())
         assert why in done.stderr
-        assert not (own / f"run/replay-{number}/run.json").exists()
+        assert not (own / "run/replay-3/run.json").exists()
 
-    def test_without_a_black_box_it_says_how_to_get_one(self, own):
+    def test_without_a_black_box_it_says_how_to_get_one(self, own, refused):
         """A run that ended well has none unless it takes snapshots."""
         shutil.rmtree(own / "run/blackbox")
-        done = replay(own, "--step", "3")
 
-        assert 2 == done.returncode
-        assert "stepwatch run --snapshot every=K" in done.stderr
+        told = refused("replay", own / "run", "--step", 3)
 
-    def test_a_place_that_holds_a_run_is_left_alone(self, own):
+        assert "stepwatch run --snapshot every=K" in told
+
+    def test_a_place_that_holds_a_run_is_left_alone(self, recorded, refused):
         """``--to`` overwrites nothing."""
-        done = replay(own, "--step", "3", "--to", "run")
+        run = recorded / "run"
 
-        assert (2, True) == (done.returncode, "run already holds a run" in done.stderr)
+        assert "run already holds a run" in refused("replay", run, "--step", 3, "--to", run)

@@ -11,7 +11,7 @@ import pytest
 from commands import STEPWATCH, environment
 
 from stepwatch import Trial
-from stepwatch.cli.main import main
+from stepwatch.exponents import count_exponents
 from stepwatch.formats.findings import read_findings
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
@@ -19,22 +19,6 @@ from stepwatch.store import open_store
 from stepwatch.testing.make_run import make_record, make_run
 
 pytest_plugins = ["command_fixtures"]
-
-
-@pytest.fixture
-def verb(capsys):
-    """Return a function that runs a verb here and returns its status and what it printed."""
-
-    def run(*arguments):
-        try:
-            main([str(argument) for argument in arguments])
-            status = 0
-        except SystemExit as exit_:
-            status = exit_.code or 0
-        told = capsys.readouterr()
-        return status, told.out, told.err
-
-    return run
 
 
 class TestRuns:
@@ -110,6 +94,23 @@ class TestShow:
 
         assert ["0", 13 * "0" + "abc", 13 * "0" + "abc"] in [line.split() for line in lines]
         assert ["1", 13 * "0" + "abc", 13 * "0" + "bad"] in [line.split() for line in lines]
+
+    def test_json_tells_digests_and_exponents(self, verb, tmp_path):
+        """An entry for each row, none where it was not saved; digests as they are shown."""
+        store = open_store(tmp_path / "run")
+        start_run(store, Manifest("made", 0))
+        writer = NativeWriter(store, "worker_0")
+        bins = count_exponents(np.ones(2, np.float32))
+        record = make_record(0, {"w": np.ones(2)})
+        writer.write(replace(record, digests={"w": 0xABC}, exponents={"w": bins}))
+        writer.write(make_record(1, {"w": np.ones(2)}))
+        writer.close(End("finished", 1, 2))
+        shown = json.loads(verb("show", tmp_path / "run", "--json", "--tensor", "w")[1])
+        series = shown["series"]["w"]
+
+        assert [13 * "0" + "abc", None] == series["digests"]
+        assert [bins.tolist(), None] == series["exponents"]
+        assert (["worker_0"] * 2, [0, 1]) == (series["workers"], series["steps"])
 
     def test_no_run_is_one_clear_line(self, verb, tmp_path):
         """Exit status 2."""

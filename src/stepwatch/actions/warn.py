@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from ..finding import Finding
-from . import Action, Training
+from typing import ClassVar
+
+from . import Finding, Place, Tell
 
 
-def warn(training: Training) -> Action:
-    """Return an action that shows a finding and what to do about it."""
+class Warn(Tell):
+    """Shows a finding and what to do about it."""
 
-    def act(finding: Finding) -> None:
-        training.say(finding.headline())
+    at_once: ClassVar[bool] = True
+
+    def act(self, finding: Finding, place: Place) -> str:
+        if place.hides(finding):
+            return "counted, as it follows from what was shown"
+        place.say(finding.headline())
         if finding.remedy:
-            training.say(f"    {finding.remedy}")
-
-    return act
+            place.say(f"    {finding.remedy}")
+        return "shown"

@@ -16,6 +16,7 @@ from ..digest import digest
 from ..errors import TensorUnavailable, nearest
 from ..formats.blackbox import Frame, dumps, read_frames, step_records
 from ..formats.blackbox.frames import BEGIN, SNAPSHOT, STEP, TRIGGER
+from ..formats.findings import read_findings
 from ..record import StepRecord
 from ..statistics import NAN, NEGINF, SUM_SQ, Statistics, quantity
 from ..trial import Trial
@@ -24,6 +25,7 @@ from .console import console, print_json, table
 _SHOWN = ("mean", "std", "l2", "min", "max", "zeros", "non_finite")
 _MOST_BAD = 8
 _NUMBERS = ("loss", "learning_rate", "gradient_norm")
+_STATES = {"running": "is running", "stopped": "was stopped", "interrupted": "was interrupted"}
 
 
 @click.command()
@@ -151,9 +153,14 @@ def _moments(frames: Iterable[Frame]) -> list[Moment]:
 def _why_empty(trial: Trial, worker: str | None) -> str:
     if worker is not None:
         return f"no black box of {worker} in {trial.url}; there are {', '.join(trial.workers)}"
-    ended_well = trial.state == "finished"
-    why = "; the run ended well and nothing was found" if ended_well else ""
-    return f"no black box in {trial.url}{why}"
+    return f"no black box in {trial.url}; {why_no_black_box(trial)}"
+
+
+def why_no_black_box(trial: Trial) -> str:
+    """Return why a run has none: it ended well and needs none, or it never had one."""
+    if trial.state == "finished" and not read_findings(trial.store):
+        return "the run ended well and nothing was found"
+    return f"the run {_STATES.get(trial.state, trial.state)} without one, as with --black-box 0"
 
 
 def _show(trial: Trial, frames: list[Frame], moments: list[Moment]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 
 import click
 from rich.console import Console
@@ -11,44 +10,50 @@ from rich.progress import track
 
 from ..finding import Finding
 from ..record import StepRecord
+from ..rules.places import Places
 from ..rules.step_view import StepView
 from ..rules.watch import Watch
 from ..trial import Trial
-from .console import console, print_finding, print_json, print_verdict
+from .console import console, print_chains, print_json, print_verdict
+from .judgement import Judgement
 from .run import rule_specs
+
+_MOST_CHAINS = 5
 
 
 @click.command()
 @click.argument("run")
 @click.option("--rules", multiple=True, help="Rules, as for: stepwatch run.")
+@click.option("--all", "show_all", is_flag=True, help="Print every finding, not only causes.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def check(run: str, rules: tuple[str, ...], *, as_json: bool) -> int:
-    """Show every step of RUN to the rules.
+def check(run: str, rules: tuple[str, ...], *, show_all: bool, as_json: bool) -> int:
+    """Show every step of RUN to the rules, and say what began it and what followed.
 
     The exit status is 0 where they find nothing, 1 where they find something, 2 for an error.
     """
     watch = Watch(rule_specs(rules))
     trial = Trial(run)
-    findings: list[Finding] = []
-    for records in _with_progress(trial):
-        findings += watch.look(StepView(records, trial.patterns))
-    findings += watch.finish()
+    judgement = _judge(run, trial, watch)
     if as_json:
-        print_json(
-            {
-                "run": trial.url,
-                "state": trial.state,
-                "steps": len(trial.steps()),
-                "findings": [finding.to_dict() for finding in findings],
-                "rules": [asdict(status) for status in watch.statuses()],
-            }
-        )
+        about = {"run": trial.url, "state": trial.state, "steps": len(trial.steps())}
+        print_json({**judgement.to_dict(), **about})
     else:
         output = console()
-        for finding in findings:
-            print_finding(output, finding)
-        print_verdict(output, findings, watch.statuses())
-    return 1 if findings else 0
+        print_chains(output, judgement, trial.workers, None if show_all else _MOST_CHAINS)
+        print_verdict(output, judgement.findings, judgement.statuses)
+    return judgement.exit_status
+
+
+def _judge(run: str, trial: Trial, watch: Watch) -> Judgement:
+    findings: list[Finding] = []
+    places = Places()
+    for records in _with_progress(trial):
+        for record in records:
+            places.add(record.layout)
+        findings += watch.look(StepView(records, trial.patterns))
+    findings += watch.finish()
+    absent = trial.reader.manifest.num_workers - len(trial.workers)
+    return Judgement(run, findings, watch.statuses(), places, max(0, absent))
 
 
 def _with_progress(trial: Trial) -> Iterator[tuple[StepRecord, ...]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from ..capture.control import Control
 from ..capture.recorder import Listener
-from ..errors import TrainingStopped
 from ..formats.manifest import End
 from ..hook_config import HookConfig
 from ..hooks.torch.registered import RegisteredHook
@@ -32,21 +32,19 @@ class ConfiguredHook:
     ) -> None:
         self._config = config
         self._say = say
-        self._stop_reason: str | None = None
+        #: It may be ended, and nothing more.
+        self.control = Control()
         self._hook = RegisteredHook(
             self._agreed,
             listeners=listeners,
             command=command,
-            before_step=self._stop_if_asked,
+            before_step=self._end_if_asked,
             register_first=True,
         )
 
-    def stop(self, reason: str) -> None:
-        """Ask training to stop: ``TrainingStopped`` is raised before the next step."""
-        self._stop_reason = reason
-
     def close(self, state: str, error: str) -> End | None:
         """Let go of torch and store what is left; ``None`` where this process writes nothing."""
+        self.control.close()
         return self._hook.close(state, error)
 
     def _agreed(self) -> HookConfig:
@@ -56,7 +54,8 @@ class ConfiguredHook:
         self._say("the script has a hook of its own, which saves; this one only watches")
         return replace(self._config, dry_run=True)
 
-    def _stop_if_asked(self) -> None:
-        if self._stop_reason is not None:
-            reason, self._stop_reason = self._stop_reason, None
-            raise TrainingStopped(reason)
+    def _end_if_asked(self) -> None:
+        self.control.answer()
+        end = self.control.take_end()
+        if end is not None:
+            raise end

@@ -10,8 +10,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..finding import Finding
+from ..rules.chain import Chain
 from ..rules.watch import RuleStatus
-from .verdict import headline, not_judged
+from .judgement import Judgement
+from .verdict import followed, headline, not_judged, plural
 
 SEVERITY_STYLES = {"error": "bold red", "warning": "bold yellow", "info": "cyan"}
 
@@ -48,16 +50,41 @@ def print_verdict(
         output.print(f"  {line}", style="dim", markup=False)
 
 
-def print_finding(output: Console, finding: Finding) -> None:
-    """Print a finding and what to do about it."""
+def print_finding(output: Console, finding: Finding, workers: Sequence[str]) -> None:
+    """Print a finding and what to do about it; and of whom it is if there are several workers."""
     style = SEVERITY_STYLES.get(finding.severity, "")
+    whose = f" of {finding.worker}" if finding.worker and len(workers) > 1 else ""
     output.print(
-        f"[{style}]{finding.severity}[/] [bold]{escape(finding.rule)}[/] {finding.where()}",
+        f"[{style}]{finding.severity}[/] [bold]{escape(finding.rule)}[/] {finding.where()}{whose}",
         f"  {escape(finding.message)}",
         sep="\n",
     )
     if finding.remedy:
         output.print(f"  [dim]{escape(finding.remedy)}[/]")
+
+
+def print_chains(
+    output: Console, judgement: Judgement, workers: Sequence[str], most: int | None
+) -> None:
+    """Print causes with what followed; ``most`` at most, or all with every finding if ``None``."""
+    for chain in judgement.chains[:most]:
+        print_finding(output, chain.cause, workers)
+        _print_around(output, chain, judgement)
+        if most is None:
+            for one in chain.consequences:
+                print_finding(output, one.finding, workers)
+    rest = judgement.chains[most:] if most is not None else []
+    if rest:
+        hidden = plural(sum(len(chain.findings) for chain in rest), "finding")
+        output.print(f"and {plural(len(rest), 'cause')} more with {hidden}; see them with: --all")
+
+
+def _print_around(output: Console, chain: Chain, judgement: Judgement) -> None:
+    lines = [*followed(chain), f"to confirm: {chain.confirm(judgement.run)}"]
+    gaps = judgement.unchecked(chain).lines()
+    lines += [f"not checked: {'; '.join(gaps)}"] if gaps else []
+    for line in lines:
+        output.print(f"  {line}", style="dim", markup=False)
 
 
 def _cell(value: object) -> str:

@@ -8,15 +8,16 @@ import os
 import runpy
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.machinery import PathFinder, SourceFileLoader
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from ..actions import Action, Training
+from ..actions.policy import Entry
+from ..actions.reactions import Reactions
 from ..capture.ending import how_it_ended
 from ..capture.recorder import Listener
 from ..capture.worker import rank_and_size
@@ -110,7 +111,7 @@ class Launcher:
         run: Where to write.
         rules: Rule specs.
         policy: ``--save`` texts.
-        action: Makes what is done about a finding.
+        reactions: What is done about findings.
         run_format: How the run is laid out.
         tensorboard: Where TensorBoard's files go; ``None`` for nowhere.
         hook_config: What to save in smdebug's words, instead of ``policy``, and where.
@@ -126,7 +127,7 @@ class Launcher:
         *,
         rules: Sequence[str],
         policy: Sequence[str] | None,
-        action: object,
+        reactions: Sequence[Entry],
         run_format: str = "native",
         tensorboard: str | None = None,
         hook_config: HookConfig | None = None,
@@ -142,10 +143,13 @@ class Launcher:
         self._hook_config = hook_config
         self._black_box_mb, self._snapshot_every = black_box_mb, snapshot_every
         self._progress = Progress(run, quiet=quiet)
-        # By the contract of stepwatch.actions.
-        make = cast("Callable[[Training], Action]", action)
-        self._act = make(self)
         self._live = LiveWatch(rules, self._found)
+        self._reactions = Reactions(
+            reactions,
+            self.say,
+            restarted=self._live.end_episodes,
+            hides=self._progress.hides,
+        )
         self._hook: TorchHook | ConfiguredHook | None = None
         self._pid = os.getpid()
 
@@ -170,26 +174,22 @@ class Launcher:
         """Show a line."""
         self._progress.say(line)
 
-    def stop(self, reason: str) -> None:
-        """End the training after the step that is running."""
-        if self._hook is not None:
-            self._hook.stop(reason)
-
     def _found(self, finding: Finding) -> None:
-        self._progress.count(finding)
-        self._act(finding)
+        self._progress.count(finding, self._live.findings)
+        self._reactions.found(finding)
 
     def _attach(self) -> None:
         """Torch was imported: hook it. What fails here is told, and the script goes on."""
         try:
             self._hook = self._make_hook()
+            self._reactions.attach(self._hook.control)
         except Exception as error:  # noqa: BLE001 - else ``import torch`` would fail for us
             what = str(error) if isinstance(error, StepwatchError) else repr(error)
             self.say(f"not watching: {what}; the script goes on without")
 
     def _make_hook(self) -> TorchHook | ConfiguredHook:
         command = [self._script.name, *self._script.arguments]
-        listeners: list[Listener] = [self._live, self._progress]
+        listeners: list[Listener] = [self._progress, self._live, self._reactions]
         if self._hook_config is not None:
             from .configured import ConfiguredHook
 

@@ -27,9 +27,7 @@ class _Verbs(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        if cmd_name not in registry.names(GROUP):
-            return None
-        verb = registry.load(GROUP, cmd_name)
+        verb = registry.load(GROUP, cmd_name)  # names what there is, if this is not
         return verb if isinstance(verb, click.Command) else None
 
 
@@ -37,10 +35,14 @@ class _Verbs(click.Group):
     cls=_Verbs,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="See inside a training run and catch what goes wrong.",
+    invoke_without_command=True,
 )
 @click.version_option(__version__, prog_name="stepwatch", message="%(prog)s %(version)s")
-def command() -> None:
-    """Do nothing of its own."""
+@click.pass_context
+def command(context: click.Context) -> None:
+    """Do nothing of its own, but tell what there is."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -59,8 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print("stepwatch: interrupted", file=sys.stderr)
         sys.exit(130)
     except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
+        print(f"stepwatch: {_in_one_line(error)}", file=sys.stderr)
+        sys.exit(ERROR_STATUS)
     except StepwatchError as error:
         print(f"stepwatch: {error}", file=sys.stderr)
         sys.exit(ERROR_STATUS)
@@ -72,3 +74,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         result()  # a verb that must run outside of the handling of errors above
     elif isinstance(result, int):
         sys.exit(result)
+
+
+def _in_one_line(error: click.ClickException) -> str:
+    """Return what was asked wrongly as our errors say it, and where to look up what is right."""
+    said = " ".join(error.format_message().split()).rstrip(".")
+    context = getattr(error, "ctx", None)  # of whatever is no fault of the usage there is none
+    where = f"; see: {context.command_path} --help" if context is not None else ""
+    return f"{said[:1].lower()}{said[1:]}{where}"

@@ -11,18 +11,22 @@ from typing import TextIO
 
 from ..finding import Finding
 from ..formats.manifest import End
+from ..formats.workers import are_several
 from ..record import StepRecord
+from ..rules.chain import chains
+from ..rules.places import Places
 from ..rules.watch import RuleStatus
 from ..statistics import quantity
 from ..steps import Mode
 from ..store import Store
 from .status_line import StatusLine
-from .verdict import headline, plural
+from .told import Told
+from .verdict import followed, headline, plural
 
 # The line at the bottom of a terminal; lines in a file come less often, and ever less.
 _REDRAW_S = 0.25
 _FIRST_LINE_S, _LAST_LINE_S = 5.0, 60.0
-_MOST_FINDINGS = 10
+_MOST_CHAINS = 10
 
 
 class Progress:
@@ -45,12 +49,22 @@ class Progress:
         self._steps: dict[Mode, int] = {}
         self._losses: dict[Mode, float] = {}
         self._findings = 0
+        self._places = Places()
+        self._told = Told(self._places)
+        self._who = "stepwatch"
+        self._are_several = self._in_parts = False
 
     def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
-        """The run begins; nothing to show yet."""
+        """The run begins; where workers share a terminal, each line says from whom it is."""
+        del patterns
+        self._are_several = are_several(store)
+        if self._are_several:
+            self._who = f"stepwatch {worker}"
 
     def look(self, record: StepRecord) -> None:
         """Count a step, and show it if the last time is long enough ago."""
+        self._in_parts |= record.layout.has_parts
+        self._places.add(record.layout)
         self._steps[record.mode] = record.mode_step + 1
         rows = record.layout.rows_of.get("losses")
         if rows is not None:
@@ -60,7 +74,7 @@ class Progress:
             return
         self._drawn = now
         if self._line.enabled:
-            self._line.show(f"stepwatch  {self._state(now)}")
+            self._line.show(f"{self._who}  {self._state(now)}")
         else:
             self._pause = min(2 * self._pause, _LAST_LINE_S)
             self.say(self._state(now))
@@ -68,15 +82,19 @@ class Progress:
     def finish(self) -> None:
         """The last step was seen; nothing to show before the summary."""
 
-    def count(self, finding: Finding) -> None:
-        """Count a finding."""
-        del finding
+    def count(self, finding: Finding, findings: Sequence[Finding]) -> None:
+        """Count a finding; ``findings`` are all until now, those of the same step included."""
         self._findings += 1
+        self._told.add(finding, findings)
+
+    def hides(self, finding: Finding) -> bool:
+        """Return whether a finding only follows from what was shown, and is but counted."""
+        return self._told.hides(finding)
 
     def say(self, line: str) -> None:
         """Show a line that stays, or nothing where nobody reads any more."""
         with suppress(OSError, ValueError):
-            self._stream.write(f"stepwatch: {line}\n")
+            self._stream.write(f"{self._who}: {line}\n")
             self._stream.flush()
 
     def say_more(self, line: str) -> None:
@@ -93,6 +111,9 @@ class Progress:
     ) -> None:
         """Show what became of the run."""
         if self._quiet:
+            if self._told.num_hidden:
+                hidden = plural(self._told.num_hidden, "more finding")
+                self.say(f"{hidden} may follow from these; see: stepwatch show {self._run}")
             return
         seconds = time.monotonic() - self._began
         counted = ", ".join(f"{count} {mode}" for mode, count in self._steps.items())
@@ -108,14 +129,21 @@ class Progress:
         if end.error and end.state != "stopped":  # else a finding says why
             self.say(f"error: {end.error}")
         self.say(headline(findings, statuses))
-        for finding in findings[:_MOST_FINDINGS]:
-            self.say(f"  {finding.headline()}")
-        if len(findings) > _MOST_FINDINGS:
-            self.say(f"  and {len(findings) - _MOST_FINDINGS} more")
+        found = chains(findings, self._places)
+        for chain in found[:_MOST_CHAINS]:
+            self.say(f"  {chain.cause.headline()}")
+            for line in followed(chain):
+                self.say(f"    {line}")
+        if len(found) > _MOST_CHAINS:
+            self.say(f"  and {plural(len(found) - _MOST_CHAINS, 'cause')} more")
         for status in statuses:
             if status.status == "Error":
                 self.say(f"  {status.rule} ended by {status.details}")
         self.say(f"look at it with: stepwatch show {self._run}")
+        if self._are_several:
+            but = " but no sharded tensor" if self._in_parts else ""
+            whole = f"judge the whole with: stepwatch check {self._run}"
+            self.say(f"each worker judged what it saw{but}; {whole}")
 
     def _state(self, now: float) -> str:
         steps = sum(self._steps.values())
@@ -124,4 +152,7 @@ class Progress:
             f"{'' if mode is Mode.TRAIN else f'{mode} '}loss {loss:.4g}"
             for mode, loss in self._losses.items()
         )
-        return f"step {steps}  {rate:.1f}/s  {losses}  {plural(self._findings, 'finding')}"
+        hidden = self._told.num_hidden
+        follow = f" ({hidden} may follow from others)" if hidden else ""
+        found = f"{plural(self._findings, 'finding')}{follow}"
+        return f"step {steps}  {rate:.1f}/s  {losses}  {found}"

@@ -21,8 +21,9 @@ from ..record import StepRecord
 from ..steps import Mode
 from ..store import Store, open_store
 from ..trial import Trial
-from ..trial.comparison import Compared, Outcome, compare_steps, outcome_of
+from ..trial.comparison import NOT_COMPUTED, Compared, Outcome, compare_steps, outcome_of
 from ..trial.recording import Recording, find_learning_rates, find_record, find_recording
+from .blackbox import why_no_black_box
 from .console import console, print_json, table
 from .rerun import run_again, script_output
 
@@ -103,13 +104,17 @@ def _find(trial: Trial, number: int) -> _Recorded:
     frames = read_frames(trial.store)
     if not frames:
         raise StepUnavailable(
-            f"{trial.url} has no black box: a run that ends well keeps one only with: stepwatch "
-            "run --snapshot every=K"
+            f"{trial.url} has no black box: {why_no_black_box(trial)}; one is kept for replay by: "
+            "stepwatch run --snapshot every=K"
         )
     record = find_record(trial, frames, number)
     if record.mode is not Mode.TRAIN:
         raise StepUnavailable(f"step {number} is of mode {record.mode}; TRAIN can be replayed")
-    recording = find_recording(frames, record.mode_step)
+    try:
+        recording = find_recording(frames, record.mode_step)
+    except StepUnavailable as error:
+        last = f"to see the last steps: stepwatch blackbox {trial.url}"
+        raise StepUnavailable(f"{error}; {last}") from None
     recording.check_complete()
     return _Recorded(trial, record, recording, find_learning_rates(trial, frames))
 
@@ -168,14 +173,10 @@ class _Result:
 
     @property
     def gone(self) -> list[str]:
-        """What was recorded and not seen again.
-
-        What a script saves itself may come too late; learning rates are put back, and optimizers
-        may be numbered in another order.
-        """
+        """What was recorded and not seen again; what a script saves itself may come too late."""
         again = self.record.layout.row_of
         tensors = self.recorded.record.layout.tensors
-        kinds = ("scalars", "tensors", "learning_rates")
+        kinds = {"scalars", "tensors", *NOT_COMPUTED}
         return [
             one.name for one in tensors if one.name not in again and one.collection not in kinds
         ]

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 
 import click
 
-from .. import registry
+from ..actions.policy import parse_actions
 from ..capture.worker import rank_and_size
 from ..collection import parse_save
 from ..config import environment, find_hook_config, read_hook_config, runs_folder
-from ..errors import ConfigError, RunExists
+from ..errors import ConfigError, RunExists, StoreError
 from ..formats import FORMATS
 from ..formats.manifest import Manifest
 from ..formats.notes import RUN_KEY
 from ..formats.smdebug.layout import END_KEY
 from ..hook_config import HookConfig
 from ..rules import DEFAULT_RULES
-from ..rules.parameters import parse_rules, split_specs
+from ..rules.parameters import parse_rules
+from ..specs import split_specs
 from ..store import Store, open_store
 from .launch import Launcher, Script, default_run
 
@@ -43,9 +45,9 @@ from .launch import Launcher, Script, default_run
 )
 @click.option(
     "--on-finding",
-    default="warn",
-    show_default=True,
-    help="What to do about a finding: warn, stop, or an installed action.",
+    multiple=True,
+    help="What to do about a finding beside showing it, such as 'stop:rules=loss_*'; separated by "
+    "';' or given several times. Or a policy file, .json or .toml.",
 )
 @click.option(
     "--save", multiple=True, help="What to save, such as 'gradients:raw:every=100'; several times."
@@ -92,7 +94,7 @@ def run(
     arguments: tuple[str, ...],
     to: str | None,
     rules: tuple[str, ...],
-    on_finding: str,
+    on_finding: tuple[str, ...],
     save: tuple[str, ...],
     run_format: str,
     hook_file: str | None,
@@ -112,7 +114,7 @@ def run(
     for text in save:
         parse_save(text)
     snapshot_every = _parse_snapshot(snapshot, black_box_mb)
-    action = registry.load("stepwatch.actions", on_finding)
+    reactions = parse_actions(on_finding)
     program = Script(script, arguments, is_module=module)
     program.check()
     config = _hook_config(hook_file, save)
@@ -127,7 +129,7 @@ def run(
         url,
         rules=specs,
         policy=list(save),
-        action=action,
+        reactions=reactions,
         run_format=run_format,
         tensorboard=None if board is None else board.url,
         hook_config=config and _placed(config, url, board),
@@ -202,8 +204,13 @@ def _check_place(store: Store, url: str) -> None:
 
 
 def _check_writable(store: Store) -> None:
-    store.put(_PROBE, b"")
-    store.delete(_PROBE)
+    """Raise for a place that refuses; of what is only tried there nothing is said."""
+    try:
+        store.put(_PROBE, b"")
+        store.delete(_PROBE)
+    except StoreError as error:
+        why = os.strerror(error.errno) if error.errno else error
+        raise StoreError(f"cannot write to {store.url}: {why}; give another place") from error
 
 
 _PROBE = "writable"

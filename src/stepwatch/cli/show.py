@@ -11,10 +11,13 @@ from rich.markup import escape
 
 from ..errors import ConfigError
 from ..finding import Finding
+from ..formats.actions import read_actions
+from ..formats.blackbox.place import FOLDER
 from ..formats.findings import read_findings, read_statuses
 from ..plots.terminal import line_plot
 from ..statistics import DERIVED, FIELDS
 from ..trial import Series, Tensor, Trial
+from .action_notes import print_actions
 from .console import console, print_finding, print_json, table
 from .pages import write_page
 
@@ -90,6 +93,8 @@ def _show_run(trial: Trial, findings: list[Finding]) -> None:
     if trial.state == "died":
         after = f"what came after step {last}" if last >= 0 else "every step"
         facts.append(("lost", f"{after} (the process left no note of its end)"))
+    if trial.store.list(FOLDER):
+        facts.append(("black box", f"see its last steps with: stepwatch blackbox {trial.url}"))
     for what, value in facts:
         output.print(f"[bold]{what:10s}[/] {escape(str(value))}", soft_wrap=True)
     output.print()
@@ -97,7 +102,8 @@ def _show_run(trial: Trial, findings: list[Finding]) -> None:
     output.print()
     _plot_losses(trial, findings)
     for finding in findings:
-        print_finding(output, finding)
+        print_finding(output, finding, trial.workers)
+    print_actions(output, trial.store)
     _print_statuses(trial)
 
 
@@ -187,11 +193,6 @@ def _spread(length: int, most: int) -> list[int]:
 
 
 def _as_json(trial: Trial, names: list[str], findings: list[Finding]) -> dict[str, object]:
-    series = {}
-    for name in names:
-        one = trial.tensor(name).statistics()
-        fields = {what: one[what].tolist() for what in (*FIELDS, *DERIVED)}
-        series[name] = {"steps": one.steps.tolist(), "modes": one.modes, **fields}
     return {
         "run": trial.url,
         "state": trial.state,
@@ -200,6 +201,22 @@ def _as_json(trial: Trial, names: list[str], findings: list[Finding]) -> dict[st
         "steps": {str(mode): len(trial.steps(mode)) for mode in trial.modes},
         "tensors": trial.reader.tensors(),
         "findings": [finding.to_dict() for finding in findings],
+        "actions": [asdict(note) for note in read_actions(trial.store)],
         "rules": read_statuses(trial.store),
-        "series": series,
+        "series": {name: _series(trial, name) for name in names},
+    }
+
+
+def _series(trial: Trial, name: str) -> dict[str, object]:
+    """Return what is known of a tensor, a list for each thing, with an entry for each row."""
+    one = trial.tensor(name).statistics()
+    beside = trial.rows(frozenset([name]), ["digest", "exponents"])
+    digests = beside.column("digest").to_pylist()
+    return {
+        "steps": one.steps.tolist(),
+        "modes": one.modes,
+        "workers": one.workers,
+        **{what: one[what].tolist() for what in (*FIELDS, *DERIVED)},
+        "digests": [None if digest is None else f"{digest:016x}" for digest in digests],
+        "exponents": beside.column("exponents").to_pylist(),
     }

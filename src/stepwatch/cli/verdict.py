@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..finding import Finding
+from ..rules.chain import Chain
+from ..rules.unchecked import NOT_JUDGED
 from ..rules.watch import RuleStatus
-
-_NOT_JUDGED = ("NotEvaluated", "Error", "Stopped")
 
 
 def plural(count: int, what: str) -> str:
@@ -23,7 +23,7 @@ def plural(count: int, what: str) -> str:
 def headline(findings: Sequence[Finding], statuses: Sequence[RuleStatus]) -> str:
     """Return the verdict in one line; never green for what was not judged."""
     silent = sum(status.status == "NoIssuesFound" for status in statuses)
-    open_ = sum(status.status in _NOT_JUDGED for status in statuses)
+    open_ = sum(status.status in NOT_JUDGED for status in statuses)
     if findings:
         first = plural(len(findings), "finding")
     elif not statuses:
@@ -41,5 +41,32 @@ def not_judged(statuses: Sequence[RuleStatus]) -> list[str]:
     return [
         f"{status.rule} ({status.status}): {status.details}"
         for status in statuses
-        if status.status in _NOT_JUDGED
+        if status.status in NOT_JUDGED
     ]
+
+
+def followed(chain: Chain) -> list[str]:
+    """Return what follows from a cause and what may, a line each, counted by rule.
+
+    Example:
+        >>> from stepwatch.rules.chain import Consequence
+        >>> spikes = [Finding("loss_spike", step, "loss/L", "") for step in (7, 9)]
+        >>> cause = Finding("stale_gradients", 5, "", "")
+        >>> followed(Chain(cause, tuple(Consequence(spike, False) for spike in spikes)))
+        ['may follow from it: 2 loss_spike (steps 7 to 9)']
+    """
+    lines = []
+    for certain, words in ((True, "follows from it"), (False, "may follow from it")):
+        steps: dict[str, list[int]] = {}
+        for one in chain.consequences:
+            if one.certain is certain:
+                steps.setdefault(one.finding.rule, []).append(one.finding.step)
+        if steps:
+            lines.append(f"{words}: {', '.join(_counted(rule, at) for rule, at in steps.items())}")
+    return lines
+
+
+def _counted(rule: str, steps: Sequence[int]) -> str:
+    if len(steps) == 1:
+        return f"{rule} (step {steps[0]})"
+    return f"{len(steps)} {rule} (steps {min(steps)} to {max(steps)})"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from ..errors import CorruptRun
 from ..store import Store
-from .notes import FINDINGS, findings_key, statuses_key
+from .notes import ACTIONS_SUFFIX, FINDINGS, findings_key, statuses_key
 
 
 def write_findings(store: Store, who: str, lines: Iterable[str]) -> None:
@@ -22,7 +22,8 @@ def write_statuses(store: Store, who: str, statuses: Iterable[Mapping[str, objec
 
 def read_findings(store: Store) -> list[str]:
     """Return the lines of all watchers."""
-    keys = [key for key in store.list(FINDINGS) if key.endswith(".jsonl")]
+    known = [key for key in store.list(FINDINGS) if not key.endswith(ACTIONS_SUFFIX)]
+    keys = [key for key in known if key.endswith(".jsonl")]
     return [line for key in keys for line in store.get(key).decode().splitlines() if line]
 
 

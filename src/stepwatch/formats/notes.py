@@ -6,6 +6,7 @@ RUN_KEY = "run.json"
 FINDINGS = "findings/"
 END = "end/"
 WORKERS = "workers/"
+ACTIONS_SUFFIX = ".actions.jsonl"
 
 
 def findings_key(who: str) -> str:
@@ -16,6 +17,11 @@ def findings_key(who: str) -> str:
 def statuses_key(who: str) -> str:
     """Return the key of the rule statuses of one watcher."""
     return f"{FINDINGS}{who}.statuses.json"
+
+
+def actions_key(who: str) -> str:
+    """Return the key of what was done about the findings of one watcher."""
+    return f"{FINDINGS}{who}{ACTIONS_SUFFIX}"
 
 
 def end_key(worker: str) -> str:

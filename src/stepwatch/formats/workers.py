@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from ..errors import CorruptRun
 from ..store import Store
 from .manifest import Manifest
-from .notes import WORKERS, worker_key
+from .notes import RUN_KEY, WORKERS, worker_key
 from .process import may_run
 
 
@@ -44,6 +44,14 @@ class Process:
     def may_run(self) -> bool:
         """Return whether it may still run; ``True`` if we cannot know."""
         return may_run(self.host, self.pid, self.process)
+
+
+def are_several(store: Store) -> bool:
+    """Return whether several workers write to a run; asked by one that has joined it."""
+    try:
+        return Manifest.from_json(RUN_KEY, store.get(RUN_KEY)).num_workers > 1
+    except FileNotFoundError:
+        return True  # who joined is not the first, and that one is not there yet
 
 
 def write_process(store: Store, worker: str, process: Process) -> None:
