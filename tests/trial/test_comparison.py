@@ -164,6 +164,23 @@ class TestSteps:
 
         assert (outcome, "statistics") == (found.outcome, found.by)
 
+    @pytest.mark.parametrize("kind", ["loop", "samples"])
+    def test_what_the_step_does_not_compute_is_passed_over(self, kind):
+        """How long it took, say: that is never the same."""
+        recorded = step({"a": ("outputs", VALUES), "b": (kind, VALUES)})
+        replayed = step({"a": ("outputs", VALUES), "b": (kind, -VALUES)}, raw="ab")
+
+        assert ["a"] == [one.name for one in compare_steps(recorded, replayed)]
+
+    def test_learning_rates_are_compared_like_all_else(self):
+        """They are numbered by optimizers that step in the same order."""
+        recorded, replayed = (
+            step({"learning_rate/0": ("learning_rates", np.float64(rate))}, raw=["learning_rate/0"])
+            for rate in (0.1, 0.2)
+        )
+
+        assert [Outcome.DIFFERENT] == [one.outcome for one in compare_steps(recorded, replayed)]
+
     def test_weights_come_first(self):
         """They are recorded last, when the optimizer steps, and are what the forward used."""
         values = {"output/0": ("outputs", VALUES), "0.weight": ("weights", VALUES)}

@@ -27,6 +27,9 @@ RELATIVE = 1e-5
 OF_LARGEST = 1e-6
 ROUNDINGS = 4
 MOST = 1e-2
+#: What the step does not compute: how long the training takes, counts from its beginning, and
+#: which samples it is given. Those of several forwards are joined in the order of the calls.
+NOT_COMPUTED = frozenset({"loop", "samples"})
 # How far float64 sums of the same elements in another order may be apart.
 REORDERED = 1e-12
 
@@ -71,7 +74,7 @@ class Compared:
 
 
 def compare_steps(recorded: StepRecord, replayed: StepRecord) -> list[Compared]:
-    """Compare every tensor that both have, in the order of execution.
+    """Compare every tensor that both have and that was computed, in the order of execution.
 
     Weights come first: they are those that the forward used.
 
@@ -80,7 +83,11 @@ def compare_steps(recorded: StepRecord, replayed: StepRecord) -> list[Compared]:
         replayed: The same step, run again; it has full values of everything.
     """
     rows = replayed.layout.row_of
-    tensors = [tensor for tensor in recorded.layout.tensors if tensor.name in rows]
+    tensors = [
+        tensor
+        for tensor in recorded.layout.tensors
+        if tensor.name in rows and tensor.collection not in NOT_COMPUTED
+    ]
     tensors.sort(key=lambda tensor: tensor.collection not in ("weights", "buffers"))
     return [_compare(recorded, replayed, tensor.name) for tensor in tensors]
 
@@ -104,8 +111,7 @@ def _compare(recorded: StepRecord, replayed: StepRecord, name: str) -> Compared:
         last = _compare_digests(recorded.digests[name], again, statistics)
     else:
         return statistics
-    # Learning rates are put back, and optimizers may be numbered in another order.
-    seen_once = max(here[COUNT], there[COUNT]) <= again.size or info.collection == "learning_rates"
+    seen_once = max(here[COUNT], there[COUNT]) <= again.size
     return last if seen_once or outcome_of([last]) is outcome_of([last, statistics]) else statistics
 
 
@@ -137,8 +143,8 @@ def compare_values(name: str, recorded: Array, replayed: Array) -> Compared:
         return Compared(name, Outcome.SAME, "value", ulp=0.0)
     apart = _ulps(recorded, replayed)
     here, there = (_widened(array) for array in (recorded, replayed))
-    distance = _distance(here, there)
-    varies = _is_floating(recorded.dtype)
+    distance = field_distance(here, there)
+    varies = is_floating(recorded.dtype)
     if not varies:  # integers that float64 cannot tell apart are not the same
         distance = np.where(recorded == replayed, 0.0, np.maximum(distance, 1.0))
         apart = float(np.max(distance))
@@ -176,10 +182,10 @@ def compare_statistics(
     """
     known = ~(np.isnan(recorded) & ~np.isnan(replayed))
     here, there = recorded[known], replayed[known]
-    distance, fields = _distance(here, there), np.flatnonzero(known)
+    distance, fields = field_distance(here, there), np.flatnonzero(known)
     if not distance.any():
         return Compared(name, Outcome.SAME_STATISTICS, "statistics")
-    scale = _scale(recorded)[known]
+    scale = field_scale(recorded)[known]
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = np.where(distance == 0, 0.0, distance / scale)
     place = int(np.argmax(shares))
@@ -194,17 +200,23 @@ def compare_statistics(
     )
 
 
-def _scale(row: Row) -> Row:
-    """Return what a difference of each field is a fraction of; 0 for counts, which are exact."""
-    scale = np.zeros_like(row)
-    scale[[SUM, SUM_ABS]] = row[SUM_ABS]
-    scale[SUM_SQ] = 2 * row[SUM_SQ]
-    scale[ZEROS] = row[COUNT]  # noise makes a few of them, and ends a few
-    scale[[MIN, MAX, ABS_MIN]] = np.nanmax(np.abs(row[[MIN, MAX]]), initial=0.0)
+def field_scale(rows: Row) -> Row:
+    """Return what a difference of each field is a fraction of; 0 for counts, which are exact.
+
+    Args:
+        rows: Shape ``[..., NUM_FIELDS]``, float64.
+    """
+    scale = np.zeros_like(rows)
+    scale[..., SUM] = scale[..., SUM_ABS] = rows[..., SUM_ABS]
+    scale[..., SUM_SQ] = 2 * rows[..., SUM_SQ]
+    scale[..., ZEROS] = rows[..., COUNT]  # noise makes a few of them, and ends a few
+    extremes = np.abs(rows[..., [MIN, MAX]])
+    largest = np.max(extremes, axis=-1, where=~np.isnan(extremes), initial=0.0)
+    scale[..., [MIN, MAX, ABS_MIN]] = largest[..., np.newaxis]
     return scale
 
 
-def _distance(here: Row, there: Row) -> Row:
+def field_distance(here: Row, there: Row) -> Row:
     """Return how far apart numbers are: 0 for equal ones and two nans, else inf for non-finite."""
     with np.errstate(invalid="ignore", over="ignore"):
         distance = np.abs(here - there)
@@ -226,7 +238,7 @@ def _ulps(recorded: Array, replayed: Array) -> float:
     nans are no distance apart, nan and a number an infinite one.
     """
     if recorded.dtype.kind not in "fV":
-        return float(np.max(_distance(_widened(recorded), _widened(replayed))))
+        return float(np.max(field_distance(_widened(recorded), _widened(replayed))))
     here, there = (_ordered(array) for array in (recorded, replayed))
     # Of one sign exactly, as integers; the distance of two signs may be none that int64 holds.
     far = np.abs(here.astype(np.float64)) + np.abs(there.astype(np.float64))
@@ -251,17 +263,17 @@ def _widened(array: Array) -> Row:
 
 
 def _allowed(dtype: np.dtype[np.generic]) -> float:
-    if not _is_floating(dtype):
+    if not is_floating(dtype):
         return 0.0
-    return min(max(RELATIVE, ROUNDINGS * _rounding(dtype)), MOST)
+    return min(max(RELATIVE, ROUNDINGS * rounding(dtype)), MOST)
 
 
-def _is_floating(dtype: np.dtype[np.generic]) -> bool:
+def is_floating(dtype: np.dtype[np.generic]) -> bool:
     """Return whether it rounds; the integers of ml_dtypes have the kind of its floats."""
     return dtype.kind in "fcV" and not dtype.name.startswith(("int", "uint"))
 
 
-def _rounding(dtype: np.dtype[np.generic]) -> float:
+def rounding(dtype: np.dtype[np.generic]) -> float:
     """Return the distance from 1 to the next number of a floating dtype."""
     if dtype.kind == "c":
         dtype = np.empty(0, dtype).real.dtype

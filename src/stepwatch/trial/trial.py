@@ -127,6 +127,13 @@ class Trial:
         """
         return self._log.steps(Mode(mode), incomplete=incomplete).tolist()  # type: ignore[no-any-return]
 
+    def global_steps(self, mode: Mode | str) -> list[int]:
+        """Return the complete steps of a mode as they count over all modes.
+
+        They are in the order of ``steps(mode)``.
+        """
+        return self._log.global_steps(Mode(mode)).tolist()  # type: ignore[no-any-return]
+
     def tensor_names(self, regex: str | None = None, collection: str | None = None) -> list[str]:
         """Return the names of tensors, sorted.
 
@@ -208,12 +215,15 @@ class Trial:
         if not self.workers or worker not in (None, *self.workers):
             raise TensorUnavailable(f"{self.url} holds no observations of {worker or 'anyone'} yet")
 
-    def records(self, *, follow: bool = False, after: int = -1) -> Iterator[tuple[StepRecord, ...]]:
+    def records(
+        self, *, follow: bool = False, after: int = -1, waiting: bool = False
+    ) -> Iterator[tuple[StepRecord, ...]]:
         """Yield the complete steps in order, each with what every worker saw of it.
 
         Args:
             follow: Wait for more until the run ended.
             after: Only steps later than this one.
+            waiting: Yield an empty tuple before each wait, for who has something else to do.
         """
         while True:
             ended = self.ended
@@ -224,6 +234,8 @@ class Trial:
             after = max(after, last)
             if ended or not follow:
                 return
+            if waiting:
+                yield ()
             time.sleep(_POLL_S)
             self.refresh()
 

@@ -1,0 +1,197 @@
+"""``stepwatch diff RUN_A RUN_B``: where two runs part, and what with."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import asdict
+
+import click
+
+from ..errors import ConfigError
+from ..plots.terminal import line_plot
+from ..store import open_store
+from ..trial import Trial
+from ..trial.bounds import Noise, Rounding, Tolerance
+from ..trial.differences import Difference
+from ..trial.divergence import Search
+from ..trial.metered import MeteredStore
+from ..trial.settings import other_settings
+from ..trial.stages import stage_of
+from ..trial.two_runs import Pair, TwoRuns
+from .console import console, print_json, table
+from .diff_result import DiffResult
+from .diff_words import details, not_compared, verdict
+
+DIFFERENT_STATUS = 1
+_MOST_ROWS = 10
+
+
+@click.command()
+@click.argument("run_a")
+@click.argument("run_b")
+@click.option("--noise", help="A run that is equal to RUN_A; how far they are apart is noise.")
+@click.option("--rtol", type=click.FloatRange(min=0), help="Take so small a fraction for nothing.")
+@click.option("--atol", type=click.FloatRange(min=0), help="And so much for each element.")
+@click.option("--ignore", multiple=True, help="Leave out tensors by name; a regular expression.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def diff(
+    run_a: str,
+    run_b: str,
+    *,
+    noise: str | None,
+    rtol: float | None,
+    atol: float | None,
+    ignore: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Say where RUN_A and RUN_B part: the first step, and the first tensor in it.
+
+    The exit status is 0 where they are the same, or near enough as asked, 1 where they are not, 2
+    for an error.
+    """
+    tolerant = rtol is not None or atol is not None
+    if noise and tolerant:
+        raise ConfigError("--noise says how far apart runs may be; leave out --rtol and --atol")
+    stores = [MeteredStore(open_store(run)) for run in (run_a, run_b)]
+    here, there = (Trial(store) for store in stores)
+    search = Search(TwoRuns(here, there, ignore))
+    result = DiffResult(search, search.parted())
+    if noise:
+        equal = Search(TwoRuns(here, Trial(noise), ignore))
+        apart = equal.parted()
+        result.noise_run = noise
+        result.noise_parted = equal.runs.pair(apart.index) if apart else None
+        result.judge("noise", Noise(search.of_kind, equal.band(apart)))
+    elif tolerant:
+        result.judge("tolerance", Tolerance(rtol or 0.0, atol or 0.0))
+    else:
+        result.judge("rounding", Rounding(search.of_kind))
+    if as_json:
+        print_json(_as_json(result, stores))
+    else:
+        _show(result)
+    return 0 if result.same else DIFFERENT_STATUS
+
+
+def _show(result: DiffResult) -> None:
+    """Print the verdict, what differs first, how far they go apart, and what may be why."""
+    output = console()
+    output.print(verdict(result), style="bold", markup=False, soft_wrap=True)
+    for line in details(result):
+        output.print(f"  {line}", markup=False, soft_wrap=True)
+    if result.parted:
+        output.print()
+        output.print(_table(result.differences(most=_MOST_ROWS)))
+        output.print()
+        _plot(result)
+    for line in not_compared(result):
+        output.print(f"not compared: {line}", style="dim", markup=False, soft_wrap=True)
+    settings = other_settings(result.runs.here, result.runs.there)
+    if settings:
+        output.print()
+        rows = [(one.what, one.here or "-", one.there or "-") for one in settings]
+        output.print(table(("setting", "A", "B"), rows))
+
+
+def _table(found: list[Difference]) -> object:
+    several = len({one.worker for one in found}) > 1
+    rows = [
+        (
+            f"{one.found.name} of {one.worker}" if several else one.found.name,
+            stage_of(one.collection).name,
+            " ".join((one.found.by, one.found.at)).strip(),
+            f"{one.found.recorded:.9g}",
+            f"{one.found.replayed:.9g}",
+            f"{one.absolute:.3g}",
+            f"{one.found.relative:.3g}",
+            "" if one.found.ulp is None else f"{one.found.ulp:.3g}",
+        )
+        for one in found
+    ]
+    return table(("tensor", "stage", "by", "A", "B", "|A - B|", "relative", "ulp"), rows)
+
+
+def _plot(result: DiffResult) -> None:
+    steps, relative = result.curve()
+    if len(steps) > 1:
+        encoding = sys.stdout.encoding or "ascii"
+        what = "relative difference"
+        console().print(
+            line_plot(steps, relative, name=result.followed, statistic=what, encoding=encoding)
+        )
+
+
+def _as_json(result: DiffResult, stores: list[MeteredStore]) -> dict[str, object]:
+    runs, parted, beyond = result.runs, result.parted, result.beyond
+    found = result.differences(most=None)
+    causes = [asdict(cause) for cause in result.causes()]
+    steps, relative = result.curve()
+    return {
+        "runs": [runs.here.url, runs.there.url],
+        "same": result.same,
+        "verdict": verdict(result),
+        "parted": _pair(runs.pair(parted.index)) if parted else None,
+        "before": _pair(runs.pair(parted.index - 1)) if parted and parted.index else None,
+        "causes": causes,
+        "differences": [_difference(one) for one in found],
+        "bound": result.bound,
+        "beyond": _pair(runs.pair(beyond.index)) if beyond else None,
+        "noise": {
+            "run": result.noise_run,
+            "parted": result.noise_parted and _pair(result.noise_parted),
+        },
+        "curve": {
+            "tensor": result.followed,
+            "steps": steps,
+            "relative": [_number(value) for value in relative],
+        },
+        "in_common": {
+            "steps": len(runs),
+            "tensors": len(runs.tensors),
+            "workers": runs.workers,
+        },
+        "only_a": asdict(runs.only_here),
+        "only_b": asdict(runs.only_there),
+        "not_compared": not_compared(result),
+        "settings": [
+            {"what": one.what, "a": one.here, "b": one.there}
+            for one in other_settings(runs.here, runs.there)
+        ],
+        "read": {
+            "times": sum(one.num_read for one in result.search.blocks.chunks),
+            "bytes": sum(store.bytes_read for store in stores),
+            "bytes_stored": sum(store.bytes_stored for store in stores),
+        },
+    }
+
+
+def _pair(pair: Pair) -> dict[str, object]:
+    return {
+        "mode": str(pair.mode),
+        "mode_step": pair.mode_step,
+        "step_a": pair.here,
+        "step_b": pair.there,
+    }
+
+
+def _difference(one: Difference) -> dict[str, object]:
+    found = one.found
+    return {
+        "tensor": found.name,
+        "worker": one.worker,
+        "collection": one.collection,
+        "stage": stage_of(one.collection).name,
+        "by": found.by,
+        "at": found.at,
+        "a": _number(found.recorded),
+        "b": _number(found.replayed),
+        "difference": _number(one.absolute),
+        "relative": _number(found.relative),
+        "ulp": found.ulp if found.ulp is None else _number(found.ulp),
+    }
+
+
+def _number(value: float) -> float | str:
+    """Return a number as JSON has it: what is not finite is text, as in findings."""
+    return float(value) if math.isfinite(value) else str(float(value))

@@ -1,0 +1,72 @@
+"""Reads the rows of a run around a step: what a part holds is read once, and kept for a while."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..steps import Mode
+from .recent import Recent
+from .trial import Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Rows of neighbouring steps.
+
+    Args:
+        low: First global step of which all rows are here.
+        high: Last one.
+        tables: Worker and rows.
+    """
+
+    low: int
+    high: int
+    tables: tuple[tuple[str, pa.Table], ...]
+
+
+class Chunks:
+    """Reads a run around steps.
+
+    Args:
+        trial: The run.
+    """
+
+    def __init__(self, trial: Trial) -> None:
+        self._reader = trial.reader
+        self._recent: Recent[Chunk] = Recent()
+        #: How many times rows were read.
+        self.num_read = 0
+
+    def around(self, step: int, tensors: frozenset[str] | None, columns: tuple[str, ...]) -> Chunk:
+        """Return rows of a step, and of those that lie in the same parts.
+
+        Args:
+            step: The global step.
+            tensors: Names; ``None`` for all.
+            columns: Of the observations; ``step`` must be one.
+        """
+        kind = (tensors, columns)
+        kept = self._recent.find(kind, step)
+        return kept or self._recent.keep(kind, self._read(step, tensors, columns))
+
+    def _read(self, step: int, tensors: frozenset[str] | None, columns: tuple[str, ...]) -> Chunk:
+        self.num_read += 1
+        at = (Mode.GLOBAL, step)
+        tables = tuple(self._reader.observations(tensors, columns, at))
+        bounds = [_bounds(table, step) for _, table in tables]
+        if any(low == step or high == step for low, high in bounds):
+            # These tensors are not there before it, or after it; which steps are, others tell.
+            steps = self._reader.observations(None, ["step"], at)
+            bounds = [_bounds(table, step) for _, table in steps]
+        low = max((low for low, _ in bounds), default=step)
+        high = min((high for _, high in bounds), default=step)
+        return Chunk(low, high, tables)
+
+
+def _bounds(table: pa.Table, step: int) -> tuple[int, int]:
+    """Return the first and the last step of a table that may not hold ``step`` itself."""
+    found = pc.min_max(table.column("step")).as_py() if len(table) else {}
+    return min(found.get("min", step), step), max(found.get("max", step), step)
