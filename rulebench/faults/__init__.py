@@ -1,0 +1,1 @@
+"""Trainings with one thing wrong each."""
