@@ -83,7 +83,10 @@ CAUSES = {
     "schedule_too_short": _cause("the schedule turns around", "learning_rate_anomaly"),
     "learning_rate_jump": _cause("the learning rate jumps", "learning_rate_anomaly"),
     "learning_rate_zero": _cause(
-        "a learning rate of zero", "learning_rate_anomaly", "untrained_parameter:unchanged"
+        "a learning rate of zero",
+        "learning_rate_anomaly",
+        "untrained_parameter:unchanged",
+        "step_size:too_small",
     ),
     "learning_rate_too_high": _cause(
         "steps too large",
@@ -93,6 +96,7 @@ CAUSES = {
         "loss_not_decreasing",
         *_SPIKES,
         *_NOT_FINITE,
+        "step_size:too_large",
     ),
     "learning_rate_too_low": _cause(
         "steps too small",
@@ -100,16 +104,30 @@ CAUSES = {
         "learning_rate_anomaly",
         "loss_not_decreasing",
         "untrained_parameter:unchanged",
+        "step_size:too_small",
     ),
-    "clip_too_tight": _cause("clipping sets the step size", "grad_norm_spike:clip*"),
+    "clip_too_tight": _cause(
+        "clipping sets the step size", "grad_norm_spike:clip*", "step_size:too_small"
+    ),
     "momentum_too_high": _cause(
-        "momentum overshoots", "weight_update_ratio", "loss_not_decreasing", *_SPIKES
+        "momentum overshoots",
+        "weight_update_ratio",
+        "loss_not_decreasing",
+        *_SPIKES,
+        "step_size:too_large",
     ),
     "weight_decay_too_high": _cause(
-        "decay outweighs the loss", "weight_update_ratio", "weight_decay", "chance_level"
+        "decay outweighs the loss",
+        "weight_update_ratio",
+        "weight_decay",
+        "chance_level",
+        "step_size:decay",
     ),
     "adam_epsilon": _cause(
-        "epsilon outweighs the second moment", "weight_update_ratio", "stale_optimizer_state"
+        "epsilon outweighs the second moment",
+        "weight_update_ratio",
+        "stale_optimizer_state",
+        "step_size:too_small",
     ),
     "second_moment_lags": _cause(
         "the second moment is too old", "stale_optimizer_state", "loss_spike"
@@ -121,10 +139,18 @@ CAUSES = {
     "relu_on_logits": _cause("logits cut at zero", "loss_input", "dead_relu", "all_zero"),
     "target_broadcast": _cause("targets broadcast against outputs", "loss_input"),
     "loss_sign": _cause(
-        "the loss is maximized", "chance_level", "loss_not_decreasing", "loss_input"
+        "the loss is maximized",
+        "chance_level",
+        "loss_not_decreasing",
+        "loss_input",
+        "loss_direction",
     ),
     "loss_reduction": _cause(
-        "a sum where the mean was meant", "loss_input", "chance_level", "grad_accumulation_scale"
+        "a sum where the mean was meant",
+        "loss_input",
+        "chance_level",
+        "grad_accumulation_scale",
+        "step_size:too_large",
     ),
     "wrong_loss": _cause("a loss that does not fit the targets", "loss_input"),
     "output_range": _cause(
@@ -133,11 +159,18 @@ CAUSES = {
     "wrong_dim_mean": _cause("averaged over the batch", "loss_input", "chance_level"),
     # the data
     "labels_wrong": _cause("labels belong to other samples", "chance_level", "confusion"),
-    "labels_constant": _cause("one label for all", "class_imbalance", "label_leak"),
+    "labels_constant": _cause(
+        "one label for all", "class_imbalance", "label_leak", "repeated_data:one_class"
+    ),
     "class_imbalance": _cause("nearly all of one class", "class_imbalance", "confusion"),
     "data_corrupted": _cause("samples change from epoch to epoch", "input_drift"),
     "same_batch": _cause("the same batch every time", "repeated_data", "overfit"),
-    "sorted_data": _cause("classes one after the other", "class_imbalance", "confusion"),
+    "sorted_data": _cause(
+        "classes one after the other",
+        "class_imbalance",
+        "confusion",
+        "repeated_data:class_by_class",
+    ),
     "bad_batch": _cause("one batch is broken", *_SPIKES),
     "not_normalized": _cause(
         "inputs far from unit size",

@@ -36,6 +36,7 @@ VALUES = {
     "whole",
     "finding",
     "hook_config",
+    "specs",
     "_kernel",
     "_crc32c",
     "_digest",

@@ -30,15 +30,15 @@ def load(group: str, name: str) -> object:
 
     Args:
         group: One of ``GROUPS``.
-        name: In any spelling: ``VanishingGradient``, ``vanishing_gradient`` and
-            ``vanishing-gradient`` are one name.
+        name: In any spelling: ``VanishingGradient``, ``vanishing_gradient``,
+            ``vanishing-gradient`` and ``VanishingGradientRule`` are one name.
 
     Raises:
         ConfigError: There is no such group or name, two packages claim the name, or the
             package does not hold what it declares.
         MissingDependency: Importing it failed.
     """
-    found = _by_spelling(group).get(_spelling(name))
+    found = _by_spelling(group).get(_spelling(group, name))
     if found is None:
         known = names(group)
         there = f"there are {', '.join(known)}" if known else "no installed package offers one"
@@ -66,16 +66,17 @@ def _by_spelling(group: str) -> dict[str, list[EntryPoint]]:
         raise ConfigError(f"no plug-in group {group!r}; there are {', '.join(GROUPS)}")
     found: dict[str, list[EntryPoint]] = {}
     for entry in entry_points(group=group):
-        claims = found.setdefault(_spelling(entry.name), [])
+        claims = found.setdefault(_spelling(group, entry.name), [])
         # A package that is found twice on the path is no conflict.
         if entry.value not in [claim.value for claim in claims]:
             claims.append(entry)
     return found
 
 
-def _spelling(name: str) -> str:
+def _spelling(group: str, name: str) -> str:
     # CamelCase cannot be split into words reliably (XGBoost); joining words can.
-    return name.replace("_", "").replace("-", "").lower()
+    joined = name.replace("_", "").replace("-", "").lower()
+    return joined.removesuffix(_kind(group)) or joined
 
 
 def _kind(group: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
+import pytest
 from rule_programs import (
     accumulated,
     deep_sigmoid,
@@ -35,6 +36,17 @@ class Scenario(NamedTuple):
     rule: str
     program: Callable[[], None]
     must_fire: bool
+
+
+def first_of_each_rule(scenarios: list[Scenario]) -> list[object]:
+    """Return them to be parameters of a test; all but one of each rule and answer are slow."""
+    asked: set[tuple[str, bool]] = set()
+    marked: list[object] = []
+    for one in scenarios:
+        kind = one.rule.partition(":")[0], one.must_fire
+        marked.append(pytest.param(one, marks=pytest.mark.slow) if kind in asked else one)
+        asked.add(kind)
+    return marked
 
 
 SCENARIOS = [

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
-
 import pytest
 import torch
-from scenarios import HEALTHY, SCENARIOS, Scenario
+from rule_runs import assert_live_is_replay, judge
+from scenarios import HEALTHY, SCENARIOS, Scenario, first_of_each_rule
 
-from stepwatch import LiveWatch, TorchHook, Trial, Watch, watch
-from stepwatch.formats.findings import read_findings, read_statuses
 from stepwatch.rules import DEFAULT_RULES
 
 
@@ -28,30 +24,7 @@ def _name(value):
     return f"{getattr(value, 'func', value).__name__}{getattr(value, 'keywords', '')}"
 
 
-def judge(program, rules, run):
-    """Run a program under the hook; return what was found live, and by whom."""
-    live = LiveWatch(rules)
-    with TorchHook(run=run, listeners=[live], say=lambda line: None, strict=True):
-        program()
-    return [finding.to_json() for finding in live.findings], live.statuses()
-
-
-def replay(run, rules, *, follow):
-    """Judge a run from its files, by a trial of its own."""
-    engine = Watch(rules)
-    findings = [finding.to_json() for finding in watch(Trial(run), engine, follow=follow)]
-    return findings, engine.statuses()
-
-
-def assert_live_is_replay(run, rules, findings, statuses):
-    assert (findings, statuses) == replay(run, rules, follow=False)
-    assert (findings, statuses) == replay(run, rules, follow=True)
-    trial = Trial(run)
-    assert findings == read_findings(trial.store)
-    assert json.loads(json.dumps([*map(asdict, statuses)])) == read_statuses(trial.store)
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=_name)
+@pytest.mark.parametrize("scenario", first_of_each_rule(SCENARIOS), ids=_name)
 def test_a_rule_speaks_up_when_it_must_wherever_it_runs(scenario, tmp_path):
     """Under the real hook; each finding equal to the last byte, each status, and as stored."""
     findings, statuses = judge(scenario.program, scenario.rule, tmp_path)

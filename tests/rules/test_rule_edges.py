@@ -95,6 +95,18 @@ class TestExplodingTensor:
         assert ("output/fc", 1.0) == (finding.tensor, finding.value)
         assert "2 tensors" in finding.message
 
+    def test_one_finding_for_all_workers(self):
+        """It is of the worker in whom it came first, and stays with it when others follow."""
+        averaged = step_of({"gradients": {"gradient/w": [nan]}}).records[0]
+        named = {"outputs": {"output/fc": [nan]}, "gradients": {"gradient/w": [nan]}}
+        first = step_of(named, worker="worker_1").records[0]
+        later = [step_of({"weights": {"w": [nan]}}, n) for n in range(1, 4)]
+        (finding,) = run("exploding_tensor", [StepView([averaged, first]), *later])
+
+        assert ("worker_1", "output/fc") == (finding.worker, finding.tensor)
+        assert "2 tensors in 2 workers are affected" in finding.message
+        assert ["output/fc", "gradient/w"] == sorted(finding.evidence["tensors"], reverse=True)
+
 
 class TestNonFiniteOrigin:
     def origin(self, named, **settings):
@@ -123,6 +135,32 @@ class TestNonFiniteOrigin:
                         "output/Net": [1.0]},
         }  # fmt: skip
         assert ("gradient", "gradient/late.weight") == self.origin(named)
+
+    def test_averaged_gradients_may_be_those_of_another_worker(self):
+        """A worker that is not alone cannot tell, and says who can; one that is alone can."""
+        named = {"gradients": {"gradient/fc.weight": [nan]}, "outputs": {"output/fc": [1.0]}}
+        record = step_of(named).records[0]
+        (alone,) = run("non_finite_origin", [StepView([record])])
+        (finding,) = run("non_finite_origin", [StepView([record], others=True)])
+
+        assert "worker" not in alone.message + alone.remedy
+        assert "came from another worker, if gradients are averaged, or arose" in finding.message
+        assert finding.remedy.startswith("ask stepwatch check RUN")
+        assert finding.evidence["or_another_worker"]
+
+    def test_what_is_not_finite_before_the_backward_is_a_workers_own(self):
+        named = {"outputs": {"output/Net": [1.0]}, "losses": {"loss/L": nan}}
+        record = step_of(named).records[0]
+        (finding,) = run("non_finite_origin", [StepView([record], others=True)])
+        assert "worker" not in finding.message + finding.remedy
+
+    def test_where_all_workers_have_only_gradients_none_is_blamed(self):
+        """There is nobody else to ask."""
+        named = {"gradients": {"gradient/fc.weight": [nan]}, "outputs": {"output/fc": [1.0]}}
+        records = [step_of(named, worker=f"worker_{n}").records[0] for n in range(2)]
+        (finding,) = run("non_finite_origin", [StepView(records)])
+        assert "came from another worker" in finding.message
+        assert "stepwatch check" not in finding.remedy
 
     def test_a_propagator_is_not_the_producer(self):
         named = {
@@ -283,8 +321,12 @@ class TestUntrainedParameter:
 
     @pytest.mark.parametrize(("groups", "cause"), [(0, "not_in_optimizer"), (2, "in_two_groups")])
     def test_groups(self, groups, cause):
-        steps = [self.step(n, n, 1.0, optimizer_groups=groups) for n in range(20)]
+        steps = [self.step(n, n * groups, 1.0, optimizer_groups=groups) for n in range(20)]
         assert [(cause, 9, "w")] == self.causes(steps)
+
+    def test_what_is_updated_by_hand_needs_no_optimizer(self):
+        """It changes."""
+        assert [] == self.causes([self.step(n, n, 1.0, optimizer_groups=0) for n in range(20)])
 
     def test_gradients_that_change_nothing(self):
         assert [("unchanged", 10, "w")] == self.causes([self.step(n, 1.0, 0.5) for n in range(20)])

@@ -85,6 +85,24 @@ class TestLossNotDecreasing:
         assert run("loss_not_decreasing", loss_steps(losses))
         assert [] == run("loss_not_decreasing:converged_ratio=0.9", loss_steps(losses))
 
+    @pytest.mark.parametrize(("updates", "found"), [(1, [10]), (2, [])])
+    def test_losses_of_optimizers_that_may_be_opposed_are_left_out(self, updates, found):
+        """As of a generator and a discriminator: neither loss need fall."""
+        steps = [
+            step_of({"losses": {"L": [1.0]}, "loop": {"loop/optimizer_steps": [updates * n]}}, n)
+            for n in range(12)
+        ]
+        assert found == steps_at(run("loss_not_decreasing:plain_only=true", steps))
+        assert [10] == steps_at(run("loss_not_decreasing", steps))
+
+    def test_a_loss_that_was_negative_is_left_out(self):
+        """A policy gradient's may do what it likes; and that is said."""
+        engine = Watch("loss_not_decreasing:plain_only=true")
+        found = [one for step in loss_steps([-0.1] + [1.0] * 30) for one in engine.look(step)]
+        engine.finish()
+        assert [] == found
+        assert "was negative" in engine.statuses()[0].details
+
     def test_workers_are_averaged(self):
         steps = [
             StepView([step_of({"losses": {"L": loss}}, n, worker=f"worker_{w}").records[0]

@@ -179,8 +179,8 @@ def test_watch_yields_findings_of_a_trial_and_then_of_the_end():
     class Trial:
         patterns = {}  # noqa: RUF012
 
-        def records(self, *, follow):
-            assert follow
+        def records(self, *, follow, waiting):
+            assert (follow, waiting) == (True, True)
             yield from (step.records for step in scalars([0, 1]))
 
     class AtEnd(Above):

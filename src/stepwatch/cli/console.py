@@ -76,7 +76,7 @@ def print_chains(
     rest = judgement.chains[most:] if most is not None else []
     if rest:
         hidden = plural(sum(len(chain.findings) for chain in rest), "finding")
-        output.print(f"and {plural(len(rest), 'cause')} more with {hidden}; see them with: --all")
+        output.print(f"and {plural(len(rest), 'more cause')} with {hidden}; see them with: --all")
 
 
 def _print_around(output: Console, chain: Chain, judgement: Judgement) -> None:

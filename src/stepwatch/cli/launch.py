@@ -26,8 +26,10 @@ from ..errors import ConfigError, StepwatchError
 from ..finding import Finding
 from ..hook_config import HookConfig
 from ..rules.live import LiveWatch
+from ..rules.parameters import parse_rules
 from .on_import import OnImport
 from .progress import Progress
+from .saved_for import SavedFor
 
 if TYPE_CHECKING:
     from ..hooks.torch import TorchHook
@@ -143,7 +145,9 @@ class Launcher:
         self._hook_config = hook_config
         self._black_box_mb, self._snapshot_every = black_box_mb, snapshot_every
         self._progress = Progress(run, quiet=quiet)
-        self._live = LiveWatch(rules, self._found)
+        watched = parse_rules(rules)
+        self._live = LiveWatch(watched, self._found)
+        self._saved_for = SavedFor(watched, self._progress.say_more)
         self._reactions = Reactions(
             reactions,
             self.say,
@@ -175,7 +179,7 @@ class Launcher:
         self._progress.say(line)
 
     def _found(self, finding: Finding) -> None:
-        self._progress.count(finding, self._live.findings)
+        self._progress.count(finding)
         self._reactions.found(finding)
 
     def _attach(self) -> None:
@@ -189,7 +193,12 @@ class Launcher:
 
     def _make_hook(self) -> TorchHook | ConfiguredHook:
         command = [self._script.name, *self._script.arguments]
-        listeners: list[Listener] = [self._progress, self._live, self._reactions]
+        listeners: list[Listener] = [
+            self._progress,
+            self._saved_for,
+            self._live,
+            self._reactions,
+        ]
         if self._hook_config is not None:
             from .configured import ConfiguredHook
 

@@ -82,10 +82,10 @@ class Progress:
     def finish(self) -> None:
         """The last step was seen; nothing to show before the summary."""
 
-    def count(self, finding: Finding, findings: Sequence[Finding]) -> None:
-        """Count a finding; ``findings`` are all until now, those of the same step included."""
+    def count(self, finding: Finding) -> None:
+        """Count a finding."""
         self._findings += 1
-        self._told.add(finding, findings)
+        self._told.add(finding)
 
     def hides(self, finding: Finding) -> bool:
         """Return whether a finding only follows from what was shown, and is but counted."""
@@ -135,7 +135,7 @@ class Progress:
             for line in followed(chain):
                 self.say(f"    {line}")
         if len(found) > _MOST_CHAINS:
-            self.say(f"  and {plural(len(found) - _MOST_CHAINS, 'cause')} more")
+            self.say(f"  and {plural(len(found) - _MOST_CHAINS, 'more cause')}")
         for status in statuses:
             if status.status == "Error":
                 self.say(f"  {status.rule} ended by {status.details}")

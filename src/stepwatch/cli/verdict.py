@@ -23,7 +23,8 @@ def plural(count: int, what: str) -> str:
 def headline(findings: Sequence[Finding], statuses: Sequence[RuleStatus]) -> str:
     """Return the verdict in one line; never green for what was not judged."""
     silent = sum(status.status == "NoIssuesFound" for status in statuses)
-    open_ = sum(status.status in NOT_JUDGED for status in statuses)
+    open_ = sum(status.status in NOT_JUDGED and not status.absent for status in statuses)
+    idle = sum(bool(status.absent) for status in statuses)
     if findings:
         first = plural(len(findings), "finding")
     elif not statuses:
@@ -32,17 +33,25 @@ def headline(findings: Sequence[Finding], statuses: Sequence[RuleStatus]) -> str
         first = "nothing could be judged"
     else:
         first = "no findings"
-    judged = f"{plural(silent, 'rule')} found nothing"
-    return f"{first}; {judged}, {open_} could not judge" if open_ else f"{first}; {judged}"
+    told = [f"{plural(silent, 'rule')} found nothing"]
+    told += [f"{open_} could not judge"] if open_ else []
+    told += [f"{idle} had nothing to judge"] if idle else []
+    return f"{first}; {', '.join(told)}"
 
 
 def not_judged(statuses: Sequence[RuleStatus]) -> list[str]:
-    """Return a line for each rule that could not judge, with the reason."""
-    return [
+    """Return a line for each rule that could not judge, with the reason; one for the idle."""
+    lines = [
         f"{status.rule} ({status.status}): {status.details}"
         for status in statuses
-        if status.status in NOT_JUDGED
+        if status.status in NOT_JUDGED and not status.absent
     ]
+    idle = [status for status in statuses if status.absent]
+    if idle:
+        absent = dict.fromkeys(name for status in idle for name in status.absent)
+        rules = ", ".join(status.rule for status in idle)
+        lines.append(f"{rules} (NotEvaluated): no {', '.join(absent)} in this model")
+    return lines
 
 
 def followed(chain: Chain) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +56,7 @@ class VanishingGradient(Rule):
 
     name = "vanishing_gradient"
     needs = ("gradients",)
+    compat: ClassVar[Mapping[str, object]] = {"ignore_zero_init": False}
 
     def __init__(
         self,
@@ -153,6 +155,7 @@ class GradNormSpike(Rule):
         clip_share: Finding when more than this share of the norms in a window were above the
             clipping norm; ``None`` for never.
         clip_window: Length of that window in steps.
+        clip_ratio: Count norms above so many times the clipping norm only. At least 1.
         growth: Finding at the end when the norm grew so many times over the last part of
             training; ``None`` for never.
         growth_share: That part, as a fraction of the training steps.
@@ -170,6 +173,7 @@ class GradNormSpike(Rule):
         warmup_steps: int = 25,
         clip_share: float | None = 0.9,
         clip_window: int = 500,
+        clip_ratio: float = 1.0,
         growth: float | None = 10.0,
         growth_share: float = 0.1,
     ) -> None:
@@ -179,12 +183,11 @@ class GradNormSpike(Rule):
         at_least("warmup_steps", warmup_steps, 2)
         above("clip_share", 0.5 if clip_share is None else clip_share, 0, up_to=1)
         at_least("clip_window", clip_window, 1)
+        at_least("clip_ratio", clip_ratio, 1)
         above("growth", 2.0 if growth is None else growth, 1)
         above("growth_share", growth_share, 0, up_to=1)
-        self.z = z
-        self.min_ratio = min_ratio
-        self.clip_share = clip_share
-        self.clip_window = clip_window
+        self.z, self.min_ratio = z, min_ratio
+        self.clip_share, self.clip_window, self.clip_ratio = clip_share, clip_window, clip_ratio
         self.growth = growth
         self.growth_share = growth_share
         self._start = alpha, z, warmup_steps
@@ -202,7 +205,7 @@ class GradNormSpike(Rule):
             if score > self.z and norm > self.min_ratio * mean:
                 yield self._spike(step, worker, norm, mean, score)
             if max_norm is not None and self.clip_share is not None:
-                share = norms.clipped_share(norm > max_norm)
+                share = norms.clipped_share(norm > self.clip_ratio * max_norm)
                 if share > self.clip_share:
                     yield self._clipping(step, worker, share, max_norm)
 
@@ -253,11 +256,12 @@ class GradNormSpike(Rule):
         )
 
     def _clipping(self, step: StepView, worker: str, share: float, max_norm: float) -> Finding:
+        factor = f", to less than 1/{number(self.clip_ratio)}," if self.clip_ratio > 1 else ""
         return Finding(
             self.name,
             step.number,
             "gradient_norm",
-            f"the gradient was clipped to {number(max_norm)} at {share:.1%} of the last"
+            f"the gradient was clipped to {number(max_norm)}{factor} at {share:.1%} of the last"
             f" {self.clip_window} steps (> {self.clip_share:.1%}) up to step {step.number}:"
             " clipping sets the size of the step, not the learning rate",
             worker=worker,
@@ -290,10 +294,7 @@ def _gradients(step: StepView, worker: str) -> TensorGroup | None:
 
 
 def _top(group: TensorGroup | None) -> list[tuple[str, float]]:
-    return (
-        []
-        if group is None
-        else top_shares(
-            [info.name for info in group.infos], group.record.statistics[group.rows, SUM_SQ]
-        )
-    )
+    if group is None:
+        return []
+    names = [info.name for info in group.infos]
+    return top_shares(names, group.record.statistics[group.rows, SUM_SQ])

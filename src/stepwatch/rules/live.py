@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 
 from ..finding import Finding
 from ..formats.findings import write_findings, write_statuses
+from ..formats.workers import are_several
 from ..record import StepRecord
 from ..store import Store
+from .chain import chains
 from .parameters import Spec, parse_rules
 from .scope import evidence
 from .step_view import StepView
@@ -43,16 +46,25 @@ class LiveWatch:
         self._on_finding = on_finding
         self._patterns: Mapping[str, Sequence[str]] = {}
         self._store: Store | None = None
-        self._worker = ""
+        self._worker, self._others = "", False
         self.findings: list[Finding] = []
 
     def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
-        """Learn where the run lies."""
+        """Learn where the run lies, and whether others train with this worker."""
         self._store, self._worker, self._patterns = store, worker, patterns
+        self._others = are_several(store)
 
     def look(self, record: StepRecord) -> None:
         """Show a step to the rules."""
-        self._tell(self._watch.look(StepView([record], self._patterns)))
+        self._tell(self._watch.look(StepView([record], self._patterns, others=self._others)))
+
+    def tick(self) -> None:
+        """Let the rules look at the clock."""
+        self._tell(self._watch.tick(time.time_ns()))
+
+    def end_episodes(self) -> None:
+        """The training goes on from an earlier state: what is met from here on is news."""
+        self._watch.end_episodes()
 
     def finish(self) -> None:
         """Let the rules say what is left to say, and store where they stand."""
@@ -68,8 +80,9 @@ class LiveWatch:
         if not findings:
             return
         self.findings.extend(findings)
-        for finding in findings:
-            self._on_finding(finding)
+        for chain in chains(findings):  # what began it is told before what followed
+            for finding in chain.findings:
+                self._on_finding(finding)
         if self._store is not None:
             lines = [finding.to_json() for finding in self.findings]
             write_findings(self._store, self._worker, lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -18,6 +19,16 @@ from .step_view import StepView
 def is_scalar(layout: Layout, tensor: TensorInfo) -> bool:  # noqa: ARG001 - a Selection's keep
     """Return whether a tensor has one element."""
     return math.prod(tensor.shape) == 1
+
+
+# Metrics of XGBoost that rise as training goes well.
+_RISING = re.compile(r"-(auc|aucpr|map|ndcg|pre)(@[\d-]+)?$")
+
+
+def is_loss(layout: Layout, tensor: TensorInfo) -> bool:
+    """Return whether a tensor has one element and, if it counts as a loss, ought to fall."""
+    rises = tensor.collection == "losses" and _RISING.search(tensor.name)
+    return not rises and is_scalar(layout, tensor)
 
 
 def losses_of(step: StepView, selection: Selection) -> dict[str, float]:
@@ -161,6 +172,23 @@ class Round:
         return []
 
 
+def boosting_round(step: int, losses: dict[str, float]) -> Round | None:
+    """Return the round that one step of boosting is: a metric of training and of validation.
+
+    Args:
+        step: The global step.
+        losses: By name, ``train-rmse`` and ``validation-rmse``.
+    """
+    ended = Round(step, evaluated=True)
+    for name, loss in losses.items():
+        data, dash, metric = name.partition("-")
+        train = losses.get(f"train-{metric}")
+        if dash and data != "train" and train is not None:
+            ended.add(Mode.TRAIN, {name: train})
+            ended.add(Mode.EVAL, {name: loss})
+    return ended if ended.losses[Mode.EVAL] else None
+
+
 class Rounds:
     """Cuts a run into rounds."""
 
@@ -172,8 +200,12 @@ class Rounds:
     def add(self, mode: Mode, step: int, losses: dict[str, float]) -> Round | None:
         """Add one step; return the round that it is the first step after.
 
-        EVAL steps before any TRAIN step, such as a sanity check, belong to no round.
+        EVAL steps before any TRAIN step, such as a sanity check, belong to no round. Where no
+        modes are known a step is a round of its own, if it has both losses.
         """
+        if mode is Mode.GLOBAL:
+            self.last_step = step
+            return boosting_round(step, losses)
         if mode not in self._steps:
             return None
         self._steps[mode] += 1

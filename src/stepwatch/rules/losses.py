@@ -9,7 +9,8 @@ from typing import Literal
 from ..finding import Finding
 from ..steps import Mode
 from .checks import loss_fall_percent, loss_verdict, number, robust_log_z, robust_z
-from .loss_memory import Recent, Series, Spike, is_scalar, losses_of
+from .loss_memory import Recent, Series, Spike, is_loss, is_scalar, losses_of
+from .objectives import Objectives
 from .overfit import Overfit
 from .rule import Findings, Rule
 from .scope import Selection, above, at_least, one_of
@@ -37,6 +38,9 @@ class LossNotDecreasing(Rule):
         smooth: Compare medians of so many losses.
         converged_loss: Silent below this loss.
         converged_ratio: Silent while the loss is at most this fraction of the first.
+        plain_only: Judge no loss that may be right not to fall: that of a training in which
+            several optimizers work against each other, or one that was ever negative, as that of
+            a policy gradient.
     """
 
     name = "loss_not_decreasing"
@@ -55,6 +59,7 @@ class LossNotDecreasing(Rule):
         smooth: int = 1,
         converged_loss: float | None = None,
         converged_ratio: float | None = None,
+        plain_only: bool = False,
     ) -> None:
         at_least("num_steps", num_steps, 1)
         at_least("diff_percent", diff_percent, 0)
@@ -73,15 +78,18 @@ class LossNotDecreasing(Rule):
         self.converged_loss = converged_loss
         self.converged_ratio = converged_ratio
         collections = (*collection_names, *(("losses",) if use_losses_collection else ()))
-        self._losses = Selection(collections, tensor_regex, keep=is_scalar)
+        self._losses = Selection(collections, tensor_regex, keep=is_loss)
         self._series: dict[tuple[str, str], Series] = {}
         self._eval_seen = False
+        self._objectives = Objectives() if plain_only else None
 
     def check(self, step: StepView) -> Findings:
         if not step.is_of(self.mode):
             return
         mode = step.mode.value
         losses = losses_of(step, self._losses)
+        if self._objectives is not None:
+            losses = self._objectives.plain(step, losses)
         self._eval_seen |= bool(losses) and step.mode is Mode.EVAL
         if self.mode is None and self._eval_seen and step.mode is not Mode.EVAL:
             return
@@ -100,7 +108,8 @@ class LossNotDecreasing(Rule):
         longest = max((len(series.losses) for series in self._series.values()), default=0)
         mode = f" of mode {self.mode}" if self.mode else ""
         few = f"no loss{mode} spans {self.num_steps} steps; the longest has {longest} values"
-        return self._losses.missing() or few
+        why = self._objectives.why if self._objectives else ""
+        return self._losses.missing() or why or few
 
     def _judge(
         self, name: str, step: StepView, series: Series, pair: tuple[int, float, float]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from .checks import headroom_bits, listed, number
 from .origin import Origin, find_origin
 from .rule import Findings, Rule
 from .scope import Selection, at_least, compiled
-from .step_view import StepView, TensorGroup
+from .step_view import StepView, TensorGroup, TensorView
 
 #: Where minus infinity is meant: the masks of attention.
 MASKS = r"attn_mask|causal_mask"
@@ -22,6 +23,8 @@ MASKS = r"attn_mask|causal_mask"
 # Weights are those from before the step, so this is the order in which values came to be.
 _ORDER = {"weights": 0, "outputs": 1, "inputs": 2, "losses": 3, "gradients": 4, "optimizer": 5}
 _BACKWARD = ("gradients", "optimizer")
+# What is measured of tensors and of the loop is nan where it is not known.
+_MEASURES = ("quantiles", "embeddings", "loop")
 
 
 class SkippedSteps:
@@ -48,8 +51,24 @@ class SkippedSteps:
         return 0 < count < self._tolerated
 
 
+class Episode:
+    """Whose an episode is: that of the worker with whom it began, whoever is first later."""
+
+    def __init__(self) -> None:
+        self._worker = ""
+
+    def of(self, worker: str) -> str:
+        """Return the worker of the episode that goes on; it begins with ``worker`` else."""
+        self._worker = self._worker or worker
+        return self._worker
+
+    def end(self) -> None:
+        """All is well again."""
+        self._worker = ""
+
+
 class ExplodingTensor(Rule):
-    """Nan or infinite elements; one finding for all tensors of a step.
+    """Nan or infinite elements; one finding for all tensors and workers of a step.
 
     Large finite values are not its business.
 
@@ -65,6 +84,7 @@ class ExplodingTensor(Rule):
     """
 
     name = "exploding_tensor"
+    compat: ClassVar[Mapping[str, object]] = {"exclude_regex": None, "amp_skips": 1}
 
     def __init__(
         self,
@@ -82,17 +102,22 @@ class ExplodingTensor(Rule):
         self.allow_masks = allow_masks
         self.exclude_regex = exclude_regex
         self._skipped = SkippedSteps(amp_skips)
-        self._tensors = Selection(collection_names, tensor_regex)
+        self._episode = Episode()
+        self._tensors = Selection(
+            collection_names, tensor_regex, keep=lambda _, info: info.collection not in _MEASURES
+        )
 
     def check(self, step: StepView) -> Findings:
+        bad: list[TensorView] = []
         for group, _ in self._tensors.groups(step):
             excused = self._skipped.excuse(step, group.record.worker)
             # nothing non-finite in the whole step, at nearly every step of nearly every run
-            if not (group.record.statistics[:, NAN : NEGINF + 1] > 0).any():
-                continue
-            bad = group.where(self._bad(group, excused=excused))
-            if len(bad):
-                yield self._finding(step, bad)
+            if (group.record.statistics[:, NAN : NEGINF + 1] > 0).any():
+                bad += group.where(self._bad(group, excused=excused))
+        if bad:
+            yield self._finding(step, bad)
+        else:
+            self._episode.end()
 
     def unevaluated(self) -> str | None:
         return self._tensors.missing()
@@ -110,29 +135,34 @@ class ExplodingTensor(Rule):
             bad &= counts[:, :2].any(axis=1) | ~np.isin(kinds, ("outputs", "inputs"))
         return bad
 
-    def _finding(self, step: StepView, bad: TensorGroup) -> Finding:
+    def _finding(self, step: StepView, bad: Sequence[TensorView]) -> Finding:
         first = min(bad, key=lambda tensor: _ORDER.get(tensor.info.collection, 9))
         row = np.nan_to_num(first.record.statistics[first.row])
         counts = {"nan": int(row[NAN]), "posinf": int(row[POSINF]), "neginf": int(row[NEGINF])}
         infinite = counts["posinf"] + counts["neginf"]
-        others = f"; {len(bad)} tensors are affected, this is the first" if len(bad) > 1 else ""
+        names = list(dict.fromkeys(tensor.name for tensor in bad))
+        workers = {tensor.worker for tensor in bad}
+        where = f" in {len(workers)} workers" if len(workers) > 1 else ""
+        are = f"{len(names)} tensors{where} are" if len(names) > 1 else f"it{where} is"
+        others = f"; {are} affected, this is the first" if len(bad) > 1 else ""
         return Finding(
             self.name,
             step.number,
             first.name,
             f"{first.name}: {counts['nan']} nan and {infinite} infinite of"
             f" {first.statistics.count} elements at step {step.number}{others}",
-            worker=first.worker,
+            worker=self._episode.of(first.worker),
             value=float(counts["nan"] + infinite),
             threshold=0.0,
             severity="error",
             condition="non_finite",
             remedy="lower the learning rate or clip gradients; check the data, and log, division"
             " and square root near zero",
-            evidence={**counts, "tensors": [tensor.name for tensor in bad[:20]]},
+            evidence={**counts, "tensors": names[:20]},
         )
 
 
+_ASK_ALL = "ask stepwatch check RUN, which looks at all workers; if it was this one, "
 _REMEDIES = {
     "data": "look at the batch of this step; filter or repair its samples",
     "previous update": "look at the step before: lower the learning rate, clip gradients, check"
@@ -170,7 +200,7 @@ class NonFiniteOrigin(Rule):
         self.whitelist_regex = whitelist_regex
         self.max_frames = max_frames
         self._skipped = SkippedSteps(amp_skips)
-        self._episode_worker: str | None = None
+        self._episode = Episode()
 
     def check(self, step: StepView) -> Findings:
         origins: list[tuple[str, Origin]] = []
@@ -183,11 +213,10 @@ class NonFiniteOrigin(Rule):
                 if origin is not None:
                     origins.append((record.worker, origin))
         if not origins:
-            self._episode_worker = None
+            self._episode.end()
             return
         # one worker's nan reaches the others by way of the gradients: the earliest stage is it
         worker, origin = min(origins, key=lambda pair: pair[1].stage)
-        self._episode_worker = self._episode_worker or worker
         yield self._finding(step, worker, origin)
 
     def _finding(self, step: StepView, worker: str, origin: Origin) -> Finding:
@@ -199,18 +228,18 @@ class NonFiniteOrigin(Rule):
             if isinstance(headroom, float) and headroom < 8
             else ""
         )
+        maybe_others = origin.cause == "gradient" and step.others
         return Finding(
             self.name,
             step.number,
             tensor.name,
             f"{origin.sentence} at step {step.number}{near}",
-            # the key of the episode: it stays with whom it began
-            worker=self._episode_worker or worker,
+            worker=self._episode.of(worker),
             value=float(tensor.statistics.non_finite),
             threshold=0.0,
             severity="error",
             condition="non_finite",
-            remedy=_REMEDIES[origin.cause],
+            remedy=_ASK_ALL * maybe_others + _REMEDIES[origin.cause],
             evidence={"cause": origin.cause, "origin_worker": worker, **evidence},
         )
 

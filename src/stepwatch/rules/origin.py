@@ -4,7 +4,8 @@ Of a step are known the parameters from before it, the outputs of modules in the
 they ended (so children before their parent), the inputs of modules whose output is not finite,
 the losses and the gradients. The first of these stages that is not finite is the cause of the
 others. Among outputs, a module that got finite inputs made what is wrong; one that did not only
-passed it on.
+passed it on. Gradients that are averaged bring in what another worker made: where nothing else is
+not finite, each of the workers may have been it.
 """
 
 from __future__ import annotations
@@ -80,6 +81,7 @@ class _Search:
     ) -> None:
         self.record = record
         self._first_update = step.mode_step == 0
+        self._maybe_others = step.others or len(step.records) > 1
         counts = record.statistics[:, [NAN, POSINF, NEGINF]] > 0
         allowed = record.layout.matching(whitelist) if whitelist else np.zeros(len(counts), bool)
         self._bad = counts.any(axis=1) & ~allowed
@@ -200,10 +202,11 @@ class _Search:
         last = max(bad.tolist(), key=lambda row: (self._end(self._name(row), ends), row))
         parameter = self._name(last).removeprefix("gradient/")
         module = parameter.rpartition(".")[0]
+        came = "it came from another worker, if gradients are averaged, or" * self._maybe_others
         sentence = (
             f"{self._name(last)} ({self._counts(last)}) is not finite, though the forward pass"
-            f" was: it arose in the backward pass of {module or self._root or parameter} or of"
-            " what comes after it"
+            f" was: {came or 'it'} arose in the backward pass of"
+            f" {module or self._root or parameter} or of what comes after it"
         )
         return Origin(
             "gradient",
@@ -212,6 +215,7 @@ class _Search:
             self._group([ends[module]] if module in ends else []),
             self._parameters_of(module),
             affected=tuple(self._name(row) for row in bad),
+            notes={"or_another_worker": True} if self._maybe_others else {},
         )
 
     def _end(self, gradient: str, ends: dict[str, int]) -> int:

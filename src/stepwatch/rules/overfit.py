@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ..finding import Finding
 from ..steps import Mode
 from .checks import number, overfit_ratio
-from .loss_memory import Round, Rounds, is_scalar, losses_of
+from .loss_memory import Round, Rounds, is_loss, losses_of
 from .rule import Findings, Rule
 from .scope import Selection, above, at_least
 from .step_view import StepView
@@ -18,8 +18,9 @@ class Overfit(Rule):
     """A validation loss that stays well above the training loss.
 
     A round is a run of TRAIN steps and the run of EVAL steps after it. It is judged at the
-    first TRAIN step of the next round, the last one at the end of training. Dropout and label
-    smoothing, which only training has, shift the ratio.
+    first TRAIN step of the next round, the last one at the end of training. In boosting, each step
+    is a round, with ``train-rmse`` and ``validation-rmse``. Dropout and label smoothing, which
+    only training has, shift the ratio.
 
     Args:
         tensor_regex: Scalars in whose name one of these finds itself; by default the losses.
@@ -50,7 +51,7 @@ class Overfit(Rule):
         self.patience = patience
         self.ratio_threshold = ratio_threshold
         self.rising_by = rising_by
-        self._losses = Selection(() if tensor_regex else ("losses",), tensor_regex, keep=is_scalar)
+        self._losses = Selection(() if tensor_regex else ("losses",), tensor_regex, keep=is_loss)
         self._rounds = Rounds()
         self._bad_rounds: dict[str, int] = {}
         self._best: dict[str, float] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
 from ..finding import Finding
@@ -13,8 +13,8 @@ class Rule:
     """Looks at steps, one after the other, and yields findings.
 
     A rule depends on nothing but the steps it was shown, in order: the same steps give the
-    same findings, live and in replay. It is shown a step only if the step holds a tensor of
-    one of the collections it needs.
+    same findings, live and in replay. Only what it says at a ``tick`` depends on the clock. It is
+    shown a step only if the step holds a tensor of one of the collections it needs.
 
     A class of your own with ``name``, ``needs`` and ``check`` is a rule, whether it inherits
     from this one or not.
@@ -43,12 +43,23 @@ class Rule:
     #: remembers of one loss says nothing of another.
     per_model: ClassVar[bool] = False
 
+    #: Parameters, its own and those of ``Scope``, with which it behaves as SageMaker's does.
+    compat: ClassVar[Mapping[str, object]] = {}
+
     def check(self, step: StepView) -> Iterable[Finding]:
         """Look at one step and yield what is wrong with it."""
         raise NotImplementedError
 
     def finish(self) -> Iterable[Finding]:
         """Yield what can only be said once the last step was seen."""
+        return ()
+
+    def tick(self, now_ns: int) -> Iterable[Finding]:  # noqa: ARG002
+        """Look at the clock, some times a second while the run goes on and never in replay.
+
+        Args:
+            now_ns: The time of day, nanoseconds since the Unix epoch.
+        """
         return ()
 
     def unevaluated(self) -> str | None:

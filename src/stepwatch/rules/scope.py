@@ -18,6 +18,7 @@ from .rule import Rule
 from .step_view import StepView, TensorGroup
 
 ON_FIRE = ("continue", "stop")
+PROFILES = ("standard", "compat")
 
 
 def at_least(name: str, value: float, least: float) -> None:
@@ -31,6 +32,12 @@ def above(name: str, value: float, limit: float, *, up_to: float = float("inf"))
     if not limit < value <= up_to:
         end = "" if up_to == float("inf") else f" and at most {up_to}"
         raise ConfigError(f"{name} must be above {limit}{end}, got {value}")
+
+
+def within(name: str, value: float, least: float, most: float) -> None:
+    """Raise a ConfigError for a parameter that is not between two numbers, themselves included."""
+    if not least <= value <= most:
+        raise ConfigError(f"{name} must be from {least} to {most}, got {value}")
 
 
 def one_of(name: str, value: str | None, choices: Sequence[str]) -> None:
@@ -66,6 +73,8 @@ class Scope:
         on_fire: ``stop`` ends the rule with its first finding.
         cooldown_steps: A condition must have been away for more steps than this to be news.
         min_evaluations: With fewer evaluations the rule ends NotEvaluated. At least 1.
+        profile: ``compat`` makes the conditions and defaults of SageMaker those of the rule,
+            which then ends with its first finding unless ``on_fire`` is given.
 
     Raises:
         ConfigError: A value that cannot be meant.
@@ -81,6 +90,7 @@ class Scope:
     on_fire: str = "continue"
     cooldown_steps: int = 100
     min_evaluations: int = 1
+    profile: str = "standard"
 
     def __post_init__(self) -> None:
         at_least("start_step", self.start_step, 0)
@@ -93,6 +103,7 @@ class Scope:
         one_of("mode", self.mode, [mode.value for mode in Mode])
         one_of("severity", self.severity, SEVERITIES)
         one_of("on_fire", self.on_fire, ON_FIRE)
+        one_of("profile", self.profile, PROFILES)
         compiled("include_regex", self.include_regex)
         compiled("exclude_regex", self.exclude_regex)
 
@@ -109,7 +120,8 @@ class Scope:
         if not records:
             return None
         include, exclude = self.include_regex, self.exclude_regex
-        return StepView(records, step.patterns, include=include, exclude=exclude)
+        others = step.others or len(records) < len(step.records)
+        return StepView(records, step.patterns, include=include, exclude=exclude, others=others)
 
 
 @dataclass(frozen=True, slots=True)

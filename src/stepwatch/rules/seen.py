@@ -13,6 +13,8 @@ from ..steps import Mode
 from .scope import Watched
 from .step_view import StepView
 
+#: Collections that only some models have; of the others each training should have something.
+OF_SOME = frozenset({"attention", "embeddings", "routing"})
 #: How many names are kept to suggest from.
 MOST_NAMES = 10_000
 
@@ -49,6 +51,8 @@ class Seen:
         """Return why a rule was shown no step at all."""
         if not self._steps:
             return "the run has no steps; was the hook attached, and did training take a step?"
+        if absent := self.absent(watched):
+            return f"no {' or '.join(absent)} in this model"
         scope, needs = watched.scope, watched.rule.needs
         wanted = []
         if scope.mode:
@@ -64,6 +68,13 @@ class Seen:
         unknown = [need for need in needs if need not in BUILT_IN]
         text += self.left_out(watched)
         return text + "".join(nearest(need, self._known()) for need in unknown) + self.hint(watched)
+
+    def absent(self, watched: Watched) -> tuple[str, ...]:
+        """Return what a rule needs, if only some models have it and none was seen."""
+        needs = tuple(watched.rule.needs)
+        seen = {name for counts in self._collections.values() for name in counts}
+        is_absent = self._steps and needs and seen.isdisjoint(needs) and OF_SOME.issuperset(needs)
+        return needs if is_absent else ()
 
     def left_out(self, watched: Watched) -> str:
         """Return what of a rule's needs was not judged because parts were missing, or ``""``."""

@@ -118,6 +118,7 @@ class StepView:
         patterns: The patterns of the run's own collections, by collection name.
         include: Only tensors in whose name this regular expression finds itself are seen.
         exclude: Tensors in whose name this regular expression finds itself are not seen.
+        others: Whether there are workers whose records of this step are not among these.
     """
 
     def __init__(
@@ -127,7 +128,9 @@ class StepView:
         *,
         include: str | None = None,
         exclude: str | None = None,
+        others: bool = False,
     ) -> None:
+        self.others = others
         self._given = tuple(records)
         self.records = whole_records(records)
         self.patterns = patterns

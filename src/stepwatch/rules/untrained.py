@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..record import Layout
 from ..statistics import MAX, MIN, SUM, SUM_ABS, SUM_SQ
+from .frozen import frozen_inside, is_frozen
 from .step_view import TensorGroup
 
 #: Parameters that an optimizer holds and no model has are named so.
@@ -24,7 +25,7 @@ CAUSES = {
         " requires_grad_(False)",
     ),
     "not_in_optimizer": (
-        "of the model were held by no optimizer at {k} steps in a row",
+        "of the model were held by no optimizer, and did not change, at {k} steps in a row",
         "create the optimizer after the last change to the model, from model.parameters(); or"
         " freeze it on purpose with requires_grad_(False)",
     ),
@@ -42,6 +43,17 @@ CAUSES = {
         "check that their learning rate is not 0, that the model that is trained is not a copy, and"
         " that their gradients are not too small to change them",
     ),
+    "frozen_again": (
+        "were trained at first and have been frozen at {k} steps in a row, though an optimizer"
+        " holds them",
+        "look for requires_grad_(False) in what runs beside training, and undo it afterwards",
+    ),
+    "frozen_inside": (
+        "are of a block that was frozen at {k} steps in a row while blocks like it before it, and"
+        " layers after it, train",
+        "call requires_grad_(True) on the block; if it is frozen on purpose, do not give it to the"
+        " optimizer",
+    ),
 }
 
 # An update that leaves all of these as they were, to the last bit, changed nothing.
@@ -58,6 +70,8 @@ class _Parameters:
     doubled: npt.NDArray[np.bool_]
     has_gradient: npt.NDArray[np.bool_]
     gradient_rows: npt.NDArray[np.intp]
+    frozen: npt.NDArray[np.bool_]
+    inside: npt.NDArray[np.bool_]
 
     @classmethod
     def of(cls, group: TensorGroup) -> _Parameters:
@@ -73,6 +87,8 @@ class _Parameters:
             trainable & np.array([held is not None and held > 1 for held in groups]),
             rows >= 0,
             rows,
+            (rows < 0) & np.array([is_frozen(info) for info in infos], bool),
+            frozen_inside(infos),
         )
 
 
@@ -122,7 +138,7 @@ class Training:
         for index, name in enumerate(names):
             known = self._state.pop(name, None)
             if known is None:
-                self._memory[index, _FIRST:] = signature[index]
+                self._memory[index, _FIRST:] = np.tile(signature[index], 2)
             else:
                 self._memory[index] = known
         self._names = names
@@ -138,10 +154,15 @@ class Training:
         memory = self._memory
         memory[:, _STEPS] += 1
         memory[:, _GOT_ONE] += parameters.has_gradient
-        memory[:, _UNHELD] = np.where(parameters.unheld, memory[:, _UNHELD] + 1, 0)
+        moved = (signature != memory[:, _LAST:]).any(axis=1)  # perhaps by hand, without optimizer
+        memory[:, _LAST:] = signature
+        memory[:, _UNHELD] = np.where(parameters.unheld & ~moved, memory[:, _UNHELD] + 1, 0)
         memory[:, _DOUBLED] = np.where(parameters.doubled, memory[:, _DOUBLED] + 1, 0)
+        frozen_again = parameters.frozen & (memory[:, _GOT_ONE] > 0)
+        memory[:, _FROZEN] = np.where(frozen_again, memory[:, _FROZEN] + 1, 0)
+        memory[:, _INSIDE] = np.where(parameters.inside, memory[:, _INSIDE] + 1, 0)
         # nan is not equal to itself, so a parameter with a nan in its sums counts as changed
-        memory[:, _CHANGED] += (signature != memory[:, _FIRST:]).any(axis=1)
+        memory[:, _CHANGED] += (signature != memory[:, _FIRST:_LAST]).any(axis=1)
         if not skipped:
             squares = statistics[parameters.gradient_rows, SUM_SQ]
             # a row of -1 reads the last row, which is then masked
@@ -158,9 +179,12 @@ class Training:
             "in_two_groups": memory[:, _DOUBLED] >= k,
             "not_in_model": without & parameters.trainable & parameters.foreign,
             "unchanged": stuck & parameters.trainable,
+            "frozen_again": memory[:, _FROZEN] >= k,
+            "frozen_inside": (memory[:, _INSIDE] >= k) & (memory[:, _FROZEN] == 0),
         }
 
 
-# The columns of the memory; the signature of the first values comes last.
-_STEPS, _GOT_ONE, _UNHELD, _DOUBLED, _CHANGED, _MOVING, _FIRST = range(7)
-_WIDTH = _FIRST + len(_SIGNATURE)
+# The columns of the memory; the signatures of the first and of the last values come last.
+_STEPS, _GOT_ONE, _UNHELD, _DOUBLED, _CHANGED, _MOVING, _FROZEN, _INSIDE, _FIRST = range(9)
+_LAST = _FIRST + len(_SIGNATURE)
+_WIDTH = _LAST + len(_SIGNATURE)

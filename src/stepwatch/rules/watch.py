@@ -1,49 +1,24 @@
 """The engine: shows steps to rules and turns what they yield into findings and statuses.
 
-Nothing here depends on the time of day, on threads or on where the steps come from: the same
-steps in the same order give the same findings, live and in replay. A rule that raises ends with
-status Error; it never takes another rule, let alone the training, with it.
+Nothing here depends on the time of day (but for what a rule says at a ``tick``), on threads or on
+where the steps come from: the same steps in the same order give the same findings, live and in
+replay. A rule that raises ends with status Error; it never takes another rule, let alone the
+training, with it.
 """
 
 from __future__ import annotations
 
-import copy
-import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, Protocol
-from weakref import WeakKeyDictionary
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 from ..finding import Finding
-from ..record import Layout, StepRecord
+from ..record import StepRecord
+from .entry import Entry
+from .entry import RuleStatus as RuleStatus
 from .parameters import Spec, parse_rules
-from .scope import Watched
 from .seen import Seen, Trained
 from .step_view import StepView
-
-Status = Literal["InProgress", "NoIssuesFound", "IssuesFound", "NotEvaluated", "Error", "Stopped"]
-
-_log = logging.getLogger("stepwatch")
-
-
-@dataclass(frozen=True, slots=True)
-class RuleStatus:
-    """What became of a rule so far.
-
-    Args:
-        rule: Its name.
-        status: ``InProgress`` until the last step was seen. ``NotEvaluated`` says that it never
-            got what it needs, which is not the same as ``NoIssuesFound``.
-        evaluations: How many steps it was shown.
-        findings: How many findings it had; an episode counts once.
-        details: Why, or what was found first.
-    """
-
-    rule: str
-    status: Status
-    evaluations: int
-    findings: int
-    details: str
 
 
 class Watch:
@@ -71,7 +46,7 @@ class Watch:
     ) -> None:
         self._patterns = patterns or {}
         self._seen = Seen(names)
-        self._entries = [_Entry(watched) for watched in parse_rules(rules)]
+        self._entries = [Entry(watched) for watched in parse_rules(rules)]
         self._finished = False
         self._trained = Trained()
 
@@ -83,7 +58,7 @@ class Watch:
         """
         self._seen.add(step)
         if self._patterns and not step.patterns:
-            step = StepView(step.records, self._patterns)
+            step = StepView(step.records, self._patterns, others=step.others)
         if self._trained.is_another(step):
             for entry in self._entries:
                 entry.start_anew()
@@ -92,6 +67,20 @@ class Watch:
             if entry.running:
                 findings += entry.look(step)
         return findings
+
+    def tick(self, now_ns: int) -> list[Finding]:
+        """Let the rules look at the clock, some times a second while the run goes on.
+
+        Args:
+            now_ns: The time of day, nanoseconds since the Unix epoch.
+        """
+        running = [entry for entry in self._entries if entry.running]
+        return [finding for entry in running for finding in entry.tick(now_ns)]
+
+    def end_episodes(self) -> None:
+        """The training goes on from an earlier state: what is met from here on is news."""
+        for entry in self._entries:
+            entry.end_episodes()
 
     def finish(self) -> list[Finding]:
         """Tell the rules that there are no more steps; what they say about the whole run.
@@ -122,8 +111,11 @@ class Trial(Protocol):
     def patterns(self) -> Mapping[str, Sequence[str]]:
         """The patterns of the run's own collections."""
 
-    def records(self, *, follow: bool) -> Iterator[Sequence[StepRecord]]:
-        """Yield complete steps; with ``follow`` wait for more until the run has ended."""
+    def records(self, *, follow: bool, waiting: bool) -> Iterator[Sequence[StepRecord]]:
+        """Yield complete steps, with ``follow`` until the run has ended.
+
+        With ``waiting``, yield an empty sequence before each wait.
+        """
 
 
 def watch(
@@ -138,148 +130,9 @@ def watch(
     """
     engine = rules if isinstance(rules, Watch) else Watch(rules)
     patterns = trial.patterns
-    for records in trial.records(follow=follow):
-        yield from engine.look(StepView(records, patterns))
+    for records in trial.records(follow=follow, waiting=True):
+        if records:
+            yield from engine.look(StepView(records, patterns))
+        else:
+            yield from engine.tick(time.time_ns())
     yield from engine.finish()
-
-
-class _Entry:
-    """One rule at work: what it was shown, what it found, and how it ended."""
-
-    def __init__(self, watched: Watched) -> None:
-        self.watched = watched
-        per_model = getattr(watched.rule, "per_model", False)
-        self._unused = copy.deepcopy(watched.rule) if per_model else None
-        self._judged_before = False
-        self.evaluations = 0
-        self.findings = 0
-        self.stopped = False
-        self._suppressed = 0
-        self._first = ""
-        self._error = ""
-        self._unevaluated: str | None = None
-        self._ended = False
-        self._last_step = -1
-        self._last_met: dict[tuple[str, str], int] = {}
-        self._fed: WeakKeyDictionary[Layout, bool] = WeakKeyDictionary()
-
-    @property
-    def running(self) -> bool:
-        """Whether it is still shown steps."""
-        return not (self._ended or self.stopped or self._error)
-
-    def look(self, step: StepView) -> list[Finding]:
-        view = self.watched.scope.view(step)
-        if view is None or not self._has_evidence(view):
-            return []
-        self.evaluations += 1
-        self._last_step = view.number
-        found = self._guarded(lambda: list(self.watched.rule.check(view)))
-        return self._news(found, view) if found else []
-
-    def start_anew(self) -> None:
-        """Another model is trained: let a rule forget the one before."""
-        if self._unused is not None and self.running:
-            rule = self.watched.rule
-            self._judged_before |= self.evaluations > 0 and rule.unevaluated() is None
-            self.watched = replace(self.watched, rule=copy.deepcopy(self._unused))
-
-    def finish(self) -> list[Finding]:
-        if not self.running:
-            return []
-        rule = self.watched.rule
-        # a rule need not inherit from Rule, and then may lack these two
-        say = getattr(rule, "finish", None)
-        found = self._guarded(lambda: list(say())) if say else None
-        self._ended = True
-        why = getattr(rule, "unevaluated", None)
-        if why and not self._judged_before:
-            self._guarded(lambda: self._set_unevaluated(why()))
-        return self._news(found) if found else []
-
-    def status(self, seen: Seen) -> RuleStatus:
-        status, details = self._status(seen)
-        return RuleStatus(self.watched.name, status, self.evaluations, self.findings, details)
-
-    def _status(self, seen: Seen) -> tuple[Status, str]:
-        if self._error:
-            return "Error", self._error
-        if self.stopped:
-            return "Stopped", f"last step {self._last_step}" if self.evaluations else "no step seen"
-        if not self._ended:
-            return "InProgress", self._found()
-        if self.findings:
-            return "IssuesFound", self._found()
-        if not self.evaluations:
-            return "NotEvaluated", seen.why_nothing(self.watched)
-        least = self.watched.scope.min_evaluations
-        if self.evaluations < least:
-            few = f"{self.evaluations} evaluations are fewer than min_evaluations={least}"
-            return "NotEvaluated", few
-        left_out = seen.left_out(self.watched)
-        if self._unevaluated:
-            return "NotEvaluated", f"{self._unevaluated}{left_out}{seen.hint(self.watched)}"
-        return "NoIssuesFound", f"{self.evaluations} evaluations{left_out}"
-
-    def _found(self) -> str:
-        if not self.findings:
-            return ""
-        more = f" (and {self.findings - 1} more findings)" if self.findings > 1 else ""
-        again = f" (met at {self._suppressed} further looks)" if self._suppressed else ""
-        return f"{self._first}{more}{again}"
-
-    def _has_evidence(self, view: StepView) -> bool:
-        needs = self.watched.rule.needs
-        return not needs or any(self._feeds(view, index) for index in range(len(view.records)))
-
-    def _feeds(self, view: StepView, index: int) -> bool:
-        record = view.records[index]
-        answer = self._fed.get(record.layout)
-        if answer is None:
-            needs = self.watched.rule.needs
-            answer = any(group.record is record for group in view.groups(*needs))
-            self._fed[record.layout] = answer
-        return answer
-
-    def _news(self, found: list[Finding], view: StepView | None = None) -> list[Finding]:
-        news = []
-        scope = self.watched.scope
-        for finding in found:
-            if not self._is_news(finding, scope.cooldown_steps):
-                self._suppressed += 1
-                continue
-            told = replace(
-                finding,
-                rule=self.watched.name,
-                severity=scope.severity or finding.severity,
-            )
-            if view is not None:
-                worker = view.workers[0] if len(view.records) == 1 else ""
-                told = told.at(mode=view.mode.value, mode_step=view.mode_step, worker=worker)
-            self.findings += 1
-            self._first = self._first or told.message
-            news.append(told)
-            if scope.on_fire == "stop":
-                self._ended = True
-                break
-        return news
-
-    def _is_news(self, finding: Finding, cooldown_steps: int) -> bool:
-        key = (finding.condition or finding.tensor, finding.worker)
-        last = self._last_met.get(key)
-        self._last_met[key] = finding.step
-        return last is None or finding.step - last > cooldown_steps
-
-    def _set_unevaluated(self, why: str | None) -> list[Finding]:
-        self._unevaluated = why
-        return []
-
-    def _guarded(self, act: Callable[[], list[Finding]]) -> list[Finding] | None:
-        try:
-            return act()
-        except Exception as error:  # noqa: BLE001 - a rule is anybody's code, others must go on
-            first_line = (str(error).splitlines() or [""])[0]
-            self._error = f"{type(error).__name__}: {first_line}"
-            # its own traceback, once: the rule is not shown another step
-            _log.error("rule %s ended by %s", self.watched.name, self._error, exc_info=error)
-            return None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ from ..finding import Finding
 from ..statistics import COUNT
 from ..steps import Mode
 from .checks import listed, number, scalar_value, zero_percent
+from .onsets import Onsets
 from .rule import Findings, Rule
 from .scope import Selection, Streaks, above, at_least
 from .step_view import StepView, TensorGroup
@@ -36,6 +38,7 @@ class AllZero(Rule):
     """
 
     name = "all_zero"
+    compat: ClassVar[Mapping[str, object]] = {"skip_initial": False}
 
     def __init__(
         self,
@@ -58,7 +61,7 @@ class AllZero(Rule):
         self.skip_initial = skip_initial
         self._tensors = Selection(collection_names, tensor_regex)
         self._streaks: dict[str, Streaks] = {}
-        self._onsets: dict[str, _Onsets] = {}
+        self._onsets: dict[str, Onsets] = {}
 
     def check(self, step: StepView) -> Findings:
         for group, names in self._tensors.groups(step):
@@ -70,7 +73,7 @@ class AllZero(Rule):
             if self.consecutive > 1:
                 streaks = self._streaks.setdefault(worker, Streaks())
                 zero = streaks.update(names, zero) >= self.consecutive
-            onsets = self._onsets.setdefault(worker, _Onsets())
+            onsets = self._onsets.setdefault(worker, Onsets())
             for leader, members in onsets.update(names, zero).items():
                 yield self._finding(step, group, percent, members, names[members[0]], leader)
 
@@ -113,36 +116,15 @@ class AllZero(Rule):
         )
 
 
-class _Onsets:
-    """Which tensors met a condition at the same time, under the name of the first of them."""
-
-    def __init__(self) -> None:
-        self._leader_of: dict[str, str] = {}
-
-    def update(self, names: tuple[str, ...], met: npt.NDArray[np.bool_]) -> dict[str, list[int]]:
-        """Return the indices of the tensors that meet it now, by leader, in order."""
-        if not self._leader_of and not met.any():
-            return {}
-        new_leader = ""
-        groups: dict[str, list[int]] = {}
-        for index, (name, is_met) in enumerate(zip(names, met.tolist(), strict=True)):
-            if not is_met:
-                self._leader_of.pop(name, None)
-                continue
-            if name not in self._leader_of:
-                new_leader = new_leader or name
-                self._leader_of[name] = new_leader
-            groups.setdefault(self._leader_of[name], []).append(index)
-        return groups
-
-
 class UntrainedParameter(Rule):
     """Parameters that training leaves as they are, or trains wrongly, from the first step on.
 
-    Frozen parameters are left out. What is found, each after ``k`` TRAIN steps: parameters that
-    never got a gradient; that no optimizer holds; that several groups hold; that an optimizer
-    holds but no model has; that get gradients and never change; and gradients that are not set
-    to zero between steps.
+    What is found, each after ``k`` TRAIN steps: parameters that never got a gradient; that no
+    optimizer holds; that several groups hold; that an optimizer holds but no model has; that get
+    gradients and never change; and gradients that are not set to zero between steps. Parameters
+    that are frozen are left out of this. They are found if an optimizer holds them and they were
+    trained at first (``frozen_again``), or are one of several blocks that are built the same way,
+    one before it trains, and so does what comes after it (``frozen_inside``).
 
     Args:
         k: So many TRAIN steps.
@@ -166,7 +148,7 @@ class UntrainedParameter(Rule):
         for group, names in self._weights.groups(step):
             worker = group.record.worker
             training = self._training.setdefault(worker, Training(self.k))
-            for cause, members in training.add(group, names, skipped=_is_skipped(step, worker)):
+            for cause, members in training.add(group, names, skipped=is_skipped(step, worker)):
                 yield self._finding(step, worker, cause, members, len(names))
         yield from self._zero_grad(step)
 
@@ -219,6 +201,7 @@ class UntrainedParameter(Rule):
         )
 
 
-def _is_skipped(step: StepView, worker: str) -> bool:
+def is_skipped(step: StepView, worker: str) -> bool:
+    """Return whether a gradient scaler skipped the update of a step."""
     tensor = step.tensor("optimizer/skipped", worker)
     return tensor is not None and scalar_value(tensor.record.statistics[tensor.row]) > 0

@@ -133,3 +133,26 @@ class TestEmbeddings:
             made.step()
 
         assert [] == names(seen, "embeddings")
+
+
+class TestParametrized:
+    def test_what_computes_the_weight_is_not_run(self, watched):
+        """It may draw random numbers, or change with each call."""
+
+        class Noise(nn.Module):
+            calls = 0
+
+            def forward(self, weight):
+                Noise.calls += 1
+                return weight + torch.randn(())
+
+        def calls():
+            Noise.calls = 0
+            model = nn.Sequential(nn.Embedding(11, 6), nn.Linear(6, 1))
+            nn.utils.parametrize.register_parametrization(model[0], "weight", Noise())
+            train(model, IDS)
+            return Noise.calls
+
+        alone = calls()
+        with watched(policy=[EVERY]):
+            assert alone == calls()

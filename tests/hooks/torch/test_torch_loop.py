@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from torch.optim import lr_scheduler
 from trainings import X, Y, fit, mlp, sgd
 
 from stepwatch.hooks.torch.schedulers import planned_steps, scheduler_steps
+from stepwatch.hooks.torch.weights_of_losses import LossWeights
 
 pytest_plugins = ["hook_fixture"]
 
@@ -257,3 +259,55 @@ class TestWarnings:
             schedule.step()
 
         assert [__file__] == [one.filename for one in told]
+
+
+class TestDerivatives:
+    def test_those_that_are_differentiated_again_are_read_without_a_word(self, watched):
+        """Torch warns of a number that is taken from what has a history."""
+        model, weight = mlp(), torch.ones((), requires_grad=True)
+        with watched() as seen, warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.filterwarnings("ignore", "Using backward")  # of torch, about this very call
+            optimizer = sgd(model)
+            gradients = F.mse_loss(model(X), Y) * weight
+            gradients.backward(create_graph=True)
+            optimizer.step()
+
+        assert [1.0] == loop(seen, "loss_weight")
+
+    def test_batched_ones_are_not_known(self, watched):
+        """Nothing can be read of them; training goes on."""
+        model, z = mlp(), torch.ones(3, requires_grad=True)
+        inner = F.mse_loss(z * 2, torch.zeros(3))
+        found = []
+
+        class Nested(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, value):
+                return value.clone()
+
+            @staticmethod
+            def backward(ctx, gradient):
+                three = torch.ones(3)
+                found.append(
+                    torch.autograd.grad(inner, z, three, is_grads_batched=True, retain_graph=True)
+                )
+                return gradient
+
+        with watched():
+            optimizer = sgd(model)
+            Nested.apply(F.mse_loss(model(X), Y)).backward()
+            optimizer.step()
+
+        assert 1 == len(found)
+
+    def test_a_graph_that_is_used_again_is_watched_once(self):
+        """However often it is differentiated, nothing grows."""
+        weights = LossWeights()
+        loss = torch.ones(1, requires_grad=True).sum()
+        weights.is_in_backward = True
+        for _ in range(3):
+            weights.watch(loss)
+        loss.backward()
+
+        assert 1.0 == weights.take(None)

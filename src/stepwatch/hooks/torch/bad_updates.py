@@ -1,8 +1,9 @@
 """Updates that an optimizer is kept from making, because the gradients of the batch are bad.
 
-An optimizer of torch passes over a parameter without a gradient: no moment, no step count and no
-weight decay of it changes. So gradients are taken away while it steps, and given back after. What
-the forward of the batch has left in buffers, such as running means, is undone as well.
+The optimizer does step, on the gradients as they are, and what it did is undone: there is no other
+way that every optimizer bears. One without gradients, or with none but zeros, may raise. What the
+forward of the batch has left in buffers, such as running means, is undone as well. Where the step
+raises nothing is undone: the training is what it would be without us.
 """
 
 from __future__ import annotations
@@ -12,21 +13,22 @@ import statistics
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from weakref import ref
+from typing import Any
+from weakref import WeakKeyDictionary, ref
 
 import torch
 
 from ...capture.control import Skips
 from ...errors import ConfigError
 from .ranks import distributed_rank
+from .snapshot import random_states, set_random_states, why_not_copied
+from .state_copies import OptimizerCopy, alike, writable_buffers
 
 # Before so many norms are known none is far from the others.
 LEAST_NORMS = 16
 MOST_NORMS = 64
 # A buffer that was the same after so many steps is taken for a constant.
 _LOOKS = 8
-
-Gradients = list[tuple[torch.Tensor, torch.Tensor]]
 
 
 class BadUpdates:
@@ -44,14 +46,11 @@ class BadUpdates:
     """
 
     def __init__(self, spike: float | None, skips: Skips) -> None:
-        _, size = distributed_rank()
-        if size > 1:
-            raise ConfigError(
-                f"{size} processes train together, and each would decide for itself what to skip"
-            )
+        _check_alone()
         self._spike, self._skips = spike, skips
         self._norms: dict[int, deque[float]] = {}
-        self._taken: dict[int, Gradients] = {}
+        # One inside of another, where an optimizer wraps one.
+        self._undone: list[_Update] = []
         self._buffers = _Buffers()
 
     def before(
@@ -61,7 +60,7 @@ class BadUpdates:
         named: Mapping[str, object],
         step: int,
     ) -> bool:
-        """Take the gradients away if they are bad; return whether they were.
+        """Have an update undone once it is made, if its gradients are bad; return whether it is.
 
         Args:
             optimizer: It is about to step.
@@ -70,8 +69,10 @@ class BadUpdates:
             step: The global step.
 
         Raises:
-            ConfigError: The optimizer computes its gradients while it steps.
+            ConfigError: The optimizer computes its gradients while it steps, its parameters
+                cannot be copied, or several processes train together by now.
         """
+        self._forget(optimizer)  # its last step raised, and torch tells nobody of that
         if any(callable(value) for value in (*args[1:], *named.values())):
             raise ConfigError(
                 f"{type(optimizer).__name__} is given a closure and computes gradients while it "
@@ -79,26 +80,42 @@ class BadUpdates:
             )
         if getattr(optimizer, "found_inf", None) is not None:
             return False  # a gradient scaler has told it whether to skip
-        parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        given = [(p, p.grad) for p in parameters if p.grad is not None]
-        why, measured = self._judge(id(optimizer), [gradient for _, gradient in given])
-        if not why or not self._skips(step, why, measured):
+        if not self._undone and not self._is_bad(optimizer, step):
             return False
-        self._buffers.put_back()
-        self._taken[id(optimizer)] = given
-        for parameter, _ in given:
-            parameter.grad = None
+        self._undone.append(_Update(optimizer))
         return True
 
     def after(self, optimizer: torch.optim.Optimizer) -> None:
-        """It has stepped: give the gradients back."""
-        for parameter, gradient in self._taken.pop(id(optimizer), ()):
-            if parameter.grad is None:
-                parameter.grad = gradient
+        """It has stepped: make everything what it was, if the update was bad."""
+        update = self._forget(optimizer)
+        if update is not None:
+            update.undo()
+            self._buffers.put_back()
 
     def after_step(self, models: Iterable[torch.nn.Module]) -> None:
         """A step of these models is over: keep what is in their buffers."""
+        self._undone.clear()
         self._buffers.keep(models)
+
+    def _forget(self, optimizer: torch.optim.Optimizer) -> _Update | None:
+        """Forget the update of an optimizer, and those within it; return it if it is known."""
+        for place, update in enumerate(self._undone):
+            if update.is_of(optimizer):
+                del self._undone[place:]
+                return update
+        return None
+
+    def _is_bad(self, optimizer: torch.optim.Optimizer, step: int) -> bool:
+        """Return whether an update is to be left out."""
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        gradients = [p.grad for p in parameters if p.grad is not None]
+        why, measured = self._judge(id(optimizer), gradients)
+        if not why:
+            return False
+        _check_alone()
+        if not_copied := next(filter(None, map(why_not_copied, parameters)), None):
+            raise ConfigError(f"a parameter cannot be copied ({not_copied}), to undo its update")
+        return self._skips(step, why, measured)
 
     def _judge(self, optimizer: int, gradients: Sequence[torch.Tensor]) -> tuple[str, float]:
         """Return why gradients are bad, empty if they are not, and what was measured."""
@@ -118,9 +135,26 @@ class BadUpdates:
         return "", norm
 
 
+class _Update:
+    """What there is before an update, to undo it."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+        self._optimizer = ref(optimizer)
+        self._state = OptimizerCopy(optimizer)
+        self._random: Any = random_states()  # some optimizers draw
+
+    def is_of(self, optimizer: torch.optim.Optimizer) -> bool:
+        """Return whether this optimizer makes it."""
+        return self._optimizer() is optimizer
+
+    def undo(self) -> None:
+        """Make parameters, optimizer and random generators what they were."""
+        self._state.put_back()
+        set_random_states(*self._random)
+
+
 @dataclass(slots=True)
 class _Buffer:
-    tensor: ref[torch.Tensor]
     values: torch.Tensor
     looks: int = 0
     has_changed: bool = False
@@ -130,30 +164,42 @@ class _Buffers:
     """Copies of the buffers of models, but for those that stay what they are, such as masks."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, _Buffer] = {}
+        self._kept: WeakKeyDictionary[torch.nn.Module, dict[str, _Buffer]] = WeakKeyDictionary()
 
     def keep(self, models: Iterable[torch.nn.Module]) -> None:
         """Copy the buffers as they are."""
-        for buffer in (buffer for model in models for buffer in model.buffers()):
-            kept = self._kept.get(id(buffer))
-            # What is gone may have left its number to another.
-            if kept is None or kept.tensor() is not buffer or kept.values.shape != buffer.shape:
-                self._kept[id(buffer)] = _Buffer(ref(buffer), buffer.detach().clone())
-            elif kept.has_changed:
-                kept.values.copy_(buffer.detach())
-            elif kept.looks < _LOOKS:
-                # Its version does not tell: batch normalization changes buffers without it.
-                kept.looks += 1
-                kept.has_changed = not torch.equal(kept.values, buffer)
-                kept.values.copy_(buffer.detach())
+        for model in models:
+            of_model = self._kept.setdefault(model, {})
+            for name, buffer in writable_buffers(model):
+                kept = of_model.get(name)
+                if kept is None or not alike(buffer, kept.values):
+                    of_model[name] = _Buffer(buffer.detach().clone())
+                elif kept.has_changed:
+                    kept.values.copy_(buffer.detach())
+                elif kept.looks < _LOOKS:
+                    # Its version does not tell: batch normalization changes buffers without it.
+                    kept.looks += 1
+                    kept.has_changed = not torch.equal(kept.values, buffer)
+                    kept.values.copy_(buffer.detach())
 
     def put_back(self) -> None:
         """Make the buffers what they were."""
         with torch.no_grad():
-            for kept in self._kept.values():
-                buffer = kept.tensor()
-                if buffer is not None and (kept.has_changed or kept.looks < _LOOKS):
-                    buffer.copy_(kept.values)
+            for model, of_model in self._kept.items():
+                for name, buffer in writable_buffers(model):
+                    kept = of_model.get(name)
+                    if kept is None or not alike(buffer, kept.values):
+                        continue
+                    if kept.has_changed or kept.looks < _LOOKS:
+                        buffer.copy_(kept.values)
+
+
+def _check_alone() -> None:
+    _, size = distributed_rank()
+    if size > 1:
+        raise ConfigError(
+            f"{size} processes train together, and each would decide for itself what to skip"
+        )
 
 
 def largest_magnitude(tensors: Sequence[torch.Tensor]) -> float:

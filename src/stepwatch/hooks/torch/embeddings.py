@@ -60,8 +60,9 @@ class Embeddings:
         """An optimizer is about to step."""
         if not step.wants("embeddings"):
             return
+        # Not ``module.weight``: a parametrized module computes that anew, perhaps at random.
         weights = {
-            id(module.weight)
+            id(module._parameters.get("weight"))
             for root in self._names.trained
             for module in root.modules()
             if isinstance(module, torch.nn.Embedding)

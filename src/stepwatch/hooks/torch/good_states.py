@@ -58,7 +58,7 @@ class GoodStates:
         #: The global step after which a state was restored last; -1 for never.
         self.restored_at = -1
         self._refusal = ""
-        self._check_alone()
+        self._check_possible()
 
     def after_step(self, step: int, mode_step: int, judged: int) -> None:
         """A TRAIN step is over: copy the state if that is due.
@@ -90,9 +90,7 @@ class GoodStates:
         """
         if found_at <= self.restored_at:
             return Already(f"already restored after step {self.restored_at}")
-        self._check_alone()
-        if self._refusal:
-            raise ConfigError(self._refusal)
+        self._check_possible()
         good = [c for c in self._copies if c.step + self._trusted_after < found_at]
         if not good:
             kept = ", ".join(str(copy.step) for copy in self._copies) or "none"
@@ -108,15 +106,16 @@ class GoodStates:
         self.restored_at = now
         return f"after step {now} went back to the state after step {chosen.step}"
 
+    def _check_possible(self) -> None:
+        # A process group may have been made since the last look.
+        if refusal := _why_not_alone() or self._refusal:
+            raise ConfigError(refusal)
+
     def _copy(self, step: int) -> None:
-        self._check_alone()
-        optimizers = self._optimizers.stepped
-        self._refusal = why_no_state(self._names, optimizers) or ""
-        if self._refusal:
+        state = self._state_now()
+        if state is None:
             self._say(f"nothing can be restored: {self._refusal}")
             return
-        self._followers.look(self._optimizers)
-        state = TrainingState(self._names, optimizers, self._followers)
         if not state.is_finite():
             return
         if not self._copies:
@@ -124,11 +123,26 @@ class GoodStates:
             self._say(f"keeping up to two copies of the state in memory, {mib:.1f} MiB each")
         self._copies.append(_Copy(step, state))
 
-    @staticmethod
-    def _check_alone() -> None:
-        _, size = distributed_rank()
-        if size > 1:
-            raise ConfigError(
-                f"{size} processes train together, and one alone must not go back; "
-                "restart them from a checkpoint instead"
-            )
+    def _state_now(self) -> TrainingState | None:
+        """Return a copy of the state; where there can be none say why in ``_refusal``."""
+        optimizers = self._optimizers.stepped
+        self._refusal = _why_not_alone() or why_no_state(self._names, optimizers) or ""
+        if self._refusal:
+            return None
+        try:
+            self._followers.look(self._optimizers)
+            return TrainingState(self._names, optimizers, self._followers)
+        except Exception as error:  # noqa: BLE001  schedulers and optimizers of the script run
+            self._refusal = f"the state cannot be copied ({type(error).__name__}: {error})"
+            return None
+
+
+def _why_not_alone() -> str:
+    """Return why one process must not go back, empty if it is the only one."""
+    _, size = distributed_rank()
+    if size == 1:
+        return ""
+    return (
+        f"{size} processes train together, and one alone must not go back; "
+        "restart them from a checkpoint instead"
+    )

@@ -36,6 +36,8 @@ class LossInputs:
             loss: The name of what it returned, such as ``loss/cross_entropy_1``.
             call: How it was called.
         """
+        if torch._C._functorch.peek_interpreter_stack() is not None:
+            return  # inside of a transform even a target that is not transformed cannot be read
         name = loss.removeprefix("loss/")
         prediction, target = call.prediction, call.target
         if isinstance(prediction, torch.Tensor) and step.wants("predictions"):

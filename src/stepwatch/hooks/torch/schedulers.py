@@ -42,6 +42,8 @@ def scheduler_wrapper(watcher: SchedulerWatcher) -> Callable[[Any], Any]:
     def make(original: Any) -> Any:
         def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
             nonlocal depth
+            if torch.compiler.is_compiling():
+                return original(scheduler, *args, **kwargs)
             depth += 1
             try:
                 result = original(scheduler, *args, **kwargs)

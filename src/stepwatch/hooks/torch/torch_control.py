@@ -66,13 +66,13 @@ class TorchControl(Control, Looking):
             return
         number, _ = self._recorder.counter.peek(Mode.TRAIN)
         try:
-            taken = self._bad_updates.before(optimizer, args, named, number)
+            skipped = self._bad_updates.before(optimizer, args, named, number)
         except ConfigError as error:
             self._bad_updates = None
             self._say(f"no batch is skipped from here on: {error}")
             return
         step = self._recorder.open_step(Mode.TRAIN)
-        if taken and "optimizer/skipped" not in step:
+        if skipped and "optimizer/skipped" not in step:
             self._tracker.observer.scalar(step, "optimizer/skipped", 1.0, "optimizer")
 
     @guarded
@@ -121,6 +121,9 @@ class TorchControl(Control, Looking):
 
     def scale_learning_rates(self, factor: float) -> str:
         step, _ = self._last_trained()
+        # First what may fail: what was told to have failed should have changed nothing.
+        self._followers.look(self._tracker.optimizers)
+        bases = [vars(one).get(name) for one in self._followers for name in _BASES]
         told = []
         for optimizer in self._tracker.optimizers.stepped:
             for group in optimizer.param_groups:
@@ -129,11 +132,9 @@ class TorchControl(Control, Looking):
                     if name in group:
                         group[name] = _scaled(group[name], factor)
                 told.append(f"{before:.4g} to {float(group.get('lr', 0)):.4g}")
-        self._followers.look(self._tracker.optimizers)
-        for follower in self._followers:
-            for name in _BASES:
-                if isinstance(rates := getattr(follower, name, None), list):
-                    rates[:] = [rate * factor for rate in rates]
+        for rates in bases:
+            if isinstance(rates, list):
+                rates[:] = [rate * factor for rate in rates]
         return f"learning rate from {', '.join(told) or 'none'} after step {step}"
 
     def keep_states(self, every: int, trusted_after: int) -> None:

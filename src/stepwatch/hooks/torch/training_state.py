@@ -11,7 +11,6 @@ from __future__ import annotations
 import copy
 import gc
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 from weakref import ref
@@ -24,16 +23,9 @@ from ...errors import StepUnavailable
 from .names import Names
 from .optimizers import Optimizers
 from .snapshot import random_states, set_random_states, why_not_copied
+from .state_copies import ModuleCopy, OptimizerCopy
 
 _GONE = "what was copied is no more as it was: the script has changed its models or optimizers"
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """A tensor of an optimizer, and where it lies."""
-
-    values: torch.Tensor
-    device: torch.device
 
 
 class Followers:
@@ -58,7 +50,8 @@ class Followers:
         self._known = [
             ref(thing)
             for thing in found
-            if not isinstance(thing, LRScheduler) or id(thing.optimizer) in stepped
+            # vars(): one that wraps another may have none, or run code of its own when asked.
+            if not isinstance(thing, LRScheduler) or id(vars(thing).get("optimizer")) in stepped
         ]
 
 
@@ -79,9 +72,10 @@ class TrainingState:
     ) -> None:
         followers = list(followers)
         averages = [thing for thing in followers if isinstance(thing, AveragedModel)]
-        tensors = _tensors(names, averages, optimizers)
-        self._tensors = [(ref(tensor), _copied(tensor)) for tensor in tensors]
-        self._optimizers = [_OptimizerState(optimizer) for optimizer in optimizers]
+        modules = (*models_of(names, optimizers).values(), *averages)
+        held = {id(p) for one in optimizers for group in one.param_groups for p in group["params"]}
+        self._optimizers = [OptimizerCopy(optimizer) for optimizer in optimizers]
+        self._modules = [ModuleCopy(module, without=held) for module in modules]
         self._followers = [
             (ref(thing), copy.deepcopy(thing.state_dict()))
             for thing in followers
@@ -92,8 +86,8 @@ class TrainingState:
     @property
     def size_bytes(self) -> int:
         """How much memory the copies of tensors take."""
-        tensors = [values for _, values in self._tensors]
-        tensors += [kept.values for one in self._optimizers for kept in one.tensors()]
+        buffers = chain.from_iterable(module.buffers.values() for module in self._modules)
+        tensors = chain(self._learned(), buffers)
         return sum(values.numel() * values.element_size() for values in tensors)
 
     def is_finite(self) -> bool:
@@ -101,9 +95,7 @@ class TrainingState:
 
         Buffers may be infinite on purpose, as masks are.
         """
-        tensors = [v for known, v in self._tensors if isinstance(known(), torch.nn.Parameter)]
-        tensors += [kept.values for one in self._optimizers for kept in one.tensors()]
-        return all(bool(torch.isfinite(values).all()) for values in tensors)
+        return all(bool(torch.isfinite(values).all()) for values in self._learned())
 
     def put_back(self, optimizers: Sequence[torch.optim.Optimizer], *, random: bool) -> None:
         """Put everything back, or raise and leave everything as it is.
@@ -113,64 +105,45 @@ class TrainingState:
             random: The random generators, too.
 
         Raises:
-            StepUnavailable: The script has exchanged what was copied.
+            StepUnavailable: The script has exchanged what was copied, or something that follows
+                an optimizer refuses its state; the message says if anything has changed by that.
         """
-        pairs = [(known(), values) for known, values in self._tensors]
-        if any(now is None or now.shape != values.shape for now, values in pairs):
-            raise StepUnavailable(_GONE)
         same = len(optimizers) == len(self._optimizers)
-        if not (same and all(map(_OptimizerState.fits, self._optimizers, optimizers))):
+        if not (same and all(map(OptimizerCopy.fits, self._optimizers, optimizers))):
             raise StepUnavailable(_GONE)
-        with torch.no_grad():
-            for now, values in pairs:
-                now.copy_(values)  # type: ignore[union-attr]  # looked at above
-            for one in self._optimizers:
-                one.put_back()
-        for follower, state in self._followers:
-            if (thing := follower()) is not None:
-                thing.load_state_dict(copy.deepcopy(state))
+        if not all(module.fits() for module in self._modules):
+            raise StepUnavailable(_GONE)
+        # First what may fail: it is code of the script.
+        _load([(thing, state) for known, state in self._followers if (thing := known())])
+        for one in (*self._modules, *self._optimizers):
+            one.put_back()
         if random:
             set_random_states(*self._random)
 
+    def _learned(self) -> Iterator[torch.Tensor]:
+        yield from chain.from_iterable(one.tensors() for one in self._optimizers)
+        yield from chain.from_iterable(module.parameters.values() for module in self._modules)
 
-class _OptimizerState:
-    """What an optimizer keeps, and its settings."""
 
-    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
-        self._optimizer = ref(optimizer)
-        groups = optimizer.param_groups
-        self._parameters = [[ref(parameter) for parameter in group["params"]] for group in groups]
-        self._settings = [
-            {name: _kept(value) for name, value in group.items() if name != "params"}
-            for group in groups
-        ]
-        self._state = [
-            [_state_of(optimizer, parameter) for parameter in group["params"]] for group in groups
-        ]
+def _load(states: Sequence[tuple[Any, Any]]) -> None:
+    """Give all things their states, or what they had if one of them refuses; then raise."""
+    had = [(thing, copy.deepcopy(thing.state_dict())) for thing, _ in states]
+    for number, (thing, state) in enumerate(states):
+        why = _why_not_taken(thing, state)
+        if why:
+            undone = had[: number + 1]
+            left = [type(one).__name__ for one, before in undone if _why_not_taken(one, before)]
+            told = f"nothing but {', '.join(left)} has changed" if left else "nothing was put back"
+            raise StepUnavailable(f"{type(thing).__name__} refuses its state ({why}); {told}")
 
-    def tensors(self) -> Iterator[_Kept]:
-        """Yield what is kept of parameters as tensors."""
-        for state in chain.from_iterable(self._state):
-            yield from (value for value in (state or {}).values() if isinstance(value, _Kept))
 
-    def fits(self, optimizer: torch.optim.Optimizer) -> bool:
-        """Return whether it is of this optimizer, which still holds the very same parameters."""
-        if optimizer is not self._optimizer():
-            return False
-        now = [list(map(id, group["params"])) for group in optimizer.param_groups]
-        return now == [[id(known()) for known in group] for group in self._parameters]
-
-    def put_back(self) -> None:
-        """Give the optimizer what it had; it fits."""
-        optimizer: Any = self._optimizer()
-        kept = zip(optimizer.param_groups, self._settings, self._state, strict=True)
-        for group, settings, states in kept:
-            _put_back(group, {**settings, "params": group["params"]})
-            for parameter, state in zip(group["params"], states, strict=True):
-                if state is None:
-                    optimizer.state.pop(parameter, None)
-                else:
-                    _put_back(optimizer.state[parameter], state)
+def _why_not_taken(thing: Any, state: Any) -> str:
+    """Give something its state; return why it refused, empty if it did not."""
+    try:
+        thing.load_state_dict(copy.deepcopy(state))
+    except Exception as error:  # noqa: BLE001  it is code of the script
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def models_of(
@@ -188,52 +161,9 @@ def models_of(
 
 def why_no_state(names: Names, optimizers: Sequence[torch.optim.Optimizer]) -> str | None:
     """Return why the state of a training cannot be copied, ``None`` if it can."""
-    whys = map(why_not_copied, _tensors(names, (), optimizers))
-    why = next(filter(None, whys), None)
-    return None if why is None else f"a parameter or buffer cannot be copied ({why})"
-
-
-def _tensors(
-    names: Names,
-    averages: Iterable[torch.nn.Module],
-    optimizers: Sequence[torch.optim.Optimizer],
-) -> list[torch.Tensor]:
-    """Return parameters and buffers of models, and what else optimizers hold, each once."""
-    models = (*models_of(names, optimizers).values(), *averages)
+    models = models_of(names, optimizers).values()
     held = (chain(model.parameters(), model.buffers()) for model in models)
     more = (group["params"] for optimizer in optimizers for group in optimizer.param_groups)
-    found = {id(tensor): tensor for tensor in chain.from_iterable(chain(held, more))}
-    return list(found.values())
-
-
-def _state_of(optimizer: torch.optim.Optimizer, parameter: torch.Tensor) -> dict[str, Any] | None:
-    """Return a copy of what an optimizer keeps of a parameter; ``None`` for nothing."""
-    if parameter not in optimizer.state:  # asking for it would make it: it is a defaultdict
-        return None
-    return {name: _kept(value) for name, value in optimizer.state[parameter].items()}
-
-
-def _copied(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().to("cpu", copy=True)
-
-
-def _kept(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return _Kept(_copied(value), value.device)
-    return copy.deepcopy(value)
-
-
-def _put_back(target: Any, kept: dict[str, Any]) -> None:
-    """Make a mapping what it was; its tensors stay the same objects where they fit."""
-    for name in [name for name in target if name not in kept]:
-        del target[name]
-    for name, value in kept.items():
-        now = target.get(name)
-        if value is now:
-            continue
-        if not isinstance(value, _Kept):
-            target[name] = copy.deepcopy(value)
-        elif isinstance(now, torch.Tensor) and now.shape == value.values.shape:
-            now.copy_(value.values)
-        else:
-            target[name] = value.values.to(value.device, copy=True)
+    whys = map(why_not_copied, chain.from_iterable(chain(held, more)))
+    why = next(filter(None, whys), None)
+    return None if why is None else f"a parameter or buffer cannot be copied ({why})"

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import torch
+
+# Losses of one step; of more the sum is not known.
+_MOST = 1024
 
 
 class LossWeights:
@@ -23,11 +28,12 @@ class LossWeights:
 
     def watch(self, loss: torch.Tensor) -> None:
         """Look at the derivative by a loss of one element, once it is computed."""
-        if torch._C._functorch.peek_interpreter_stack() is not None:
+        function: Any = loss.grad_fn if loss.requires_grad else None
+        # What is differentiated several times is watched once.
+        if function is None or _is_transformed() or self in function.metadata:
             return
-        function = loss.grad_fn if loss.requires_grad else None
-        if function is not None:
-            function.register_prehook(partial(self._note, loss.output_nr))
+        function.metadata[self] = True
+        function.register_prehook(partial(self._note, loss.output_nr))
 
     def take(self, scale: torch.Tensor | None) -> float | torch.Tensor | None:
         """Return the sum since this was called last, divided by a scale; ``None`` if unknown.
@@ -45,10 +51,22 @@ class LossWeights:
 
     def _note(self, place: int, gradients: Sequence[object]) -> None:
         """Called by autograd, perhaps in another thread, where nothing may be raised."""
-        if not self.is_in_backward or torch.compiler.is_compiling():
+        if not self.is_in_backward or torch.compiler.is_compiling() or _is_transformed():
             return
         gradient = gradients[place] if place < len(gradients) else None
-        if type(gradient) is torch.Tensor and gradient.numel() == 1:
+        if type(gradient) is not torch.Tensor or gradient.numel() != 1:
+            return
+        try:
+            seen = gradient.detach()
             # A copy, for autograd may add to it in place.
-            is_here = gradient.is_cpu
-            self._found.append(float(gradient) if is_here else gradient.detach().clone())
+            self._found.append(float(seen) if seen.is_cpu else seen.clone())
+        except Exception:  # noqa: BLE001  of gradients that are batched nothing can be read
+            self._found = [math.nan]
+        if len(self._found) > _MOST:
+            self._found = [math.nan]
+
+
+def _is_transformed() -> bool:
+    """Return whether tensors are not what they seem: within vmap, or while a graph is traced."""
+    is_traced = torch._C._len_torch_dispatch_stack() > 0
+    return is_traced or torch._C._functorch.peek_interpreter_stack() is not None

@@ -1,0 +1,145 @@
+"""Modules in the wrong mode: dropout and batch normalization know training from evaluation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from ..finding import Finding
+from .checks import number
+from .rule import Findings, Rule
+from .scalars import InARow, scalar_of, trains
+from .scope import at_least
+from .step_view import StepView
+
+
+@dataclass(slots=True)
+class _Modes:
+    """What was seen of one worker so far.
+
+    Args:
+        num_trained: TRAIN steps.
+        is_fresh: At the first of them nothing was frozen, or trained before.
+        was_right: Something was in training mode at a TRAIN step before the first evaluation.
+        put_back: Something was in training mode at a TRAIN step after an evaluation.
+        num_evaluations: Times that EVAL steps followed a TRAIN step.
+        evaluates: The step before was an EVAL step.
+        evaluated_right: Some EVAL step had nothing in training mode.
+        in_a_row: How long what goes on has gone on.
+    """
+
+    num_trained: int = 0
+    is_fresh: bool | None = None
+    was_right: bool = False
+    put_back: bool = False
+    num_evaluations: int = 0
+    evaluates: bool = False
+    evaluated_right: bool = False
+    in_a_row: InARow = field(default_factory=InARow)
+
+
+class TrainingMode(Rule):
+    """A model that is trained in eval mode, or evaluated in training mode.
+
+    Dropout does nothing in eval mode and batch normalization keeps the statistics it has, so
+    ``train()`` is missing where all of them are in eval mode while gradients are computed. Some
+    do so on purpose, with a frozen part or with batch normalization as it was pretrained. It is
+    reported where it cannot be meant: something was in training mode until the first
+    evaluation and nothing ever again; or from the first step on, if no parameter is frozen and a
+    normalization begins with weights of one, so that nothing was pretrained.
+
+    Dropout in an evaluation may be meant as well (Gal and Ghahramani: Dropout as a Bayesian
+    approximation, 2016). Reported is a run that is never evaluated without it.
+
+    Args:
+        consecutive: TRAIN steps in a row in eval mode.
+        evaluations: Evaluations, each after some TRAIN steps, all in training mode.
+    """
+
+    name = "training_mode"
+    needs = ("loop",)
+
+    def __init__(self, consecutive: int = 10, evaluations: int = 2) -> None:
+        at_least("consecutive", consecutive, 1)
+        at_least("evaluations", evaluations, 1)
+        self.consecutive, self.evaluations = consecutive, evaluations
+        self._workers: dict[str, _Modes] = {}
+        self._judged = False
+
+    def check(self, step: StepView) -> Findings:
+        for worker in step.workers:
+            total = scalar_of(step, "loop/modules", worker)
+            if not total > 0:
+                continue
+            self._judged = True
+            modes = self._workers.setdefault(worker, _Modes())
+            if trains(step):
+                yield from self._judge_training(step, worker, modes, total)
+            # only the model that is trained is timed: a teacher may do as it likes
+            elif scalar_of(step, "loop/step_seconds", worker) >= 0:
+                yield from self._judge_evaluation(step, worker, modes, total)
+
+    def unevaluated(self) -> str | None:
+        return None if self._judged else "no module was seen that knows training from evaluation"
+
+    def _judge_training(self, step: StepView, worker: str, modes: _Modes, total: float) -> Findings:
+        in_eval = scalar_of(step, "loop/modules_in_eval", worker)
+        if modes.is_fresh is None:
+            modes.is_fresh = _is_fresh(step, worker)
+        if math.isnan(in_eval):
+            return  # when the model ran it was not known yet that this step trains
+        modes.num_trained, modes.evaluates = modes.num_trained + 1, False
+        streak = modes.in_a_row.count("eval mode", in_eval == total)
+        if not streak:
+            modes.was_right |= modes.num_evaluations == 0
+            modes.put_back |= modes.num_evaluations > 0
+        forgotten = modes.was_right and modes.num_evaluations > 0 and not modes.put_back
+        never = bool(modes.is_fresh) and streak == modes.num_trained
+        if streak >= self.consecutive and (forgotten or never):
+            yield Finding(
+                self.name,
+                step.number,
+                "loop/modules_in_eval",
+                f"all {number(total)} calls of dropout and batch normalization were in eval mode at"
+                f" {streak} TRAIN steps in a row up to step {step.number}, since the first"
+                f" {'evaluation' if forgotten else 'step'}",
+                worker=worker,
+                value=in_eval,
+                threshold=0.0,
+                condition="eval_mode_in_training",
+                remedy="call model.train() before training goes on, after each evaluation",
+            )
+
+    def _judge_evaluation(
+        self, step: StepView, worker: str, modes: _Modes, total: float
+    ) -> Findings:
+        in_train = scalar_of(step, "loop/modules_in_train", worker)
+        modes.num_evaluations += modes.num_trained > 0 and not modes.evaluates
+        modes.evaluates = True
+        modes.evaluated_right |= in_train == 0
+        streak = modes.in_a_row.count("training mode", in_train > 0)
+        if not modes.evaluated_right and modes.num_evaluations >= self.evaluations:
+            modes.evaluated_right = True  # said once: evaluations are far apart
+            yield Finding(
+                self.name,
+                step.number,
+                "loop/modules_in_train",
+                f"{number(in_train)} of {number(total)} calls of dropout and batch normalization"
+                f" were in training mode in evaluation, as at all {streak} EVAL steps up to step"
+                f" {step.number}",
+                worker=worker,
+                value=in_train,
+                threshold=0.0,
+                condition="train_mode_in_evaluation",
+                remedy="call model.eval() before evaluating, and model.train() after it",
+            )
+
+
+def _is_fresh(step: StepView, worker: str) -> bool:
+    """Return whether no parameter is frozen, and a normalization has its first weights."""
+    for group in step.groups("weights"):
+        if group.record.worker == worker:
+            is_open = all(info.trainable is not False for info in group.infos)
+            ones = (group.quantity("min") == 1) & (group.quantity("max") == 1)
+            return is_open and bool((ones & (group.quantity("count") > 1)).any())
+    return False

@@ -1,0 +1,203 @@
+"""``stepwatch check``: causes for people and for machines; and what ``run`` tells of them."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pytest
+
+from stepwatch import registry
+from stepwatch.cli.progress import Progress
+from stepwatch.cli.saved_for import SavedFor
+from stepwatch.cli.told import Told
+from stepwatch.finding import Finding
+from stepwatch.formats.manifest import End
+from stepwatch.record import Layout, StepRecord, TensorInfo
+from stepwatch.rules import DEFAULT_RULES, parse_rules
+from stepwatch.rules.places import Places
+from stepwatch.statistics import NUM_FIELDS
+from stepwatch.steps import Mode
+from stepwatch.testing import make_run
+
+pytest_plugins = ["command_fixtures"]
+
+ORIGIN = Finding("non_finite_origin", 5, "output/1", "made there", severity="error",
+                 evidence={"cause": "output"})  # fmt: skip
+EXPLODED = Finding("exploding_tensor", 5, "output/1", "it is nan", severity="error")
+STUCK = Finding("loss_not_decreasing", 30, "loss/L", "it rose", remedy="look at the data")
+
+
+def hidden(findings):
+    """Return which findings are only counted where all are to be shown."""
+    told = Told(Places())
+    found = []
+    for finding in findings:
+        told.add(finding)
+        found.append(told.hides(finding))
+    return found
+
+
+class TestForPeople:
+    def test_a_cause_is_told_with_what_followed_and_how_to_confirm_it(self, verb, spoiled):
+        """One finding in full; the other is counted with its cause."""
+        folder, _, _ = spoiled
+        status, out, _ = verb("check", folder / "run")
+        lines = out.splitlines()
+
+        assert 1 == status
+        assert lines[0].startswith("error non_finite_origin step 5")
+        assert "  follows from it: exploding_tensor (step 5)" in lines
+        assert any(f"stepwatch replay {folder / 'run'} --step 5" in line for line in lines)
+        assert not any(line.startswith("error exploding_tensor") for line in lines)
+        assert any(line.startswith("2 findings; ") for line in lines)
+
+    def test_with_all_every_finding_is_told(self, verb, spoiled):
+        """Beneath its cause."""
+        folder, _, _ = spoiled
+        _, out, _ = verb("check", folder / "run", "--all")
+
+        assert ["non_finite_origin", "exploding_tensor"] == [
+            line.split()[1] for line in out.splitlines() if line.startswith("error ")
+        ]
+
+    def test_more_causes_than_can_be_read_are_counted(self, verb, tmp_path):
+        """Five; ``--all`` shows the others."""
+        rule = tmp_path / "many.py"
+        rule.write_text(
+            "from stepwatch import Finding, Rule\n"
+            "class Many(Rule):\n"
+            "    name = 'many'\n"
+            "    def check(self, step):\n"
+            "        yield Finding(self.name, step.number, f'{step.number}.weight', 'again')\n"
+        )
+        make_run(tmp_path / "run", steps=9)
+        _, out, _ = verb("check", tmp_path / "run", "--rules", f"{rule}:Many")
+        _, everything, _ = verb("check", tmp_path / "run", "--rules", f"{rule}:Many", "--all")
+
+        assert "and 4 more causes with 4 findings; see them with: --all" in out
+        assert (5, 9) == (out.count("warning many"), everything.count("warning many"))
+
+
+class TestForMachines:
+    def test_the_verdict_holds_what_a_program_needs_to_go_on(self, verb, spoiled):
+        """Cause, numbers, remedy, what would confirm it, and what was not looked at."""
+        folder, _, _ = spoiled
+        status, out, _ = verb("check", folder / "run", "--json")
+        verdict = json.loads(out)
+        (chain,) = verdict["chains"]
+
+        assert (1, "findings", 1) == (status, verdict["verdict"], verdict["exit_status"])
+        assert 1 == verdict["schema_version"]
+        assert ("non_finite_origin", 5) == (chain["cause"]["rule"], chain["cause"]["step"])
+        assert "data" == chain["cause"]["evidence"]["cause"]
+        assert chain["cause"]["remedy"] == chain["remedy"] != ""
+        assert f"stepwatch replay {folder / 'run'} --step 5" in chain["confirm"]
+        assert [("exploding_tensor", True)] == [
+            (one["rule"], one["certain"]) for one in chain["consequences"]
+        ]
+        assert sorted(chain["finding_ids"]) == sorted(
+            finding["finding_id"] for finding in verdict["findings"]
+        )
+        assert {"could_not_judge", "not_asked", "not_captured", "workers_not_seen"} == {
+            *chain["not_checked"]
+        }
+        assert "overfit" in [status["rule"] for status in verdict["not_checked"]]
+
+    @pytest.mark.parametrize(
+        ("rules", "verdict"),
+        [
+            ("exploding_tensor", "healthy"),
+            ("overfit", "not judged"),
+            ("none", "not judged"),
+        ],
+    )
+    def test_healthy_is_only_what_was_judged(self, verb, tmp_path, rules, verdict):
+        """The exit status is 0 for both: nothing was found."""
+        make_run(tmp_path / "run", steps=20)
+        status, out, _ = verb("check", tmp_path / "run", "--rules", rules, "--json")
+
+        assert (0, verdict, []) == (status, json.loads(out)["verdict"], json.loads(out)["chains"])
+
+    def test_what_cannot_be_done_is_status_two(self, verb, tmp_path):
+        status, out, err = verb("check", tmp_path / "nowhere", "--json")
+
+        assert (2, "", 1) == (status, out, len(err.splitlines()))
+
+
+class TestWhileItTrains:
+    def test_a_consequence_is_counted_not_told(self, spoiled):
+        """The origin is told; what follows stands in the summary, with its cause."""
+        _, _, watched = spoiled
+        lines = watched.stderr.splitlines()
+
+        assert 0 == sum("exploding_tensor: " in line for line in lines)
+        assert "stepwatch:     follows from it: exploding_tensor (step 5)" in lines
+
+    def test_what_is_worse_than_its_cause_is_shown(self):
+        """A warning does not stand for an error."""
+        cause = Finding("learning_rate_anomaly", 1, "learning_rate/0", "it jumped")
+
+        assert [False, False, True] == hidden([cause, ORIGIN, EXPLODED])
+
+    def test_what_was_not_shown_stands_for_nothing(self):
+        """Where only some rules are to be shown, what follows from another is shown."""
+        told = Told(Places())
+        told.add(ORIGIN)
+        told.add(STUCK)
+
+        assert not told.hides(STUCK)
+
+    @pytest.mark.parametrize("quiet", [False, True])
+    def test_nothing_is_hidden_in_silence(self, quiet):
+        """With ``--quiet`` there is no summary, so what was only counted is said at the end."""
+        stream = io.StringIO()
+        progress = Progress("runs/a", quiet=quiet, stream=stream)
+        findings = [ORIGIN, EXPLODED, STUCK]
+        for finding in findings:
+            progress.count(finding)
+            progress.hides(finding)
+        progress.summary(End("finished", 0, 8), findings, [])
+        said = stream.getvalue()
+
+        assert quiet == ("2 more findings may follow from these" in said)
+        assert quiet != ("follows from it: exploding_tensor (step 5)" in said)
+        assert quiet != ("may follow from it: loss_not_decreasing (step 30)" in said)
+
+
+class TestRules:
+    def test_they_are_listed_with_what_they_need_and_save(self, verb):
+        """For people and, with parameters, for machines."""
+        _, out, _ = verb("rules")
+        _, document, _ = verb("rules", "--json")
+        rules = {one["rule"]: one for one in json.loads(document)}
+
+        assert {*registry.names("stepwatch.rules")} == {*rules}
+        assert all(name in out for name in rules)
+        assert all(one["looks_for"] for one in rules.values())
+        assert ["activity:raw:every=10"] == rules["dead_relu"]["saves"]
+        assert 10 == rules["untrained_parameter"]["parameters"]["k"]
+        assert {*DEFAULT_RULES} == {one["default"] for one in rules.values()} - {""}
+
+
+class TestSavedFor:
+    def test_what_a_rule_costs_is_said_once(self):
+        """At the first step that holds it."""
+        said: list[str] = []
+        saved_for = SavedFor(parse_rules("dead_relu; loss_spike"), said.append)
+        layout = Layout(
+            (
+                TensorInfo("active/1", "activity", "float32", (8,)),
+                TensorInfo("active/3", "activity", "float32", (8,)),
+                TensorInfo("loss/L", "losses", "float32", ()),
+            )
+        )
+        values = {f"active/{number}": np.zeros(8, np.float32) for number in (1, 3)}
+        rows = np.zeros((3, NUM_FIELDS))
+        for step, raw in enumerate(({}, values, values)):
+            saved_for.look(StepRecord("worker_0", Mode.TRAIN, step, step, 0, layout, rows, raw))
+
+        assert [
+            "saving for dead_relu: activity:raw:every=10, 2 tensors, 64 bytes at each time"
+        ] == said

@@ -1,0 +1,307 @@
+"""Findings are grouped by what began it, in whatever order they come."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rule_records import info
+from rule_runs import judge, replay
+
+from stepwatch import LiveWatch, TorchHook, Trial, registry
+from stepwatch.finding import Finding
+from stepwatch.record import Layout
+from stepwatch.rules import RuleStatus
+from stepwatch.rules.chain import Chain, chains
+from stepwatch.rules.places import STAGES, Places, subject
+from stepwatch.rules.signs import LINKS, SIGNS, sign_of
+from stepwatch.rules.unchecked import unchecked
+
+MODEL = Places(
+    [
+        Layout(
+            tuple(
+                info(name, collection)
+                for name, collection in (
+                    ("first.weight", "weights"),
+                    ("last.weight", "weights"),
+                    ("output/first", "outputs"),
+                    ("output/relu", "outputs"),
+                    ("output/last", "outputs"),
+                    ("loss/L", "losses"),
+                    ("gradient/first.weight", "gradients"),
+                    ("gradient/last.weight", "gradients"),
+                )
+            )
+        )
+    ]
+)
+
+
+def found(rule, step, tensor="loss/L", **facts):
+    return Finding(rule, step, tensor, f"{rule} at {step}", **facts)
+
+
+def told(chain):
+    """Return the rules of a chain, each consequence with whether it is certain."""
+    return chain.cause.rule, [(one.finding.rule, one.certain) for one in chain.consequences]
+
+
+LEARNING_RATE = [
+    found("learning_rate_anomaly", 209, "learning_rate/0", condition="jump"),
+    found("loss_spike", 201),
+    found("grad_norm_spike", 201, "gradient/last.weight", condition="spike"),
+    found("non_finite_origin", 204, "output/last", severity="error", evidence={"cause": "output"}),
+    found("exploding_tensor", 204, "output/first", severity="error"),
+    found("loss_not_decreasing", 300),
+]
+
+
+class TestChains:
+    def test_a_jump_of_the_learning_rate_explains_what_follows(self):
+        """The rule speaks up last, and yet it is the cause."""
+        (chain,) = chains(LEARNING_RATE, MODEL)
+
+        assert "learning_rate_anomaly" == chain.cause.rule
+        assert 5 == len(chain.consequences)
+        assert not any(one.certain for one in chain.consequences)
+        assert "error" == chain.severity
+
+    def test_without_its_first_finding_a_chain_begins_with_the_second(self):
+        """Within a step the loss is before the gradient."""
+        (chain,) = chains(LEARNING_RATE[1:], MODEL)
+
+        assert "loss_spike" == chain.cause.rule
+
+    @given(st.permutations(LEARNING_RATE))
+    @settings(max_examples=30, deadline=None)
+    def test_the_order_of_the_findings_does_not_matter(self, findings):
+        """The same findings give the same chains."""
+        assert chains(LEARNING_RATE, MODEL) == chains(findings, MODEL)
+
+    def test_what_is_not_finite_follows_for_certain_from_its_origin(self):
+        """In the same step; the origin says where, the other rule that."""
+        origin = found("non_finite_origin", 5, "loss/L", evidence={"cause": "loss"})
+        (chain,) = chains([found("exploding_tensor", 5, "first.weight"), origin], MODEL)
+
+        assert ("non_finite_origin", [("exploding_tensor", True)]) == told(chain)
+
+    def test_data_that_are_not_finite_are_nobodys_consequence(self):
+        """A batch is as it is, whatever the learning rate was before."""
+        data = found("non_finite_origin", 204, "input/first/0", evidence={"cause": "data"})
+
+        assert 2 == len(chains([LEARNING_RATE[0], data], MODEL))
+
+    def test_of_another_worker_nothing_is_certain(self):
+        """Averaged gradients may bring it; they need not."""
+        origin = found("non_finite_origin", 5, "output/last", worker="worker_0")
+        other = found("exploding_tensor", 5, "output/last", worker="worker_1")
+        (chain,) = chains([origin, other], MODEL)
+
+        assert [("exploding_tensor", False)] == told(chain)[1]
+
+    def test_the_gradient_fades_behind_a_dead_layer_only(self):
+        """Backward comes from the loss: what lies after the layer keeps its gradient."""
+        dead = found("dead_relu", 20, "active/relu")
+        before = found("vanishing_gradient", 21, "gradient/first.weight")
+        after = found("vanishing_gradient", 21, "gradient/last.weight")
+
+        assert 1 == len(chains([dead, before], MODEL))
+        assert 2 == len(chains([dead, after], MODEL))
+
+    def test_a_parameter_that_is_not_trained_does_not_change(self):
+        """That is certain of this parameter, and no link of any other."""
+        held = found("untrained_parameter", 9, "last.weight", condition="not_in_optimizer")
+        same = found("unchanged_tensor", 30, "last.weight")
+        other = found("unchanged_tensor", 30, "first.weight")
+        together, alone = chains([held, same, other], MODEL)
+
+        assert ("untrained_parameter", [("unchanged_tensor", True)]) == told(together)
+        assert other == alone.cause
+
+    def test_a_rate_of_zero_explains_what_stays_as_it_is(self):
+        """Though it takes longer to be said, and the updates are measured first."""
+        zero = found("learning_rate_anomaly", 20, "learning_rate/0", condition="zero rate/0")
+        still = found("untrained_parameter", 10, "last.weight", condition="unchanged")
+        small = found("weight_update_ratio", 0, "last.weight")
+        stuck = found("chance_level", 216)
+        (chain,) = chains([small, still, zero, stuck], MODEL)
+
+        assert zero == chain.cause
+
+    def test_a_rule_that_says_the_same_of_several_tensors_is_one_chain(self):
+        """The first that is executed stands on top."""
+        both = [found("attention_instability", 20, f"output/{name}") for name in ("last", "first")]
+        (chain,) = chains(both, MODEL)
+
+        assert "output/first" == chain.cause.tensor
+
+    def test_a_spike_explains_nothing_that_comes_much_later(self):
+        """An event reaches some steps; a state as long as the run goes."""
+        late = found("non_finite_origin", 900, "output/last", evidence={"cause": "output"})
+
+        assert 2 == len(chains([found("loss_spike", 201), late], MODEL))
+        assert 1 == len(chains([LEARNING_RATE[0], late], MODEL))
+
+    def test_the_most_severe_chain_comes_first(self):
+        """Two causes that have nothing to do with each other are two chains."""
+        data = found("data_stall", 3, "loop/data_wait_seconds", severity="info")
+        error = found("exploding_tensor", 50, "output/last", severity="error")
+
+        assert ["exploding_tensor", "data_stall"] == [
+            chain.cause.rule for chain in chains([data, error], MODEL)
+        ]
+
+    def test_a_rule_of_ones_own_stands_for_itself(self):
+        (chain,) = chains([found("my_rule", 3, "")])
+
+        assert Chain(found("my_rule", 3, "")) == chain
+        assert "stepwatch replay r --step 3" in chain.confirm("r")
+
+    @given(
+        st.lists(
+            st.builds(
+                found,
+                st.sampled_from([rule for sign in SIGNS.values() for rule in sign.rules]).map(
+                    lambda rule: rule.partition(":")[0]
+                ),
+                st.integers(0, 400),
+                st.sampled_from(["loss/L", "gradient/first.weight", "output/relu", ""]),
+                worker=st.sampled_from(["", "worker_0", "worker_1"]),
+            ),
+            max_size=40,
+        )
+    )
+    @settings(max_examples=100, deadline=None)
+    def test_every_finding_is_in_one_chain(self, findings):
+        """None is lost, none is told twice."""
+        members = [one.finding_id for chain in chains(findings, MODEL) for one in chain.findings]
+
+        assert sorted({one.finding_id for one in findings}) == sorted(members)
+
+    def test_many_findings_are_grouped_in_no_time(self):
+        """A rule that fires at every step must not hang whoever looks at it."""
+        rules = ("loss_spike", "exploding_tensor", "dead_relu", "unchanged_tensor")
+        many = [found(rule, step, f"{step}.weight") for step in range(1000) for rule in rules]
+        began = time.process_time()
+        chains(many)
+
+        assert time.process_time() - began < 5
+
+    def test_live_and_replay_tell_the_same_chains(self, tmp_path):
+        """From the findings and the layouts of a real training."""
+        run = tmp_path / "run"
+        rules = "non_finite_origin; exploding_tensor; untrained_parameter; loss_spike"
+        lines, _ = judge(_faulty, rules, run)
+        again, _ = replay(run, rules, follow=False)
+        layouts = [record.layout for records in Trial(run).records() for record in records]
+        live = [Finding.from_json(line) for line in lines]
+        random.Random(0).shuffle(live)
+        random.Random(1).shuffle(layouts)
+
+        first, second = chains(live, Places(layouts))
+        assert ("non_finite_origin", [("exploding_tensor", True)]) == told(first)
+        assert ("untrained_parameter", []) == told(second)
+        assert [first, second] == chains(
+            [Finding.from_json(line) for line in again], Places(reversed(layouts))
+        )
+
+    def test_a_step_is_told_with_the_cause_first(self, tmp_path):
+        """Whatever the order of the rules; what is stored keeps that order."""
+        told = []
+        live = LiveWatch("exploding_tensor; non_finite_origin", told.append)
+        with TorchHook(run=tmp_path / "run", listeners=[live], say=lambda line: None):
+            _faulty()
+
+        assert ["non_finite_origin", "exploding_tensor"] == [finding.rule for finding in told]
+        assert ["exploding_tensor", "non_finite_origin"] == [one.rule for one in live.findings]
+
+
+def _faulty():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model[0].parameters(), lr=0.01)
+    inputs = torch.randn(8, 4)
+    for step in range(20):
+        if step == 15:
+            inputs[0, 0] = torch.nan
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(model(inputs), torch.ones(8, 1)).backward()
+        optimizer.step()
+
+
+class TestSigns:
+    def test_every_rule_of_a_sign_exists(self):
+        named = {rule.partition(":")[0] for sign in SIGNS.values() for rule in sign.rules}
+
+        assert {"*"} == named - {*registry.names("stepwatch.rules")}
+
+    def test_links_lead_from_sign_to_sign(self):
+        ends = {end for link in LINKS for end in (link.cause, link.effect)}
+
+        assert set() == ends - {*SIGNS}
+
+    @pytest.mark.parametrize("name", SIGNS)
+    def test_every_sign_says_what_would_confirm_it(self, name):
+        """One line, with every place filled."""
+        rule, _, condition = SIGNS[name].rules[0].partition(":")
+        condition = condition.replace("*", " 0")
+        chain = Chain(found(rule, 12, "output/relu", mode_step=7, condition=condition))
+        line = chain.confirm("runs/a")
+
+        assert name == sign_of(chain.cause)
+        assert line
+        assert not {"{", "}", "\n"} & {*line}
+
+    def test_a_rule_that_was_asked_for_twice_is_the_same_sign(self):
+        assert "spike" == sign_of(found("loss_spike-2", 5))
+
+
+class TestPlaces:
+    @pytest.mark.parametrize(
+        ("tensor", "about"),
+        [
+            ("gradient/fc.weight", "fc.weight"),
+            ("quantiles/gradient/fc.weight", "fc.weight"),
+            ("inside/block.act/tanh", "block.act"),
+            ("input/fc/0", "fc"),
+            ("fc.weight", "fc.weight"),
+        ],
+    )
+    def test_names_tell_what_a_tensor_is_about(self, tensor, about):
+        assert about == subject(tensor)
+
+    def test_stages_follow_each_other(self):
+        """The weights of a step are those from before it."""
+        tensors = ("learning_rate/0", "last.weight", "input/first/0", "output/last", "loss/L",
+                   "gradient/last.weight", "update_ratio/last.weight")  # fmt: skip
+
+        assert list(range(len(STAGES) - 1)) == [MODEL.stage(tensor) for tensor in tensors]
+
+
+class TestUnchecked:
+    STATUSES = (
+        RuleStatus("learning_rate_anomaly", "NotEvaluated", 0, 0, "no learning rate was seen"),
+        RuleStatus("overfit", "NotEvaluated", 0, 0, "no evaluation"),
+        RuleStatus("loss_spike", "IssuesFound", 9, 1, ""),
+    )
+
+    def test_it_names_what_could_hold_an_earlier_cause(self):
+        """Not what can only follow, as overfitting."""
+        chain = Chain(found("loss_spike", 5))
+        installed = ("stale_gradients", "overfit", "loss_spike")
+        gaps = unchecked(chain, self.STATUSES, MODEL, workers_not_seen=1, installed=installed)
+
+        assert (("learning_rate_anomaly", "no learning rate was seen"),) == gaps.could_not_judge
+        assert ("stale_gradients",) == gaps.not_asked
+        assert ("learning_rates", "inputs") == gaps.not_captured
+        assert [
+            "learning_rate_anomaly could not judge: no learning rate was seen",
+            "not asked: stale_gradients",
+            "not captured: learning_rates, inputs",
+            "1 worker was not seen",
+        ] == gaps.lines()

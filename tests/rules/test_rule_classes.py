@@ -1,0 +1,184 @@
+"""ClassImbalance and Confusion."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from made_steps import full_record, full_step, judged, steps_at
+
+from stepwatch.rules import StepView
+from stepwatch.rules.class_counts import NoClasses, as_classes, predicted_classes
+from stepwatch.steps import Mode
+
+DIGITS = np.arange(10)
+
+
+def pairs(labels, predictions, step=0, mode=Mode.TRAIN, **settings):
+    """Return a step with labels and predictions in full."""
+    values = {"labels": {"labels": np.asarray(labels)},
+              "predictions": {"predictions": np.asarray(predictions)}}  # fmt: skip
+    return full_step(values, step, mode, **settings)
+
+
+def rare(rest=990, few=10):
+    return np.repeat([0, 1], [rest, few])
+
+
+class TestClassImbalance:
+    def test_ninety_nine_to_one_is_too_much_once_there_are_enough(self):
+        """990 labels of one class, 10 of the other, all predicted right."""
+        (finding,) = judged("class_imbalance", [pairs(rare(), rare())])[0]
+        assert (0, 99.0) == (finding.step, finding.value)
+
+    def test_ten_classes_of_a_hundred_are_balanced(self):
+        labels = np.repeat(DIGITS, 100)
+        found, status = judged("class_imbalance", [pairs(labels, labels)])
+        assert ([], "NoIssuesFound") == (found, status.status)
+
+    def test_labels_add_up_over_steps_and_workers(self):
+        labels = rare(99, 1)
+        assert [4] == steps_at("class_imbalance", [pairs(labels, labels, n) for n in range(8)])
+        record = [
+            full_record({"classes": {"class_count/L": np.array([297, 3])}}, worker=f"worker_{n}")
+            for n in range(2)
+        ]
+        assert [0] == steps_at("class_imbalance", [StepView(record)])
+
+    def test_few_labels_are_not_judged(self):
+        found, status = judged("class_imbalance", [pairs(rare(99, 1), rare(99, 1))])
+        assert ([], "100 labels were seen, 500 are needed") == (found, status.details)
+
+    def test_a_class_that_was_never_seen_counts_if_it_is_known_to_be_there(self):
+        labels = np.repeat([0, 1], 300)
+        assert [] == steps_at("class_imbalance", [pairs(labels, labels)])
+        assert [0] == steps_at("class_imbalance:num_classes=3", [pairs(labels, labels)])
+
+    def test_a_class_beyond_those_that_there_are_is_an_error(self):
+        _, status = judged("class_imbalance:num_classes=2", [pairs([0, 5] * 300, [0, 5] * 300)])
+        assert ("Error", True) == (status.status, "class 5 was seen" in status.details)
+
+    @pytest.mark.parametrize(("start", "fires"), [(0, True), (3, False)])
+    def test_mispredictions_count_from_a_step_on(self, start, fires):
+        labels = np.repeat(DIGITS, 100)
+        steps = [pairs(labels, (labels + 1) % 10), *(pairs(labels, labels, n) for n in range(3, 9))]
+        found = steps_at(f"class_imbalance:misprediction_start_step={start}", steps)
+        assert fires == bool(found)
+
+    def test_a_class_of_few_labels_is_not_called_mispredicted(self):
+        labels = np.repeat([0, 1], [500, 19])
+        spec = "class_imbalance:threshold_imbalance=100"
+        assert [] == steps_at(spec, [pairs(labels, labels * 0)])
+        assert [0] == steps_at(f"{spec},min_class_samples=19", [pairs(labels, labels * 0)])
+
+    def test_a_window_forgets(self):
+        balanced = np.repeat([0, 1], 250)
+        steps = [pairs(rare(499, 1), rare(499, 1)), *(pairs(balanced, balanced, n) for n in (1, 2))]
+        found = judged("class_imbalance:window_samples=500,cooldown_steps=0", steps)[0]
+        assert [0] == [finding.step for finding in found]
+
+    def test_only_steps_that_train_count_by_default(self):
+        steps = [pairs(rare(), rare(), mode=Mode.EVAL)]
+        assert [] == steps_at("class_imbalance", steps)
+        assert [0] == steps_at("class_imbalance:mode=eval", steps)
+        assert [0] == steps_at("class_imbalance", [pairs(rare(), rare(), mode=Mode.GLOBAL)])
+
+    @pytest.mark.parametrize(
+        ("labels", "predictions", "why"),
+        [
+            (np.full(600, 0.5), np.full(600, 0.5), "regression"),
+            (np.zeros(600), np.zeros(599), "predictions 599"),
+            (np.arange(1001), np.arange(1001), "1001 classes"),
+        ],
+    )
+    def test_what_are_no_classes_is_not_judged(self, labels, predictions, why):
+        _, status = judged("class_imbalance", [pairs(labels, predictions)])
+        assert ("NotEvaluated", True) == (status.status, why in status.details)
+
+    def test_one_hot_labels_and_scores(self):
+        eye = np.eye(2)[rare()]
+        assert [0] == steps_at("class_imbalance:argmax=true", [pairs(eye, eye)])
+
+
+class TestClasses:
+    @pytest.mark.parametrize(
+        ("predictions", "labels", "expected"),
+        [
+            ([0.2, 0.7], [0, 1], [0, 1]),
+            ([-3.0, 2.0, 0.3], [0, 1, 1], [0, 1, 1]),  # logits, as some leave 0 to 1
+            ([[0.1, 0.9], [0.8, 0.2]], [1, 0], [1, 0]),
+            ([2.0, 5.0], [2, 5], [2, 5]),
+            ([0.2, np.nan], [0, 1], [0, np.nan]),
+        ],
+    )
+    def test_scores_become_classes(self, predictions, labels, expected):
+        found = predicted_classes(np.array(predictions), np.array(labels), columns=False)
+        np.testing.assert_array_equal(expected, found)
+
+    def test_ignored_and_missing_labels_are_none(self):
+        expected = [1, np.nan, np.nan]
+        np.testing.assert_array_equal(
+            expected, as_classes(np.array([1, -100, np.nan]), columns=False)
+        )
+
+    def test_fractions_are_no_classes(self):
+        with pytest.raises(NoClasses, match="whole numbers"):
+            as_classes(np.array([0.5]), columns=False)
+
+
+class TestConfusion:
+    def test_one_class_taken_for_another(self):
+        """Of ten predictions one is wrong: 7 for a 4, so half of the 7s are wrong."""
+        predictions = np.where(DIGITS == 4, 7, DIGITS)
+        (finding,) = judged("confusion", [pairs(DIGITS, predictions)])[0]
+        assert "4 classes" not in finding.message
+        assert 2 == finding.evidence["classes"]  # 4 is never predicted, 7 half of the time wrong
+
+    def test_a_perfect_matrix_of_any_size_is_fine(self):
+        for classes in (2, 3, 10, 100):
+            labels = np.arange(classes)
+            assert [] == steps_at("confusion", [pairs(labels, labels)])
+
+    @pytest.mark.parametrize(("by", "share"), [("column", 0.8), ("row", 1.0)])
+    def test_shares_are_of_predictions_or_of_labels(self, by, share):
+        """All 8 labels of class 0 are found, and 2 of class 1 are taken for it."""
+        labels, predictions = np.repeat([0, 1], [8, 92]), np.repeat([0, 1], [10, 90])
+        found, _ = judged(f"confusion:normalize={by}", [pairs(labels, predictions)])
+        assert (share < 0.9) == bool(found)
+        if found:
+            assert share == found[0].value
+
+    def test_a_class_that_is_nowhere_is_passed_over(self):
+        assert [] == steps_at("confusion:category_no=5", [pairs([0, 4], [0, 4])])
+
+    def test_a_class_beyond_the_categories_is_an_error(self):
+        assert "Error" == judged("confusion:category_no=2", [pairs([0, 2], [0, 2])])[1].status
+
+    def test_from_the_first_evaluation_on_only_these_are_judged(self):
+        wrong = 9 - DIGITS
+        steps = [
+            pairs(DIGITS, DIGITS, 0),
+            pairs(DIGITS, DIGITS, 1, Mode.EVAL),
+            pairs(DIGITS, wrong, 2),
+            pairs(DIGITS, wrong, 3, Mode.EVAL),
+        ]
+        assert [3] == steps_at("confusion", steps)
+
+    def test_steps_add_up_where_asked_for(self):
+        mostly = [pairs(DIGITS, DIGITS, n) for n in range(12)]
+        steps = [*mostly, pairs(DIGITS, np.where(DIGITS == 4, 7, DIGITS), 12)]
+        assert [12] == steps_at("confusion", steps)
+        assert [] == steps_at("confusion:cumulative=true", steps)
+        assert [] == steps_at("confusion:min_samples=11", steps)
+
+    def test_a_matrix_that_was_counted_in_training_is_taken_as_it_is(self):
+        counts = np.diag([50, 50])
+        counts[1, 0] = 10
+        (finding,) = judged("confusion", [full_step({"classes": {"confusion/L": counts}})])[0]
+        assert ("L", pytest.approx(5 / 6)) == (finding.tensor, finding.value)
+
+    def test_without_classes_it_is_not_green(self):
+        _, status = judged("confusion", [full_step({"weights": {"w": [1.0]}})])
+        assert ("NotEvaluated", True) == (
+            status.status,
+            "no classes were counted" in status.details,
+        )

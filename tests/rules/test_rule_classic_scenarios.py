@@ -1,0 +1,32 @@
+"""Every program in which a rule of SageMaker Debugger must, or must not, find something."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from classic_scenarios import CLASSIC
+from rule_runs import assert_live_is_replay, judge
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def _name(scenario):
+    program = scenario.program
+    settings = getattr(program, "keywords", {}) or getattr(program, "args", "")
+    return f"{scenario.rule}-{getattr(program, 'func', program).__name__}{settings or ''}"
+
+
+@pytest.mark.parametrize("scenario", CLASSIC, ids=_name)
+def test_a_classic_rule_speaks_up_when_it_must_wherever_it_runs(scenario, tmp_path):
+    """Live under the real hook, which saves what the rule needs, and in replay."""
+    findings, statuses = judge(scenario.program, scenario.rule, tmp_path)
+
+    expected = "IssuesFound" if scenario.must_fire else "NoIssuesFound"
+    assert (expected, scenario.must_fire) == (statuses[0].status, bool(findings))
+    assert_live_is_replay(tmp_path, scenario.rule, findings, statuses)

@@ -1,0 +1,350 @@
+"""Rules on the size of steps, on weights that others move, and on data that is not what it was."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_steps import full_step, judged
+from rule_records import info, row_of, step_of
+from rule_runs import assert_live_is_replay, judge
+from scenarios import first_of_each_rule
+from step_programs import STEPS
+
+from stepwatch.errors import ConfigError
+from stepwatch.rules import parse_rules
+from stepwatch.rules.frozen import frozen_inside
+from stepwatch.rules.repeated_data import dependence
+from stepwatch.rules.weights_moved import least_change
+from stepwatch.steps import Mode
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def _name(scenario):
+    program = scenario.program
+    function = getattr(program, "func", program).__name__
+    given_options = getattr(program, "args", ()), getattr(program, "keywords", {})
+    shown = [
+        f"{key}={getattr(value, '__name__', value)}" for key, value in given_options[1].items()
+    ]
+    return f"{scenario.rule}-{function}-{given_options[0]}-{shown}"[:90]
+
+
+@pytest.mark.parametrize("scenario", first_of_each_rule(STEPS), ids=_name)
+def test_a_fault_is_found_and_its_twin_is_not(scenario, tmp_path):
+    """A fault gives a finding and its twin none, live as from the files."""
+    found, statuses = judge(scenario.program, scenario.rule, tmp_path / "run")
+
+    expected = "IssuesFound" if scenario.must_fire else "NoIssuesFound"
+    assert (expected, scenario.must_fire) == (statuses[0].status, bool(found)), (
+        found,
+        statuses[0].details,
+    )
+    assert_live_is_replay(tmp_path / "run", scenario.rule, found, statuses)
+
+
+class TestLeastChange:
+    @given(
+        st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=20),
+        st.integers(0, 2**32 - 1),
+    )
+    @settings(max_examples=100, deadline=None)
+    def test_it_is_no_more_than_the_change(self, values, seed):
+        """The triangle inequality: statistics never tell of more change than there was."""
+        before = np.array(values)
+        after = before + np.random.default_rng(seed).normal(size=before.shape)
+
+        least = least_change(row_of(before)[None], row_of(after)[None])[0]
+
+        change = np.linalg.norm(after - before)
+        assert least <= change * (1 + 1e-9) + 1e-9
+
+    def test_a_tensor_that_is_scaled_tells_all_of_it(self):
+        before = np.array([3.0, 4.0])
+
+        assert [5.0] == least_change(row_of(before)[None], row_of(2 * before)[None]).tolist()
+
+    def test_nothing_is_known_of_what_is_not_finite(self):
+        before, after = row_of([1.0, 2.0]), row_of([1.0, np.nan])
+
+        assert np.isnan(least_change(before[None], after[None])).all()
+
+
+class TestDependence:
+    def test_one_class_a_step_is_all_there_can_be(self):
+        assert dependence(32.0 * np.eye(4)) == pytest.approx(1.0, abs=0.05)
+
+    def test_random_samples_depend_on_nothing(self):
+        """Whatever the size of the batch and however rare a class is."""
+        generator = np.random.default_rng(0)
+        for size in (4, 32, 256):
+            counts = generator.multinomial(size, [0.6, 0.2, 0.1, 0.1], size=10)
+
+            assert dependence(counts.astype(float)) < 0.1
+
+    def test_a_single_step_or_class_depends_on_nothing(self):
+        assert (0.0, 0.0) == (dependence(np.ones((1, 3))), dependence(np.ones((3, 1))))
+
+
+def _parameters(*names, shape=(2, 2), frozen=(), held=1):
+    return [
+        info(name, "weights", np.zeros(shape), trainable=not name.startswith(tuple(frozen)),
+             optimizer_groups=held)
+        for name in names
+    ]  # fmt: skip
+
+
+class TestFrozenInside:
+    NAMES = ("embed.w", "blocks.0.w", "blocks.1.w", "blocks.2.w", "head.w")
+
+    @pytest.mark.parametrize(
+        ("frozen", "expected"),
+        [
+            (["blocks.1"], ["blocks.1.w"]),
+            (["blocks.2"], ["blocks.2.w"]),
+            (["blocks.0"], []),
+            (["embed", "blocks.0", "blocks.1"], []),
+            (["blocks"], []),
+            (["blocks.2", "head"], []),
+        ],
+    )
+    def test_only_a_block_between_two_that_train(self, frozen, expected):
+        """The beginning of a model, and all up to its end, are frozen on purpose."""
+        parameters = _parameters(*self.NAMES, frozen=frozen)
+
+        met = frozen_inside(parameters)
+
+        assert expected == [self.NAMES[row] for row in np.flatnonzero(met)]
+
+    def test_what_no_optimizer_was_given_is_meant(self):
+        parameters = _parameters(*self.NAMES, frozen=["blocks.1"], held=0)
+
+        assert not frozen_inside(parameters).any()
+
+    def test_another_kind_of_layer_is_no_such_block(self):
+        """A frozen normalization after a convolution is not one of several equal blocks."""
+        parameters = [
+            *_parameters("net.0.weight", shape=(8, 1, 3, 3)),
+            *_parameters("net.1.weight", shape=(8,), frozen=["net.1"]),
+            *_parameters("net.2.weight", shape=(8, 8, 3, 3)),
+        ]
+
+        assert not frozen_inside(parameters).any()
+
+    def test_a_layer_that_is_frozen_in_every_block_is_meant(self):
+        names = ("blocks.0.base", "blocks.0.lora", "blocks.1.base", "blocks.1.lora", "head.w")
+        parameters = _parameters(*names, frozen=["blocks.0.base", "blocks.1.base"])
+
+        assert not frozen_inside(parameters).any()
+
+
+def _trained(step, *, weight, loss=1.0, rate=0.1, ratio=1e-2, **more):
+    collections = {
+        "weights": {"a": np.full(4, weight), "b": np.full(4, -weight)},
+        "losses": {"loss/L": loss},
+        "learning_rates": {"learning_rate/0": rate},
+        "updates": {"update_ratio/a": ratio, "update_ratio/b": ratio},
+    }
+    return step_of({**collections, **more}, step)
+
+
+class TestWeightsMoved:
+    def test_a_larger_learning_rate_may_move_them_farther(self):
+        """A tenfold rate moves weights ten times as far, and that is the optimizer."""
+        weights = [1.0, 1.01, 1.02, 1.03, 1.13]
+        grows = [
+            _trained(at, weight=w, rate=1.0 if at > 2 else 0.1) for at, w in enumerate(weights)
+        ]
+        jumps = [_trained(at, weight=w) for at, w in enumerate(weights)]
+
+        assert ([], [4]) == tuple(
+            [one.step for one in judged("weights_moved", steps)[0]] for steps in (grows, jumps)
+        )
+
+    def test_it_names_when_and_by_how_much(self):
+        steps = [_trained(at, weight=3.0 if at == 6 else 1.0) for at in range(7)]
+
+        (found,), _ = judged("weights_moved", steps)
+
+        assert ("replaced", 6, 5) == (found.condition, found.step, found.evidence["last_step"])
+        assert found.value == pytest.approx(200.0)
+
+    def test_without_updates_there_is_no_judgement(self):
+        steps = [step_of({"weights": {"a": [1.0]}}, at) for at in range(5)]
+
+        assert "NotEvaluated" == judged("weights_moved", steps)[1].status
+
+
+class TestStepSize:
+    def test_weights_that_grow_while_the_loss_falls_are_well(self):
+        """A long training may make weights large; what counts is that it gets nowhere."""
+        for fall, expected in ((1.0, []), (0.5, ["too_large"])):
+            steps = [
+                _trained(at, weight=1.0 + at, loss=1.0 - (at / 60 if fall == 1.0 else 0.0))
+                for at in range(50)
+            ]
+            found, _ = judged("step_size:num_steps=30", steps)
+
+            assert expected == [one.condition for one in found]
+
+    def test_weights_that_grow_are_not_judged_without_a_loss(self):
+        steps = [step_of({"weights": {"a": [1.0 + at]}}, at) for at in range(50)]
+
+        assert [] == judged("step_size:num_steps=30", steps)[0]
+
+    def test_weights_that_fade_are_decay(self):
+        steps = [_trained(at, weight=0.9**at) for at in range(50)]
+
+        assert ["decay"] == [one.condition for one in judged("step_size:num_steps=30", steps)[0]]
+
+    def test_a_rate_on_its_way_up_is_given_time(self):
+        warms_up, stays = (
+            [_trained(at, weight=1.0, ratio=1e-7, rate=1e-6 * (1 + at * up)) for at in range(40)]
+            for up in (1, 0)
+        )
+
+        assert (0, 1) == tuple(
+            len(judged("step_size:num_steps=30", steps)[0]) for steps in (warms_up, stays)
+        )
+
+    def test_too_few_steps_are_no_judgement(self):
+        found, status = judged("step_size", [_trained(at, weight=1.0) for at in range(5)])
+
+        assert ([], "NotEvaluated") == (found, status.status)
+
+
+class TestInputDrift:
+    @pytest.mark.parametrize(
+        ("size", "expected"), [(0.05, ["batch/0 shrunk"]), (20.0, ["batch/0 grown"]), (2.0, [])]
+    )
+    def test_it_is_compared_with_the_first_steps(self, size, expected):
+        steps = [
+            step_of({"batches": {"batch/0": np.full((2, 2), 1.0 if at < 20 else size)}}, at)
+            for at in range(45)
+        ]
+
+        assert expected == [one.condition for one in judged("input_drift", steps)[0]]
+
+    def test_without_inputs_there_is_no_judgement(self):
+        steps = [step_of({"batches": {"batch/0": [1.0]}}, at) for at in range(45)]
+
+        assert "NotEvaluated" == judged("input_drift", steps)[1].status
+
+
+class TestInputScale:
+    def _first(self, prediction, label, size=100.0):
+        given_to_loss = {
+            "batches": {"batch/0": np.full((4, 2), size)},
+            "losses": {"loss/mse_loss": 1.0},
+            "predictions": {"prediction/mse_loss": [prediction]},
+            "labels": {"label/mse_loss": [label]},
+        }
+        return [step_of(given_to_loss, 0)]
+
+    @pytest.mark.parametrize(
+        ("prediction", "label", "size", "expected"),
+        [(60.0, 1.0, 100.0, 1), (60.0, 50.0, 100.0, 0), (1.0, 1.0, 100.0, 0), (60.0, 1.0, 1.0, 0)],
+    )
+    def test_large_inputs_matter_where_outputs_are_large_for_the_targets(
+        self, prediction, label, size, expected
+    ):
+        found, _ = judged("input_scale", self._first(prediction, label, size))
+
+        assert expected == len(found)
+
+    @pytest.mark.parametrize(
+        ("outputs", "size", "expected"),
+        [
+            ([-1.0, 1.0, 0.99, -0.98], 100.0, 1),
+            ([-1.0, 1.0, 0.99, -0.98], 1.0, 0),
+            ([-1.0, 1.0, 0.1, -0.2], 100.0, 0),
+            ([1.0, 1.0, 1.0, 1.0], 100.0, 0),
+            ([-9.0, 9.0, 9.0, -9.0], 100.0, 0),
+        ],
+    )
+    def test_large_inputs_matter_where_they_saturate(self, outputs, size, expected):
+        """A layer of which all is at -1 or 1 lets no gradient through."""
+        step = step_of(
+            {"batches": {"batch/0": np.full((4, 2), size)}, "outputs": {"output/tanh": outputs}}
+        )
+
+        assert expected == len(judged("input_scale", [step])[0])
+
+
+class TestRepeatedData:
+    def _found(self, counts):
+        """Return the conditions that are met with these labels of eight samples at each step."""
+        steps = [
+            full_step(
+                {
+                    "batches": {"batch/0": np.full((8, 2), float(at))},
+                    "classes": {"class_count/cross_entropy": np.array(count)},
+                },
+                at,
+            )
+            for at, count in enumerate(counts)
+        ]
+        return [one.condition for one in judged("repeated_data", steps)[0]]
+
+    @pytest.mark.parametrize(
+        ("counts", "expected"),
+        [
+            ([[8, 0, 0]] * 30, ["one_class"]),
+            ([[8, 0, 0]] * 5 + [[7, 1, 0]] + [[8, 0, 0]] * 24, []),
+            ([[8, 0, 0]] * 9, []),
+            ([[8, 0, 0], [0, 8, 0], [0, 0, 8]] * 4, ["class_by_class"]),
+            ([[3, 3, 2], [2, 3, 3]] * 10, []),
+            ([[8, 0], [0, 8]] * 10, []),
+            ([[80, 0, 0]] * 30, []),
+        ],
+        ids=["one", "one rare", "few looks", "by class", "shuffled", "two classes", "tokens"],
+    )
+    def test_classes_are_judged_by_what_each_step_holds(self, counts, expected):
+        """One class of three; a rare class, two classes and tokens are no fault."""
+        assert expected == self._found(counts)
+
+    def test_steps_of_evaluation_are_not_counted_as_training(self):
+        counts = {"classes": {"class_count/cross_entropy": np.array([8, 0, 0])}}
+        steps = [step_of(counts, at, Mode.EVAL) for at in range(40)]
+
+        found, status = judged("repeated_data", steps)
+
+        assert ([], "NotEvaluated") == (found, status.status)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "weights_moved:ratio=1",
+        "weights_moved:ratio=5,ratio_of_one=4",
+        "weights_moved:share=0",
+        "weights_moved:looks=0",
+        "step_size:grown=1",
+        "step_size:shrunk=1",
+        "step_size:least_step=1",
+        "step_size:fall=2",
+        "step_size:num_steps=3",
+        "loss_direction:consecutive=1",
+        "repeated_data:num_steps=1",
+        "repeated_data:looks=1",
+        "repeated_data:depends=0",
+        "input_drift:factor=1",
+        "input_drift:first=0",
+        "input_drift:consecutive=0",
+        "input_scale:size=1",
+        "input_scale:outputs=0.5",
+        "grad_norm_spike:clip_ratio=0.5",
+    ],
+)
+def test_a_parameter_that_cannot_be_meant_is_refused(spec):
+    with pytest.raises(ConfigError):
+        parse_rules([spec])
