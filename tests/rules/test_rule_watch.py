@@ -195,3 +195,22 @@ def test_records_of_two_workers_are_told_apart():
     views = StepView([record([(info("x", "scalars"), 1)], worker=f"worker_{n}") for n in (0, 1)])
     found, _ = run(Above(), [views], workers=("worker_1",))
     assert ["worker_1"] == [finding.worker for finding in found]
+
+
+class TestIdle:
+    def test_a_rule_about_what_a_model_does_not_have_had_nothing_to_judge(self):
+        """That is not the same as evidence that is missing."""
+        engine = Watch("attention_instability; vanishing_gradient")
+        engine.look(step_of({"losses": {"L": [1.0]}}, 0))
+        engine.finish()
+        assert [("NotEvaluated", True), ("NotEvaluated", False)] == [
+            (status.status, status.idle) for status in engine.statuses()
+        ]
+
+    def test_a_rule_may_say_so_itself(self):
+        """Having seen steps."""
+        engine = Watch("low_precision_loss")
+        for number in range(20):
+            engine.look(step_of({"weights": {"w": [1.0]}, "updates": {"u": [1.0]}}, number))
+        engine.finish()
+        assert engine.statuses()[0].idle

@@ -23,8 +23,8 @@ def plural(count: int, what: str) -> str:
 def headline(findings: Sequence[Finding], statuses: Sequence[RuleStatus]) -> str:
     """Return the verdict in one line; never green for what was not judged."""
     silent = sum(status.status == "NoIssuesFound" for status in statuses)
-    open_ = sum(status.status in NOT_JUDGED and not status.absent for status in statuses)
-    idle = sum(bool(status.absent) for status in statuses)
+    open_ = sum(status.status in NOT_JUDGED and not status.idle for status in statuses)
+    idle = sum(status.idle for status in statuses)
     if findings:
         first = plural(len(findings), "finding")
     elif not statuses:
@@ -44,13 +44,11 @@ def not_judged(statuses: Sequence[RuleStatus]) -> list[str]:
     lines = [
         f"{status.rule} ({status.status}): {status.details}"
         for status in statuses
-        if status.status in NOT_JUDGED and not status.absent
+        if status.status in NOT_JUDGED and not status.idle
     ]
-    idle = [status for status in statuses if status.absent]
+    idle = [f"{status.rule} ({status.details})" for status in statuses if status.idle]
     if idle:
-        absent = dict.fromkeys(name for status in idle for name in status.absent)
-        rules = ", ".join(status.rule for status in idle)
-        lines.append(f"{rules} (NotEvaluated): no {', '.join(absent)} in this model")
+        lines.append(f"nothing to judge (NotEvaluated): {', '.join(idle)}")
     return lines
 
 

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from ..finding import Finding
 from ..record import Layout
+from .rule import NothingToJudge
 from .scope import Watched
 from .seen import Seen
 from .step_view import StepView
@@ -31,8 +32,8 @@ class RuleStatus:
         evaluations: How many steps it was shown.
         findings: How many findings it had; an episode counts once.
         details: Why, or what was found first.
-        absent: The collections it needs, where only some models have such tensors and this one
-            has none: there was nothing to judge.
+        idle: It was not evaluated, and that is as it should be: the model or the training has
+            nothing that it is about.
     """
 
     rule: str
@@ -40,7 +41,7 @@ class RuleStatus:
     evaluations: int
     findings: int
     details: str
-    absent: tuple[str, ...] = ()
+    idle: bool = False
 
 
 class Entry:
@@ -108,9 +109,10 @@ class Entry:
 
     def status(self, seen: Seen) -> RuleStatus:
         status, details = self._status(seen)
-        absent = () if self.evaluations else seen.absent(self.watched)
+        why = self._unevaluated if self.evaluations else seen.absent(self.watched)
+        idle = status == "NotEvaluated" and isinstance(why, NothingToJudge)
         name, evaluations = self.watched.name, self.evaluations
-        return RuleStatus(name, status, evaluations, self.findings, details, absent)
+        return RuleStatus(name, status, evaluations, self.findings, details, idle)
 
     def _status(self, seen: Seen) -> tuple[Status, str]:
         if self._error:

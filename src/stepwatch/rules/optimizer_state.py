@@ -10,7 +10,7 @@ import numpy as np
 from ..finding import Finding
 from ..statistics import MAX, MIN
 from .checks import Floats, listed, non_finite, number
-from .rule import Findings, Rule
+from .rule import Findings, NothingToJudge, Rule
 from .scalars import few_steps, prefixed, scalar_of, sizes, trains
 from .scope import above, at_least
 from .step_view import StepView, TensorGroup
@@ -77,6 +77,8 @@ class StaleOptimizerState(Rule):
             yield from self._judge_moments(step, group)
 
     def unevaluated(self) -> str | None:
+        if not self._looks:
+            return NothingToJudge("no optimizer was seen that keeps a state")
         return few_steps(self._looks, 2)
 
     def _state(self, worker: str) -> _State:

@@ -9,7 +9,7 @@ import numpy as np
 from ..finding import Finding
 from ..statistics import COUNT, SUM_ABS, ZEROS
 from .checks import number
-from .rule import Findings, Rule
+from .rule import Findings, NothingToJudge, Rule
 from .scalars import InARow, prefixed, scalar_of, sizes, trains
 from .scope import above, at_least, within
 from .step_view import StepView, TensorGroup
@@ -66,7 +66,9 @@ class LowPrecisionLoss(Rule):
             yield from self._judge_scaler(step, worker)
 
     def unevaluated(self) -> str | None:
-        return None if self._judged else "no weight, gradient or loss scale in 16 bits was seen"
+        if self._judged:
+            return None
+        return NothingToJudge("no weight, gradient or loss scale in 16 bits was seen")
 
     def _judge_lost(self, step: StepView, group: TensorGroup) -> Findings:
         values, weights = group.quantity("mean"), sizes(group)

@@ -11,7 +11,7 @@ from ..finding import Finding
 from ..record import Layout, StepRecord
 from ..statistics import ABS_MIN, COUNT, MAX, MIN, NAN, NEGINF, POSINF, SUM, SUM_ABS, SUM_SQ, ZEROS
 from .checks import Floats, listed
-from .rule import Findings, Rule
+from .rule import Findings, NothingToJudge, Rule
 from .scalars import InARow, few_steps, trains
 from .scope import at_least
 from .step_view import StepView
@@ -93,7 +93,7 @@ class ReplicaDivergence(Rule):
 
     def unevaluated(self) -> str | None:
         if not self._compared:
-            return (
+            return NothingToJudge(
                 "no step had parameters of several workers; stepwatch check RUN judges all workers"
             )
         return few_steps(self._compared, self.consecutive)

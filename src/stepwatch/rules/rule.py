@@ -9,6 +9,12 @@ from ..finding import Finding
 from .step_view import StepView
 
 
+class NothingToJudge(str):
+    """Why a rule reached no judgement, where that is as it should be: nothing is of its kind."""
+
+    __slots__ = ()
+
+
 class Rule:
     """Looks at steps, one after the other, and yields findings.
 
@@ -65,7 +71,8 @@ class Rule:
     def unevaluated(self) -> str | None:
         """Return why no judgement was reached although steps were seen, or ``None``.
 
-        A rule that compares steps says here that it never had two to compare.
+        A rule that compares steps says here that it never had two to compare. Where the model or
+        the training has nothing that the rule is about, the reason is a ``NothingToJudge``.
         """
         return None
 

@@ -10,11 +10,12 @@ from ..collection import BUILT_IN
 from ..errors import nearest
 from ..record import Layout
 from ..steps import Mode
+from .rule import NothingToJudge
 from .scope import Watched
 from .step_view import StepView
 
 #: Collections that only some models have; of the others each training should have something.
-OF_SOME = frozenset({"attention", "embeddings", "routing"})
+OF_SOME = frozenset({"attention", "embeddings", "routing", "log_partition"})
 #: How many names are kept to suggest from.
 MOST_NAMES = 10_000
 
@@ -52,7 +53,7 @@ class Seen:
         if not self._steps:
             return "the run has no steps; was the hook attached, and did training take a step?"
         if absent := self.absent(watched):
-            return f"no {' or '.join(absent)} in this model"
+            return absent
         scope, needs = watched.scope, watched.rule.needs
         wanted = []
         if scope.mode:
@@ -69,12 +70,12 @@ class Seen:
         text += self.left_out(watched)
         return text + "".join(nearest(need, self._known()) for need in unknown) + self.hint(watched)
 
-    def absent(self, watched: Watched) -> tuple[str, ...]:
+    def absent(self, watched: Watched) -> NothingToJudge | None:
         """Return what a rule needs, if only some models have it and none was seen."""
         needs = tuple(watched.rule.needs)
         seen = {name for counts in self._collections.values() for name in counts}
         is_absent = self._steps and needs and seen.isdisjoint(needs) and OF_SOME.issuperset(needs)
-        return needs if is_absent else ()
+        return NothingToJudge(f"no {' or '.join(needs)} in this model") if is_absent else None
 
     def left_out(self, watched: Watched) -> str:
         """Return what of a rule's needs was not judged because parts were missing, or ``""``."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..finding import Finding
 from .checks import number
-from .rule import Findings, Rule
+from .rule import Findings, NothingToJudge, Rule
 from .scalars import InARow, scalar_of, trains
 from .scope import at_least
 from .step_view import StepView
@@ -80,7 +80,9 @@ class TrainingMode(Rule):
                 yield from self._judge_evaluation(step, worker, modes, total)
 
     def unevaluated(self) -> str | None:
-        return None if self._judged else "no module was seen that knows training from evaluation"
+        if self._judged:
+            return None
+        return NothingToJudge("no module was seen that knows training from evaluation")
 
     def _judge_training(self, step: StepView, worker: str, modes: _Modes, total: float) -> Findings:
         in_eval = scalar_of(step, "loop/modules_in_eval", worker)

@@ -15,7 +15,7 @@ from trainings import X, Y, fit, mlp, sgd
 
 from stepwatch import on_checkpoint
 from stepwatch.collection import parse_save
-from stepwatch.errors import ConfigError, FindingRaised, TrainingStopped
+from stepwatch.errors import ConfigError, FindingRaised, StepUnavailable, TrainingStopped
 from stepwatch.finding import Finding
 from stepwatch.hooks.torch import checkpoints
 
@@ -26,6 +26,14 @@ pytest_plugins = ["hook_fixture"]
 def nothing_left_over():
     """Optimizers of other tests that still live would be waited for in a first step."""
     gc.collect()
+
+
+@pytest.fixture
+def swapping():
+    """Have modules swap their parameters where they would copy into them."""
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    yield
+    torch.__future__.set_swap_module_params_on_conversion(False)
 
 
 FINDING = Finding("loss_spike", 3, "loss/mse", "9 is far above 1")
@@ -217,6 +225,102 @@ class TestRestore:
         assert ["after step 3 went back to the state after step 1"] == results
         assert equal(states[1], states[3])
 
+    def test_parameters_may_be_swapped_between_copy_and_restore(self, watched, swapping):
+        """Torch swaps no tensor to which there is a weak reference."""
+        training, states = Training(), []
+        with watched(hold=False) as run:
+            run.hook.control.keep_states(100, 0)
+            run.hook.control.skip_batches(None, lambda *_: True)
+            for step in range(4):
+                if step == 2:
+                    training.optimizer.zero_grad()
+                    training.model.load_state_dict(training.model.state_dict())
+                if step == 3:
+                    results = ask(run, lambda control: control.restore(3))
+                training.step()
+                states.append(training.state())
+        assert ["after step 3 went back to the state after step 0"] == results
+        assert equal(states[0], states[3])
+
+    def test_buffers_that_a_model_makes_anew_are_found_by_name(self, watched):
+        """What it held is written into what it holds; what is expanded cannot be written to."""
+        model = Remade()
+        with watched(hold=False) as run:
+            run.hook.control.keep_states(100, 0)
+            optimizer, seen = sgd(model), []
+            for step in range(3):
+                if step == 2:
+                    results = ask(run, lambda control: control.restore(2))
+                fit(model, optimizer, steps=1)
+                seen.append(model.seen.item())
+        assert ["after step 2 went back to the state after step 0"] == results
+        assert [1, 2, 1] == seen
+
+    def test_a_scheduler_that_wraps_another_follows_through_that_one(self, watched):
+        """It has no optimizer of its own, for it was never initialized as a scheduler."""
+        training, states = Training(), []
+        training.scheduler = Wrapping(training.scheduler)
+        with watched(hold=False) as run:
+            run.hook.control.keep_states(100, 0)
+            for step in range(4):
+                if step == 3:
+                    results = ask(run, lambda control: control.restore(3))
+                training.step()
+                states.append(training.state())
+        assert ["after step 3 went back to the state after step 0"] == results
+        assert equal(states[0], states[3])
+
+    def test_one_that_refuses_its_state_leaves_everything_as_it_is(self, watched):
+        """Half a state would be worse than none."""
+        training = Training()
+        # The first takes its state, and is to give it up again.
+        last = Refusing(training.optimizer, lambda _: 1.0)
+        with watched(hold=False) as run:
+            run.hook.control.keep_states(100, 0)
+            for _ in range(2):
+                training.step()
+                last.step()
+            before = []
+            ask(run, lambda _: before.append(training.state()) or "")
+            results = ask(run, lambda control: control.restore(2))
+            ask(run, lambda _: before.append(training.state()) or "")
+            training.step()
+        assert isinstance(results[0], StepUnavailable)
+        assert "Refusing refuses its state (KeyError: 'not mine'); nothing was" in str(results[0])
+        assert equal(*before)
+        assert last is not None
+
+    def test_a_state_that_cannot_be_read_is_said_and_the_rest_goes_on(self, watched):
+        """Batches are skipped as before."""
+        skipped = []
+        training = Training()
+        unread = Unreadable(training.optimizer, lambda _: 1.0)
+        with watched() as run:
+            run.hook.control.keep_states(1, 0)
+            run.hook.control.skip_batches(None, lambda step, *_: skipped.append(step) or True)
+            for step in range(3):
+                training.step(spoiled=step == 1)
+        assert any("nothing can be restored: " in line and "ask me" in line for line in run.said)
+        assert [1] == skipped
+        assert unread is not None
+
+    def test_a_process_group_that_is_made_later_is_seen(self, watched, monkeypatch):
+        """Several processes train together only from then on."""
+        with watched(hold=False) as run:
+            run.hook.control.keep_states(2, 0)
+            run.hook.control.skip_batches(None, lambda *_: True)
+            training = Training()
+            training.step()
+            for name in ("good_states", "bad_updates"):
+                module = f"stepwatch.hooks.torch.{name}"
+                monkeypatch.setattr(f"{module}.distributed_rank", lambda: (0, 2))
+            results = ask(run, lambda control: control.restore(1))
+            training.step()
+            training.step(spoiled=True)
+        assert "2 processes train together" in str(results[0])
+        assert 2 == sum("2 processes train together" in line for line in run.said)
+        assert training.model[0].weight.isnan().any()
+
 
 class TestSkipBatch:
     @pytest.mark.parametrize("kind", [torch.optim.AdamW, torch.optim.SGD, torch.optim.Adagrad])
@@ -289,6 +393,170 @@ class TestSkipBatch:
             first = optimizer.step(closure)
             assert optimizer.step(closure) < first
         assert any("is given a closure" in line for line in run.said)
+
+    @pytest.mark.parametrize("kind", ["naive", "counting"])
+    def test_any_optimizer_is_as_if_it_had_not_stepped(self, watched, kind):
+        """One that asks for every gradient; one that counts, decays and draws as it likes."""
+        kind = {"naive": Naive, "counting": Counting}[kind]
+        Naive(mlp().parameters())  # from here on torch also tells of steps that a subclass calls
+        with watched() as run:
+            run.hook.control.skip_batches(None, lambda *_: True)
+            model, state = train_by(kind, spoiled=2)
+            drawn = torch.get_rng_state()
+        reference, expected = train_by(kind, left_out=2)
+        assert equal(expected, state)
+        assert equal(reference.state_dict(), model.state_dict())
+        assert equal(torch.get_rng_state(), drawn)
+
+    def test_the_first_update_may_be_the_bad_one(self, watched):
+        """What an optimizer makes in its first step is gone again."""
+        with watched() as run:
+            run.hook.control.skip_batches(None, lambda *_: True)
+            training = Training()
+            before = copy.deepcopy(training.optimizer.state_dict())
+            training.step(spoiled=True)
+        assert equal(before["state"], training.optimizer.state_dict()["state"])
+        assert 0 == len(training.optimizer.state)
+
+    def test_an_optimizer_that_raises_does_as_it_would(self, watched):
+        """The script catches it, has its gradients, and goes on; later batches are skipped."""
+        skipped = []
+        with watched(hold=False) as run:
+            run.hook.control.skip_batches(None, lambda step, *_: skipped.append(step) or True)
+            model = mlp()
+            optimizer = Careful(model.parameters())
+            fit(model, optimizer, steps=1)
+            optimizer.careful = True
+            with pytest.raises(ArithmeticError):
+                fit(model, optimizer, steps=1, loss=spoilt)
+            assert all(p.grad is not None for p in model.parameters())
+            optimizer.careful = False
+            before = copy.deepcopy(model.state_dict())
+            fit(model, optimizer, steps=1)
+            assert not equal(before, model.state_dict())
+            before = copy.deepcopy(model.state_dict())
+            fit(model, optimizer, steps=1, loss=spoilt)
+            assert equal(before, model.state_dict())
+        assert 2 == len(skipped)
+
+    def test_an_optimizer_within_another_is_skipped_with_it(self, watched):
+        """It is one update: asked about once, and undone in both."""
+        asked = []
+        with watched() as run:
+            run.hook.control.skip_batches(None, lambda *bad: asked.append(bad) or True)
+            model = mlp()
+            inner = torch.optim.Adam(model.parameters())
+            outer = Outer(inner)
+            fit(model, outer, steps=2)
+            expected = copy.deepcopy([model.state_dict(), inner.state_dict()])
+            fit(model, outer, steps=1, loss=spoilt)
+            assert equal(expected, [model.state_dict(), inner.state_dict()])
+        assert 1 == len(asked)
+
+    def test_buffers_made_anew_in_the_bad_batch_are_what_they_were(self, watched):
+        """They are found by name."""
+        with watched(hold=False) as run:
+            run.hook.control.skip_batches(None, lambda *_: True)
+            model = Remade()
+            optimizer = sgd(model)
+            fit(model, optimizer, steps=2)
+            fit(model, optimizer, steps=1, loss=spoilt)
+            assert 2 == model.seen.item()
+
+
+def spoilt(output, target):
+    """Return a loss of which every gradient is nan."""
+    return mse_loss(output * torch.nan, target)
+
+
+class Remade(nn.Sequential):
+    """A model that assigns a new tensor to its buffer, and has one that is expanded."""
+
+    def __init__(self):
+        super().__init__(nn.Linear(4, 1))
+        self.register_buffer("seen", torch.zeros(()))
+        self.register_buffer("mask", torch.zeros(1).expand(8))
+
+    def forward(self, inputs):
+        self.seen = self.seen + 1
+        return super().forward(inputs)
+
+
+class Wrapping(torch.optim.lr_scheduler.LRScheduler):
+    """A scheduler that hands everything on to another."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def step(self):
+        self.inner.step()
+
+    def state_dict(self):
+        return self.inner.state_dict()
+
+
+class Refusing(torch.optim.lr_scheduler.LambdaLR):
+    def load_state_dict(self, state):
+        if state["_step_count"] != self._step_count:
+            raise KeyError("not mine")
+
+
+class Unreadable(torch.optim.lr_scheduler.LambdaLR):
+    def state_dict(self):
+        raise KeyError("do not ask me")
+
+
+class Naive(torch.optim.Optimizer):
+    """Plain descent that takes it for granted that there are gradients."""
+
+    def __init__(self, parameters, lr=0.1):
+        super().__init__(parameters, {"lr": lr})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                parameter.add_(parameter.grad, alpha=-group["lr"])
+
+
+class Counting(Naive):
+    """Keeps numbers, tensors and mappings wherever there is room, and draws."""
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        super().step()
+        self.state["steps"] = self.state.get("steps", 0) + 1
+        for group in self.param_groups:
+            group["lr"] *= 0.9
+            group["distance"] = group.get("distance", torch.zeros(())) + group["params"][0].norm()
+            for parameter in group["params"]:
+                parameter.add_(torch.randn_like(parameter), alpha=1e-3)
+                moments = self.state[parameter].setdefault("moments", {"first": 0.0})
+                moments["first"] = moments["first"] + parameter.grad
+
+
+class Careful(Naive):
+    """Raises if gradients are not there, or not numbers."""
+
+    careful = False
+
+    def step(self, closure=None):
+        gradients = [p.grad for group in self.param_groups for p in group["params"]]
+        if self.careful and not all(g is not None and g.isfinite().all() for g in gradients):
+            raise ArithmeticError
+        super().step()
+
+
+class Outer(torch.optim.Optimizer):
+    """Steps another one."""
+
+    def __init__(self, inner):
+        super().__init__(inner.param_groups, {})
+        self.inner = inner
+        self.param_groups = inner.param_groups
+
+    def step(self, closure=None):
+        self.inner.step()
 
 
 def train_by(kind, spoiled=None, left_out=None):
@@ -398,6 +666,39 @@ class TestLearningRates:
             fit(model, optimizer, steps=1)
             assert optimizer.param_groups[0]["lr"] is rate
         assert 0.25 == rate.item()
+
+    def test_what_schedulers_run_when_asked_is_not_run(self, watched):
+        """Else it might fail when the rates are changed already."""
+
+        class Odd(Wrapping):
+            @property
+            def base_lrs(self):
+                raise ZeroDivisionError
+
+        with watched(hold=False) as run:
+            model = mlp()
+            optimizer = sgd(model, lr=0.8)
+            odd = Odd(torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: 1.0))
+            odd.optimizer = optimizer
+            results = ask(run, lambda control: control.scale_learning_rates(0.25))
+            fit(model, optimizer, steps=1, each=lambda _: odd.step())
+        assert ["learning rate from 0.8 to 0.2 after step 0"] == results
+        assert pytest.approx(0.2) == optimizer.param_groups[0]["lr"]
+
+    def test_it_changes_nothing_if_schedulers_cannot_be_found(self, watched, monkeypatch):
+        """What is told to have failed has not happened."""
+
+        def broken(*_):
+            raise ZeroDivisionError
+
+        monkeypatch.setattr("stepwatch.hooks.torch.training_state.Followers.look", broken)
+        with watched(hold=False) as run:
+            model = mlp()
+            optimizer = sgd(model, lr=0.8)
+            results = ask(run, lambda control: control.scale_learning_rates(0.25))
+            fit(model, optimizer, steps=1)
+        assert isinstance(results[0], ZeroDivisionError)
+        assert 0.8 == optimizer.param_groups[0]["lr"]
 
 
 class TestEnds:

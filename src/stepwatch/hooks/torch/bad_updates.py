@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import sys
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,7 +50,7 @@ class BadUpdates:
         _check_alone()
         self._spike, self._skips = spike, skips
         self._norms: dict[int, deque[float]] = {}
-        # One inside of another, where an optimizer wraps one.
+        # One inside of another, where an optimizer steps one.
         self._undone: list[_Update] = []
         self._buffers = _Buffers()
 
@@ -72,7 +73,7 @@ class BadUpdates:
             ConfigError: The optimizer computes its gradients while it steps, its parameters
                 cannot be copied, or several processes train together by now.
         """
-        self._forget(optimizer)  # its last step raised, and torch tells nobody of that
+        self._forget_what_raised(optimizer)
         if any(callable(value) for value in (*args[1:], *named.values())):
             raise ConfigError(
                 f"{type(optimizer).__name__} is given a closure and computes gradients while it "
@@ -80,6 +81,8 @@ class BadUpdates:
             )
         if getattr(optimizer, "found_inf", None) is not None:
             return False  # a gradient scaler has told it whether to skip
+        if any(update.is_of(optimizer) for update in self._undone):
+            return True  # its class calls the step of its parent
         if not self._undone and not self._is_bad(optimizer, step):
             return False
         self._undone.append(_Update(optimizer))
@@ -87,23 +90,23 @@ class BadUpdates:
 
     def after(self, optimizer: torch.optim.Optimizer) -> None:
         """It has stepped: make everything what it was, if the update was bad."""
-        update = self._forget(optimizer)
-        if update is not None:
+        for update in [update for update in self._undone if update.is_of(optimizer)]:
+            if _in_their_steps(optimizer).count(optimizer) < 2:
+                self._undone.remove(update)
             update.undo()
             self._buffers.put_back()
 
     def after_step(self, models: Iterable[torch.nn.Module]) -> None:
         """A step of these models is over: keep what is in their buffers."""
-        self._undone.clear()
         self._buffers.keep(models)
 
-    def _forget(self, optimizer: torch.optim.Optimizer) -> _Update | None:
-        """Forget the update of an optimizer, and those within it; return it if it is known."""
-        for place, update in enumerate(self._undone):
-            if update.is_of(optimizer):
-                del self._undone[place:]
-                return update
-        return None
+    def _forget_what_raised(self, optimizer: torch.optim.Optimizer) -> None:
+        """This one is about to step: forget what never ended, torch tells nobody of that."""
+        if not self._undone:
+            return
+        stepping = _in_their_steps(optimizer)
+        stepping.remove(optimizer)  # not this step, but one that it is in
+        self._undone = [one for one in self._undone if any(map(one.is_of, stepping))]
 
     def _is_bad(self, optimizer: torch.optim.Optimizer, step: int) -> bool:
         """Return whether an update is to be left out."""
@@ -159,6 +162,10 @@ class _Buffer:
     looks: int = 0
     has_changed: bool = False
 
+    def is_of(self, buffer: torch.Tensor) -> bool:
+        """Return whether the buffer is still where it was, and of the same kind."""
+        return alike(buffer, self.values) and buffer.device == self.values.device
+
 
 class _Buffers:
     """Copies of the buffers of models, but for those that stay what they are, such as masks."""
@@ -172,7 +179,7 @@ class _Buffers:
             of_model = self._kept.setdefault(model, {})
             for name, buffer in writable_buffers(model):
                 kept = of_model.get(name)
-                if kept is None or not alike(buffer, kept.values):
+                if kept is None or not kept.is_of(buffer):
                     of_model[name] = _Buffer(buffer.detach().clone())
                 elif kept.has_changed:
                     kept.values.copy_(buffer.detach())
@@ -188,10 +195,26 @@ class _Buffers:
             for model, of_model in self._kept.items():
                 for name, buffer in writable_buffers(model):
                     kept = of_model.get(name)
-                    if kept is None or not alike(buffer, kept.values):
+                    if kept is None or not kept.is_of(buffer):
                         continue
                     if kept.has_changed or kept.looks < _LOOKS:
                         buffer.copy_(kept.values)
+
+
+def _in_their_steps(optimizer: torch.optim.Optimizer) -> list[torch.optim.Optimizer]:
+    """Return this optimizer, which is in its step, and those in the steps of which that is.
+
+    One is in the list twice if the step of its class calls that of its parent.
+    """
+    # Torch wraps the steps of all classes into one and the same code.
+    code = getattr(type(optimizer).step, "__code__", None)
+    found: list[Any] = []
+    frame = sys._getframe()
+    while (caller := frame.f_back) is not None:
+        if caller.f_code is code:
+            found.append(caller.f_locals.get("self"))
+        frame = caller
+    return found if optimizer in found else [optimizer, *found]
 
 
 def _check_alone() -> None:

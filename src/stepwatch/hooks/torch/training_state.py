@@ -114,9 +114,12 @@ class TrainingState:
         if not all(module.fits() for module in self._modules):
             raise StepUnavailable(_GONE)
         # First what may fail: it is code of the script.
-        _load([(thing, state) for known, state in self._followers if (thing := known())])
-        for one in (*self._modules, *self._optimizers):
-            one.put_back()
+        followers = [(known(), state) for known, state in self._followers]
+        _load([(thing, state) for thing, state in followers if thing is not None])
+        for module in self._modules:
+            module.put_back()
+        for optimizer in self._optimizers:
+            optimizer.put_back()
         if random:
             set_random_states(*self._random)
 
