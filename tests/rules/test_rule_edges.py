@@ -293,12 +293,13 @@ class TestGradNormSpike:
 
 
 class TestUntrainedParameter:
-    def step(self, number, weight=1.0, gradient=None, **facts):
+    def step(self, number, weight=1.0, gradient=None, rate=0.1, **facts):
         facts = {"trainable": True, "optimizer_groups": 1, **facts}
         tensors = [(info("w", "weights", **facts), [weight]), (info("v", "weights"), [number])]
         if gradient is not None:
             tensors.append((info("gradient/w", "gradients"), [gradient]))
         tensors.append((info("gradient/v", "gradients"), [1.0]))
+        tensors.append((info("learning_rate/0", "learning_rates"), [rate]))
         return StepView([record(tensors, step=number)])
 
     def causes(self, steps):
@@ -330,6 +331,11 @@ class TestUntrainedParameter:
 
     def test_gradients_that_change_nothing(self):
         assert [("unchanged", 10, "w")] == self.causes([self.step(n, 1.0, 0.5) for n in range(20)])
+
+    def test_a_learning_rate_that_rises_may_have_been_too_small(self):
+        """Nothing is said while it warms up."""
+        steps = [self.step(n, 1.0, 0.5, rate=1e-9 * (n + 1)) for n in range(20)]
+        assert [] == self.causes(steps)
 
     def test_zero_gradients_change_nothing_as_they_should(self):
         assert [] == self.causes([self.step(n, 1.0, 0.0) for n in range(20)])

@@ -103,6 +103,12 @@ class TestLossNotDecreasing:
         assert [] == found
         assert "was negative" in engine.statuses()[0].details
 
+    def test_a_loss_that_is_a_small_part_is_left_out(self):
+        """What is learnt is what makes the large one smaller."""
+        steps = [step_of({"losses": {"L": [50.0 / (n + 1)], "S": [0.1]}}, n) for n in range(12)]
+        assert [] == run("loss_not_decreasing:plain_only=true", steps)
+        assert ["S"] == [one.tensor for one in run("loss_not_decreasing", steps)]
+
     def test_workers_are_averaged(self):
         steps = [
             StepView([step_of({"losses": {"L": loss}}, n, worker=f"worker_{w}").records[0]

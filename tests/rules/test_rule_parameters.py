@@ -7,6 +7,7 @@ import pytest
 from stepwatch.errors import ConfigError
 from stepwatch.rules import DEFAULT_RULES, Scope, parse_rules
 from stepwatch.rules.parameters import split_list
+from stepwatch.rules.scope import evidence
 
 
 class TestParseRules:
@@ -57,13 +58,18 @@ class TestParseRules:
         (watched,) = parse_rules(f"{tmp_path}/mine.py:Mine:limit=5,end_step=9")
         assert ("mine", 5, 9) == (watched.name, watched.rule.limit, watched.scope.end_step)
 
-    def test_the_default_rules_are_all_nine(self):
-        assert 9 == len({watched.rule.name for watched in parse_rules(DEFAULT_RULES)})
+    def test_the_default_rules_need_nothing_that_is_not_saved_by_default(self):
+        """What they cost is what capturing costs."""
+        assert () == evidence(parse_rules(DEFAULT_RULES))
+
+    def test_no_default_rule_is_named_twice(self):
+        watched = parse_rules(DEFAULT_RULES)
+        assert len(watched) == len({one.rule.name for one in watched})
 
     @pytest.mark.parametrize(
         ("spec", "told"),
         [
-            ("loss_spik", "did you mean loss_spike?"),
+            ("loss_spik", "did you mean loss_spike,"),
             ("loss_spike:windw=3", "did you mean window"),
             ("loss_spike:windw=3", "accepted: window=64"),
             ("loss_spike:windw=3", "on every rule: start_step=0"),

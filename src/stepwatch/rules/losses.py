@@ -39,8 +39,8 @@ class LossNotDecreasing(Rule):
         converged_loss: Silent below this loss.
         converged_ratio: Silent while the loss is at most this fraction of the first.
         plain_only: Judge no loss that may be right not to fall: that of a training in which
-            several optimizers work against each other, or one that was ever negative, as that of
-            a policy gradient.
+            several optimizers work against each other, one that was ever negative, as that of a
+            policy gradient, or one that is a tenth of another or less.
     """
 
     name = "loss_not_decreasing"

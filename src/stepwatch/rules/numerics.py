@@ -22,7 +22,7 @@ MASKS = r"attn_mask|causal_mask"
 
 # Weights are those from before the step, so this is the order in which values came to be.
 _ORDER = {"weights": 0, "outputs": 1, "inputs": 2, "losses": 3, "gradients": 4, "optimizer": 5}
-_BACKWARD = ("gradients", "optimizer")
+_BACKWARD = ("gradients", "optimizer", "optimizer_states", "updates")
 # What is measured of tensors and of the loop is nan where it is not known.
 _MEASURES = ("quantiles", "embeddings", "loop")
 

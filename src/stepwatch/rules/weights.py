@@ -139,6 +139,7 @@ class UntrainedParameter(Rule):
         self._weights = Selection(("weights",))
         self._training: dict[str, Training] = {}
         self._stale: dict[str, int] = {}
+        self._rates: dict[str, dict[str, float]] = {}
         self._steps = 0
 
     def check(self, step: StepView) -> Findings:
@@ -148,9 +149,20 @@ class UntrainedParameter(Rule):
         for group, names in self._weights.groups(step):
             worker = group.record.worker
             training = self._training.setdefault(worker, Training(self.k))
-            for cause, members in training.add(group, names, skipped=is_skipped(step, worker)):
+            skipped = is_skipped(step, worker) or self._warms_up(step, worker)
+            for cause, members in training.add(group, names, skipped=skipped):
                 yield self._finding(step, worker, cause, members, len(names))
         yield from self._zero_grad(step)
+
+    def _warms_up(self, step: StepView, worker: str) -> bool:
+        """Return whether a learning rate rose: it may have been too small to change all yet."""
+        rates = {
+            rate.name: scalar_value(rate.record.statistics[rate.row])
+            for rate in step.tensors("learning_rates")
+            if rate.worker == worker
+        }
+        before, self._rates[worker] = self._rates.get(worker, {}), rates
+        return any(rate > before.get(name, rate) for name, rate in rates.items())
 
     def unevaluated(self) -> str | None:
         if not self._training and not self._stale:

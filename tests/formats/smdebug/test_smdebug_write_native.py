@@ -106,9 +106,9 @@ def test_stepwatch_run_writes_it(tmp_path):
     checked = stepwatch("check", "r")
 
     assert (0, list(range(8))) == (ran.returncode, Trial(tmp_path / "r").steps("TRAIN"))
-    for rule in ("exploding_tensor", "non_finite_origin"):
-        assert f"step 5 (TRAIN 5) {rule}" in ran.stderr
-        assert f"{rule} step 5 (TRAIN 5)" in checked.stdout
+    for said in (ran.stderr, checked.stdout):
+        assert "non_finite_origin" in said
+        assert "exploding_tensor (step 5)" in said
 
 
 def test_another_format_is_told(tmp_path):

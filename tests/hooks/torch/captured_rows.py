@@ -8,9 +8,13 @@ from stepwatch.statistics import summarize
 
 
 def rows_of(seen):
-    """Return for each step the statistics of its tensors by name."""
+    """Return for each step the statistics of its tensors by name, but for how long it took."""
     return [
-        dict(zip((info.name for info in record.layout.tensors), record.statistics, strict=True))
+        {
+            info.name: row
+            for info, row in zip(record.layout.tensors, record.statistics, strict=True)
+            if not info.name.endswith("_seconds")
+        }
         for (record,) in seen.trial.records()
     ]
 
