@@ -127,7 +127,7 @@ def show(scene: Scene, trial: Trial, findings: list[Finding]) -> None:
     loss = trial.tensor_names(collection="losses")[0]
     plot(trial, loss, "mean", findings)
     for finding in findings:
-        print_finding(console, finding)
+        print_finding(console, finding, trial.workers)
     if scene.tensor:
         about = [finding for finding in findings if finding.tensor == scene.tensor]
         plot(trial, scene.tensor, "rms", about)

@@ -304,6 +304,27 @@ class TestLabelLeak:
 
         assert ("feature", True) == (found.condition, "column 2" in found.message)
 
+    @pytest.mark.parametrize(("also", "found"), [((), [4]), (("batch/1",), [])])
+    def test_a_model_may_be_given_its_targets(self, also, found):
+        """It then computes the loss itself; as the only input they are a leak."""
+        tokens = np.arange(32).reshape(4, 8)
+        steps = [
+            StepView(
+                [
+                    full_record(
+                        {
+                            "batches": dict.fromkeys(("batch/0", *also), tokens),
+                            "labels": {"label/cross_entropy": tokens},
+                        },
+                        step,
+                    )
+                ]
+            )
+            for step in range(8)
+        ]
+
+        assert found == steps_at("label_leak", steps)
+
     def test_samples_that_repeat_by_nature_are_not_judged(self):
         """Of four possible inputs all are seen in training."""
         samples = np.arange(32, dtype=np.uint64) % 4

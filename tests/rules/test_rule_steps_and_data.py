@@ -34,7 +34,8 @@ def _name(scenario):
     function = getattr(program, "func", program).__name__
     given_options = getattr(program, "args", ()), getattr(program, "keywords", {})
     shown = [
-        f"{key}={getattr(value, '__name__', value)}" for key, value in given_options[1].items()
+        f"{key}={getattr(getattr(value, 'func', value), '__name__', value)}"
+        for key, value in given_options[1].items()
     ]
     return f"{scenario.rule}-{function}-{given_options[0]}-{shown}"[:90]
 
