@@ -615,6 +615,10 @@ class TestCaptureMore:
 
 
 class TestCheckpoint:
+    @pytest.fixture(autouse=True)
+    def _no_function_of_a_script(self, monkeypatch):
+        monkeypatch.setattr(checkpoints, "_of_scripts", [])
+
     def test_it_holds_models_and_optimizers_as_they_were(self, watched):
         """And loads without trusting what it holds."""
         with watched(hold=False) as run:
@@ -632,9 +636,8 @@ class TestCheckpoint:
         assert (2, 2) == (saved["step"], saved["mode_step"])
         assert FINDING.to_dict() == saved["finding"]
 
-    def test_the_function_of_the_script_is_called_instead(self, watched, monkeypatch):
+    def test_the_function_of_the_script_is_called_instead(self, watched):
         """In the training's thread, between steps."""
-        monkeypatch.setattr(checkpoints, "_of_scripts", [])
         seen = []
         assert on_checkpoint(seen.append) is not None
         with watched() as run:
