@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import pytest
-import torch
 from rule_runs import assert_live_is_replay, judge
 from scenarios import HEALTHY, SCENARIOS, Scenario, first_of_each_rule
 
 from stepwatch.rules import DEFAULT_RULES
 
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytest_plugins = ["one_thread"]
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def _name(value):

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import pytest
-import torch
 from classic_scenarios import CLASSIC
 from rule_runs import assert_live_is_replay, judge
 
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytest_plugins = ["one_thread"]
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def _name(scenario):

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import pytest
-import torch
 from rule_records import records_of
 from scenarios import HEALTHY, SCENARIOS
 
 from stepwatch.rules import DEFAULT_RULES, StepView, Watch
 
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytest_plugins = ["one_thread"]
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def _name(program):

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import pytest
-import torch
 from scenarios import SCENARIOS, Scenario, first_of_each_rule
 
 from stepwatch import LiveWatch, TorchHook, Trial, Watch, watch
 
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytest_plugins = ["one_thread"]
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def _name(value):

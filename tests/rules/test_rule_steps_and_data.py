@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_steps import full_step, judged
@@ -20,13 +19,8 @@ from stepwatch.rules.repeated_data import dependence
 from stepwatch.rules.weights_moved import least_change
 from stepwatch.steps import Mode
 
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytest_plugins = ["one_thread"]
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def _name(scenario):

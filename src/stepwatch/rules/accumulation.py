@@ -6,7 +6,7 @@ from ..finding import Finding
 from ..statistics import COUNT
 from .checks import number
 from .rule import Findings, Rule
-from .scalars import InARow, few_steps, scalar_of, trains
+from .scalars import InARow, few_steps
 from .scope import above, at_least
 from .step_view import StepView
 
@@ -30,11 +30,11 @@ class StaleGradients(Rule):
         self._steps = 0
 
     def check(self, step: StepView) -> Findings:
-        if not trains(step):
+        if not step.trains:
             return
         self._steps += 1
         for worker in step.workers:
-            stale = scalar_of(step, "optimizer/stale_gradients", worker)
+            stale = step.scalar("optimizer/stale_gradients", worker)
             if self._in_a_row.count(worker, stale > 0) >= self.consecutive:
                 yield Finding(
                     self.name,
@@ -77,14 +77,14 @@ class GradAccumulationScale(Rule):
         self._steps = 0
 
     def check(self, step: StepView) -> Findings:
-        if not trains(step):
+        if not step.trains:
             return
         for worker in step.workers:
-            weight = scalar_of(step, "loop/loss_weight", worker)
+            weight = step.scalar("loop/loss_weight", worker)
             if weight != weight:
                 continue
             self._steps += 1
-            parts = scalar_of(step, "loop/backwards", worker)
+            parts = step.scalar("loop/backwards", worker)
             met = parts > 1 and abs(weight - parts) <= self.tolerance * parts
             met = met and _are_micro_batches(step, worker, parts)
             if self._in_a_row.count(worker, met) >= self.consecutive:

@@ -10,7 +10,7 @@ from ..finding import Finding
 from ..statistics import COUNT, MAX, NEGINF
 from .checks import number
 from .rule import Findings, Rule
-from .scalars import First, InARow, trains
+from .scalars import First, InARow
 from .scope import above, at_least, within
 from .step_view import StepView, TensorView
 
@@ -55,7 +55,7 @@ class AttentionInstability(Rule):
         self._looks = 0
 
     def check(self, step: StepView) -> Findings:
-        if not trains(step):
+        if not step.trains:
             return
         self._looks += 1
         for tensor in step.tensors("attention"):

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..finding import Finding
 from ..statistics import COUNT, SUM, SUM_SQ
-from .checks import Floats, number, scalar_value
+from .checks import Floats, number
 from .rule import Findings, Rule
-from .scalars import First, trains
+from .scalars import First
 from .scope import above, at_least, within
 from .step_view import StepView, TensorView
 
@@ -113,7 +113,7 @@ class ChanceLevel(Rule):
         self._judged = False
 
     def check(self, step: StepView) -> Findings:
-        losses = list(_judged_losses(step)) if trains(step) else []
+        losses = list(_judged_losses(step)) if step.trains else []
         if len({loss.name for loss in losses}) != 1:
             return
         name = losses[0].name
@@ -139,7 +139,7 @@ class ChanceLevel(Rule):
 
     def _add(self, step: StepView, window: _Window, loss: TensorView) -> None:
         what = loss.name.removeprefix("loss/")
-        value = scalar_value(loss.record.statistics[loss.row])
+        value = loss.scalar
         window.losses.append(value)
         self._first.of(loss.name, value)
         label = step.tensor(f"label/{what}", loss.worker)

@@ -10,7 +10,7 @@ import numpy as np
 from ..finding import Finding
 from .checks import number
 from .rule import Findings, Rule
-from .scalars import First, InARow, trains
+from .scalars import First, InARow
 from .scope import above, at_least, within
 from .step_view import StepView, TensorView
 
@@ -61,7 +61,7 @@ class EmbeddingDrift(Rule):
         self._looks = 0
 
     def check(self, step: StepView) -> Findings:
-        if not trains(step):
+        if not step.trains:
             return
         for tensor in step.tensors("embeddings"):
             if tensor.name in tensor.record.raw:

@@ -17,7 +17,6 @@ from .checks import (
     magnitude,
     non_finite,
     number,
-    scalar_value,
     top_shares,
     zero_percent,
 )
@@ -285,7 +284,7 @@ def _norm(step: StepView, worker: str) -> tuple[float, float | None]:
 
 def _scalar(step: StepView, name: str, worker: str) -> float | None:
     tensor = step.tensor(name, worker)
-    return None if tensor is None else scalar_value(tensor.record.statistics[tensor.row])
+    return None if tensor is None else tensor.scalar
 
 
 def _gradients(step: StepView, worker: str) -> TensorGroup | None:

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from ..finding import Finding
 from ..record import Layout, TensorInfo
 from ..statistics import COUNT, MAX, MIN
-from ..steps import Mode
 from .checks import number
 from .loss_memory import is_loss, losses_of
 from .rule import Findings, Rule
@@ -79,7 +78,7 @@ class PoorWeightInitialization(Rule):
         self._spread, self._range = math.nan, math.nan
 
     def check(self, step: StepView) -> Findings:
-        if step.mode not in (Mode.TRAIN, Mode.GLOBAL) or self._looked >= self.steps:
+        if not step.trains or self._looked >= self.steps:
             return
         losses = losses_of(step, self._losses)
         if not losses:

@@ -11,9 +11,9 @@ import numpy as np
 from ..finding import Finding
 from ..record import Layout, TensorInfo
 from ..statistics import COUNT, MAX, MIN, SUM_SQ
-from .checks import Floats, non_finite, number, scalar_value
+from .checks import Floats, non_finite, number
 from .rule import Findings, Rule
-from .scalars import InARow, few_steps, trains
+from .scalars import InARow, few_steps
 from .scope import Selection, above, at_least
 from .step_view import StepView, TensorView
 
@@ -65,7 +65,7 @@ class InputDrift(Rule):
         self._steps = 0
 
     def check(self, step: StepView) -> Findings:
-        if not trains(step):
+        if not step.trains:
             return
         self._steps += 1
         for group, names in self._inputs.groups(step):
@@ -134,7 +134,7 @@ class InputScale(Rule):
         self._judged: set[str] = set()
 
     def check(self, step: StepView) -> Findings:
-        if not trains(step):
+        if not step.trains:
             return
         for group, names in self._inputs.groups(step):
             worker = group.record.worker
@@ -201,7 +201,7 @@ def _beyond(step: StepView, worker: str) -> Iterator[tuple[TensorView, float]]:
         if _LOGITS.search(what):
             shape = given.info.shape
             guessing = math.log(max(2, shape[1] if len(shape) > 1 else 2))
-            if scalar_value(loss.record.statistics[loss.row]) > 2 * guessing:
+            if loss.scalar > 2 * guessing:
                 yield given, size
         elif _SQUARES.search(what):
             unit = float(root_mean_square(label.record.statistics[label.row]))

@@ -14,7 +14,7 @@ from ..statistics import MAX, MIN
 from ..steps import Mode
 from .checks import Floats, number
 from .rule import Findings, Rule
-from .scalars import InARow, trains
+from .scalars import InARow
 from .scope import above, at_least, within
 from .step_view import StepView, TensorView
 
@@ -95,7 +95,7 @@ class LabelLeak(Rule):
         for tensor in step.tensors("samples"):
             if tensor.name in tensor.record.raw:
                 yield from self._judge_samples(step, tensor)
-        if trains(step):
+        if step.trains:
             for label in step.tensors("labels"):
                 yield from self._judge_target(step, label)
                 yield from self._judge_future(step, label)
@@ -108,7 +108,7 @@ class LabelLeak(Rule):
     def _judge_samples(self, step: StepView, tensor: TensorView) -> Findings:
         values = tensor.value().ravel().tolist()
         digests = set(values)
-        if trains(step):
+        if step.trains:
             self._num_trained += len(values)
             self._repeats += len(values) - len(digests)
             if len(self._trained) < MOST_SAMPLES:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from ..finding import Finding
-from .checks import number, scalar_value
+from .checks import number
 from .rule import Findings, Rule
-from .scalars import InARow, trains
+from .scalars import InARow
 from .scope import above, at_least
 from .step_view import StepView
 
@@ -43,14 +43,14 @@ class OutputLogitDrift(Rule):
         self._judged = False
 
     def check(self, step: StepView) -> Findings:
-        if not trains(step):
+        if not step.trains:
             return
         for tensor in step.tensors("log_partition"):
             logits = step.tensor(f"prediction{tensor.name[len('log_partition') :]}", tensor.worker)
             if logits is None:
                 continue
             self._judged = True
-            partition = scalar_value(tensor.record.statistics[tensor.row])
+            partition = tensor.scalar
             row = logits.statistics
             offset = abs(row.mean) / (row.std or math.inf)
             met = abs(partition) > self.max_log_partition and offset > self.min_offset

@@ -6,7 +6,7 @@ from ..finding import Finding
 from .checks import number
 from .loss_memory import is_scalar, losses_of
 from .rule import Findings, Rule
-from .scalars import First, InARow, few_steps, scalar_of, trains
+from .scalars import First, InARow, few_steps
 from .scope import Selection, at_least
 from .step_view import StepView
 
@@ -35,14 +35,14 @@ class LossDirection(Rule):
         self._steps = 0
 
     def check(self, step: StepView) -> Findings:
-        losses = losses_of(step, self._losses) if trains(step) else {}
+        losses = losses_of(step, self._losses) if step.trains else {}
         self._steps += bool(losses)
         if len(losses) != 1:
             return
         (name, value), *_ = losses.items()
         first = self._first.of(name, value)
         for worker in step.workers:
-            weight = scalar_of(step, "loop/loss_weight", worker)
+            weight = step.scalar("loop/loss_weight", worker)
             times = self._in_a_row.count(worker, weight < 0)
             if times >= self.consecutive and value > first:
                 yield Finding(

@@ -13,7 +13,7 @@ from ..finding import Finding
 from ..statistics import COUNT, MAX, MIN, SUM, ZEROS
 from .checks import number
 from .rule import Findings, Rule
-from .scalars import InARow, few_steps, trains
+from .scalars import InARow, few_steps
 from .scope import at_least
 from .step_view import StepView, TensorView
 
@@ -113,7 +113,7 @@ class LossInput(Rule):
         self._steps = 0
 
     def check(self, step: StepView) -> Findings:
-        if not trains(step):
+        if not step.trains:
             return
         self._steps += 1
         for tensor in step.tensors("predictions"):

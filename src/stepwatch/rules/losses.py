@@ -211,7 +211,7 @@ class LossSpike(Rule):
         self._recent: dict[str, Recent] = {}
 
     def check(self, step: StepView) -> Findings:
-        if step.mode not in (Mode.TRAIN, Mode.GLOBAL):
+        if not step.trains:
             return
         for name, loss in losses_of(step, self._losses).items():
             recent = self._recent.setdefault(name, Recent(self.window))

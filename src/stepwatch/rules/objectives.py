@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 
 from ..steps import Mode
-from .checks import scalar_value
 from .step_view import StepView
 
 # What is less than this fraction of the largest loss has little say in what is learnt.
@@ -47,6 +46,6 @@ class Objectives:
         count = step.tensor("loop/optimizer_steps")
         if count is None:
             return False
-        updates = scalar_value(count.record.statistics[count.row])
+        updates = count.scalar
         before, self._steps = self._steps, (step.mode_step, updates)
         return before[0] == step.mode_step - 1 and updates - before[1] > 1

@@ -11,7 +11,7 @@ from ..finding import Finding
 from ..statistics import MAX, MIN
 from .checks import Floats, listed, non_finite, number
 from .rule import Findings, NothingToJudge, Rule
-from .scalars import few_steps, prefixed, scalar_of, sizes, trains
+from .scalars import few_steps, prefixed, sizes
 from .scope import above, at_least
 from .step_view import StepView, TensorGroup
 from .weights import is_skipped
@@ -62,7 +62,7 @@ class StaleOptimizerState(Rule):
         self._looks = 0
 
     def check(self, step: StepView) -> Findings:
-        if not trains(step):
+        if not step.trains:
             return
         for group in step.groups("gradients"):
             state = self._state(group.record.worker)
@@ -208,7 +208,7 @@ class _State:
 
     def changes_rate(self, step: StepView, worker: str) -> bool:
         """Return whether the first learning rate is far from what it was when asked last."""
-        before, self._rate = self._rate, scalar_of(step, "learning_rate/0", worker)
+        before, self._rate = self._rate, step.scalar("learning_rate/0", worker)
         return bool(max(before, self._rate) > 2 * min(before, self._rate))
 
     def add_gradients(self, group: TensorGroup) -> None:

@@ -12,7 +12,7 @@ from ..record import Layout
 from ..statistics import MAX, MIN
 from .checks import Floats, dtype_max, number
 from .rule import Findings, Rule
-from .scalars import First, InARow, trains
+from .scalars import First, InARow
 from .scope import above, at_least, within
 from .step_view import StepView, TensorGroup
 
@@ -67,7 +67,7 @@ class ActivationOutlier(Rule):
         self._judged = False
 
     def check(self, step: StepView) -> Findings:
-        if not trains(step):
+        if not step.trains:
             return
         for group in step.groups("outputs"):
             rows = group.record.statistics[group.rows]

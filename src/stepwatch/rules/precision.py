@@ -10,7 +10,7 @@ from ..finding import Finding
 from ..statistics import COUNT, SUM_ABS, ZEROS
 from .checks import number
 from .rule import Findings, NothingToJudge, Rule
-from .scalars import InARow, prefixed, scalar_of, sizes, trains
+from .scalars import InARow, prefixed, sizes
 from .scope import above, at_least, within
 from .step_view import StepView, TensorGroup
 
@@ -56,7 +56,7 @@ class LowPrecisionLoss(Rule):
         self._judged = False
 
     def check(self, step: StepView) -> Findings:
-        if not trains(step):
+        if not step.trains:
             return
         for group in prefixed(step, "updates", "lost_updates/"):
             yield from self._judge_lost(step, group)
@@ -121,13 +121,13 @@ class LowPrecisionLoss(Rule):
             )
 
     def _judge_scaler(self, step: StepView, worker: str) -> Findings:
-        skipped = scalar_of(step, "optimizer/skipped", worker)
+        skipped = step.scalar("optimizer/skipped", worker)
         if skipped != skipped:
             return
         self._judged = True
         recent = self._skipped.setdefault(worker, deque(maxlen=self.skip_window))
         recent.append(skipped > 0)
-        scale = scalar_of(step, "optimizer/loss_scale", worker)
+        scale = step.scalar("optimizer/loss_scale", worker)
         often = len(recent) == self.skip_window and 2 * sum(recent) >= self.skip_window
         if often or (scale < 1 and skipped > 0):
             yield Finding(

@@ -12,7 +12,7 @@ import numpy as np
 from ..finding import Finding
 from .checks import number
 from .rule import Findings, Rule
-from .scalars import First, InARow, trains
+from .scalars import First, InARow
 from .scope import above, at_least, compiled, within
 from .step_view import StepView, TensorView
 
@@ -75,7 +75,7 @@ class RlCollapse(Rule):
         self._judged = False
 
     def check(self, step: StepView) -> Findings:
-        if not trains(step):
+        if not step.trains:
             return
         for tensor in self._named(step, "reward"):
             rewards = self._rewards.setdefault(tensor.worker, _Rewards(self._warmup))

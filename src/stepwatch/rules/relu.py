@@ -10,15 +10,22 @@ import numpy as np
 from ..finding import Finding
 from ..statistics import COUNT, MIN, ZEROS
 from .checks import listed, number
-from .rule import Findings, Rule
-from .scope import Selection, at_least, within
+from .scope import Selection, at_least
 from .step_view import StepView
-from .units import Inactive, Layers, Shares, cannot_fire, merged, raw_values, unit_shares
+from .units import (
+    ActivityRule,
+    Inactive,
+    Shares,
+    cannot_fire,
+    merged,
+    raw_values,
+    unit_shares,
+)
 
 SUMMARY = "active/"
 
 
-class DeadRelu(Rule):
+class DeadRelu(ActivityRule):
     """ReLUs of which most units hardly ever give anything but zero.
 
     Of outputs that are saved in full, those matching ``tensor_regex`` are judged; else the shares
@@ -35,7 +42,7 @@ class DeadRelu(Rule):
     """
 
     name = "dead_relu"
-    evidence = ("activity:raw:every=10",)
+    fault, measured = "is dead", "ReLU"
     compat: ClassVar[Mapping[str, object]] = {"tensor_regex": (".*relu_output",)}
 
     def __init__(
@@ -46,49 +53,22 @@ class DeadRelu(Rule):
         window: int = 1,
         channel_axis: int | None = None,
     ) -> None:
-        within("threshold_inactivity", threshold_inactivity, 0, 100)
-        within("threshold_layer", threshold_layer, 0, 100)
         at_least("window", window, 1)
-        self.tensor_regex = tuple(tensor_regex)
-        self.threshold_inactivity, self.threshold_layer = threshold_inactivity, threshold_layer
-        self.channel_axis = channel_axis
-        self._outputs = Selection(
-            (), tensor_regex, keep=lambda _, info: info.collection != "activity"
+        full = Selection((), tensor_regex, keep=lambda _, info: info.collection != "activity")
+        super().__init__(
+            full,
+            SUMMARY,
+            threshold_inactivity=threshold_inactivity,
+            threshold_layer=threshold_layer,
+            window=window,
         )
-        self._summaries = Selection((), (f"^{SUMMARY}",))
-        self._layers = Layers(threshold_inactivity, threshold_layer, window)
-        self._judged = False
-        self._flat: dict[str, None] = {}
-        self._open: dict[str, None] = {}
-
-    def check(self, step: StepView) -> Findings:
-        shares = self._shares(step)
-        if shares:
-            self._judged = True
-        elif not self._judged:
-            self._screen(step)
-        inactive = self._layers.add(shares)
-        if inactive:
-            yield self._finding(step, inactive, len(shares))
-
-    def unevaluated(self) -> str | None:
-        if self._judged:
-            return None
-        if self._flat:
-            return f"{listed(self._flat)}: of one sample without a batch no share can be taken"
-        if self._open:
-            return (
-                f"statistics alone cannot tell whether {listed(self._open)} is dead; save how"
-                " active each unit is: --save activity:raw:every=10"
-            )
-        if self._outputs.found_any:
-            return None  # the screen proved all of them well
-        return "no ReLU was measured, and " + (self._outputs.missing() or "")
+        self.tensor_regex = tuple(tensor_regex)
+        self.channel_axis = channel_axis
 
     def _shares(self, step: StepView) -> Shares:
         """Return the activity of each unit of each ReLU, shape ``[units]``."""
         found: dict[str, Shares] = {}
-        for worker, name, value in raw_values(step, self._outputs):
+        for worker, name, value in raw_values(step, self._full):
             shares = unit_shares(value, lambda x: x > 0, self.channel_axis)
             if shares is None:
                 self._flat[name] = None
@@ -103,7 +83,7 @@ class DeadRelu(Rule):
     def _screen(self, step: StepView) -> None:
         """Note which outputs may be dead, by the zeros among all their values."""
         inactivity, layer = self.threshold_inactivity / 100, self.threshold_layer / 100
-        for group, names in self._outputs.groups(step):
+        for group, names in self._full.groups(step):
             rows = group.record.statistics[group.rows]
             active = np.where(rows[:, MIN] >= 0, 1 - rows[:, ZEROS] / rows[:, COUNT], 0.0)
             for name, share in zip(names, active.tolist(), strict=True):

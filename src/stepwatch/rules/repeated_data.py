@@ -10,7 +10,7 @@ from ..finding import Finding
 from ..steps import Mode
 from .checks import Floats, number
 from .rule import Findings, Rule
-from .scalars import few_steps, trains
+from .scalars import few_steps
 from .scope import above, at_least
 from .step_view import StepView, TensorView
 
@@ -80,7 +80,7 @@ class RepeatedData(Rule):
             for worker in step.workers:
                 self._count_evaluated(step, worker)
             return
-        if not trains(step):
+        if not step.trains:
             return
         self._steps += 1
         self._evaluating.clear()

@@ -12,7 +12,7 @@ from ..record import Layout, StepRecord
 from ..statistics import ABS_MIN, COUNT, MAX, MIN, NAN, NEGINF, POSINF, SUM, SUM_ABS, SUM_SQ, ZEROS
 from .checks import Floats, listed
 from .rule import Findings, NothingToJudge, Rule
-from .scalars import InARow, few_steps, trains
+from .scalars import InARow, few_steps
 from .scope import at_least
 from .step_view import StepView
 
@@ -76,7 +76,7 @@ class ReplicaDivergence(Rule):
         self._compared = 0
 
     def check(self, step: StepView) -> Findings:
-        if not trains(step) or len(step.records) < 2:
+        if not step.trains or len(step.records) < 2:
             return
         first, *others = step.records
         votes: dict[str, list[str]] = {}

@@ -9,7 +9,7 @@ import numpy as np
 from ..finding import Finding
 from .checks import Floats, listed, number
 from .rule import Findings, Rule
-from .scalars import InARow, trains
+from .scalars import InARow
 from .scope import above, at_least
 from .step_view import StepView, TensorView
 
@@ -64,7 +64,7 @@ class RouterCollapse(Rule):
         self._judged = False
 
     def check(self, step: StepView) -> Findings:
-        if not trains(step):
+        if not step.trains:
             return
         routers: dict[str, list[TensorView]] = {}
         for tensor in step.tensors("routing"):

@@ -13,10 +13,9 @@ from ..errors import ConfigError
 from ..finding import Finding
 from ..statistics import MAX, MIN
 from .checks import listed, number
-from .rule import Findings, Rule
-from .scope import Selection, above, within
+from .scope import Selection, above
 from .step_view import StepView
-from .units import Floats, Inactive, Layers, Shares, merged, raw_values, unit_shares
+from .units import ActivityRule, Floats, Inactive, Shares, merged, raw_values, unit_shares
 
 SUMMARY = "inside/"
 TANH, SIGMOID = "tanh", "sigmoid"
@@ -65,7 +64,7 @@ def rounds_to_one(kind: str, dtype: str) -> float:
     return (bits + 1) * math.log(2) / 2 if kind == TANH else bits * math.log(2)
 
 
-class SaturatedActivation(Rule):
+class SaturatedActivation(ActivityRule):
     """Tanh or sigmoid units whose inputs are nearly always so large that they have no slope.
 
     Of inputs that are saved in full, those of ``collection_names`` and ``tensor_regex`` are
@@ -89,7 +88,7 @@ class SaturatedActivation(Rule):
     """
 
     name = "saturated_activation"
-    evidence = ("activity:raw:every=10",)
+    fault, measured = "saturates", "tanh or sigmoid"
 
     def __init__(
         self,
@@ -106,8 +105,14 @@ class SaturatedActivation(Rule):
     ) -> None:
         above("threshold_tanh_max", threshold_tanh_max, threshold_tanh_min)
         above("threshold_sigmoid_max", threshold_sigmoid_max, threshold_sigmoid_min)
-        within("threshold_inactivity", threshold_inactivity, 0, 100)
-        within("threshold_layer", threshold_layer, 0, 100)
+        super().__init__(
+            Selection(
+                collection_names, tensor_regex, keep=lambda _, info: info.collection != "activity"
+            ),
+            SUMMARY,
+            threshold_inactivity=threshold_inactivity,
+            threshold_layer=threshold_layer,
+        )
         self._intervals: dict[str, Interval] = {
             TANH: (threshold_tanh_min, threshold_tanh_max),
             SIGMOID: (threshold_sigmoid_min, threshold_sigmoid_max),
@@ -117,47 +122,17 @@ class SaturatedActivation(Rule):
             self._intervals = {kind: interval(kind, gradient_floor) for kind in (TANH, SIGMOID)}
         self._row = _summary_row(self._intervals, gradient_floor)
         self.tensor_regex = tuple(tensor_regex)
-        self.threshold_inactivity, self.threshold_layer = threshold_inactivity, threshold_layer
         self.dtype_aware = dtype_aware
-        self._inputs = Selection(
-            collection_names, tensor_regex, keep=lambda _, info: info.collection != "activity"
-        )
-        self._summaries = Selection((), (f"^{SUMMARY}",))
-        self._layers = Layers(threshold_inactivity, threshold_layer)
-        self._judged = False
-        self._flat: dict[str, None] = {}
-        self._open: dict[str, None] = {}
-
-    def check(self, step: StepView) -> Findings:
-        shares = self._shares(step)
-        if shares:
-            self._judged = True
-        elif not self._judged:
-            self._screen(step)
-        inactive = self._layers.add(shares)
-        if inactive:
-            yield self._finding(step, inactive, len(shares))
 
     def unevaluated(self) -> str | None:
-        if self._judged:
-            return None
-        if self._summaries.found_any and self._row is None:
+        if not self._judged and self._summaries.found_any and self._row is None:
             return "the hook measures no such interval; it needs full inputs: --save inputs:raw"
-        if self._flat:
-            return f"{listed(self._flat)}: of one sample without a batch no share can be taken"
-        if self._open:
-            return (
-                f"statistics alone cannot tell whether {listed(self._open)} saturates; save how"
-                " active each unit is: --save activity:raw:every=10"
-            )
-        if self._inputs.found_any:
-            return None  # the screen proved all of them well
-        return "no tanh or sigmoid was measured, and " + (self._inputs.missing() or "")
+        return super().unevaluated()
 
     def _shares(self, step: StepView) -> Shares:
         """Return the share of inputs that are fine, of each unit of each layer."""
         found: dict[str, Shares] = {}
-        for worker, name, value in raw_values(step, self._inputs):
+        for worker, name, value in raw_values(step, self._full):
             kind, (low, high) = self._interval_of(name, value.dtype.name)
             shares = unit_shares(value, _inside(low, high))
             if shares is None:
@@ -186,7 +161,7 @@ class SaturatedActivation(Rule):
 
     def _screen(self, step: StepView) -> None:
         """Note which inputs may saturate: those that do not all lie inside."""
-        for group, names in self._inputs.groups(step):
+        for group, names in self._full.groups(step):
             rows = group.record.statistics[group.rows]
             for name, info, row in zip(names, group.infos, rows, strict=True):
                 _, (low, high) = self._interval_of(name, info.dtype)

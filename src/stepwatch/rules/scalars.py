@@ -1,4 +1,4 @@
-"""Numbers that a step holds as tensors of one element, and for how long they met a condition."""
+"""Numbers of a step: of what they are, what they were at first, how long they met a condition."""
 
 from __future__ import annotations
 
@@ -8,20 +8,7 @@ from collections.abc import Hashable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from ..steps import Mode
-from .checks import scalar_value
 from .step_view import StepView, TensorGroup
-
-
-def scalar_of(step: StepView, name: str, worker: str) -> float:
-    """Return the scalar of this name that a worker saw; nan if it saw none."""
-    tensor = step.tensor(name, worker)
-    return math.nan if tensor is None else scalar_value(tensor.record.statistics[tensor.row])
-
-
-def trains(step: StepView) -> bool:
-    """Return whether the model is trained at a step."""
-    return step.mode in (Mode.TRAIN, Mode.GLOBAL)
 
 
 def sizes(group: TensorGroup) -> npt.NDArray[np.float64]:

@@ -12,7 +12,7 @@ from ..finding import Finding
 from .checks import number, robust_z
 from .loss_memory import is_scalar, losses_of
 from .rule import Findings, Rule
-from .scalars import InARow, few_steps, scalar_of, trains
+from .scalars import InARow, few_steps
 from .scope import Selection, above, at_least
 from .step_view import StepView
 
@@ -91,7 +91,7 @@ class LearningRateAnomaly(Rule):
         self._steps = 0
 
     def check(self, step: StepView) -> Findings:
-        if not trains(step):
+        if not step.trains:
             return
         self._steps += 1
         for worker in step.workers:
@@ -107,7 +107,7 @@ class LearningRateAnomaly(Rule):
 
     def _judge_pace(self, step: StepView, worker: str) -> Findings:
         steps, scheduled, parts = (
-            scalar_of(step, f"loop/{what}", worker)
+            step.scalar(f"loop/{what}", worker)
             for what in ("optimizer_steps", "scheduler_steps", "backwards")
         )
         if not steps >= self.end_steps or not scheduled > 0:

@@ -13,7 +13,7 @@ from ..statistics import SUM
 from .checks import Floats, global_norm, number
 from .loss_memory import is_scalar, losses_of
 from .rule import Findings, Rule
-from .scalars import few_steps, trains
+from .scalars import few_steps
 from .scope import Selection, above, at_least, within
 from .step_view import StepView, TensorGroup
 from .weights_moved import is_trained
@@ -67,7 +67,7 @@ class StepSize(Rule):
         self._steps = 0
 
     def check(self, step: StepView) -> Findings:
-        if not trains(step):
+        if not step.trains:
             return
         self._steps += 1
         for name, value in losses_of(step, self._losses).items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import overload
@@ -14,6 +15,7 @@ from ..errors import TensorUnavailable
 from ..record import StepRecord, TensorInfo
 from ..steps import Mode
 from ..whole import whole_records
+from .checks import scalar_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,11 @@ class TensorView:
                 f"the raw value of {self.name} was not saved at step {self.record.step}"
                 f"; save it with: --save '{self.info.collection}:raw'"
             ) from None
+
+    @property
+    def scalar(self) -> float:
+        """The value of a tensor of one element; see ``checks.scalar_value``."""
+        return scalar_value(self.record.statistics[self.row])
 
     @property
     def digest(self) -> int | None:
@@ -147,6 +154,11 @@ class StepView:
         """What the model was used for."""
         return self.records[0].mode
 
+    @property
+    def trains(self) -> bool:
+        """Whether the model is trained at it."""
+        return self.is_of(Mode.TRAIN.value)
+
     def is_of(self, mode: str | None) -> bool:
         """Return whether the step is of a mode; ``None`` and ``GLOBAL`` are all.
 
@@ -202,6 +214,11 @@ class StepView:
             if row is not None and worker in (None, record.worker):
                 return TensorView(record, row)
         return None
+
+    def scalar(self, name: str, worker: str) -> float:
+        """Return the scalar of this name that a worker saw; nan if it saw none."""
+        tensor = self.tensor(name, worker)
+        return math.nan if tensor is None else tensor.scalar
 
     def _rows(self, record: StepRecord, collections: tuple[str, ...]) -> npt.NDArray[np.intp]:
         layout = record.layout

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ..finding import Finding
 from .checks import number
 from .rule import Findings, NothingToJudge, Rule
-from .scalars import InARow, scalar_of, trains
+from .scalars import InARow
 from .scope import at_least
 from .step_view import StepView
 
@@ -68,15 +68,15 @@ class TrainingMode(Rule):
 
     def check(self, step: StepView) -> Findings:
         for worker in step.workers:
-            total = scalar_of(step, "loop/modules", worker)
+            total = step.scalar("loop/modules", worker)
             if not total > 0:
                 continue
             self._judged = True
             modes = self._workers.setdefault(worker, _Modes())
-            if trains(step):
+            if step.trains:
                 yield from self._judge_training(step, worker, modes, total)
             # only the model that is trained is timed: a teacher may do as it likes
-            elif scalar_of(step, "loop/step_seconds", worker) >= 0:
+            elif step.scalar("loop/step_seconds", worker) >= 0:
                 yield from self._judge_evaluation(step, worker, modes, total)
 
     def unevaluated(self) -> str | None:
@@ -85,7 +85,7 @@ class TrainingMode(Rule):
         return NothingToJudge("no module was seen that knows training from evaluation")
 
     def _judge_training(self, step: StepView, worker: str, modes: _Modes, total: float) -> Findings:
-        in_eval = scalar_of(step, "loop/modules_in_eval", worker)
+        in_eval = step.scalar("loop/modules_in_eval", worker)
         if modes.is_fresh is None:
             modes.is_fresh = _is_fresh(step, worker)
         if math.isnan(in_eval):
@@ -115,7 +115,7 @@ class TrainingMode(Rule):
     def _judge_evaluation(
         self, step: StepView, worker: str, modes: _Modes, total: float
     ) -> Findings:
-        in_train = scalar_of(step, "loop/modules_in_train", worker)
+        in_train = step.scalar("loop/modules_in_train", worker)
         modes.num_evaluations += modes.num_trained > 0 and not modes.evaluates
         modes.evaluates = True
         modes.evaluated_right |= in_train == 0

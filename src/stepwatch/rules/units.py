@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from .scope import Selection
+from ..finding import Finding
+from .checks import listed
+from .rule import Findings, Rule
+from .scope import Selection, within
 from .step_view import StepView
 
 Floats = npt.NDArray[np.float64]
@@ -129,3 +132,74 @@ class Layers:
             past.clear()
         past.append(share)
         return np.mean(past, axis=0) if len(past) == self._window else None
+
+
+class ActivityRule(Rule):
+    """A rule on layers of which too many units are hardly active; what that is, each says itself.
+
+    Args:
+        full: What is judged where it is saved in full; else the summaries of the hook.
+        summary: What the names of these begin with.
+        threshold_inactivity: A unit is inactive below this percentage.
+        threshold_layer: A layer is if more than this percentage of its units are.
+        window: Over so many steps.
+    """
+
+    evidence = ("activity:raw:every=10",)
+    #: What may be wrong with a tensor, and of what none was measured.
+    fault: ClassVar[str]
+    measured: ClassVar[str]
+
+    def __init__(
+        self,
+        full: Selection,
+        summary: str,
+        *,
+        threshold_inactivity: float,
+        threshold_layer: float,
+        window: int = 1,
+    ) -> None:
+        within("threshold_inactivity", threshold_inactivity, 0, 100)
+        within("threshold_layer", threshold_layer, 0, 100)
+        self.threshold_inactivity, self.threshold_layer = threshold_inactivity, threshold_layer
+        self._full = full
+        self._summaries = Selection((), (f"^{summary}",))
+        self._layers = Layers(threshold_inactivity, threshold_layer, window)
+        self._judged = False
+        self._flat: dict[str, None] = {}
+        self._open: dict[str, None] = {}
+
+    def check(self, step: StepView) -> Findings:
+        shares = self._shares(step)
+        if shares:
+            self._judged = True
+        elif not self._judged:
+            self._screen(step)
+        inactive = self._layers.add(shares)
+        if inactive:
+            yield self._finding(step, inactive, len(shares))
+
+    def unevaluated(self) -> str | None:
+        if self._judged:
+            return None
+        if self._flat:
+            return f"{listed(self._flat)}: of one sample without a batch no share can be taken"
+        if self._open:
+            return (
+                f"statistics alone cannot tell whether {listed(self._open)} {self.fault}; save how"
+                " active each unit is: --save activity:raw:every=10"
+            )
+        if self._full.found_any:
+            return None  # the screen proved all of them well
+        return f"no {self.measured} was measured, and " + (self._full.missing() or "")
+
+    def _shares(self, step: StepView) -> Shares:
+        """Return the activity of each unit of each layer, shape ``[units]``; note what is flat."""
+        raise NotImplementedError
+
+    def _screen(self, step: StepView) -> None:
+        """Note which tensors statistics alone cannot prove to be well."""
+        raise NotImplementedError
+
+    def _finding(self, step: StepView, inactive: list[Inactive], judged: int) -> Finding:
+        raise NotImplementedError

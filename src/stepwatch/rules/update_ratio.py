@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from ..finding import Finding
 from ..record import Layout, StepRecord, TensorInfo
-from ..steps import Mode
 from .checks import listed, number
 from .onsets import Onsets
 from .rule import Findings, Rule
@@ -74,7 +73,7 @@ class WeightUpdateRatio(Rule):
         self._judged = self._saw_values = False
 
     def check(self, step: StepView) -> Findings:
-        if step.mode not in (Mode.TRAIN, Mode.GLOBAL):
+        if not step.trains:
             return
         for names, ratios, over in self._ratios(step):
             self._judged |= bool(np.isfinite(ratios).any())

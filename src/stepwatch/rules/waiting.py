@@ -9,7 +9,7 @@ import numpy as np
 from ..finding import Finding
 from .checks import Floats, number
 from .rule import Findings, Rule
-from .scalars import few_steps, scalar_of, trains
+from .scalars import few_steps
 from .scope import above, at_least, within
 from .step_view import StepView
 
@@ -50,11 +50,11 @@ class DataStall(Rule):
         self._steps = 0
 
     def check(self, step: StepView) -> Findings:
-        if not trains(step):
+        if not step.trains:
             return
         for worker in step.workers:
-            wait = scalar_of(step, "loop/data_wait_seconds", worker)
-            seconds = scalar_of(step, "loop/step_seconds", worker)
+            wait = step.scalar("loop/data_wait_seconds", worker)
+            seconds = step.scalar("loop/step_seconds", worker)
             if not (wait >= 0 and seconds > 0):
                 continue
             self._steps += 1
@@ -122,11 +122,11 @@ class Straggler(Rule):
         self._judged = False
 
     def check(self, step: StepView) -> Findings:
-        if not trains(step) or len(step.workers) < 2:
+        if not step.trains or len(step.workers) < 2:
             return
         for worker in step.workers:
-            seconds = scalar_of(step, "loop/step_seconds", worker)
-            wait = scalar_of(step, "loop/data_wait_seconds", worker)
+            seconds = step.scalar("loop/step_seconds", worker)
+            wait = step.scalar("loop/data_wait_seconds", worker)
             if seconds > 0:
                 times = self._times.setdefault(worker, deque(maxlen=self.window))
                 times.append((seconds, wait if wait >= 0 else 0.0))

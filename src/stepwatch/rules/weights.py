@@ -11,8 +11,7 @@ import numpy.typing as npt
 from ..errors import ConfigError
 from ..finding import Finding
 from ..statistics import COUNT
-from ..steps import Mode
-from .checks import listed, number, scalar_value, zero_percent
+from .checks import listed, number, zero_percent
 from .onsets import Onsets
 from .rule import Findings, Rule
 from .scope import Selection, Streaks, above, at_least
@@ -139,30 +138,27 @@ class UntrainedParameter(Rule):
         self._weights = Selection(("weights",))
         self._training: dict[str, Training] = {}
         self._stale: dict[str, int] = {}
-        self._rates: dict[str, dict[str, float]] = {}
+        self._rates: dict[tuple[str, str], float] = {}
         self._steps = 0
 
     def check(self, step: StepView) -> Findings:
-        if step.mode not in (Mode.TRAIN, Mode.GLOBAL):
+        if not step.trains:
             return
         self._steps += 1
+        warming_up = self._warming_up(step)
         for group, names in self._weights.groups(step):
             worker = group.record.worker
             training = self._training.setdefault(worker, Training(self.k))
-            skipped = is_skipped(step, worker) or self._warms_up(step, worker)
+            skipped = is_skipped(step, worker) or worker in warming_up
             for cause, members in training.add(group, names, skipped=skipped):
                 yield self._finding(step, worker, cause, members, len(names))
         yield from self._zero_grad(step)
 
-    def _warms_up(self, step: StepView, worker: str) -> bool:
-        """Return whether a learning rate rose: it may have been too small to change all yet."""
-        rates = {
-            rate.name: scalar_value(rate.record.statistics[rate.row])
-            for rate in step.tensors("learning_rates")
-            if rate.worker == worker
-        }
-        before, self._rates[worker] = self._rates.get(worker, {}), rates
-        return any(rate > before.get(name, rate) for name, rate in rates.items())
+    def _warming_up(self, step: StepView) -> set[str]:
+        """Return the workers of which a rate rose: it may have been too small to change all yet."""
+        rates = {(one.worker, one.name): one.scalar for one in step.tensors("learning_rates")}
+        before, self._rates = self._rates, rates
+        return {key[0] for key, rate in rates.items() if rate > before.get(key, rate)}
 
     def unevaluated(self) -> str | None:
         if not self._training and not self._stale:
@@ -176,7 +172,7 @@ class UntrainedParameter(Rule):
             tensor = step.tensor("optimizer/stale_gradients", worker)
             if tensor is None:
                 continue
-            stale = scalar_value(tensor.record.statistics[tensor.row])
+            stale = tensor.scalar
             streak = self._stale[worker] = self._stale.get(worker, 0) + 1 if stale > 0 else 0
             if streak >= self.k:
                 yield Finding(
@@ -215,5 +211,4 @@ class UntrainedParameter(Rule):
 
 def is_skipped(step: StepView, worker: str) -> bool:
     """Return whether a gradient scaler skipped the update of a step."""
-    tensor = step.tensor("optimizer/skipped", worker)
-    return tensor is not None and scalar_value(tensor.record.statistics[tensor.row]) > 0
+    return step.scalar("optimizer/skipped", worker) > 0

@@ -12,7 +12,6 @@ from ..record import Layout, TensorInfo
 from ..statistics import COUNT, SUM, SUM_ABS, SUM_SQ
 from .checks import Floats, global_norm, listed, non_finite, number
 from .rule import Findings, Rule
-from .scalars import trains
 from .scope import Selection, above, at_least
 from .step_view import StepView, TensorGroup
 
@@ -57,7 +56,7 @@ class WeightsMoved(Rule):
         self._judged = False
 
     def check(self, step: StepView) -> Findings:
-        if not trains(step):
+        if not step.trains:
             return
         for group, names in self._weights.groups(step):
             worker = group.record.worker

@@ -21,6 +21,7 @@ from ...formats.blackbox.frames import BEGIN, LOSS, MERGE, SNAPSHOT, TRIGGER
 from ...statistics import NAN, NEGINF, POSINF
 from ...steps import Mode
 from .arrays import tensors_in
+from .looking import in_transform
 from .names import Names
 from .optimizers import Optimizers
 from .snapshot import (
@@ -286,6 +287,6 @@ def _is_out_of_reach() -> bool:
     Into a CUDA graph that is captured the copy would go as well; inside of a transform such as
     vmap there are no plain tensors.
     """
-    if torch._C._functorch.peek_interpreter_stack() is not None:
+    if in_transform():
         return True
     return is_cuda_used() and torch.cuda.is_current_stream_capturing()

@@ -34,3 +34,8 @@ class Looking:
 def in_backward() -> bool:
     """Return whether gradients are being computed: what runs now is computed anew for them."""
     return torch._C._current_graph_task_id() != -1
+
+
+def in_transform() -> bool:
+    """Return whether tensors are inside of a transform of torch.func, such as vmap."""
+    return torch._C._functorch.peek_interpreter_stack() is not None

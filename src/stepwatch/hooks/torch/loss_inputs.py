@@ -9,6 +9,7 @@ from ...capture.open_step import OpenStep
 from .arrays import plain, unsupported
 from .classes import Classes
 from .device import Words
+from .looking import in_transform
 from .loss_call import LossCall
 from .observe import Observer, on_host
 from .unnoticed import unnoticed
@@ -36,7 +37,7 @@ class LossInputs:
             loss: The name of what it returned, such as ``loss/cross_entropy_1``.
             call: How it was called.
         """
-        if torch._C._functorch.peek_interpreter_stack() is not None:
+        if in_transform():
             return  # inside of a transform even a target that is not transformed cannot be read
         name = loss.removeprefix("loss/")
         prediction, target = call.prediction, call.target

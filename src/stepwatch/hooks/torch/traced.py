@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from .graph_statistics import DTYPES, MOST_AXES
+from .looking import in_transform
 from .losses import OURS, TORCH
 
 
@@ -107,7 +108,7 @@ def _problem(tensor: torch.Tensor) -> str:
 
 def _place_problem(frame: Any) -> str:
     """Return why nothing may be changed at this place of a graph."""
-    if torch._C._functorch.peek_interpreter_stack() is not None:
+    if in_transform():
         return "inside vmap or grad"
     tracer = frame.output.current_tracer
     while tracer.parent is not None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from .looking import in_transform
+
 # Losses of one step; of more the sum is not known.
 _MOST = 1024
 
@@ -69,4 +71,4 @@ class LossWeights:
 def _is_transformed() -> bool:
     """Return whether tensors are not what they seem: within vmap, or while a graph is traced."""
     is_traced = torch._C._len_torch_dispatch_stack() > 0
-    return is_traced or torch._C._functorch.peek_interpreter_stack() is not None
+    return is_traced or in_transform()
