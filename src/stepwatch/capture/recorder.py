@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
 
 from .. import config
 from ..background import Background
@@ -31,9 +30,10 @@ from ..formats.script import script_digest, working_folder
 from ..formats.writer import RunWriter
 from ..record import Layout, StepRecord
 from ..steps import Mode, StepCounter
-from ..store import Store, open_store
+from ..store import open_store
 from .gaps import Gaps
 from .last_wait import LastWait
+from .listener import Listener
 from .open_step import OpenStep
 from .output import Output
 from .plan import Plan, Plans
@@ -45,19 +45,6 @@ CLOSE_TIMEOUT_S = 60.0
 NOTE_TIMEOUT_S = 5.0
 # How often the writer is asked whether it has gathered long enough.
 TICK_S = 0.25
-
-
-class Listener(Protocol):
-    """Looks at every step on the background thread, before it is stored."""
-
-    def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
-        """Learn where the run lies; called once, before the first step."""
-
-    def look(self, record: StepRecord) -> None:
-        """Look at one step."""
-
-    def finish(self) -> None:
-        """The last step was seen."""
 
 
 class Recorder:
@@ -140,6 +127,8 @@ class Recorder:
             self._looks = self.black_box.around(self._listeners)
         self.num_steps, self._last_step = 0, -1
         self._gaps = Gaps()
+        self._coverage: list[str] = []
+        self._leaving: list[Callable[[], str]] = []
         self._end: End | None = None
 
     @property
@@ -223,15 +212,20 @@ class Recorder:
         """Wait until every closed step was looked at and handed to the writer."""
         return self._background.flush(timeout)
 
-    def close(
-        self, state: str = "finished", error: str = "", coverage: str = "", failure: str = ""
-    ) -> End:
+    def covered(self, line: str) -> None:
+        """Note what of a model is captured, for the note at the end."""
+        self._coverage.append(line)
+
+    def before_close(self, leave: Callable[[], str]) -> None:
+        """Call this first when the run is closed; it returns what ended its capturing, if so."""
+        self._leaving.append(leave)
+
+    def close(self, state: str = "finished", error: str = "", failure: str = "") -> End:
         """Store what is left and the note that says how the run ended.
 
         Args:
             state: ``finished``, ``failed``, ``stopped`` or ``interrupted``.
             error: The exception that ended training, if one did.
-            coverage: What of the model was captured.
             failure: Our own error, if one ended capturing before the training ended.
 
         Returns:
@@ -239,13 +233,16 @@ class Recorder:
         """
         if self._end is not None:
             return self._end
+        while self._leaving:
+            failure = self._leaving.pop()() or failure
         if failure:
             self.abandon()
             self._gaps.failed(failure, self._last_step)
             error = error or f"capturing failed: {failure}"
         for mode in list(self._open):
             self.end_step(mode)
-        note = End(state, time.time_ns(), self.num_steps, error=error, coverage=coverage)
+        covered = "; ".join(self._coverage)
+        note = End(state, time.time_ns(), self.num_steps, error=error, coverage=covered)
         wait = LastWait(self._background, self.store.url, CLOSE_TIMEOUT_S)
         if wait.is_done():  # so that there is room for what ends the run
             for listener in self._listeners:

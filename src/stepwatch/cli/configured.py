@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ..capture.control import Control
-from ..capture.recorder import Listener
+from ..capture.listener import Listener
 from ..formats.manifest import End
 from ..hook_config import HookConfig
 from ..hooks.torch.registered import RegisteredHook

@@ -11,15 +11,15 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.machinery import PathFinder, SourceFileLoader
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING
 
 from ..actions.policy import Entry
 from ..actions.reactions import Reactions
 from ..capture.ending import how_it_ended
-from ..capture.recorder import Listener
+from ..capture.listener import Listener
 from ..capture.worker import rank_and_size
 from ..config import environment
 from ..errors import ConfigError, StepwatchError
@@ -27,13 +27,10 @@ from ..finding import Finding
 from ..hook_config import HookConfig
 from ..rules.live import LiveWatch
 from ..rules.parameters import parse_rules
+from .frameworks import Configured, Frameworks
 from .on_import import OnImport
 from .progress import Progress
 from .saved_for import SavedFor
-
-if TYPE_CHECKING:
-    from ..hooks.torch import TorchHook
-    from .configured import ConfiguredHook
 
 _PACKAGE = os.path.join(Path(__file__).parents[1], "")
 
@@ -139,11 +136,6 @@ class Launcher:
     ) -> None:
         self._script = script
         self._run = run
-        self._policy = policy
-        self._format = run_format
-        self._tensorboard = tensorboard
-        self._hook_config = hook_config
-        self._black_box_mb, self._snapshot_every = black_box_mb, snapshot_every
         self._progress = Progress(run, quiet=quiet)
         watched = parse_rules(rules)
         self._live = LiveWatch(watched, self._found)
@@ -154,13 +146,38 @@ class Launcher:
             restarted=self._live.end_episodes,
             hides=self._progress.hides,
         )
-        self._hook: TorchHook | ConfiguredHook | None = None
+        listeners: list[Listener] = [self._progress, self._saved_for, self._live, self._reactions]
+        command = [script.name, *script.arguments]
+        self._frameworks: Frameworks | Configured
+        if hook_config is None:
+            self._frameworks = Frameworks(
+                run,
+                policy=policy,
+                run_format=run_format,
+                tensorboard=tensorboard,
+                listeners=listeners,
+                command=command,
+                black_box_mb=black_box_mb,
+                snapshot_every=snapshot_every,
+                say=self._progress.say_more,
+                attached=self._reactions.attach,
+            )
+        else:
+            self._frameworks = Configured(
+                hook_config,
+                listeners=listeners,
+                command=command,
+                say=self._progress.say_more,
+                attached=self._reactions.attach,
+            )
         self._pid = os.getpid()
 
     def launch(self) -> None:
         """Run the script to its end."""
         logging.lastResort = _OneLine()
-        importing = OnImport("torch", self._attach)
+        importing = [
+            OnImport(name, partial(self._imported, name)) for name in self._frameworks.names()
+        ]
         state, error = how_it_ended(None)
         try:
             self._script.execute()
@@ -170,7 +187,8 @@ class Launcher:
                 _show_only_frames_of_script()
             raise
         finally:
-            importing.remove()
+            for one in importing:
+                one.remove()
             if os.getpid() == self._pid:  # not in a child that the script forked
                 self._finish(state, error)
 
@@ -182,56 +200,25 @@ class Launcher:
         self._progress.count(finding)
         self._reactions.found(finding)
 
-    def _attach(self) -> None:
-        """Torch was imported: hook it. What fails here is told, and the script goes on."""
+    def _imported(self, framework: str) -> None:
+        """A framework was imported: hook it. What fails here is told, and the script goes on."""
         try:
-            self._hook = self._make_hook()
-            self._reactions.attach(self._hook.control)
-        except Exception as error:  # noqa: BLE001 - else ``import torch`` would fail for us
+            self._frameworks.attach(framework)
+        except Exception as error:  # noqa: BLE001 - else the import would fail for us
             what = str(error) if isinstance(error, StepwatchError) else repr(error)
-            self.say(f"not watching: {what}; the script goes on without")
-
-    def _make_hook(self) -> TorchHook | ConfiguredHook:
-        command = [self._script.name, *self._script.arguments]
-        listeners: list[Listener] = [
-            self._progress,
-            self._saved_for,
-            self._live,
-            self._reactions,
-        ]
-        if self._hook_config is not None:
-            from .configured import ConfiguredHook
-
-            return ConfiguredHook(
-                self._hook_config,
-                listeners=listeners,
-                command=command,
-                say=self._progress.say_more,
-            )
-        from ..hooks.torch import TorchHook
-
-        return TorchHook(
-            run=self._run,
-            policy=self._policy,
-            format=self._format,
-            tensorboard=self._tensorboard,
-            listeners=listeners,
-            command=command,
-            hold=False,
-            say=self._progress.say_more,
-            black_box_mb=self._black_box_mb,
-            snapshot_every=self._snapshot_every,
-        )
+            self.say(f"not watching {framework}: {what}; the script goes on without")
 
     def _finish(self, state: str, error: str) -> None:
-        if self._hook is None:
+        hook = self._frameworks.first
+        if hook is None:
             self._progress.close()
-            if "torch" not in sys.modules:
-                self.say("the script used no torch, so there was nothing to see")
+            names = self._frameworks.names()
+            if not any(name in sys.modules for name in names):
+                self.say(f"the script used no {' or '.join(names)}, so there was nothing to see")
             with suppress(OSError):  # it holds something, or is no folder
                 os.rmdir(self._run)
             return
-        end = self._hook.close(state, error)
+        end = hook.close(state, error)
         self._progress.close()
         if end is None:  # by the hook configuration this process writes nothing, or no model ran
             return

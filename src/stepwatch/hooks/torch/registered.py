@@ -22,8 +22,9 @@ from torch.nn.modules.loss import _Loss
 from ... import __version__
 from ...capture.ending import how_it_ended
 from ...capture.guard import guarded
+from ...capture.listener import Listener
 from ...capture.output import Output
-from ...capture.recorder import Listener, Recorder
+from ...capture.recorder import Recorder
 from ...errors import ConfigError
 from ...formats.manifest import End
 from ...hook_config import HookConfig
@@ -197,8 +198,8 @@ class RegisteredHook:
             self.detach()
             if self.recorder is not None:
                 refused = self._steps.saved.refused if self._steps is not None else {}
-                told = registered_coverage(self.modules.roots, refused)
-                self._end = self.recorder.close(state, error, told, self.failure)
+                self.recorder.covered(registered_coverage(self.modules.roots, refused))
+                self._end = self.recorder.close(state, error, self.failure)
         return self._end
 
     # What torch tells

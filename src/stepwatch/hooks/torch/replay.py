@@ -113,7 +113,7 @@ class ReplayHook(TorchHook):
         while self._own_handles:
             self._own_handles.pop().remove()
 
-    def _after_step(self, mode: Mode) -> None:
+    def stepped(self, mode: Mode) -> None:
         if mode is not Mode.TRAIN or self.over:
             return
         if not self._num_forwards:
