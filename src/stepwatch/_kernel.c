@@ -14,6 +14,13 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef _WIN32
+#include <process.h>
+#define getpid _getpid
+#else
+#include <unistd.h>
+#endif
+
 #include "_crc32c.h"
 #include "_digest.h"
 #include "_exponents.h"
@@ -27,6 +34,12 @@
 #else
 #define CLONED
 #define HAVE_F16C_CLONE 0
+#endif
+
+#ifdef _MSC_VER
+#define THREAD_LOCAL __declspec(thread)
+#else
+#define THREAD_LOCAL _Thread_local
 #endif
 
 enum { LANES = 16, BLOCK = 2048 };                            /* BLOCK is a multiple of LANES */
@@ -199,15 +212,91 @@ static void add_block(const char *data, size_t count, int kind, Totals *totals)
     add_floats(wide, count, totals);
 }
 
+/* The threads with which a framework computes, through the OpenMP library that it brought: they are
+ * awake right after it computed, and nobody else needs them while the training thread is ours. */
+static struct {
+    void (*run)(void (*work)(void *), void *shared, unsigned count, unsigned flags);
+    int (*number_of_this)(void);
+    int (*count)(void);
+    int (*are_running)(void);
+    long process; /* a forked child has none of them */
+} threads;
+static THREAD_LOCAL int threads_are_ours; /* each thread that asks gets a team of its own */
+
+static int threads_may_help(void)
+{
+    return threads_are_ours && threads.run && threads.process == (long)getpid()
+           && !threads.are_running();
+}
+
 static const size_t ITEMSIZE[NUM_KINDS] = {4, 8, 2, 2};
+
+/* A large array is read in pieces, each with totals of its own that are added up in order. How it
+ * is cut depends on nothing but its size, so the sums are the same however many threads read. */
+enum { MAX_PIECES = 256, PIECE = 16 * BLOCK };
+
+typedef struct {
+    const char *data;
+    size_t count, size; /* in elements; of all, and of a piece */
+    int kind;
+    Totals totals[MAX_PIECES];
+} Pieces;
+
+static void read_piece(Pieces *pieces, size_t index)
+{
+    Totals *totals = &pieces->totals[index];
+    size_t first = index * pieces->size, end = first + pieces->size;
+    *totals = NOTHING;
+    for (end = end < pieces->count ? end : pieces->count; first < end; first += BLOCK) {
+        size_t rest = end - first;
+        add_block(pieces->data + first * ITEMSIZE[pieces->kind], rest < BLOCK ? rest : BLOCK,
+                  pieces->kind, totals);
+    }
+}
+
+static size_t num_pieces(const Pieces *pieces)
+{
+    return (pieces->count + pieces->size - 1) / pieces->size;
+}
+
+static void read_share(void *shared)
+{
+    Pieces *pieces = shared;
+    size_t number = num_pieces(pieces);
+    size_t share = (size_t)threads.number_of_this(), shares = (size_t)threads.count();
+    for (size_t i = number * share / shares; i < number * (share + 1) / shares; i++)
+        read_piece(pieces, i);
+}
+
+static void add_totals(const Totals *part, Totals *totals)
+{
+    totals->nan += part->nan;
+    totals->posinf += part->posinf;
+    totals->neginf += part->neginf;
+    totals->zeros += part->zeros;
+    totals->min = least(part->min, totals->min);
+    totals->max = most(part->max, totals->max);
+    totals->sum += part->sum;
+    totals->sum_abs += part->sum_abs;
+    totals->sum_sq += part->sum_sq;
+    totals->abs_min = least(part->abs_min, totals->abs_min);
+}
 
 static void summarize(const char *data, size_t count, int kind, double *row)
 {
     Totals totals = NOTHING;
-    for (size_t first = 0; first < count; first += BLOCK) {
-        size_t rest = count - first;
-        add_block(data + first * ITEMSIZE[kind], rest < BLOCK ? rest : BLOCK, kind, &totals);
-    }
+    size_t least_size = (count + MAX_PIECES - 1) / MAX_PIECES;
+    Pieces pieces = {data, count, PIECE, kind, {{0}}};
+    if (least_size > PIECE)
+        pieces.size = (least_size + BLOCK - 1) / BLOCK * BLOCK;
+    size_t number = num_pieces(&pieces);
+    if (number > 1 && threads_may_help())
+        threads.run(read_share, &pieces, 0, 0);
+    else
+        for (size_t i = 0; i < number; i++)
+            read_piece(&pieces, i);
+    for (size_t i = 0; i < number; i++)
+        add_totals(&pieces.totals[i], &totals);
     int any_finite = totals.min <= totals.max;
     row[0] = (double)count;
     row[1] = totals.nan;
@@ -313,6 +402,29 @@ static PyObject *py_summarize(PyObject *module, PyObject *const *args, Py_ssize_
     Py_RETURN_TRUE;
 }
 
+static PyObject *py_use_threads(PyObject *module, PyObject *const *args, Py_ssize_t num_args)
+{
+    (void)module;
+    size_t address[4] = {0};
+    if (num_args != 0 && num_args != 4) {
+        PyErr_Format(PyExc_TypeError, "use_threads takes no argument or 4, got %zd", num_args);
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < num_args; i++)
+        address[i] = PyLong_AsSize_t(args[i]);
+    if (PyErr_Occurred())
+        return NULL;
+    if (num_args) {
+        memcpy(&threads.run, &address[0], sizeof threads.run);
+        memcpy(&threads.number_of_this, &address[1], sizeof threads.count);
+        memcpy(&threads.count, &address[2], sizeof threads.count);
+        memcpy(&threads.are_running, &address[3], sizeof threads.are_running);
+        threads.process = (long)getpid();
+    }
+    threads_are_ours = num_args != 0;
+    Py_RETURN_NONE;
+}
+
 static PyObject *py_count_exponents(PyObject *module, PyObject *const *args, Py_ssize_t num_args)
 {
     (void)module;
@@ -414,6 +526,10 @@ static PyMethodDef METHODS[] = {
     {"count_exponents", (PyCFunction)(void (*)(void))py_count_exponents, METH_FASTCALL,
      "count_exponents(source, kind, target): fill a row with a histogram of exponents.\n\n"
      "As summarize does, with a row of int64."},
+    {"use_threads", (PyCFunction)(void (*)(void))py_use_threads, METH_FASTCALL,
+     "use_threads([run, number, count, running]): let threads help this one, or no longer.\n\n"
+     "Each is the address of a function of an OpenMP library: GOMP_parallel,\n"
+     "omp_get_thread_num, omp_get_num_threads and omp_in_parallel."},
     {"summarize", (PyCFunction)(void (*)(void))py_summarize, METH_FASTCALL,
      "summarize(source, kind, target): fill a row with the statistics of an array.\n\n"
      "source and target are the __array_struct__ of the array and of the row. False, and\n"

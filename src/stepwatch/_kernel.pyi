@@ -14,6 +14,14 @@ def summarize(source: object, kind: int, target: object, /) -> bool:
         ValueError: A target that is no such row.
     """
 
+def use_threads(*functions: int) -> None:
+    """Let threads of an OpenMP library help the calling thread in ``summarize``, or no longer.
+
+    Args:
+        functions: The addresses of ``GOMP_parallel``, ``omp_get_thread_num``,
+            ``omp_get_num_threads`` and ``omp_in_parallel``; or none, to be helped no longer.
+    """
+
 def count_exponents(source: object, kind: int, target: object, /) -> bool:
     """Fill a row with a histogram of exponents; False, and nothing done, if it cannot be read.
 

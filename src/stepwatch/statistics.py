@@ -16,7 +16,7 @@ The compiled kernel reads float32, float64, bfloat16 and float16 where they lie.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,6 +88,20 @@ def summarize_into(array: Array, out_row: Row) -> None:
     """
     if not _read_in_place(array, out_row):
         out_row[:] = _summarize_in_blocks(array)
+
+
+def use_threads(functions: Sequence[int]) -> None:
+    """Let the calling thread be helped by a framework's threads when it reads large arrays.
+
+    The statistics are the same, bit for bit, however many threads there are.
+
+    Args:
+        functions: The addresses of ``GOMP_parallel``, ``omp_get_thread_num``,
+            ``omp_get_num_threads`` and ``omp_in_parallel`` in the library that the framework
+            uses; none to be helped no longer.
+    """
+    if _kernel is not None:
+        _kernel.use_threads(*functions)
 
 
 def _read_in_place(array: Array, out_row: Row) -> bool:

@@ -20,6 +20,7 @@ from .coverage import coverage
 from .listening import forget_graphs, listen
 from .patches import Patches
 from .ranks import distributed_rank
+from .threads import share_threads
 from .torch_control import TorchControl
 from .tracker import Tracker
 
@@ -133,12 +134,14 @@ class TorchHook(Hook):
         # Torch says that our hooks also see the module that compile wraps around a model. They
         # know, and a script's output must stay as it was.
         warnings.filterwarnings("ignore", r"Using `torch\.compile\(module\)` when there are global")
+        share_threads(shared=True)
         tracker.active = self.active = True
 
     def detach(self) -> None:
         """Let go of torch; nothing is captured until ``attach``."""
         self._tracker.detach()
         self.active = False
+        share_threads(shared=False)
         while self._handles:
             self._handles.pop().remove()
         if self._patches is not None:
