@@ -208,6 +208,33 @@ class TestTheirFaults:
         assert 5 <= len(seen.series("gradient/0.weight"))
 
 
+class HoldsItself(nn.Module):
+    """Returns a list that holds a tensor and itself, beside what it computed."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(4, 1)
+
+    def forward(self, batch):
+        found = [self.net(batch[0])]
+        found.append(found)
+        return found
+
+
+class TestStrangeValues:
+    def test_containers_that_hold_themselves_are_looked_through_once(self, watched):
+        """As what a model is given and as what it returns."""
+        model = HoldsItself()
+        batch = [X]
+        batch.append(batch)
+        with watched() as seen:
+            for _ in range(2):
+                model(batch)[0].mean().backward()
+
+        names = seen.trial.tensor_names(collection="outputs")
+        assert ["output/HoldsItself/0", "output/net"] == sorted(names)
+
+
 class TestOurFaults:
     def fail(self, *_):
         raise ZeroDivisionError("a fault of ours")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 
@@ -109,20 +109,31 @@ def dtype_name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def tensors_in(value: object, path: str = "") -> Iterator[tuple[str, torch.Tensor]]:
+def tensors_in(
+    value: object, path: str = "", around: frozenset[int] = frozenset()
+) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield every tensor of a nested output with its path, such as ``/1/0`` or ``/logits``.
 
-    Tuples, lists, mappings and dataclass-like outputs are looked into; the only tensor of an
-    output has the path ``""``.
+    Tuples, lists, mappings and dataclass-like outputs are looked into, but not into one that holds
+    itself. The only tensor of an output has the path ``""``.
+
+    Args:
+        value: Of any kind.
+        path: What the paths begin with.
+        around: The identities of the containers that it lies in.
     """
     if isinstance(value, torch.Tensor):
         yield path, value
-    elif isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from tensors_in(inner, f"{path}/{key}")
-    elif isinstance(value, (tuple, list)):
-        for index, inner in enumerate(value):
-            yield from tensors_in(inner, f"{path}/{index}")
-    elif is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            yield from tensors_in(getattr(value, field.name, None), f"{path}/{field.name}")
+    elif id(value) not in around:
+        for key, inner in _items(value):
+            yield from tensors_in(inner, f"{path}/{key}", around | {id(value)})
+
+
+def _items(value: object) -> Iterable[tuple[object, object]]:
+    if isinstance(value, Mapping):
+        return value.items()
+    if isinstance(value, (tuple, list)):
+        return enumerate(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return ((field.name, getattr(value, field.name, None)) for field in fields(value))
+    return ()
