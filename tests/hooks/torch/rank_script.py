@@ -23,6 +23,9 @@ def main(folder):
         x = torch.full((6, 4), float(step + rank))
         F.mse_loss(model(x), x[:, :2]).backward()
         optimizer.step()
+    # In this order: torch may abort, or wait for ever, when a group goes before what works with it.
+    del model, optimizer
+    torch.distributed.barrier()
     torch.distributed.destroy_process_group()
 
 
