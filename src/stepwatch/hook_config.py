@@ -205,6 +205,7 @@ class HookConfig:
         dry_run: Look at everything and write nothing.
         steps: For every mode, when to save of collections that say nothing of it.
         stored: What to save of collections that say nothing of it.
+        mirror: Where the run is copied to as it goes on; ``None`` for nowhere.
     """
 
     run: str
@@ -215,6 +216,7 @@ class HookConfig:
     dry_run: bool = False
     steps: Mapping[Mode, SaveSteps] = field(default_factory=lambda: ALL_MODES)
     stored: Stored = RAW
+    mirror: str | None = None
 
     @property
     def saved(self) -> tuple[SavedCollection, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 
 from .errors import ConfigError
@@ -34,15 +35,19 @@ class Mode(str, Enum):
 class StepCounter:
     """Numbers the steps of a run: one global count, and one within each mode.
 
+    Args:
+        first: The first global step.
+        within: The first step within each mode; 0 for those that are missing.
+
     Example:
         >>> counter = StepCounter()
         >>> counter.next(Mode.TRAIN), counter.next(Mode.EVAL), counter.next(Mode.TRAIN)
         ((0, 0), (1, 0), (2, 1))
     """
 
-    def __init__(self) -> None:
-        self._global = 0
-        self._within: dict[Mode, int] = {}
+    def __init__(self, first: int = 0, within: Mapping[Mode, int] | None = None) -> None:
+        self._global = first
+        self._within = dict(within or {})
 
     def peek(self, mode: Mode) -> tuple[int, int]:
         """Return the ``(global step, mode step)`` that the next step of ``mode`` will get."""

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from stepwatch.capture import Recorder
+from stepwatch.capture.output import Output
 from stepwatch.errors import RunExists, StoreError
 from stepwatch.record import TensorInfo
 from stepwatch.steps import Mode
@@ -83,6 +84,22 @@ class TestSteps:
 
         assert end is recorder.close()
         assert ("failed", True) == (Trial(url).state, recorder.closed)
+
+
+class TestSmdebugFormat:
+    @pytest.mark.parametrize(("run_format", "times"), [("native", 0), ("smdebug", 1)])
+    def test_what_it_has_no_place_for_is_said(self, tmp_path, caplog, run_format, times):
+        """Once, of what was asked for; not of what is saved by default."""
+        with caplog.at_level(logging.WARNING, "stepwatch"):
+            Recorder(
+                tmp_path / "run",
+                policy=["weights:digest", "gradients:exponents:every=5"],
+                output=Output(format=run_format),
+                rank=(0, 1),
+            ).close()
+
+        said = "no place for digests of weights, exponents of gradients"
+        assert times == sum(said in record.getMessage() for record in caplog.records)
 
 
 class TestRunExists:

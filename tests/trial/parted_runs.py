@@ -15,7 +15,8 @@ from stepwatch.formats import Place, open_writer
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.layout import Span
 from stepwatch.formats.native.observations import to_table
-from stepwatch.formats.native.parts import PartMeta, write_part
+from stepwatch.formats.native.part_meta import PartMeta
+from stepwatch.formats.native.parts import write_part
 from stepwatch.formats.native.text_columns import text_codes
 from stepwatch.formats.native.writer import NativeWriter, start_run
 from stepwatch.formats.step_range import StepRange

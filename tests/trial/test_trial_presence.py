@@ -43,12 +43,19 @@ def test_workers_that_never_came_are_waited_for_while_the_first_runs():
     """Once it is gone nobody joins any more."""
     assert ("running", 2) == (
         Presence(True, {}, {}, 2).state(["worker_0"]),
-        Presence(True, {}, {}, 2).awaited,
+        Presence(True, {}, {}, 2).num_awaited(["worker_0"]),
     )
-    assert ("died", 0) == (
+    assert ("died", 1) == (
         Presence(False, {}, {}, 2).state(["worker_0"]),
-        Presence(False, {}, {}, 2).awaited,
+        Presence(False, {}, {}, 2).num_awaited(["worker_0"]),
     )
+
+
+def test_who_joined_is_waited_for_although_the_first_has_ended():
+    """It has yet to store its first steps."""
+    presence = Presence(False, {"worker_1": True}, {"worker_0": FINISHED}, 2)
+
+    assert ("running", 2) == (presence.state(["worker_0"]), presence.num_awaited(["worker_0"]))
 
 
 def test_without_notes_the_first_process_stands_for_all():

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ..digest import digest
 from ..exponents import count_exponents
 from ..record import Layout, TensorInfo
-from ..statistics import NUM_FIELDS, merge, summarize_into
+from ..statistics import COUNT, NUM_FIELDS, Row, merge, summarize_into
 from ..steps import Mode
 from .plan import DIGEST, EXPONENTS, NOTHING, RAW, STATISTICS, Plans
 
@@ -97,11 +97,11 @@ class OpenStep:
         if row is None:
             self._make_room()
             # It may refuse the array: nothing was noted yet.
-            summarize_into(array, self._matrix[len(self.tensors)])
+            _summarize(array, self._matrix[len(self.tensors)])
             added = self.add_row(info)
         else:
             part = np.empty(NUM_FIELDS)
-            summarize_into(array, part)
+            _summarize(array, part)
             self._matrix[row] = merge(np.stack([self._matrix[row], part]))
             added = None
         if level > STATISTICS:
@@ -224,3 +224,12 @@ class OpenStep:
         tensors = tuple(self.tensors)
         layout = last if last is not None and last.tensors == tensors else Layout(tensors)
         return layout, self._matrix[: len(tensors)].copy()
+
+
+def _summarize(array: Array, row: Row) -> None:
+    """Write statistics into a row; of text only how many there are."""
+    if array.dtype.kind == "U":
+        row[:] = np.nan
+        row[COUNT] = array.size
+    else:
+        summarize_into(array, row)

@@ -8,29 +8,25 @@ training.
 from __future__ import annotations
 
 import os
-import platform
-import socket
-import sys
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from .. import config
 from ..background import Background
 from ..collection import Policy, as_collections, parse_save
 from ..formats import Place
-from ..formats.manifest import End, Manifest
+from ..formats.manifest import End
 from ..formats.native.writer import warm_up
 from ..formats.notes import end_key
-from ..formats.process import identity
-from ..formats.script import script_digest, working_folder
 from ..formats.writer import RunWriter
 from ..record import Layout, StepRecord
 from ..steps import Mode, StepCounter
 from ..store import open_store
+from .beginning import begin_again, describe_run
 from .gaps import Gaps
 from .last_wait import LastWait
 from .listener import Listener
@@ -61,6 +57,7 @@ class Recorder:
 
     Raises:
         RunExists: ``run`` already holds a run.
+        RunNotFound: ``run`` is to be resumed, and there is none.
         StoreError: ``run`` cannot be written to.
     """
 
@@ -76,30 +73,21 @@ class Recorder:
         rank: tuple[int, int] | None = None,
     ) -> None:
         needed = [text for one in listeners for text in getattr(one, "evidence", ())]
-        collections = (*as_collections(policy), *map(parse_save, needed))
+        asked = as_collections(policy)
+        output.warn_of_unstored(asked)
+        collections = (*asked, *map(parse_save, needed))
         number, size = rank or rank_and_size(config.environment())
-        self.store = open_store(run)
         self.worker = worker_name(number)
-        self.manifest = Manifest(
-            run_id=uuid.uuid4().hex,
-            started_ns=time.time_ns(),
-            command=tuple(command) or tuple(sys.argv),
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            process=identity(),
-            num_workers=output.num_workers(size),
-            versions={"python": platform.python_version(), **(versions or {})},
-            collections=collections,
-            run_format=output.format,
-            debugger_collections=output.debugger_collections(size),
-            folder=working_folder(),
-            script_sha256=script_digest(tuple(command) or tuple(sys.argv)),
-        )
+        self._mirror = output.open_mirror(open_store(run), self.worker, is_first=number == 0)
+        self.store = self._mirror.store
+        described = describe_run(output, collections, command, versions or {}, size)
+        is_first = number == 0
+        start, self.manifest = begin_again(output, self.store, described, is_first=is_first)
         #: What is saved, if a hook configuration said so.
         self.debugger_plan = debugger = output.debugger_plan()
         #: What is saved of which tensor; may be exchanged between steps.
         self.plan: Plans = debugger or Plan(collections)
-        self.counter = StepCounter()
+        self.counter = StepCounter(start.step, start.within) if start else StepCounter()
         self._open: dict[Mode, OpenStep] = {}
         self._layouts: dict[tuple[Mode, int], Layout] = {}
         self._writers = output.open_writers(
@@ -107,9 +95,10 @@ class Recorder:
                 self.store,
                 self.worker,
                 self.manifest,
-                is_first=number == 0,
+                is_first=is_first,
                 over_unfinished=output.over_unfinished,
                 marks_end=not config.is_in_sagemaker(),
+                start=start,
             ),
             debugger,
         )
@@ -122,12 +111,15 @@ class Recorder:
             self._work, tick=self._tick, tick_s=TICK_S
         )
         self._background.submit(warm_up)
+        self._mirror.start()
         self.black_box = output.open_black_box(self.store, self.worker, self._background.offer)
         if self.black_box is not None:
             self._looks = self.black_box.around(self._listeners)
         self.num_steps, self._last_step = 0, -1
         self._gaps = Gaps()
         self._coverage: list[str] = []
+        #: The hooks that write here.
+        self.hooks: list[Any] = []
         self._leaving: list[Callable[[], str]] = []
         self._end: End | None = None
 
@@ -259,6 +251,7 @@ class Recorder:
             beside: Background[bytes] = Background(partial(self.store.put, end_key(self.worker)))
             beside.submit(self._end.to_json())
             beside.close(NOTE_TIMEOUT_S)
+        self._mirror.close()
         return self._end
 
     def _work(self, item: StepRecord | Callable[[], None]) -> None:

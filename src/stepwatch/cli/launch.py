@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.machinery import PathFinder, SourceFileLoader
 from pathlib import Path
@@ -116,6 +116,8 @@ class Launcher:
         hook_config: What to save in smdebug's words, instead of ``policy``, and where.
         black_box_mb: Size of the black box in MiB; 0 for none.
         snapshot_every: It keeps the state before each so many TRAIN steps; 0 for none.
+        mirror: Where the run is copied to as it goes on; ``None`` for nowhere.
+        resume: The TRAIN step at which the run is taken up again; ``None`` for a new one.
         quiet: Say only what was found.
     """
 
@@ -132,6 +134,8 @@ class Launcher:
         hook_config: HookConfig | None = None,
         black_box_mb: int = 64,
         snapshot_every: int = 0,
+        mirror: str | None = None,
+        resume: int | None = None,
         quiet: bool = False,
     ) -> None:
         self._script = script
@@ -159,12 +163,14 @@ class Launcher:
                 command=command,
                 black_box_mb=black_box_mb,
                 snapshot_every=snapshot_every,
+                mirror=mirror,
+                resume=resume,
                 say=self._progress.say_more,
                 attached=self._reactions.attach,
             )
         else:
             self._frameworks = Configured(
-                hook_config,
+                replace(hook_config, mirror=mirror),
                 listeners=listeners,
                 command=command,
                 say=self._progress.say_more,
@@ -214,7 +220,7 @@ class Launcher:
             self._progress.close()
             names = self._frameworks.names()
             if not any(name in sys.modules for name in names):
-                self.say(f"the script used no {' or '.join(names)}, so there was nothing to see")
+                self.say(f"the script used none of {', '.join(names)}: there was nothing to see")
             with suppress(OSError):  # it holds something, or is no folder
                 os.rmdir(self._run)
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import click
@@ -16,6 +17,7 @@ from ..errors import ConfigError, RunExists, StoreError
 from ..formats import FORMATS
 from ..formats.manifest import Manifest
 from ..formats.notes import RUN_KEY
+from ..formats.resume import find_start
 from ..formats.smdebug.layout import END_KEY
 from ..hook_config import HookConfig
 from ..rules import DEFAULT_RULES
@@ -87,6 +89,18 @@ from .launch import Launcher, Script, default_run
     default="",
     help="Keep the state before each so many TRAIN steps in the black box.",
 )
+@click.option(
+    "--mirror",
+    metavar="URL",
+    help="Also copy the run there as it goes on, such as to s3://bucket/run.",
+)
+@click.option(
+    "--resume",
+    metavar="STEP",
+    type=click.IntRange(min=0),
+    help="Go on with the run at --run from this TRAIN step on, which the script begins with; "
+    "what was stored from there on is replaced.",
+)
 @click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as in python -m.")
 @click.option("-q", "--quiet", is_flag=True, help="Say only what was found.")
 def run(
@@ -101,6 +115,8 @@ def run(
     tensorboard: str | None,
     black_box_mb: int,
     snapshot: str,
+    mirror: str | None,
+    resume: int | None,
     *,
     module: bool,
     quiet: bool,
@@ -119,8 +135,16 @@ def run(
     program.check()
     config = _hook_config(hook_file, save)
     url = to or (config.run if config else default_run(runs_folder(), script))
-    if rank_and_size(environment())[0] == 0:  # the others join what the first has begun
-        (_check_place if config is None else _check_place_of_hook)(open_store(url), url)
+    rank, size = rank_and_size(environment())
+    if resume is not None and (config is not None or to is None):
+        raise ConfigError("--resume goes on with a run that lies at --run, without --hook-config")
+    if rank == 0:  # the others join what the first has begun
+        if resume and to is not None:
+            find_start(open_store(to), resume, size, is_first=True)
+        elif resume is None or not open_store(url).list(RUN_KEY):
+            (_check_place if config is None else _check_place_of_hook)(open_store(url), url)
+        if mirror is not None and resume is None:
+            _check_mirror(open_store(mirror), mirror)
     board = None if tensorboard is None else open_store(tensorboard)
     if board is not None:
         _check_writable(board)
@@ -135,6 +159,8 @@ def run(
         hook_config=config and _placed(config, url, board),
         black_box_mb=black_box_mb,
         snapshot_every=snapshot_every,
+        mirror=mirror,
+        resume=resume,
         quiet=quiet,
     ).launch
 
@@ -201,6 +227,13 @@ def _check_place(store: Store, url: str) -> None:
     if store.list():
         raise ConfigError(f"{url} is not empty and holds no run; give another --run")
     _check_writable(store)
+
+
+def _check_mirror(store: Store, url: str) -> None:
+    """Raise before training for a mirror that holds a run; one out of reach may come to be."""
+    with suppress(StoreError):
+        if store.list(RUN_KEY):
+            raise RunExists(f"{url} already holds a run; give another --mirror, or delete it")
 
 
 def _check_writable(store: Store) -> None:

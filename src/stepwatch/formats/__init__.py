@@ -9,10 +9,12 @@ from ..errors import ConfigError, RunNotFound, nearest
 from ..hook_config import SavedCollection
 from ..store import Store
 from .manifest import Manifest
+from .native import resume as native_resume
 from .native.reader import NativeReader
 from .native.writer import NativeWriter, join_run, start_run
 from .notes import RUN_KEY
 from .reader import RunReader
+from .resume import Start, take_up
 from .smdebug import place as smdebug_place
 from .smdebug.layout import holds_run
 from .smdebug.members import as_saved
@@ -60,6 +62,7 @@ class Place:
             smdebug format can go on there.
         marks_end: Whether to mark the end of the run as smdebug does; ``False`` where the
             platform does.
+        start: Where a run that lies there is taken up again; ``None`` for a new one.
     """
 
     store: Store
@@ -68,6 +71,7 @@ class Place:
     is_first: bool = True
     over_unfinished: bool = False
     marks_end: bool = True
+    start: Start | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,8 @@ def open_writer(place: Place, selection: Selection | None = None) -> RunWriter:
         raise ConfigError(
             f"no format {wanted!r}; there are {', '.join(FORMATS)}{nearest(wanted, FORMATS)}"
         )
+    if place.start is not None:
+        take_up(place.store, place.worker, place.manifest, place.start, is_first=place.is_first)
     writer = (_open_native if wanted == "native" else _open_smdebug)(place, selection)
     if not place.is_first:
         write_process(place.store, place.worker, Process.of(place.manifest))
@@ -106,6 +112,9 @@ def open_writer(place: Place, selection: Selection | None = None) -> RunWriter:
 
 def _open_native(place: Place, selection: Selection) -> RunWriter:
     del selection
+    if place.start is not None:
+        follows = native_resume.cut(place.store, place.worker, place.start.step)
+        return NativeWriter(place.store, place.worker, follows=follows)
     if place.is_first:
         start_run(place.store, place.manifest)
     else:
@@ -114,8 +123,9 @@ def _open_native(place: Place, selection: Selection) -> RunWriter:
 
 
 def _open_smdebug(place: Place, selection: Selection) -> RunWriter:
-    begin = smdebug_place.claim if place.is_first else smdebug_place.join
-    begin(place.store, place.worker, place.manifest, over_unfinished=place.over_unfinished)
+    if place.start is None:
+        begin = smdebug_place.claim if place.is_first else smdebug_place.join
+        begin(place.store, place.worker, place.manifest, over_unfinished=place.over_unfinished)
     return SmdebugWriter(
         place.store,
         place.worker,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from ..errors import CorruptRun
 from ..store import Store
-from .notes import ACTIONS_SUFFIX, FINDINGS, findings_key, statuses_key
+from .notes import ACTIONS_SUFFIX, FINDINGS, actions_key, findings_key, statuses_key
 
 
 def write_findings(store: Store, who: str, lines: Iterable[str]) -> None:
@@ -18,6 +19,18 @@ def write_findings(store: Store, who: str, lines: Iterable[str]) -> None:
 def write_statuses(store: Store, who: str, statuses: Iterable[Mapping[str, object]]) -> None:
     """Store where each rule of a watcher stands."""
     store.put(statuses_key(who), json.dumps(list(statuses), indent=1).encode())
+
+
+def keep_findings(store: Store, who: str, before: int) -> None:
+    """Put aside what was found at steps before this one, as the watcher begins anew there."""
+    number = 1 + sum("-before-" in key for key in store.list(f"{FINDINGS}{who}-before-"))
+    for key in (findings_key(who), actions_key(who)):
+        with suppress(FileNotFoundError):
+            lines = store.get(key).splitlines(keepends=True)
+            kept = [line for line in lines if json.loads(line)["step"] < before]
+            suffix = key.removeprefix(f"{FINDINGS}{who}")
+            store.put(f"{FINDINGS}{who}-before-{number}{suffix}", b"".join(kept))
+            store.delete(key)
 
 
 def read_findings(store: Store) -> list[str]:

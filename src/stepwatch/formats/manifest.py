@@ -11,7 +11,7 @@ from ..collection import Collection
 from ..errors import CorruptRun
 from ..save_policy import SavePolicy, Schedule
 from ..store import Store
-from .notes import END
+from .notes import END, RUN_KEY
 
 VERSION = 1
 
@@ -35,6 +35,7 @@ class Manifest:
             its collections file has them; empty for others.
         folder: The working directory of the process that started it.
         script_sha256: The SHA-256 of the script's file then; empty if it is no file.
+        resumes: The global step at which it was taken up again, for each time that it was.
     """
 
     run_id: str
@@ -50,6 +51,7 @@ class Manifest:
     debugger_collections: Mapping[str, object] = field(default_factory=dict)
     folder: str = ""
     script_sha256: str = ""
+    resumes: tuple[int, ...] = ()
 
     def to_json(self) -> bytes:
         """Return the manifest as the JSON of ``run.json``."""
@@ -69,6 +71,7 @@ class Manifest:
             if kind == "stepwatch" and version <= VERSION:
                 values["collections"] = tuple(map(_collection, values["collections"]))
                 values["command"] = tuple(values["command"])
+                values["resumes"] = tuple(map(int, values.get("resumes", ())))
                 return cls(**_known(cls, values))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CorruptRun(key, 0, f"not a manifest ({error!r})") from None
@@ -144,6 +147,14 @@ class End:
             return cls(**_known(cls, json.loads(data)))
         except (AttributeError, TypeError, ValueError) as error:
             raise CorruptRun(key, 0, f"not an end note ({error})") from None
+
+
+def read_note(store: Store) -> bytes:
+    """Return what ``run.json`` holds, to see whether it changed; nothing if there is none."""
+    try:
+        return store.get(RUN_KEY)
+    except FileNotFoundError:
+        return b""
 
 
 def read_ends(store: Store) -> dict[str, End]:

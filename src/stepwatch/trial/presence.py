@@ -37,10 +37,12 @@ class Presence:
         """
         return frozenset(self.ends) | self._died(wrote)
 
-    @property
-    def awaited(self) -> int:
-        """How many workers there are to wait for; 0 once nobody can join any more."""
-        return self.num_workers if self.first_runs else 0
+    def num_awaited(self, wrote: Iterable[str]) -> int:
+        """Return how many workers there are to wait for; see ``gone``.
+
+        Once the first is gone nobody joins any more; who joined may have yet to write.
+        """
+        return self.num_workers if self.first_runs else len({*wrote, *self.joined, *self.ends})
 
     def state(self, wrote: Iterable[str]) -> str:
         """Return ``running``, or how the run ended."""

@@ -61,6 +61,11 @@ def remove_ring(store: Store, worker: str, ring: Ring) -> None:
         ring.path.parent.rmdir()
 
 
+def is_ring(key: str) -> bool:
+    """Return whether a key is that of a ring or of the note where it is; others see but dumps."""
+    return key.startswith(FOLDER) and not key.endswith(_DUMPS)
+
+
 def dumps(store: Store) -> list[str]:
     """Return the keys of the dumps of a run."""
     return [key for key in store.list(FOLDER) if key.endswith(_DUMPS)]

@@ -1,0 +1,280 @@
+"""A copy of a run in another store, kept up while the run is written.
+
+Who reads the copy finds a run at any moment: full values lie there before the rows that name
+them, rows come in the order of steps, what was merged goes after what replaced it, and the notes
+at the end come last. A key says what is to be made alike, not with which bytes: the run itself is
+all that waits to be copied.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import overload
+
+from ..background import map_parallel
+from ..errors import RunExists
+from ..store import Store, put_parts
+from .blackbox import is_ring
+from .manifest import Manifest
+from .native.layout import OBSERVATIONS, RESERVE, TENSORS
+from .notes import END, RUN_KEY
+from .smdebug.layout import CLAIM_KEY, END_KEY, EVENTS, INDEX
+
+#: So many keys are remembered; where more wait, they are found by listing both stores.
+MOST_KEYS = 20_000
+PIECE_BYTES = 8 << 20
+# Small values on their way at once, and how many bytes they may hold together.
+_THREADS = 8
+_BATCH_KEYS, _BATCH_BYTES = 64, 16 << 20
+
+_ROWS = (OBSERVATIONS, INDEX)
+# Keys under which a value never changes.
+_FINAL = (*_ROWS, TENSORS, EVENTS, "checkpoints/", "blackbox/")
+# What may be deleted while a run is written.
+_MAY_GO = (OBSERVATIONS, END)
+_WORKER = re.compile(r"(?:^|[/_])(worker_\d+)(?=[./-]|$)")
+
+
+class RunCopy:
+    """Makes a store hold what another holds of a run.
+
+    Args:
+        source: Where the run is written.
+        target: Where the copy lies.
+        worker: Only what this worker wrote; all by default.
+        is_first: Whether what belongs to no worker is copied, too.
+        is_new: Whether nothing of it was copied before; else that is found out by listing.
+    """
+
+    def __init__(
+        self,
+        source: Store,
+        target: Store,
+        *,
+        worker: str = "",
+        is_first: bool = True,
+        is_new: bool = False,
+    ) -> None:
+        self._source, self._target = source, target
+        self._worker, self._is_first = worker, is_first
+        self._noted: deque[str] = deque()
+        self._is_known = is_new
+        self._waiting: set[str] = set()
+        self._there: set[str] = set()  # of the keys that may go
+        self._digests: dict[str, bytes] = {}  # of the values that change
+        self._is_checked = False
+        #: How many values were put.
+        self.copied = 0
+
+    @property
+    def waiting(self) -> int:
+        """How many keys are to be copied or deleted; at least 1 where that is not known."""
+        return len(self._waiting) + len(self._noted) + (not self._is_known)
+
+    def note(self, key: str) -> None:
+        """A value was set or deleted; may be called by any thread."""
+        if len(self._noted) < MOST_KEYS:
+            self._noted.append(key)
+        else:
+            self._is_known = False
+
+    def advance(self) -> None:
+        """Copy what is not copied yet.
+
+        Raises:
+            StoreError: The target refuses. What is not copied is still known.
+            RunExists: The target holds another run.
+        """
+        self._check_target()
+        while not self._pass():
+            continue  # what was merged meanwhile has a successor, and that comes first
+
+    def _pass(self) -> bool:
+        """Copy and delete what waits; return whether no part was merged away meanwhile."""
+        gone = self._look()
+        for batch in self._batches(sorted(self._waiting - gone, key=_turn)):
+            copied = map_parallel(self._copy, batch, threads=_THREADS)
+            if not all(copied):
+                return False
+        for key in gone:
+            if key in self._there:
+                self._target.delete(key)
+                self._there.discard(key)
+            self._waiting.discard(key)
+        return True
+
+    def _look(self) -> set[str]:
+        """Take what was noted; return which keys of what waits are gone."""
+        self._take()
+        if not self._is_known:
+            self._compare()
+        gone = {key for key in self._waiting if not self._is_here(key)}
+        self._take()  # what replaced them was noted before they went
+        return gone
+
+    def _take(self) -> None:
+        num_before = len(self._waiting)
+        while self._noted:
+            key = self._noted.popleft()
+            if is_copied(key):
+                self._waiting.add(key)
+        if len(self._waiting) > max(MOST_KEYS, num_before):
+            self._waiting.clear()
+            self._is_known = False
+
+    def _compare(self) -> None:
+        """List both stores, to know what waits."""
+        there = {key for key in self._target.list() if self._is_mine(key)}
+        self._is_known = True
+        self._noted.clear()  # before the listing: what comes from here on is noted again
+        here = {key for key in list_keys(self._source) if self._is_mine(key)}
+        workers = {worker_of(key) for key in here} - {""}
+        # What belongs to no worker may have been put there by others; but for this mark.
+        more = {key for key in there - here if worker_of(key) in workers or key == END_KEY}
+        self._there = more | {key for key in there if key.startswith(_MAY_GO)}
+        self._waiting = more | {key for key in here if key not in there or changes(key)}
+
+    def _is_mine(self, key: str) -> bool:
+        if not self._worker:
+            return True
+        return worker_of(key) == self._worker or (self._is_first and not worker_of(key))
+
+    def _is_here(self, key: str) -> bool:
+        try:
+            self._source.size(key)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _copy(self, key: str) -> bool:
+        """Copy one value; return whether it was there."""
+        try:
+            size = self._source.size(key)
+            data = self._source.get(key) if size <= PIECE_BYTES else b""
+        except FileNotFoundError:
+            return False
+        if size > PIECE_BYTES:
+            put_parts(self._target, key, _Pieces(self._source, key, size))
+            self.copied += 1
+        else:
+            self._put(key, data)
+        if key.startswith(_MAY_GO):
+            self._there.add(key)
+        self._waiting.discard(key)
+        return True
+
+    def _put(self, key: str, data: bytes) -> None:
+        """Put a small value, unless it is one that may change and did not."""
+        digest = hashlib.sha256(data).digest() if changes(key) else b""
+        if not digest or self._digests.get(key) != digest:
+            self._target.put(key, data)
+            self.copied += 1
+        if digest:
+            self._digests[key] = digest
+
+    def _batches(self, keys: Sequence[str]) -> Iterator[list[str]]:
+        """Yield keys that may be copied at once: rows one by one, as they come in order."""
+        for turn, of_turn in groupby(keys, lambda key: _turn(key)[0]):
+            batch, held = list[str](), 0
+            for key in of_turn:
+                size = self._source.size(key) if turn == _ANY and self._is_here(key) else 0
+                full = turn != _ANY or held + size > _BATCH_BYTES or len(batch) >= _BATCH_KEYS
+                if batch and full:
+                    yield batch
+                    batch, held = [], 0
+                batch.append(key)
+                held += size
+            yield batch
+
+    def _check_target(self) -> None:
+        """Raise RunExists if the target holds another run."""
+        if self._is_checked:
+            return
+        try:
+            ours = Manifest.from_json(RUN_KEY, self._source.get(RUN_KEY)).run_id
+            theirs = Manifest.from_json(RUN_KEY, self._target.get(RUN_KEY)).run_id
+        except FileNotFoundError:
+            return
+        if ours != theirs:
+            raise RunExists(f"{self._target.url} already holds another run; give another place")
+        self._is_checked = True
+
+
+def list_keys(source: Store) -> list[str]:
+    """Return the keys of a run that are copied, while it may be written.
+
+    What is copied last is listed first. So all that a listed row names is listed, too, and where
+    the end of a worker is, its rows are.
+    """
+    ends = [*source.list(END_KEY), *source.list(END)]
+    rows = source.list(OBSERVATIONS)
+    # A merge may pass by one listing, of which it would show neither the old nor the new.
+    while rows != (again := source.list(OBSERVATIONS)):
+        rows = again
+    rows += source.list(INDEX)
+    others = [key for key in source.list() if _turn(key)[0] <= _ANY and is_copied(key)]
+    return [*others, *rows, *ends]
+
+
+def is_copied(key: str) -> bool:
+    """Return whether a key means something in another place than where the run is written."""
+    return not (key.startswith(RESERVE) or key == CLAIM_KEY or is_ring(key))
+
+
+def changes(key: str) -> bool:
+    """Return whether the value of a key may be replaced by another."""
+    return not key.startswith(_FINAL)
+
+
+def worker_of(key: str) -> str:
+    """Return the worker that a key names; ``""`` for none.
+
+    Example:
+        >>> worker_of("findings/worker_3.actions.jsonl"), worker_of("run.json")
+        ('worker_3', '')
+        >>> worker_of("events/000000000007/000000000007_worker_0.tfevents")
+        'worker_0'
+    """
+    match = _WORKER.search(key)
+    return match[1] if match else ""
+
+
+_RUN, _ANY, _ROW, _END, _LAST = range(5)
+
+
+def _turn(key: str) -> tuple[int, str]:
+    """Return what keys are sorted by; that of rows ascends with steps."""
+    if key == RUN_KEY:
+        return _RUN, key
+    if key.startswith(_ROWS):
+        return _ROW, key
+    if key == END_KEY:
+        return _LAST, key
+    return (_END if key.startswith(END) else _ANY), key
+
+
+class _Pieces(Sequence[bytes]):
+    """A large value, of which a store that takes it in pieces need hold but one."""
+
+    def __init__(self, store: Store, key: str, size: int) -> None:
+        self._store, self._key, self._size = store, key, size
+
+    def __len__(self) -> int:
+        return -(-self._size // PIECE_BYTES)
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[bytes]: ...
+
+    def __getitem__(self, index: int | slice) -> bytes | Sequence[bytes]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        return self._store.get(self._key, index * PIECE_BYTES, PIECE_BYTES)
