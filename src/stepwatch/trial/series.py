@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..statistics import DERIVED, FIELDS, NUM_FIELDS, quantity
+from ..statistics import DERIVED, FIELDS, NUM_FIELDS, Row, quantity
 
 
 class Series:
@@ -56,21 +57,20 @@ class Series:
         Raises:
             KeyError: An unknown name.
         """
-        return quantity(self.rows, statistic)
+        # Not all rows: of a million steps they are 88 MB, and a quantity takes a few fields.
+        return quantity(cast("Row", _Fields(self._table)), statistic)
 
     @property
     def rows(self) -> npt.NDArray[np.float64]:
         """All fields, shape ``[rows, NUM_FIELDS]``, float64."""
-        rows = np.empty((len(self), NUM_FIELDS))
-        for field, name in enumerate(FIELDS):
-            rows[:, field] = self._table.column(name).to_numpy()
-        return rows
+        fields = _Fields(self._table)
+        return np.stack([fields[..., field] for field in range(NUM_FIELDS)], axis=-1)
 
     def to_arrow(self, derived: Sequence[str] = tuple(DERIVED)) -> pa.Table:
         """Return a table, with derived quantities as further columns."""
-        table, rows = self._table, self.rows
+        table = self._table
         for name in derived:
-            table = table.append_column(name, pa.array(quantity(rows, name)))
+            table = table.append_column(name, pa.array(self[name]))
         return table
 
     def to_pandas(self):  # type: ignore[no-untyped-def]
@@ -80,3 +80,14 @@ class Series:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Hand the table to any library that speaks the Arrow PyCapsule protocol."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+
+class _Fields:
+    """Rows of statistics of which only those fields are made that are taken: ``rows[..., SUM]``."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __getitem__(self, place: tuple[object, int]) -> npt.NDArray[np.float64]:
+        column = self._table.column(FIELDS[place[1]])
+        return column.to_numpy().astype(np.float64, copy=False)  # type: ignore[no-any-return]

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from ..collection import BUILT_IN, Collection, compiled, default_policy
 from ..errors import StepUnavailable, TensorUnavailable, nearest
 from ..formats import open_reader
+from ..formats.manifest import read_note
 from ..formats.native.observations import SCHEMA
 from ..formats.reader import Located
 from ..record import StepRecord
@@ -50,6 +51,7 @@ class Trial:
 
     def __init__(self, run: str | os.PathLike[str] | Store) -> None:
         self._store = open_store(run) if isinstance(run, (str, os.PathLike)) else run
+        self._about = read_note(self._store)
         self.reader = open_reader(self._store)
         self.refresh()
 
@@ -68,6 +70,9 @@ class Trial:
 
     def refresh(self) -> None:
         """See what was written since."""
+        about = read_note(self._store)
+        if about not in (b"", self._about):  # it was taken up again, and holds other steps
+            self._about, self.reader = about, open_reader(self._store)
         # In this order: a worker that is gone has written all its parts.
         presence = look(self._store, self.reader)
         self.reader.refresh()
@@ -77,7 +82,7 @@ class Trial:
         self._state = presence.state(workers)
         self._log = StepLog(
             {worker: self.reader.step_ranges(worker) for worker in workers},
-            self.reader.last_complete(presence.gone(workers), presence.awaited),
+            self.reader.last_complete(presence.gone(workers), presence.num_awaited(workers)),
         )
 
     @property
@@ -189,7 +194,7 @@ class Trial:
         tables = [("", SCHEMA.empty_table().select(wanted))]
         tables += self.reader.observations(tensors, wanted, at)
         table = pa.concat_tables(
-            table.select(wanted).append_column("worker", pa.array([who] * len(table), pa.string()))
+            table.select(wanted).append_column("worker", pa.repeat(who, len(table)))
             for who, table in tables
             if worker in (None, who, "")
         ).unify_dictionaries()
@@ -220,6 +225,8 @@ class Trial:
     ) -> Iterator[tuple[StepRecord, ...]]:
         """Yield the complete steps in order, each with what every worker saw of it.
 
+        If the run is taken up again meanwhile, the steps that are replaced come once more.
+
         Args:
             follow: Wait for more until the run ended.
             after: Only steps later than this one.
@@ -231,13 +238,15 @@ class Trial:
             yield from by_step(
                 [self.reader.records(worker, after) for worker in self.workers], last
             )
-            after = max(after, last)
+            after, num_resumes = max(after, last), len(self.reader.manifest.resumes)
             if ended or not follow:
                 return
             if waiting:
                 yield ()
             time.sleep(_POLL_S)
             self.refresh()
+            for first in self.reader.manifest.resumes[num_resumes:]:
+                after = min(after, first - 1)
 
     def wait_for_steps(
         self, steps: Sequence[int], mode: Mode | str = Mode.GLOBAL, timeout: float | None = None

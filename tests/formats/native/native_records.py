@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from stepwatch.exponents import NUM_BINS
 from stepwatch.formats.native.layout import Span
 from stepwatch.formats.native.observations import to_table
-from stepwatch.formats.native.parts import Part, PartMeta, write_part
+from stepwatch.formats.native.part_meta import PartMeta
+from stepwatch.formats.native.parts import Part, write_part
 from stepwatch.formats.step_range import step_ranges
 from stepwatch.record import Layout, StepRecord, TensorInfo
 from stepwatch.statistics import MIN, NUM_FIELDS

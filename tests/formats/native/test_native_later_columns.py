@@ -17,7 +17,8 @@ from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.layout import Span
 from stepwatch.formats.native.merge import merge_parts
 from stepwatch.formats.native.observations import SCHEMA, SINCE_LATER, to_records, to_table
-from stepwatch.formats.native.parts import Part, PartMeta, write_part
+from stepwatch.formats.native.part_meta import PartMeta
+from stepwatch.formats.native.parts import Part, write_part
 from stepwatch.formats.native.writer import NativeWriter, start_run
 from stepwatch.formats.step_range import step_ranges
 from stepwatch.record import StepRecord
@@ -65,7 +66,7 @@ class TestRoundTrip:
         halves = [half for half in (made[:cut], made[cut:]) if half]
         parts = [store_part(store, half) for half in halves]
         if len(parts) == 2:
-            parts = [Part(store, merge_parts(store, parts))]
+            parts = [Part(store, merge_parts(store, parts).span)]
 
         found = found_in(parts[0]) if parts else []
 
@@ -103,7 +104,7 @@ class TestOldParts:
         made[2:] = [with_more(record) for record in made[2:]]
         parts = [store_old_part(store, made[:2]), store_part(store, made[2:], follows=1)]
 
-        merged = Part(store, merge_parts(store, parts))
+        merged = Part(store, merge_parts(store, parts).span)
 
         for expected, record in zip(made, found_in(merged), strict=True):
             assert_same_record(expected, record)

@@ -51,11 +51,11 @@ class TestMergeParts:
         parts.append(store_part(store, halves[1], follows=halves[0][-1].step))
         before = [row for part in parts for row in sorted_rows(part.read())]
 
-        merged = Part(store, merge_parts(store, parts))
+        merged = Part(store, merge_parts(store, parts).span)
 
         assert before == sorted_rows(merged.read())
         assert [merged.key] == part_keys(store)
-        assert (-1, made[0].step, made[-1].step) == (merged.meta.follows, *merged.span[1:])
+        assert (-1, made[0].step, made[-1].step) == (merged.meta.follows, *merged.span[1:3])
 
     def test_rows_are_clustered_by_tensor_then_step(self):
         """A series lies together, in order."""
@@ -65,7 +65,7 @@ class TestMergeParts:
             store_part(store, uniform_records(3, 2), 2),
         ]
 
-        table = Part(store, merge_parts(store, parts)).read()
+        table = Part(store, merge_parts(store, parts).span).read()
 
         expected = [(f"t{tensor}", step) for tensor in range(3) for step in range(5)]
         found = zip(
@@ -101,7 +101,7 @@ class TestLevels:
         first = 0
         for size in sizes:
             part = store_part(store, uniform_records(first, size, tensors=1), first - 1)
-            levels.add(part.span, size)
+            levels.add(part.known)
             first += size
 
         assert list(range(first)) == steps_seen(store)
@@ -116,7 +116,7 @@ class TestLevels:
         for size in sizes:
             part = store_part(store, uniform_records(first, size, tensors=1), first - 1)
             spans[part.span] = size
-            levels.add(part.span, size)
+            levels.add(part.known)
             first += size
 
         for key in part_keys(store):
@@ -129,7 +129,7 @@ class TestLevels:
         levels = Levels(store, row_limit=100)
         for number in range(100):
             part = store_part(store, uniform_records(number * 11, 11, tensors=1), number * 11 - 1)
-            levels.add(part.span, 11)
+            levels.add(part.known)
 
         assert len(part_keys(store)) <= 12 + 9
 
@@ -151,7 +151,7 @@ class TestLevels:
             full[0] = step < 15
             part = store_part(store, uniform_records(step, 1), step - 1)
             try:
-                levels.add(part.span, 3)
+                levels.add(part.known)
             except StoreError:
                 failures += 1
 

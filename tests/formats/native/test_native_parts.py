@@ -14,6 +14,7 @@ import pytest
 from native_records import sorted_rows, store_part, uniform_records
 
 from stepwatch.errors import CorruptRun, StoreError
+from stepwatch.formats.native.layout import observations_key
 from stepwatch.formats.native.merge import merge_parts
 from stepwatch.formats.native.parts import GROUP_ROWS, Part
 from stepwatch.steps import Mode
@@ -50,7 +51,7 @@ def merged_part(store, steps=2_000, tensors=40):
         record.statistics[:] = random.random(record.statistics.shape)
     parts = [store_part(store, made[: steps // 2])]
     parts.append(store_part(store, made[steps // 2 :], follows=steps // 2 - 1))
-    return Part(store, merge_parts(store, parts))
+    return Part(store, merge_parts(store, parts).span)
 
 
 class TestOpenData:
@@ -114,8 +115,8 @@ class TestReadTensors:
         assert store.bytes_read < store.size(part.key) / 4
 
     def test_fewer_columns_are_fewer_bytes(self, store):
-        """A mean needs neither shapes nor extremes."""
-        part = merged_part(store)
+        """A mean needs neither shapes nor extremes; what lies between is read if it is small."""
+        part = merged_part(store, steps=6_000, tensors=8)
 
         store.bytes_read = 0
         table = part.read_tensors(frozenset({"t7"}), ["step", "sum"])
@@ -136,13 +137,62 @@ class TestReadTensors:
 
     def test_row_groups_end_where_a_tensor_ends(self, store):
         """So that a series lies in one group, and groups are never tiny."""
-        part = merged_part(store, steps=3_000, tensors=5)
+        part = merged_part(store, steps=1_500, tensors=5)
         file = pq.ParquetFile(open_file(store, part.key))
         groups = [file.read_row_group(index) for index in range(file.num_row_groups)]
         held = [set(group.column("tensor").to_pylist()) for group in groups]
 
         assert [{"t0", "t1"}, {"t2", "t3"}, {"t4"}] == held
         assert all(len(group) >= GROUP_ROWS for group in groups[:-1])
+
+
+class TestOwnFooters:
+    """Behind each row group of a merged part lies a footer that names it alone."""
+
+    @pytest.fixture
+    def merged(self, tmp_path):
+        store, made = LocalStore(tmp_path), uniform_records(0, 1_500, 5)
+        parts = [store_part(store, made[:700]), store_part(store, made[700:], follows=699)]
+        return store, merge_parts(store, parts)
+
+    def test_what_ends_with_one_is_a_parquet_file(self, merged):
+        """Of this row group: all that lies before it is not looked at."""
+        store, known = merged
+        data = store.get(observations_key(known.span))
+        found, start = [], 0
+        for group in known.groups:
+            prefix = bytes(start) + data[start : group.stop]
+            table = pq.read_table(pa.BufferReader(prefix))
+            assert group.first == table.column("tensor")[0].as_py()
+            found += sorted_rows(table)
+            start = group.stop
+
+        assert 3 == len(known.groups)
+        assert sorted_rows(Part(store, known.span).read()) == sorted(
+            found, key=lambda row: (row["step"], row["order"])
+        )
+
+    def test_other_readers_see_none_of_it(self, merged, tmp_path):
+        """To them it is a file of several row groups."""
+        known = merged[1]
+        path = str(tmp_path / observations_key(known.span))
+        expected = {f"t{number}": 1_500 for number in range(5)}
+
+        counted = pandas.read_parquet(path).groupby("tensor", observed=True)["step"].nunique()
+        assert expected == counted.to_dict()
+        counted = polars.read_parquet(path).group_by("tensor").agg(polars.col("step").n_unique())
+        assert expected == dict(counted.iter_rows())
+        query = f"select tensor, count(distinct step) from '{path}' where step >= 0 group by 1"
+        assert expected == dict(duckdb.sql(query).fetchall())
+
+    def test_what_is_known_is_what_is_read(self, merged):
+        """The same rows by the footer of the part and by that of a row group."""
+        store, known = merged
+        for names in ({"t0"}, {"t1", "t4"}, {"absent"}, set()):
+            by_part = Part(store, known.span).read_tensors(frozenset(names))
+            by_group = Part(store, known.span, known).read_tensors(frozenset(names))
+            assert sorted_rows(by_part) == sorted_rows(by_group)
+            assert by_part.schema.equals(by_group.schema)
 
 
 class TestMayHold:

@@ -16,8 +16,10 @@ import pyarrow as pa
 
 from ...store import Store
 from ..step_range import join_ranges
+from .contents import Contents, rewrite_contents
 from .layout import Span, observations_key
-from .parts import Part, PartMeta, write_part
+from .part_meta import PartMeta
+from .parts import Known, Part, write_part
 
 FAN_IN = 10
 # A merge holds this many rows in memory (about 500 bytes each); a part that large stays as it is.
@@ -26,24 +28,29 @@ ROW_LIMIT = 500_000
 TRAINING_ROW_LIMIT = ROW_LIMIT // 2
 
 
-def merge_parts(store: Store, parts: Sequence[Part]) -> Span:
+def merge_parts(store: Store, parts: Sequence[Part]) -> Known:
     """Replace consecutive parts of one worker by one part that holds the same rows."""
     table = pa.concat_tables([part.read() for part in parts]).unify_dictionaries().combine_chunks()
+    ranges = join_ranges(range_ for part in parts for range_ in part.meta.ranges)
+    again = max(part.span.again for part in parts)
+    merged = Span(parts[0].span.worker, parts[0].span.first, parts[-1].span.last, again)
+    meta = PartMeta(parts[0].meta.follows, tuple(ranges))
+    known = write_part(store, merged, by_tensor(table), meta, clustered=True)
+    for part in parts:
+        store.delete(observations_key(part.span))
+    return known
+
+
+def by_tensor(table: pa.Table) -> pa.Table:
+    """Return rows, whose columns are one chunk each, in the order of tensors, then of steps."""
     names = table.column("tensor").combine_chunks()
     by_name = np.argsort(np.argsort(np.array(names.dictionary.to_pylist(), object)))
     order = np.lexsort((table.column("step").to_numpy(), by_name[names.indices.to_numpy()]))
-    ranges = join_ranges(range_ for part in parts for range_ in part.meta.ranges)
-    merged = Span(parts[0].span.worker, parts[0].span.first, parts[-1].span.last)
-    meta = PartMeta(parts[0].meta.follows, tuple(ranges))
-    write_part(store, merged, table.take(pa.array(order)), meta, clustered=True)
-    for part in parts:
-        store.delete(observations_key(part.span))
-    return merged
+    return table.take(pa.array(order))
 
 
 class _Merged(NamedTuple):
-    span: Span
-    rows: int
+    known: Known
     level: int
 
 
@@ -60,10 +67,11 @@ class Levels:
         self._row_limit = row_limit
         # Neighbours, in the order of steps. What is not here any more stays as it is.
         self._parts: list[_Merged] = []
+        self._contents = Contents(store)
 
-    def add(self, span: Span, rows: int) -> None:
+    def add(self, part: Known) -> None:
         """Take a new part, which follows the ones before, and merge what is due."""
-        new: _Merged | None = _Merged(span, rows, 0)
+        new: _Merged | None = _Merged(part, 0)
         while new is not None:
             self._parts.append(new)
             new = self._merge_due(new.level)
@@ -74,34 +82,38 @@ class Levels:
         while start and self._parts[start - 1].level == level:
             start -= 1
         due, before = self._parts[start:], self._parts[:start]
-        total = sum(part.rows for part in due)
+        total = sum(part.known.num_rows for part in due)
         if total > self._row_limit:
             # Nothing merges across these from now on.
             self._parts = due[-1:]
+            grown = [part.known for part in (*before, *due[:-1])]
             if len(due) > 2:
-                self._merge(due[:-1])
+                grown[len(before) :] = [self._merge(due[:-1])]
+            self._contents.enter(grown)
             return None
         if len(due) < FAN_IN:
             return None
         self._parts = []  # should merging fail, these stay as they are
-        merged = _Merged(self._merge(due), total, level + 1)
+        merged = _Merged(self._merge(due), level + 1)
         self._parts = before
         return merged
 
-    def _merge(self, parts: Sequence[_Merged]) -> Span:
-        return merge_parts(self._store, [Part(self._store, part.span) for part in parts])
+    def _merge(self, parts: Sequence[_Merged]) -> Known:
+        found = (part.known for part in parts)
+        return merge_parts(self._store, [Part(self._store, one.span, one) for one in found])
 
 
 def compact(store: Store, parts: Sequence[Part]) -> int:
     """Merge all of a worker's parts up to the row limit; return how many parts are left."""
-    left, batch, rows = 0, list[Part](), 0
+    left, batch, rows = list[Known](), list[Part](), 0
     for part in [*parts, None]:
         if part is None or (batch and rows + part.num_rows > ROW_LIMIT):
-            if len(batch) > 1:
-                merge_parts(store, batch)
-            left += bool(batch)
+            one = [part.known for part in batch]
+            left += one if len(one) < 2 else [merge_parts(store, batch)]
             batch, rows = [], 0
         if part is not None:
             batch.append(part)
             rows += part.num_rows
-    return left
+    if left:
+        rewrite_contents(store, left[0].span.worker, left)
+    return len(left)

@@ -247,6 +247,11 @@ def _nullable(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     return column.cast(pa.int64()).fill_null(-1).to_numpy()  # type: ignore[no-any-return]
 
 
+@lru_cache(maxsize=4096)
+def _indices(text: str) -> tuple[int, ...]:
+    return tuple(json.loads(text))
+
+
 def _layout(
     infos: npt.NDArray[np.int64],
     values: dict[str, list[str]],
@@ -257,10 +262,10 @@ def _layout(
             name=values["tensor"][tensor],
             collection=values["collection"][collection],
             dtype=values["dtype"][dtype],
-            shape=tuple(json.loads(values["shape"][shape])),
+            shape=_indices(values["shape"][shape]),
             trainable=None if trainable < 0 else bool(trainable),
             optimizer_groups=None if groups < 0 else int(groups),
-            offset=None if offset < 0 else tuple(json.loads(values["offset"][offset])),
+            offset=None if offset < 0 else _indices(values["offset"][offset]),
         )
         for tensor, collection, dtype, shape, offset, trainable, groups in infos.tolist()
     )

@@ -8,71 +8,79 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ...errors import CorruptRun, StoreError
+from ...errors import CorruptRun
 from ...steps import Mode
-from ...store import Store, StoreFile
-from ..step_range import StepRange
+from ...store import Store
 from .layout import Span, observations_key
 from .observations import SCHEMA, SINCE_LATER, TEXT_COLUMNS
+from .parquet_file import (
+    Extent,
+    Footer,
+    Group,
+    chunk_ranges,
+    distrusting,
+    encode,
+    groups_of,
+    read_footer,
+    read_ranges,
+)
+from .part_meta import PartMeta
 from .text_columns import text_codes
 
 _META = b"stepwatch"
 # Row groups of merged parts hold whole tensors and at least this many rows.
-GROUP_ROWS = 4_096
+GROUP_ROWS = 2_000
 # Arrow refuses the name of a column that a file does not have.
 _ALWAYS_TEXT = [name for name in TEXT_COLUMNS if name not in SINCE_LATER]
-_LAST_TEXT = chr(0x10FFFF)
 
 
 @dataclass(frozen=True, slots=True)
-class PartMeta:
-    """What a part says of itself.
+class Known:
+    """What is known of a part without asking it.
 
     Args:
-        follows: The last step that the worker recorded before this part; -1 for none.
-        ranges: The steps it holds.
-        names: A digest of the tensors it holds and their collections: parts with the same one
-            need to be asked only once.
+        span: Whose steps it holds.
+        meta: What it says of itself.
+        num_rows: How many rows it has.
+        extent: How large it is.
+        groups: Its row groups, in the order of names, if each has a footer of its own; else none.
     """
 
-    follows: int
-    ranges: tuple[StepRange, ...]
-    names: str = ""
+    span: Span
+    meta: PartMeta
+    num_rows: int
+    extent: Extent
+    groups: tuple[Group, ...] = ()
 
 
 def write_part(
     store: Store, span: Span, table: pa.Table, meta: PartMeta, *, clustered: bool
-) -> None:
+) -> Known:
     """Write rows as one part; ``clustered`` ones get row groups that end where a tensor ends."""
-    rows = [
-        [range_.mode.value, range_.first, range_.count, range_.stride, range_.mode_first,
-         range_.mode_stride]
-        for range_ in meta.ranges
-    ]  # fmt: skip
-    fields = {"follows": meta.follows, "names": _digest(tensors_in(table)), "steps": rows}
-    text = json.dumps(fields, separators=(",", ":"))
+    meta = replace(meta, names=_digest(tensors_in(table)))
+    text = json.dumps(meta.to_fields(), separators=(",", ":"))
     table = table.replace_schema_metadata({_META: text.encode()})
-    sink = pa.BufferOutputStream()
-    with pq.ParquetWriter(
-        sink,
-        table.schema,
+    edges = list(_row_groups(table)) if clustered else [(0, len(table))]
+    data, extent, stops = encode(
+        [_without_unused(table.slice(start, stop - start)) for start, stop in edges],
         compression="zstd" if clustered else "lz4",  # what is fresh is soon written again
-        use_dictionary=TEXT_COLUMNS,
-        write_page_checksum=True,
-    ) as writer:
-        for start, stop in _row_groups(table) if clustered else [(0, len(table))]:
-            writer.write_table(table.slice(start, stop - start))
-    store.put(observations_key(span), sink.getvalue())
+        dictionaries=TEXT_COLUMNS,
+        statistics=["step", "tensor"],
+    )
+    store.put(observations_key(span), data)
+    firsts = [table.column("tensor")[start].as_py() for start, _ in edges] if clustered else [""]
+    groups = tuple(map(Group, firsts, stops))
+    return Known(span, meta, len(table), extent, groups)
 
 
 def _row_groups(table: pa.Table) -> Iterator[tuple[int, int]]:
@@ -83,6 +91,15 @@ def _row_groups(table: pa.Table) -> Iterator[tuple[int, int]]:
         if end - start >= GROUP_ROWS or end == len(codes):
             yield start, end
             start = end
+
+
+def _without_unused(table: pa.Table) -> pa.Table:
+    """Return rows with only those names of tensors that they have: each group stores its own."""
+    codes = text_codes(table.column("tensor"))
+    used, numbers = np.unique(codes.codes, return_inverse=True)
+    names = pa.array([codes.values[code] for code in used], pa.string())
+    column = pa.DictionaryArray.from_arrays(pa.array(numbers, pa.int32()), names)
+    return table.set_column(table.column_names.index("tensor"), "tensor", column)
 
 
 def tensors_in(table: pa.Table) -> dict[str, str]:
@@ -105,20 +122,43 @@ class Part:
     Args:
         store: Where it lies.
         span: Whose steps it holds.
+        known: What is known of it; by default its footer is read now, else when rows are.
+        footers: ``Part.read_footer``, or what remembers some of what it returned. By default each
+            part remembers its own.
 
     Raises:
         FileNotFoundError: It is gone, merged into another.
         CorruptRun: It is not what a writer wrote.
     """
 
-    def __init__(self, store: Store, span: Span) -> None:
+    def __init__(
+        self,
+        store: Store,
+        span: Span,
+        known: Known | None = None,
+        footers: Callable[[Part], Footer] | None = None,
+    ) -> None:
         self.span = span
         self.key = observations_key(span)
         self._store = store
-        file = self._open()
-        self._metadata = file.metadata
-        self.meta = self._parse_meta()
-        self.num_rows: int = file.metadata.num_rows
+        self._footers = footers or lru_cache(maxsize=1)(Part.read_footer)
+        self._extent = known.extent if known else None
+        self.known = known or self._ask()
+        self._extent = self.known.extent
+
+    @property
+    def meta(self) -> PartMeta:
+        """What it says of itself."""
+        return self.known.meta
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows it has."""
+        return self.known.num_rows
+
+    def read_footer(self) -> Footer:
+        """Return its footer, as it is now."""
+        return read_footer(self._store, self.key, self._extent)
 
     def may_hold(self, mode: Mode, step: int) -> bool:
         """Return whether a step, as ``mode`` counts it, may be here."""
@@ -131,66 +171,75 @@ class Part:
 
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return all rows, all columns by default."""
-        return self._read(range(self._metadata.num_row_groups), columns)
+        footer = self._footers(self)
+        return self._read(footer, range(footer.metadata.num_row_groups), columns, use_threads=True)
 
     def read_tensors(
         self, tensors: frozenset[str], columns: Sequence[str] | None = None
     ) -> pa.Table:
         """Return the rows of some tensors, reading no row group that holds none of them."""
-        groups = [
-            group
-            for group, (low, high) in enumerate(self._bounds)
-            if any(low <= name <= high for name in tensors)
-        ]
-        table = self._read(groups, columns and [*dict.fromkeys((*columns, "tensor"))])
-        if all(low == high for low, high in (self._bounds[group] for group in groups)):
+        wanted = columns and [*dict.fromkeys((*columns, "tensor"))]
+        if self.known.groups and tensors:
+            table = self._read_groups(tensors, wanted)
+        else:
+            footer = self._footers(self)
+            groups = groups_of(footer.metadata, "tensor", tensors)
+            table = self._read(footer, groups, wanted, use_threads=False)
+        if set(text_codes(table.column("tensor")).values) <= tensors:
             return table  # nothing else is in there
         return table.filter(pc.is_in(table.column("tensor"), pa.array(sorted(tensors))))
 
-    @cached_property
-    def _bounds(self) -> list[tuple[str, str]]:
-        """The first and the last name of each row group."""
-        column = self._metadata.schema.names.index("tensor")
-        bounds = []
-        for group in range(self._metadata.num_row_groups):
-            statistics = self._metadata.row_group(group).column(column).statistics
-            known = statistics is not None and statistics.has_min_max
-            bounds.append((statistics.min, statistics.max) if known else ("", _LAST_TEXT))
-        return bounds
+    def _read_groups(self, tensors: frozenset[str], columns: Sequence[str] | None) -> pa.Table:
+        """Read the row groups that may hold some tensors, each with its own footer."""
+        stops = [0, *(group.stop for group in self.known.groups)]
+        firsts = [group.first for group in self.known.groups]
+        tables = []
+        for index in sorted({max(0, bisect_right(firsts, name) - 1) for name in tensors}):
+            place = (stops[index], stops[index + 1])
+            source = read_ranges(self._store, self.key, place[1], [place])
+            tables.append(self._decode(source, None, [0], columns, use_threads=False))
+        return pa.concat_tables(tables).unify_dictionaries()
 
-    def _read(self, groups: Sequence[int], columns: Sequence[str] | None) -> pa.Table:
-        file = self._open(self._metadata)
-        with self._distrusting(0):
-            table = file.read_row_groups(list(groups), columns=columns)
+    def _read(
+        self,
+        footer: Footer,
+        groups: Sequence[int],
+        columns: Sequence[str] | None,
+        *,
+        use_threads: bool,
+    ) -> pa.Table:
+        ranges = chunk_ranges(footer.metadata, groups, columns)
+        source = read_ranges(self._store, self.key, footer.extent.file, ranges)
+        return self._decode(source, footer.metadata, groups, columns, use_threads=use_threads)
+
+    def _decode(
+        self,
+        source: pa.BufferReader,
+        metadata: pq.FileMetaData | None,
+        groups: Sequence[int],
+        columns: Sequence[str] | None,
+        *,
+        use_threads: bool,
+    ) -> pa.Table:
+        with distrusting(self.key, 0):
+            file = pq.ParquetFile(
+                source,
+                metadata=metadata,
+                # Own footers are as new as the last text column; others may be from before.
+                read_dictionary=_ALWAYS_TEXT if metadata else TEXT_COLUMNS,
+                pre_buffer=False,
+                page_checksum_verification=True,
+            )
+            table = file.read_row_groups(list(groups), columns=columns, use_threads=use_threads)
         for name in SCHEMA.names if columns is None else columns:
             if name not in table.column_names and name in SINCE_LATER:  # it is from before
                 table = table.append_column(name, pa.nulls(len(table), SCHEMA.field(name).type))
         return table if columns is None else table.select(list(columns))
 
-    def _open(self, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
-        file = StoreFile(self._store, self.key)
-        with self._distrusting(file.size()):  # the footer lies at the end
-            return pq.ParquetFile(
-                pa.PythonFile(file, mode="r"),
-                metadata=metadata,
-                read_dictionary=_ALWAYS_TEXT,
-                page_checksum_verification=True,
-            )
-
-    @contextmanager
-    def _distrusting(self, offset: int) -> Iterator[None]:
+    def _ask(self) -> Known:
+        footer = self._footers(self)
         try:
-            yield
-        except (FileNotFoundError, StoreError):
-            raise  # the store says so, not the bytes
-        except (pa.ArrowException, OSError) as error:
-            reason = str(error).split("\n")[0][:200]
-            raise CorruptRun(self.key, offset, reason) from None
-
-    def _parse_meta(self) -> PartMeta:
-        try:
-            fields = json.loads(self._metadata.metadata[_META])
-            ranges = tuple(StepRange(Mode(mode), *rest) for mode, *rest in fields["steps"])
-            return PartMeta(int(fields["follows"]), ranges, str(fields["names"]))
+            meta = PartMeta.from_fields(json.loads(footer.metadata.metadata[_META]))
         except (KeyError, TypeError, ValueError) as error:
             raise CorruptRun(self.key, 0, f"no steps in its metadata ({error!r})") from None
+        return Known(self.span, meta, footer.metadata.num_rows, footer.extent)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import repeat
@@ -30,11 +30,19 @@ from ..notes import RUN_KEY
 from ..reader import Located
 from ..step_range import StepRange, last_complete_in_order
 from .blobs import BlobFile
+from .chain import covers, find_holes, widest
+from .contents import read_contents
 from .layout import OBSERVATIONS, Span, observations_key, parse_span, tensors_key
 from .observations import to_records
 from .parts import Part, tensors_in
 
 _LISTINGS = 5
+# Most of the time goes by while a store far away is waited for.
+_THREADS = 32
+# So many parts are rather asked one by one than looked up in the contents, as when following.
+_FEW_PARTS = 8
+# Footers of large parts take up to a megabyte in memory.
+_FOOTERS = 64
 _log = logging.getLogger("stepwatch")
 
 
@@ -62,18 +70,19 @@ class NativeReader:
         self._layouts: dict[tuple[TensorInfo, ...], Layout] = {}
         self._names: dict[str, dict[str, str]] = {}
         self._said: set[Span] = set()
+        self._footers = lru_cache(maxsize=_FOOTERS)(Part.read_footer)
         self._blob = lru_cache(maxsize=16)(self._open_blob)
 
     def refresh(self) -> None:
         """See what was written since."""
         before: list[Span] | None = None
         for _ in range(_LISTINGS):
-            spans = self._spans()
+            spans = widest(map(parse_span, self._store.list(OBSERVATIONS)))
             try:
                 parts = self._open_parts(spans)
             except FileNotFoundError:
                 continue  # merged away between listing and reading
-            holes = _holes(parts.values())
+            holes = find_holes(parts.values())
             if not holes or spans == before:
                 self._parts = parts
                 self._say_lost(holes)
@@ -101,7 +110,9 @@ class NativeReader:
 
     def tensors(self) -> dict[str, str]:
         """Return the collection of every tensor, in the order of names."""
-        spans = {part.meta.names: span for span, part in self._parts.items()}
+        # Of those that say the same the smallest is asked.
+        by_size = sorted(self._parts.items(), key=lambda item: -item[1].num_rows)
+        spans = {part.meta.names: span for span, part in by_size}
         for names in spans.keys() - self._names.keys():
             table = self._read(spans[names], None, ["tensor", "collection"])
             self._names[names] = tensors_in(table)
@@ -123,9 +134,19 @@ class NativeReader:
             columns: All by default.
             step: Only parts that may hold this step, as its mode counts it.
         """
-        for span, part in list(self._parts.items()):
-            if step is None or part.may_hold(*step):
-                yield span.worker, self._read(span, tensors, columns)
+        parts = [part for part in self._parts.values() if step is None or part.may_hold(*step)]
+
+        def read(part: Part) -> pa.Table | None:
+            try:
+                return part.read_tensors(tensors or frozenset(), columns)
+            except FileNotFoundError:
+                return None  # merged into another
+
+        # All rows of a run may not fit into memory, so they are read one part after the other.
+        tables = repeat(None) if tensors is None else map_parallel(read, parts, threads=_THREADS)
+        for part, table in zip(parts, tables, strict=False):
+            found = self._read(part.span, tensors, columns) if table is None else table
+            yield part.span.worker, found
 
     def located(
         self, tensor: str, mode: Mode, worker: str | None, step: int | None
@@ -150,10 +171,12 @@ class NativeReader:
         for part in self.parts(worker):
             if part.span.last <= after:
                 continue
-            for rows in to_records(self._read(part.span, None, None), worker, self._layouts):
-                if rows.record.step > after:
-                    raw = _Raw(self, worker, rows.record.step, rows.blobs)
-                    yield replace(rows.record, raw=raw)
+            table = self._read(part.span, None, None)
+            if part.span.first <= after:
+                table = table.filter(pa.array(table.column("step").to_numpy() > after))
+            for rows in to_records(table, worker, self._layouts):
+                raw = _Raw(self, worker, rows.record.step, rows.blobs)
+                yield replace(rows.record, raw=raw)
 
     def raw(self, worker: str, blob: str, step: int, tensor: str) -> npt.NDArray[np.generic]:
         """Return a raw value.
@@ -197,7 +220,7 @@ class NativeReader:
         self, span: Span, tensors: frozenset[str] | None, columns: Sequence[str] | None
     ) -> pa.Table:
         for wider in self._parts:
-            if wider != span and _covers(wider, span):
+            if wider != span and covers(wider, span):
                 names = None if columns is None else [*dict.fromkeys((*columns, "step"))]
                 table = self._read(wider, tensors, names)
                 steps = table.column("step").to_numpy()
@@ -207,11 +230,13 @@ class NativeReader:
     def _open_parts(self, spans: Sequence[Span]) -> dict[Span, Part]:
         """Open the parts that are new."""
         new = [span for span in spans if span not in self._parts]
-        opened = dict(zip(new, map_parallel(self._open_part, new), strict=True))
-        return {span: opened.get(span) or self._parts[span] for span in spans}
+        known = read_contents(self._store) if len(new) > _FEW_PARTS else {}
 
-    def _open_part(self, span: Span) -> Part:
-        return Part(self._store, span)
+        def open_part(span: Span) -> Part:
+            return Part(self._store, span, known.get(span), self._footers)
+
+        opened = dict(zip(new, map_parallel(open_part, new, threads=_THREADS), strict=True))
+        return {span: opened.get(span) or self._parts[span] for span in spans}
 
     def _say_lost(self, holes: list[Span]) -> None:
         for hole in holes:
@@ -219,17 +244,8 @@ class NativeReader:
                 self._said.add(hole)
                 _log.warning(
                     "%s: steps of %s from %d to %d are lost: a part of observations/ is gone",
-                    self._store.url, *hole,
+                    self._store.url, hole.worker, hole.first, hole.last,
                 )  # fmt: skip
-
-    def _spans(self) -> list[Span]:
-        """Return the widest parts there are, by worker and step."""
-        spans = [span for key in self._store.list(OBSERVATIONS) if (span := parse_span(key))]
-        widest: list[Span] = []
-        for span in sorted(spans, key=lambda span: (_rank(span.worker), span.first, -span.last)):
-            if not (widest and _covers(widest[-1], span)):
-                widest.append(span)
-        return widest
 
 
 def _parts(table: pa.Table) -> Iterator[tuple[tuple[int, ...], ...]]:
@@ -240,28 +256,6 @@ def _parts(table: pa.Table) -> Iterator[tuple[tuple[int, ...], ...]]:
     texts = [table.column(name).cast(pa.string()).to_pylist() for name in ("offset", "shape")]
     for offset, shape in zip(*texts, strict=True):
         yield () if offset is None else (tuple(json.loads(offset)), tuple(json.loads(shape)))
-
-
-def _covers(wide: Span, span: Span) -> bool:
-    same = wide.worker == span.worker
-    return same and wide.first <= span.first and span.last <= wide.last
-
-
-def _rank(worker: str) -> tuple[int, str]:
-    digits = worker.rpartition("_")[2]
-    return (int(digits) if digits.isdigit() else 0, worker)
-
-
-def _holes(parts: Iterable[Part]) -> list[Span]:
-    """Return where a part says that it follows a step that no part before it holds."""
-    holes: list[Span] = []
-    last: dict[str, int] = {}
-    for part in parts:
-        seen = last.get(part.span.worker, -1)
-        if part.meta.follows != seen:
-            holes.append(Span(part.span.worker, seen + 1, part.meta.follows))
-        last[part.span.worker] = part.span.last
-    return holes
 
 
 class _Raw(Mapping[str, npt.NDArray[np.generic]]):

@@ -23,7 +23,8 @@ from . import blobs
 from .layout import OBSERVATIONS, RESERVE, Span, tensors_key
 from .merge import Levels
 from .observations import to_table
-from .parts import PartMeta, write_part
+from .part_meta import PartMeta
+from .parts import Known, write_part
 
 # A step is visible within two seconds: at most one until the tick that finds it gathered, the
 # rest to write it, behind a merge if one is under way.
@@ -76,11 +77,17 @@ class NativeWriter:
     Args:
         store: Where the run lies; ``start_run`` was called.
         worker: Whose part.
+        follows: What ``resume.cut`` left of it; by default nothing was there.
         clock: Seconds, monotonic; for tests.
     """
 
     def __init__(
-        self, store: Store, worker: str, *, clock: Callable[[], float] = time.monotonic
+        self,
+        store: Store,
+        worker: str,
+        *,
+        follows: Span | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._taken = self._stored = 0
@@ -90,7 +97,7 @@ class NativeWriter:
         self._rows = 0
         self._bytes = 0
         self._since = 0.0
-        self._last_step = -1
+        self._last_step, self._again = (follows.last, follows.again) if follows else (-1, 0)
         self._levels = Levels(store)
         # Not of zeros: some file systems store none of them.
         store.put(f"{RESERVE}{worker}", os.urandom(RESERVE_BYTES))
@@ -121,14 +128,14 @@ class NativeWriter:
         records, self._pending, self._rows, self._bytes = self._pending, [], 0, 0
         if not records:
             return
-        span = Span(self._worker, records[0].step, records[-1].step)
-        rows = self._store_part(span, records)
+        span = Span(self._worker, records[0].step, records[-1].step, self._again)
+        part = self._store_part(span, records)
         self._stored += len(records)
         self._last_step = span.last
-        self._levels.add(span, rows)
+        self._levels.add(part)
 
-    def _store_part(self, span: Span, records: list[StepRecord]) -> int:
-        """Store raw values, then the rows that name them; return how many rows."""
+    def _store_part(self, span: Span, records: list[StepRecord]) -> Known:
+        """Store raw values, then the rows that name them."""
         arrays = {
             f"{record.step}/{name}": array
             for record in records
@@ -141,8 +148,7 @@ class NativeWriter:
             blob = key.rpartition("/")[2]
         table = to_table(records, [blob if record.raw else None for record in records])
         meta = PartMeta(self._last_step, tuple(step_ranges(records)))
-        write_part(self._store, span, table, meta, clustered=False)
-        return len(table)
+        return write_part(self._store, span, table, meta, clustered=False)
 
     def close(self, end: End) -> None:
         """Store what is left, then the note that says how the run ended."""
