@@ -263,7 +263,8 @@ class TestOpenStore:
     def test_unknown_schemes_name_those_that_exist(self):
         """The message says what was asked and what there is."""
         with pytest.raises(
-            ConfigError, match=r"no store is installed for fil://.*file, memory.*did you mean file"
+            ConfigError,
+            match=r"no store is installed for fil://.*file, .*memory.*did you mean file",
         ):
             open_store("fil://somewhere")
 

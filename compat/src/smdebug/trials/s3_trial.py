@@ -7,7 +7,7 @@ from smdebug.trials.trial import Trial
 
 
 class S3Trial(Trial):
-    """A view of a run on S3; needs a store that is installed for ``s3://``.
+    """A view of a run on S3; needs ``stepwatch[s3]``.
 
     Args:
         name: What to call it.
