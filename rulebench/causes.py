@@ -133,7 +133,9 @@ CAUSES = {
         "the second moment is too old", "stale_optimizer_state", "loss_spike"
     ),
     # the loss
-    "softmax_wrong_axis": _cause("probabilities over the wrong axis", "loss_input", "chance_level"),
+    "softmax_wrong_axis": _cause(
+        "probabilities over the wrong axis", "loss_input", "chance_level", "dependence:samples"
+    ),
     "probabilities_as_logits": _cause("probabilities given as logits", "loss_input"),
     "logits_as_log_probabilities": _cause("logits given as log-probabilities", "loss_input"),
     "relu_on_logits": _cause("logits cut at zero", "loss_input", "dead_relu", "all_zero"),
@@ -156,9 +158,17 @@ CAUSES = {
     "output_range": _cause(
         "outputs cannot reach the targets", "loss_input", "saturated_activation"
     ),
-    "wrong_dim_mean": _cause("averaged over the batch", "loss_input", "chance_level"),
+    "wrong_dim_mean": _cause(
+        "averaged over the batch", "loss_input", "chance_level", "dependence:samples"
+    ),
     # the data
-    "labels_wrong": _cause("labels belong to other samples", "chance_level", "confusion"),
+    "labels_wrong": _cause(
+        "labels belong to other samples",
+        "chance_level",
+        "confusion",
+        "dependence:order",
+        "dependence:ahead",
+    ),
     "labels_constant": _cause(
         "one label for all", "class_imbalance", "label_leak", "repeated_data:one_class"
     ),
@@ -198,11 +208,17 @@ CAUSES = {
         "all_zero",
         "chance_level",
         "vanishing_gradient",
+        "initial_state",
     ),
     "dead_relu": _cause(
         "units that never fire", "dead_relu", "all_zero:*relu*", "all_zero:output*"
     ),
-    "saturated": _cause("activations at their ends", "saturated_activation", "vanishing_gradient"),
+    "saturated": _cause(
+        "activations at their ends",
+        "saturated_activation",
+        "vanishing_gradient",
+        "initial_state:saturated*",
+    ),
     "vanishing_gradient": _cause("gradients fade on the way", "vanishing_gradient"),
     "exploding_gradient": _cause(
         "gradients grow on the way", "grad_norm_spike", "weight_update_ratio", *_NOT_FINITE
@@ -210,15 +226,25 @@ CAUSES = {
     "batch_norm_batch": _cause("statistics of too few samples", "overfit", "training_mode"),
     "dropout_too_high": _cause("too much is dropped", "all_zero", "dead_relu", "training_mode"),
     # transformers
-    "future_seen": _cause("the model sees what it is to predict", "label_leak"),
+    "future_seen": _cause(
+        "the model sees what it is to predict", "label_leak", "dependence:future"
+    ),
     "attention_logits": _cause("attention too sharp", "attention_instability"),
-    "attention_wrong": _cause("attention mixes what it should not", "attention_instability"),
-    "no_positions": _cause("no positions", "untrained_parameter:no_gradient"),
+    "attention_wrong": _cause(
+        "attention mixes what it should not",
+        "attention_instability",
+        "dependence:samples",
+        "dependence:future",
+        "dependence:blind",
+    ),
+    "no_positions": _cause(
+        "no positions", "untrained_parameter:no_gradient", "embedding_drift:one_row*"
+    ),
     "normalization_wrong": _cause(
         "layers are not normalized", "activation_outlier", "vanishing_gradient", *_SPIKES
     ),
     "residual_missing": _cause("no residual connection", "vanishing_gradient"),
-    "tie_broken": _cause("tied weights are copies", "untrained_parameter"),
+    "tie_broken": _cause("tied weights are copies", "untrained_parameter", "initial_state:copied*"),
     "evaluation_shifted": _cause("evaluated otherwise than trained", "overfit", "training_mode"),
     "embedding_drift": _cause(
         "embeddings run away", "embedding_drift", "weight_update_ratio", "learning_rate_anomaly"

@@ -28,6 +28,30 @@ Job = tuple[Program, int]
 _RUNS = Path("runs/rulebench")
 _LIMIT_S = 300.0
 
+
+class Seeds(click.ParamType[range]):
+    """A number of seeds, or the first and the last one."""
+
+    name = "seeds"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> range:
+        """Return the seeds.
+
+        Args:
+            value: ``"2"`` for 0 and 1, ``"5-6"`` for 5 and 6.
+            param: Whose value it is.
+            ctx: In which command.
+        """
+        first, dash, last = str(value).rpartition("-")
+        is_known = last.isdecimal() and (first.isdecimal() or not dash)
+        seeds = range(int(first or 0), int(last) + bool(dash)) if is_known else range(0)
+        if not seeds:
+            self.fail(f"{value!r} is no number from 1 and no range such as 5-6", param, ctx)
+        return seeds
+
+
 _jobs = click.option(
     "--jobs", type=click.IntRange(min=1), default=2, show_default=True,
     help="How many trainings at once."
@@ -39,8 +63,8 @@ _jobs = click.option(
     "--only", multiple=True, help="Programs whose name matches, as 'lm_*'; several times."
 )
 @click.option("--sample", is_flag=True, help="A small fixed set.")
-@click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True,
-              help="How many seeds, from 0.")  # fmt: skip
+@click.option("--seeds", type=Seeds(), default="1", show_default=True,
+              help="How many seeds, from 0; or which, as 5-6.")  # fmt: skip
 @click.option(
     "--rules", multiple=True, help="As stepwatch run takes them; the default set if none."
 )
@@ -53,7 +77,7 @@ def main(
     context: click.Context,
     only: tuple[str, ...],
     sample: bool,
-    seeds: int,
+    seeds: range,
     rules: tuple[str, ...],
     runs: Path,
     write: bool,
@@ -69,7 +93,7 @@ def main(
     if not chosen:
         raise click.UsageError(f"no program matches {asked}; see: python -m rulebench programs")
     bench = Bench.of(rule_specs(rules), runs.resolve())
-    verdicts = judge(bench, [(one, seed) for one in chosen for seed in range(seeds)], jobs)
+    verdicts = judge(bench, [(one, seed) for one in chosen for seed in seeds], jobs)
     told = page.tables(verdicts, catalogue.group_of)
     click.echo(told)
     if write:

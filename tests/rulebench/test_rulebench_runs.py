@@ -10,6 +10,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+import click
 import pytest
 from bench_programs import ROOT
 from rulebench.causes import CAUSES
@@ -192,3 +193,16 @@ class TestCrew:
         ((_, _, failure),) = run_all([1], lambda _: signal.pause(), at_once=1, limit_s=0.1)
 
         assert "took more than 0.1 s" == failure
+
+
+class TestSeeds:
+    @pytest.mark.parametrize(
+        ("text", "expected"), [("1", [0]), ("3", [0, 1, 2]), ("5-6", [5, 6]), ("4-4", [4])]
+    )
+    def test_a_number_counts_from_zero_and_a_range_names_both_ends(self, text, expected):
+        assert expected == list(commands.Seeds().convert(text, None, None))
+
+    @pytest.mark.parametrize("text", ["0", "6-5", "-3", "one", "1-", ""])
+    def test_what_names_no_seed_is_refused(self, text):
+        with pytest.raises(click.BadParameter, match="no number from 1"):
+            commands.Seeds().convert(text, None, None)

@@ -73,6 +73,19 @@ class TestCheckInputImages:
         assert ("NotEvaluated", True) == (status.status, "2 axes" in status.details)
 
 
+class TestNLPSequenceRatioWindow:
+    def test_looks_are_added_up(self):
+        """A batch of short sequences between long ones is no waste."""
+        ids = [np.r_[np.zeros(zeros), np.ones(100 - zeros)] for zeros in (80, 10, 80, 80)]
+        steps = [
+            full_step({"inputs": {"embedding0_input_0": values.astype(np.int64)}}, at)
+            for at, values in enumerate(ids)
+        ]
+
+        assert [0, 2] == steps_at("nlp_sequence_ratio:cooldown_steps=1", steps)[:2]
+        assert [2] == steps_at("nlp_sequence_ratio:window=3", steps)
+
+
 class TestNLPSequenceRatio:
     @staticmethod
     def ids(zeros, number=0, dtype=np.int64):

@@ -87,6 +87,15 @@ class TestWeightUpdateRatio:
         found = [finding for step in steps for finding in rule.check(step)]
         assert pytest.approx([1.0, 44.0, 0.1 / 2.1]) == [one.value for one in found]
 
+    def test_mean_magnitudes_may_take_the_place_of_norms(self):
+        """One element of four moves by as much as all together are in the mean."""
+        values = [np.array([1.0, 1.0, 1.0, 1.0]), np.array([1.0, 1.0, 1.0, 5.0])]
+        steps = [full_step({"weights": {"w": value}}, at) for at, value in enumerate(values)]
+        spec = "weight_update_ratio:large_threshold=1.5"
+
+        assert [1] == steps_at(spec, steps)
+        assert [] == steps_at(f"{spec},norm=mean_abs", steps)
+
     def test_per_step_divides_by_the_steps_between(self):
         steps = [full_step({"weights": {"w": np.array([v])}}, n) for n, v in ((0, 1.0), (10, 91.0))]
         assert [10] == steps_at("weight_update_ratio", steps)

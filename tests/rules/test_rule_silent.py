@@ -46,20 +46,22 @@ def workers(step, weights, batches=(1, 2), *, more=None):
     return StepView(records)
 
 
-def timed(step, *seconds, waits=None):
+def timed(step, *seconds, waits=None, forwards=None):
+    nothing = [0.0] * len(seconds)
     records = [
         full_record(
             {
                 "loop": {
                     "loop/step_seconds": np.float64(second),
                     "loop/data_wait_seconds": np.float64(wait),
+                    "loop/forward_seconds": np.float64(forward),
                 }
             },
             step,
             worker=f"worker_{rank}",
         )
-        for rank, (second, wait) in enumerate(
-            zip(seconds, waits or [0.0] * len(seconds), strict=True)
+        for rank, (second, wait, forward) in enumerate(
+            zip(seconds, waits or nothing, forwards or nothing, strict=True)
         )
     ]
     return StepView(records)
@@ -156,6 +158,12 @@ class TestStraggler:
 
     def test_where_all_wait_for_each_other_the_wait_for_data_tells(self):
         steps = [timed(s, 0.1, 0.1, waits=[0.0, 0.03]) for s in range(60)]
+
+        assert ["worker_1"] == [found.worker for found in judged("straggler", steps)[0]]
+
+    def test_where_all_wait_in_backward_the_time_before_it_tells(self):
+        """The others wait for the slow one where gradients are averaged."""
+        steps = [timed(s, 0.1, 0.1, forwards=[0.02, 0.07]) for s in range(60)]
 
         assert ["worker_1"] == [found.worker for found in judged("straggler", steps)[0]]
 
@@ -374,6 +382,14 @@ class TestArithmetic:
         ("label_leak", {"min_correlation": 0.0}),
         ("replica_divergence", {"consecutive": 0}),
         ("straggler", {"max_share": 0.0}),
+        ("dependence", {"min_share": 0.0}),
+        ("initial_state", {"min_slope": 0.9}),
+        ("initial_state", {"loud": 1.0}),
+        ("memory_growth", {"consecutive": 0}),
+        ("gan_collapse", {"window": 1}),
+        ("chance_level", {"rest": 0.0}),
+        ("attention_instability", {"flat_looks": 0}),
+        ("learning_rate_anomaly", {"slow_steps": 0}),
         ("data_stall", {"max_share": 1.5}),
         ("rl_collapse", {"entropy_regex": "("}),
     ],

@@ -219,7 +219,12 @@ class TestStepSize:
 
 class TestInputDrift:
     @pytest.mark.parametrize(
-        ("size", "expected"), [(0.05, ["batch/0 shrunk"]), (20.0, ["batch/0 grown"]), (2.0, [])]
+        ("size", "expected"),
+        [
+            (0.05, ["batch/0 shrunk"]),
+            (20.0, ["batch/0 outlier", "batch/0 grown"]),
+            (2.0, []),
+        ],
     )
     def test_it_is_compared_with_the_first_steps(self, size, expected):
         steps = [
@@ -228,6 +233,17 @@ class TestInputDrift:
         ]
 
         assert expected == [one.condition for one in judged("input_drift", steps)[0]]
+
+    def test_one_batch_far_larger_than_all_before_is_told_at_once(self):
+        """What a single broken batch does to a training cannot be undone twenty steps later."""
+        steps = [
+            step_of({"batches": {"batch/0": np.full((2, 2), 11.0 if at == 30 else 1.0)}}, at)
+            for at in range(45)
+        ]
+
+        (found,) = judged("input_drift", steps)[0]
+
+        assert (30, "batch/0 outlier") == (found.step, found.condition)
 
     def test_without_inputs_there_is_no_judgement(self):
         steps = [step_of({"batches": {"batch/0": [1.0]}}, at) for at in range(45)]

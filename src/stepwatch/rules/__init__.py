@@ -46,6 +46,13 @@ DEFAULT_RULES = (
     "embedding_drift",
     "router_collapse",
     "replica_divergence",
+    "dependence",
+    "initial_state",
+    "memory_growth",
+    "gan_collapse",
+    # to wait makes a training slow, and not wrong
+    "data_stall:max_share=0.5,severity=info",
+    "straggler:severity=info",
 )
 
 __all__ = [

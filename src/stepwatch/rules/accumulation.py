@@ -59,7 +59,8 @@ class GradAccumulationScale(Rule):
 
     The derivatives of what ``backward()`` is called on, by the losses of a step, add up to 1
     where each of n micro-batches is divided by n. Where nothing is divided they add up to n, and
-    so the gradient is n times that of the whole batch.
+    so the gradient is n times that of the whole batch (``sum``). Where gradients are set to zero
+    between micro-batches only the last of them counts (``lost``).
 
     Args:
         tolerance: A sum within this fraction of the number of micro-batches is that number.
@@ -80,11 +81,15 @@ class GradAccumulationScale(Rule):
         if not step.trains:
             return
         for worker in step.workers:
+            parts = step.scalar("loop/backwards", worker)
+            lost = step.scalar("loop/backwards_lost", worker)
+            met = lost >= 1 and parts == lost + 1 and _are_micro_batches(step, worker, parts)
+            if self._in_a_row.count((worker, "lost"), met) >= self.consecutive:
+                yield self._lost(step, worker, lost, parts)
             weight = step.scalar("loop/loss_weight", worker)
             if weight != weight:
                 continue
             self._steps += 1
-            parts = step.scalar("loop/backwards", worker)
             met = parts > 1 and abs(weight - parts) <= self.tolerance * parts
             met = met and _are_micro_batches(step, worker, parts)
             if self._in_a_row.count(worker, met) >= self.consecutive:
@@ -92,6 +97,21 @@ class GradAccumulationScale(Rule):
 
     def unevaluated(self) -> str | None:
         return few_steps(self._steps, self.consecutive)
+
+    def _lost(self, step: StepView, worker: str, lost: float, parts: float) -> Finding:
+        return Finding(
+            self.name,
+            step.number,
+            "loop/backwards_lost",
+            f"gradients of {number(lost)} of {number(parts)} micro-batches were set to zero before"
+            f" the optimizer used them, {self.consecutive} steps in a row up to step"
+            f" {step.number}: only the last of each step is learnt from",
+            worker=worker,
+            value=lost,
+            threshold=0.0,
+            condition="lost",
+            remedy="call zero_grad() once for each optimizer step, before its first micro-batch",
+        )
 
     def _finding(self, step: StepView, worker: str, weight: float, parts: float) -> Finding:
         return Finding(

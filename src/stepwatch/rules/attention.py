@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..finding import Finding
-from ..statistics import COUNT, MAX, NEGINF
+from ..statistics import COUNT, MAX, MIN, NEGINF
 from .checks import number
 from .rule import Findings, Rule
 from .scalars import First, InARow
@@ -31,6 +31,8 @@ class AttentionInstability(Rule):
         min_entropy: The least relative entropy, between 0 and 1.
         consecutive: Looks in a row.
         warmup: Looks of which the median is the entropy at first.
+        min_spread: Logits that differ by less make no difference.
+        flat_looks: So many looks in a row at which they do not.
     """
 
     name = "attention_instability"
@@ -43,11 +45,16 @@ class AttentionInstability(Rule):
         min_entropy: float = 0.05,
         consecutive: int = 3,
         warmup: int = 3,
+        min_spread: float = 0.01,
+        flat_looks: int = 5,
     ) -> None:
         above("max_logit", max_logit, 0)
         within("min_entropy", min_entropy, 0, 1)
         at_least("consecutive", consecutive, 1)
         at_least("warmup", warmup, 1)
+        above("min_spread", min_spread, 0)
+        at_least("flat_looks", flat_looks, 1)
+        self.min_spread, self.flat_looks = min_spread, flat_looks
         self.max_logit, self.min_entropy = max_logit, min_entropy
         self.consecutive, self.warmup = consecutive, warmup
         self._first = First(warmup)
@@ -62,11 +69,36 @@ class AttentionInstability(Rule):
             if tensor.name.endswith("/logits"):
                 yield from self._judge_logits(step, tensor)
                 yield from self._judge_entropy(step, tensor)
+                yield from self._judge_flatness(step, tensor)
 
     def unevaluated(self) -> str | None:
         if self._looks >= self.consecutive:
             return None
         return f"attention was seen at {self._looks} TRAIN steps, {self.consecutive} are needed"
+
+    def _judge_flatness(self, step: StepView, logits: TensorView) -> Findings:
+        """Judge whether logits differ by so little that all keys are seen alike."""
+        seen = logits.statistics
+        finite = logits.record.statistics[logits.row]
+        spread = float(finite[MAX] - finite[MIN])
+        # Queries that begin at zero on purpose have logits of exactly 0.
+        met = 0 < spread < self.min_spread and seen.count > 0
+        if self._in_a_row.count((logits.worker, logits.name, "flat"), met) >= self.flat_looks:
+            yield Finding(
+                self.name,
+                step.number,
+                logits.name,
+                f"{logits.name}: all logits lie within {number(spread)} at step {step.number}"
+                f" (< {number(self.min_spread)}), {self.flat_looks} looks in a row: attention sees"
+                " all keys alike",
+                severity="info",
+                worker=logits.worker,
+                value=spread,
+                threshold=self.min_spread,
+                condition=f"flat {logits.name}",
+                remedy="check the scale of the logits, 1/sqrt(width of a head), and that queries"
+                " and keys get gradients",
+            )
 
     def _judge_logits(self, step: StepView, logits: TensorView) -> Findings:
         largest = float(logits.record.statistics[logits.row, MAX])

@@ -15,6 +15,10 @@ from .scalars import First
 from .scope import above, at_least, within
 from .step_view import StepView, TensorView
 
+#: A loss with this share of all steps is not played against by the others.
+RARE = 0.9
+#: A loss that is at most so many times that of guessing is near it.
+NEAR = 1.05
 #: Of fewer labels the frequencies look less even than they are, so guessing looks cheaper.
 LEAST_PER_CLASS = 20
 
@@ -79,16 +83,18 @@ class ChanceLevel(Rule):
     or mean square above ``worse_ratio`` times it that has grown since the first steps
     (``worse``).
 
-    Judged are steps with one such loss: two may play against each other. Only ``worse`` is judged
-    where a sample has several labels, because a sequence model begins with the frequencies of its
-    tokens; and of two classes, because a discriminator ought to end up guessing (Goodfellow et
-    al.: Generative adversarial nets, 2014).
+    Judged are steps with one such loss: two may play against each other. Where a sample has several
+    labels a model may well begin with their frequencies, as that of a language does: there the
+    loss must have come to rest, within ``rest`` from the first half of the steps to the second, and
+    near the loss of guessing. Only ``worse`` is judged of two classes, because a discriminator
+    ought to end up guessing (Goodfellow et al.: Generative adversarial nets, 2014).
 
     Args:
         num_steps: TRAIN steps before and of a judgement.
         margin: So much less than the loss of guessing, as a fraction of it, is no success.
         worse_ratio: So many times the loss of guessing is worse than that. Above 1.
         min_z: Agreement above this many standard deviations is no chance.
+        rest: So little, as a fraction of the loss, is no change.
     """
 
     name = "chance_level"
@@ -101,6 +107,7 @@ class ChanceLevel(Rule):
         margin: float = 0.02,
         worse_ratio: float = 2.0,
         min_z: float = 3.0,
+        rest: float = 0.02,
     ) -> None:
         at_least("num_steps", num_steps, 10)
         within("margin", margin, 0, 1)
@@ -108,6 +115,8 @@ class ChanceLevel(Rule):
         above("min_z", min_z, 0)
         self.num_steps, self.margin = num_steps, margin
         self.worse_ratio, self.min_z = worse_ratio, min_z
+        above("rest", rest, 0, up_to=1)
+        self.rest = rest
         self._windows: dict[str, _Window] = {}
         self._first = First(20)
         self._judged = False
@@ -123,13 +132,13 @@ class ChanceLevel(Rule):
         for loss in losses:
             self._add(step, window, loss)
         window.count += 1
-        if window.count > self.num_steps and len(self._windows) == 1:
+        if window.count > self.num_steps and self._is_alone(window):
             yield from self._judge(step, losses[0], window)
 
     def unevaluated(self) -> str | None:
         if self._judged:
             return None
-        if len(self._windows) > 1:
+        if not any(map(self._is_alone, self._windows.values())) and self._windows:
             return f"{len(self._windows)} losses may play against each other"
         most = max((window.count for window in self._windows.values()), default=0)
         return (
@@ -158,8 +167,21 @@ class ChanceLevel(Rule):
         first = self._first.of(loss.name, now)
         worse = now > self.worse_ratio * max(chance, first) and not z >= self.min_z
         guesses = z < self.min_z and now >= (1 - self.margin) * chance
-        if worse or (guesses and _is_one_of_many(step, loss)):
+        if worse or (guesses and self._may_guess(step, loss, window, now / chance)):
             yield self._finding(step, loss, (now, chance, z), worse=worse)
+
+    def _is_alone(self, window: _Window) -> bool:
+        """Return whether other losses are too rare to play against this one."""
+        return window.count > RARE * sum(other.count for other in self._windows.values())
+
+    def _may_guess(self, step: StepView, loss: TensorView, window: _Window, ratio: float) -> bool:
+        """Return whether a loss where guessing is means guessing."""
+        num_classes, is_one = _labels(step, loss)
+        if num_classes <= 2 or is_one:
+            return num_classes > 2
+        half = len(window.losses) // 2
+        before, now = np.mean(list(window.losses)[:half]), np.mean(list(window.losses)[half:])
+        return bool(abs(now - before) <= self.rest * abs(before) and ratio <= NEAR)
 
     def _guessing(self, loss: TensorView, window: _Window) -> tuple[float, float]:
         """Return the loss of guessing and how the guesses agree; nan for what is not known."""
@@ -214,15 +236,16 @@ def _has_classes(loss: str) -> bool:
     return any(word in loss for word in ("cross_entropy", "nll_loss", "CrossEntropy", "NLL", "BCE"))
 
 
-def _is_one_of_many(step: StepView, loss: TensorView) -> bool:
-    """Return whether each sample has one label, out of more than two classes."""
+def _labels(step: StepView, loss: TensorView) -> tuple[int, bool]:
+    """Return how many classes a loss is of, and whether each sample has one label."""
     what = loss.name.removeprefix("loss/")
     label, prediction = (
         step.tensor(f"{kind}/{what}", loss.worker) for kind in ("label", "prediction")
     )
     batches = [tensor for tensor in step.tensors("batches") if tensor.worker == loss.worker]
     if label is None or prediction is None:
-        return False
+        return 0, False
     samples = sum(batch.info.shape[0] for batch in batches if batch.info.shape)
     shape = prediction.info.shape
-    return len(shape) > 1 and shape[1] > 2 and label.statistics.count <= samples
+    num_classes = shape[1] if len(shape) > 1 else 0
+    return num_classes, bool(label.statistics.count <= samples)

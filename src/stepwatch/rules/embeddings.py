@@ -15,7 +15,11 @@ from .scope import above, at_least, within
 from .step_view import StepView, TensorView
 
 # The places in a tensor of the collection ``embeddings``.
-_MEDIAN, _LARGEST, _COSINE = 2, 4, 5
+_MEDIAN, _LARGEST, _COSINE, _UNUSED = 2, 4, 5, 6
+# So many rows are sampled of larger tables.
+MOST_ROWS = 4096
+#: Of a table with fewer rows one may be all that is needed.
+LEAST_ROWS = 8
 
 
 class EmbeddingDrift(Rule):
@@ -27,6 +31,8 @@ class EmbeddingDrift(Rule):
     longest row is ``max_ratio`` times the median, and as much longer than it was at first.
     ``alike``: the mean cosine of pairs of rows rose above ``max_cosine`` (Gao et al.:
     Representation degeneration problem in training natural language generation models, 2019).
+    ``one_row``: of a table of ``LEAST_ROWS`` rows or more only one is ever asked for, so that it
+    tells nothing.
 
     Args:
         max_growth: Of the median length. Above 1.
@@ -67,6 +73,7 @@ class EmbeddingDrift(Rule):
             if tensor.name in tensor.record.raw:
                 self._looks += 1
                 yield from self._judge(step, tensor)
+                yield from self._judge_use(step, tensor)
 
     def unevaluated(self) -> str | None:
         return None if self._looks >= self.consecutive else f"{self._looks} looks at embeddings"
@@ -93,7 +100,7 @@ class EmbeddingDrift(Rule):
         """Yield condition, whether it is met, what was measured, the limit, and it in words."""
         values = np.asarray(tensor.value(), np.float64)
         median, largest, cosine = (float(values[at]) for at in (_MEDIAN, _LARGEST, _COSINE))
-        rms = median / math.sqrt(_width(tensor))
+        rms = median / math.sqrt(_shape(tensor)[-1])
         growth = self._relative(tensor, "growth", median)
         yield (
             "growth",
@@ -122,13 +129,36 @@ class EmbeddingDrift(Rule):
             f"at first the mean cosine of two rows was {number(first)}, and it is {number(cosine)}",
         )
 
+    def _judge_use(self, step: StepView, tensor: TensorView) -> Findings:
+        """Judge whether more than one row is asked for."""
+        rows = _shape(tensor)[0]
+        unused = float(np.asarray(tensor.value(), np.float64)[_UNUSED])
+        # No gradient at all is what other rules are about.
+        one = rows >= LEAST_ROWS and abs((1 - unused) * min(rows, MOST_ROWS) - 1) < 0.5
+        if (
+            self._in_a_row.count((tensor.worker, tensor.name, "one_row"), one)
+            >= 2 * self.consecutive
+        ):
+            name = tensor.name.removeprefix("row_norms/")
+            yield Finding(
+                self.name,
+                step.number,
+                tensor.name,
+                f"{name}: one of {rows} rows is all that gets a gradient, {2 * self.consecutive}"
+                f" looks in a row up to step {step.number}",
+                worker=tensor.worker,
+                value=float(rows),
+                condition=f"one_row {tensor.name}",
+                remedy="see which ids the embedding is given: all are the same",
+            )
+
     def _relative(self, tensor: TensorView, what: str, value: float) -> float:
         """Return a number relative to the first finite one; nan as long as it is the first."""
         first = self._first.of((tensor.worker, tensor.name, what), value)
         return value / first if first else math.nan
 
 
-def _width(tensor: TensorView) -> int:
+def _shape(tensor: TensorView) -> tuple[int, ...]:
     layout = tensor.record.layout
     row = layout.row_of.get(tensor.name.removeprefix("row_norms/"))
-    return layout.tensors[row].shape[-1] if row is not None else 1
+    return layout.tensors[row].shape if row is not None else (1, 1)

@@ -42,7 +42,7 @@ class InputDrift(Rule):
 
     The root mean square of each input of a model, of a floating dtype, is compared with those of
     the first TRAIN steps. It changes so when samples are changed in place, and each epoch changes
-    them again.
+    them again. A single batch that is ``factor`` times as large as any before is told as well.
 
     Args:
         factor: So many times the largest at first, or the least over this, is a drift. Above 1.
@@ -61,6 +61,7 @@ class InputDrift(Rule):
         self.factor, self.first, self.consecutive = factor, first, consecutive
         self._inputs = Selection(("batches",), keep=_is_real)
         self._sizes: dict[tuple[str, str], list[float]] = {}
+        self._peaks: dict[tuple[str, str], float] = {}
         self._in_a_row = InARow()
         self._steps = 0
 
@@ -82,6 +83,7 @@ class InputDrift(Rule):
         if len(sizes) < self.first:
             sizes.append(size)
             return
+        yield from self._judge_one(step, worker, name, size, max(sizes))
         least, largest = min(sizes) / self.factor, max(sizes) * self.factor
         for side, limit, met in (
             ("shrunk", least, size < least),
@@ -103,6 +105,28 @@ class InputDrift(Rule):
                     remedy="look for operations in place (mul_, /=, sub_) on what the data set"
                     " holds: they are done again each epoch; clone the sample first",
                 )
+
+    def _judge_one(
+        self, step: StepView, worker: str, name: str, size: float, usual: float
+    ) -> Findings:
+        """Judge a single batch, beside the largest of those before that were not as large."""
+        peak = self._peaks.setdefault((worker, name), usual)
+        if size > self.factor * peak > 0:
+            yield Finding(
+                self.name,
+                step.number,
+                name,
+                f"{name}: the root mean square of the inputs is {number(size)} at step"
+                f" {step.number}, {number(size / peak)} times that of any batch before"
+                f" (> {number(self.factor)})",
+                worker=worker,
+                value=size,
+                threshold=self.factor * peak,
+                condition=f"{name} outlier",
+                remedy="look at the batch of this step; filter or repair its samples",
+            )
+        else:
+            self._peaks[worker, name] = max(peak, size)
 
 
 class InputScale(Rule):

@@ -13,14 +13,15 @@ from ..finding import Finding
 from ..statistics import MAX, MIN
 from ..steps import Mode
 from .checks import Floats, number
+from .dependence import looks
+from .overlap import Overlap
 from .rule import Findings, Rule
 from .scalars import InARow
 from .scope import above, at_least, within
 from .step_view import StepView, TensorView
 
-#: So many samples of the training are remembered.
-MOST_SAMPLES = 1 << 18
-
+#: Looks at which a column of the input was the target: of a whole batch, so two are enough.
+LOOKS = 2
 
 _REMEDIES = {
     "target_is_input": "shift targets by one against the inputs",
@@ -54,12 +55,16 @@ class LabelLeak(Rule):
     Leakage is behind results of hundreds of papers that cannot be repeated (Kapoor and Narayanan:
     Leakage and the reproducibility crisis in machine-learning-based science, 2023).
 
-    ``overlap``: samples of EVAL were seen in TRAIN, by the digests of the samples. Data in which
-    samples repeat within a batch cannot be told so and is not judged; it is said once.
+    ``overlap``: samples of EVAL were seen in TRAIN, by the digests of the samples: more than
+    ``max_overlap`` of them; or some of each evaluation, where it is estimated how many were not
+    looked at; or, of severity info, all of each evaluation, as who evaluates on the training data
+    means to. Data in which samples repeat within a batch cannot be told so and is not judged; it
+    is said once.
     ``target_is_input``: the integer targets are the input itself, as when the shift by one is
     missing. ``future``: a model that predicts the next token sees all of them, in each of its
-    modules with attention. ``feature``: a column of the input is the target; for this ``batches``
-    and ``labels`` must be saved raw.
+    modules with attention; see also the rule ``dependence``. ``feature``: a column of the input is
+    the target, as the hook finds at two looks, or at each step at which ``batches`` and ``labels``
+    are saved raw.
 
     Args:
         max_overlap: The share of EVAL samples that may have been seen, between 0 and 1.
@@ -69,7 +74,7 @@ class LabelLeak(Rule):
     """
 
     name = "label_leak"
-    needs = ("samples", "batches", "labels")
+    needs = ("samples", "batches", "labels", "dependence")
 
     def __init__(
         self,
@@ -85,9 +90,8 @@ class LabelLeak(Rule):
         self.max_overlap, self.min_samples = max_overlap, min_samples
         self.min_correlation, self.consecutive = min_correlation, consecutive
         self._in_a_row = InARow()
-        self._trained: set[int] = set()
-        self._repeats = self._num_trained = self._num_evaluated = 0
-        self._shared: set[int] = set()
+        self._overlap = Overlap(min_samples)
+        self._models: set[str] = set()
         self._told = False
         self._judged = False
 
@@ -99,6 +103,7 @@ class LabelLeak(Rule):
             for label in step.tensors("labels"):
                 yield from self._judge_target(step, label)
                 yield from self._judge_future(step, label)
+            yield from self._judge_features(step)
 
     def unevaluated(self) -> str | None:
         if self._judged:
@@ -106,37 +111,47 @@ class LabelLeak(Rule):
         return "neither targets in TRAIN nor samples of both TRAIN and EVAL were seen"
 
     def _judge_samples(self, step: StepView, tensor: TensorView) -> Findings:
-        values = tensor.value().ravel().tolist()
-        digests = set(values)
+        overlap = self._overlap
+        samples = tensor.value().ravel().tolist()
         if step.trains:
-            self._num_trained += len(values)
-            self._repeats += len(values) - len(digests)
-            if len(self._trained) < MOST_SAMPLES:
-                self._trained |= digests
+            self._models.add(tensor.name)
+            overlap.train(samples)
             return
-        if step.mode is not Mode.EVAL or not self._trained or self._told:
+        if tensor.name not in self._models:
+            return  # of another model, as a teacher that is asked about the training data
+        if step.mode is not Mode.EVAL or self._told or not overlap.evaluate(samples):
             return
         self._judged = True
-        self._num_evaluated += len(digests)
-        self._shared |= digests & self._trained
-        share = len(self._shared) / self._num_evaluated
-        repeats = 1000 * self._repeats > self._num_trained
-        if len(self._shared) >= self.min_samples and share > self.max_overlap and not repeats:
+        share = overlap.num_shared / overlap.num_evaluated
+        enough = overlap.num_shared >= self.min_samples and not overlap.repeats
+        over = share > self.max_overlap
+        if not enough or not (over or overlap.is_compared):
+            return
+        if over or overlap.is_part or overlap.is_all:
             self._told = True
-            yield Finding(
-                self.name,
-                step.number,
-                tensor.name,
-                f"{len(self._shared)} samples of EVAL were seen in TRAIN, {share:.1%} of"
-                f" {self._num_evaluated} looked at up to step {step.number}"
-                f" (> {self.max_overlap:.1%})",
-                worker=tensor.worker,
-                value=share,
-                threshold=self.max_overlap,
-                condition="overlap",
-                remedy="split the data before it is shuffled, repeated or augmented; take out of"
-                " training what evaluation uses",
-            )
+            yield self._shared(step, tensor, share, over=over)
+
+    def _shared(self, step: StepView, tensor: TensorView, share: float, *, over: bool) -> Finding:
+        overlap = self._overlap
+        estimate = ""
+        if not over:
+            mean = min(1.0, sum(overlap.shares) / len(overlap.shares))
+            estimate = f"; as many as {mean:.0%} were, if those not looked at are like these"
+        return Finding(
+            self.name,
+            step.number,
+            tensor.name,
+            f"{overlap.num_shared} samples of EVAL were seen in TRAIN, {share:.1%} of"
+            f" {overlap.num_evaluated} looked at up to step {step.number}"
+            + (f" (> {self.max_overlap:.1%})" if over else estimate),
+            severity="warning" if over or overlap.is_part else "info",
+            worker=tensor.worker,
+            value=share,
+            threshold=self.max_overlap,
+            condition="overlap",
+            remedy="split the data before it is shuffled, repeated or augmented; take out of"
+            " training what evaluation uses",
+        )
 
     def _judge_target(self, step: StepView, label: TensorView) -> Findings:
         batches = [one for one in step.tensors("batches") if one.worker == label.worker]
@@ -156,6 +171,26 @@ class LabelLeak(Rule):
                         "feature",
                         f"has a correlation of {number(value)} with column {column} of the input",
                     )
+
+    def _judge_features(self, step: StepView) -> Findings:
+        """Judge the column of the input that is most like the target, as the hook found it."""
+        for tensor, look in looks(step):
+            label = step.tensor(f"label/{tensor.name.partition('/')[2]}", tensor.worker)
+            batch = step.tensor("batch/0", tensor.worker)
+            if label is None or batch is None or not look.column >= 0:
+                continue
+            key = tensor.worker, tensor.name, "column", int(look.column)
+            met = look.correlation > self.min_correlation
+            if self._in_a_row.count(key, met) >= LOOKS:
+                yield self._finding(
+                    step,
+                    label,
+                    batch,
+                    "feature",
+                    f"has a correlation of {number(look.correlation)} with column"
+                    f" {int(look.column)} of the input",
+                    LOOKS,
+                )
 
     def _judge_future(self, step: StepView, label: TensorView) -> Findings:
         batch = step.tensor("batch/0", label.worker)
@@ -189,13 +224,20 @@ class LabelLeak(Rule):
             yield column, float(found[column])
 
     def _finding(
-        self, step: StepView, label: TensorView, batch: TensorView, condition: str, what: str
+        self,
+        step: StepView,
+        label: TensorView,
+        batch: TensorView,
+        condition: str,
+        what: str,
+        num_looks: int | None = None,
     ) -> Finding:
         return Finding(
             self.name,
             step.number,
             label.name,
-            f"{label.name}: the target {what} ({batch.name}), {self.consecutive} looks in a row up"
+            f"{label.name}: the target {what} ({batch.name}),"
+            f" {num_looks or self.consecutive} looks in a row up"
             f" to step {step.number}",
             worker=label.worker,
             condition=condition,

@@ -12,6 +12,7 @@ import numpy as np
 from ..finding import Finding
 from ..statistics import COUNT, MAX, MIN, SUM, ZEROS
 from .checks import number
+from .dependence import looks
 from .rule import Findings, Rule
 from .scalars import InARow, few_steps
 from .scope import at_least
@@ -33,6 +34,10 @@ _LOGITS = "binary_cross_entropy_with_logits"
 # Losses of each element, which broadcast what they are given.
 _ELEMENTWISE = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 
+#: Of logits on both sides of 0 this share is exactly 0 where some are dropped.
+DROPPED = 0.2
+#: Looks at the graph of a loss that is written out.
+LOOKS = 2
 #: What each condition is in words, and what to do.
 CAUSES = {
     "probabilities": (
@@ -50,6 +55,10 @@ CAUSES = {
     "relu": (
         "are never negative and often exactly 0, as after a ReLU",
         "take the activation after the last layer away",
+    ),
+    "dropped": (
+        "are often exactly 0, as after dropout",
+        "take the dropout after the last layer away",
     ),
     "broadcast": (
         "and its targets are broadcast against each other, so every prediction is compared with"
@@ -92,8 +101,9 @@ class LossInput(Rule):
     probabilities where logits are taken, whose softmax is flat (rows that add up to 1; or, of one
     probability each, values that come near 0 and 1 and never leave the interval); probabilities
     over the wrong axis; what is above 0 where log-probabilities are taken; logits after a ReLU;
-    shapes ``(n, 1)`` against ``(n,)``; labels that are not those of the loss; and outputs of a
-    sigmoid or tanh that press against their end while the targets lie beyond it.
+    logits of which many are dropped; shapes ``(n, 1)`` against ``(n,)``, also where the script
+    writes the loss out; labels that are not those of the loss; and outputs of a sigmoid or tanh
+    that press against their end while the targets lie beyond it.
 
     Args:
         consecutive: TRAIN steps in a row.
@@ -101,7 +111,7 @@ class LossInput(Rule):
     """
 
     name = "loss_input"
-    needs = ("predictions",)
+    needs = ("predictions", "dependence")
     per_model = True
 
     def __init__(self, consecutive: int = 5, patience: int = 50) -> None:
@@ -110,7 +120,7 @@ class LossInput(Rule):
         self.consecutive, self.patience = consecutive, patience
         self._in_a_row = InARow()
         self._extremes: dict[tuple[str, str], tuple[float, float]] = {}
-        self._steps = 0
+        self._steps = self._looks = 0
 
     def check(self, step: StepView) -> Findings:
         if not step.trains:
@@ -124,9 +134,31 @@ class LossInput(Rule):
                 key = tensor.worker, tensor.name, condition
                 if self._in_a_row.count(key, met) >= least:
                     yield self._finding(step, given, condition, least)
+        yield from self._judge_written(step)
 
     def unevaluated(self) -> str | None:
-        return few_steps(self._steps, self.consecutive)
+        return None if self._looks >= LOOKS else few_steps(self._steps, self.consecutive)
+
+    def _judge_written(self, step: StepView) -> Findings:
+        """Judge losses that the script writes out, by what their graphs compare."""
+        for tensor, look in looks(step):
+            self._looks += look.compared >= 1
+            key = tensor.worker, tensor.name, "compared"
+            if self._in_a_row.count(key, look.compared > 1) >= LOOKS:
+                yield Finding(
+                    self.name,
+                    step.number,
+                    tensor.name,
+                    f"a loss that is written out compares each prediction with"
+                    f" {number(look.compared)} targets, up to step {step.number}: predictions of"
+                    " shape (n, 1) and targets of shape (n,) are broadcast against each other",
+                    worker=tensor.worker,
+                    value=look.compared,
+                    threshold=1.0,
+                    condition="broadcast",
+                    remedy=CAUSES["broadcast"][1],
+                    evidence={"cause": "broadcast"},
+                )
 
     def _conditions(self, given: _Given) -> Iterator[tuple[str, bool, int]]:
         """Yield each condition that can be met, whether it is, and for how many steps it must."""
@@ -140,6 +172,7 @@ class LossInput(Rule):
             yield "wrong_axis", wrong, self.consecutive
             zeros = given.field(ZEROS) / given.field(COUNT)
             yield "relu", least == 0 and largest > 1 and zeros >= 0.05, self.patience
+            yield "dropped", least < 0 < largest and zeros >= DROPPED, self.patience
         elif given.function == "nll_loss":
             yield "not_log_probabilities", largest > 1e-3, self.consecutive
         elif given.function == _LOGITS:

@@ -156,7 +156,8 @@ class Round:
     def pairs(self) -> list[tuple[str, float, float]]:
         """Return name, mean training loss and mean validation loss of what has both.
 
-        A loss pairs with the one of the same name, or the only one of each mode with the other.
+        A loss pairs with the one of the same name; in boosting ``validation-rmse`` with
+        ``train-rmse``, by the name of the metric; or the only one of each mode with the other.
         """
         train, validation = (
             {name: total / count for name, (total, count) in self.losses[mode].items()}
@@ -165,11 +166,20 @@ class Round:
         common = [name for name in train if name in validation]
         if common:
             return [(name, train[name], validation[name]) for name in common]
+        metrics = {_metric(name): loss for name, loss in train.items() if _metric(name)}
+        boosted = [name for name in validation if _metric(name) in metrics]
+        if boosted:
+            return [(name, metrics[_metric(name)], validation[name]) for name in boosted]
         if len(train) == len(validation) == 1:
             ((_, only_train),) = train.items()
             ((name, only_validation),) = validation.items()
             return [(name, only_train, only_validation)]
         return []
+
+
+def _metric(name: str) -> str:
+    """Return what stands after the name of the data, such as ``rmse``; empty for no metric."""
+    return name.partition("-")[2]
 
 
 def boosting_round(step: int, losses: dict[str, float]) -> Round | None:

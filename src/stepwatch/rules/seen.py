@@ -111,15 +111,28 @@ class Seen:
         return f"{'; '.join(parts)}; workers {', '.join(self._workers)}"
 
 
+#: The number of the round that a step of boosting is.
+ROUND = "boosting/round"
+
+
 class Trained:
     """What is trained, to notice when it is another model than before."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()
         self._layouts: tuple[Layout, ...] = ()
+        self._round = -1.0
 
     def is_another(self, step: StepView) -> bool:
-        """Return whether nothing that has a gradient now had one at the last TRAIN step."""
+        """Return whether nothing that has a gradient now had one at the last TRAIN step.
+
+        In boosting it is another model once rounds are counted from the beginning.
+        """
+        if step.mode is Mode.TRAIN:
+            for one in step.tensors("boosting"):
+                if one.name == ROUND:
+                    before, self._round = self._round, one.scalar
+                    return before >= self._round
         layouts = tuple(record.layout for record in step.records)
         if step.mode is not Mode.TRAIN or layouts == self._layouts:
             return False

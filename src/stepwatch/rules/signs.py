@@ -98,7 +98,16 @@ SIGNS = {
     "schedule": Sign(
         tuple(
             f"learning_rate_anomaly:{what}*"
-            for what in ("ended", "zero", "turned", "too_often", "per_micro_batch")
+            for what in (
+                "ended",
+                "zero",
+                "turned",
+                "short",
+                "slow",
+                "never_stepped",
+                "too_often",
+                "per_micro_batch",
+            )
         ),
         f"look at the schedule: {_SHOW} --statistic mean",
         late=20,
@@ -125,7 +134,7 @@ SIGNS = {
         ("untrained_parameter",), f"see whether it changes: {_SHOW}", late=10, stage="setting"
     ),
     "initialization": Sign(
-        ("poor_weight_initialization",),
+        ("poor_weight_initialization", "initial_state"),
         f"look at how large it is at step 0: {_SHOW}",
         late=5,
         stage="setting",
@@ -137,7 +146,7 @@ SIGNS = {
         "compare the replicas: stepwatch run --save weights:digest --save batches:digest",
         late=5,
     ),
-    "loss_input": Sign(("loss_input", "loss_direction"), _BATCH, late=5),
+    "loss_input": Sign(("loss_input", "loss_direction", "dependence"), _BATCH, late=5),
     "data": Sign(
         (
             "class_imbalance",
@@ -188,6 +197,7 @@ SIGNS = {
         ("data_stall", "straggler", "stalled_training"),
         "time the data loader without the model, worker by worker",
     ),
+    "memory": Sign(("memory_growth",), f"see how it grows: {_SHOW} --statistic mean", late=100),
     "outcome": Sign(
         (
             "loss_not_decreasing",
@@ -196,6 +206,7 @@ SIGNS = {
             "overtraining",
             "confusion",
             "rl_collapse",
+            "gan_collapse",
         ),
         "train once on a single small batch: its loss must go to zero",
         stage="outcome",
@@ -242,7 +253,7 @@ LINKS = (
     Link("inactive", "unchanged", on_the_way_back),
     Link("vanishing", "unchanged", same_tensor),
     # what comes of it: nothing follows from time that is lost
-    *_links((sign for sign in SIGNS if sign not in ("waiting", "other")), ("outcome",)),
+    *_links((sign for sign in SIGNS if sign not in ("waiting", "memory", "other")), ("outcome",)),
 )
 
 

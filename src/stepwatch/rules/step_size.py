@@ -91,8 +91,9 @@ class StepSize(Rule):
         if ratio > self.grown and self._is_stuck():
             text = f"{size} (> {number(self.grown)}), and no loss fell by {self.fall:.0%}"
             yield self._finding(step, worker, "too_large", text, (ratio, self.grown))
-        elif ratio < self.shrunk and self._is_stuck():
-            text = f"{size} (< {number(self.shrunk)}), and no loss fell by {self.fall:.0%}"
+        elif ratio < self.shrunk and (self._is_stuck() or self._rises()):
+            how = "no loss fell" if self._is_stuck() else "every loss is above its best"
+            text = f"{size} (< {number(self.shrunk)}), and {how} by {self.fall:.0%}"
             yield self._finding(step, worker, "decay", text, (ratio, self.shrunk))
         elif weights.is_below(self.least_step, after=self.num_steps):
             text = (
@@ -106,6 +107,10 @@ class StepSize(Rule):
     def _is_stuck(self) -> bool:
         losses = self._of_loss.values()
         return bool(losses) and not any(loss.fell(self.fall) for loss in losses)
+
+    def _rises(self) -> bool:
+        losses = self._of_loss.values()
+        return bool(losses) and all(loss.rose(self.fall) for loss in losses)
 
     def _finding(
         self,
@@ -145,11 +150,14 @@ class _Loss:
 
     head: list[float] = field(default_factory=list)
     tail: deque[float] = field(default_factory=lambda: deque(maxlen=_LAST))
+    best: float = math.inf
 
     def add(self, value: float) -> None:
         if len(self.head) < _FIRST:
             self.head.append(value)
         self.tail.append(value)
+        if len(self.tail) == _LAST:
+            self.best = min(self.best, self.now)
 
     @property
     def first(self) -> float:
@@ -163,6 +171,10 @@ class _Loss:
     def fell(self, by: float) -> bool:
         """Return whether it fell by a fraction of its magnitude; false if it is not finite."""
         return self.now < self.first - by * abs(self.first)
+
+    def rose(self, by: float) -> bool:
+        """Return whether it is above the best it was by a fraction of that."""
+        return self.now > self.best + by * abs(self.best)
 
 
 class _Weights:

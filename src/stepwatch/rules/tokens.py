@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..errors import ConfigError
 from ..finding import Finding
 from .checks import number
 from .rule import Findings, Rule
-from .scope import Selection, within
+from .scope import Selection, at_least, within
 from .step_view import StepView
 from .units import raw_values
 
@@ -32,6 +33,7 @@ class NLPSequenceRatio(Rule):
         token_values: The tokens to count.
         token_thresholds_percent: A token is too frequent above this percentage of the positions;
             one for each token, or one for all.
+        window: Add up so many last looks at an input instead of judging each.
     """
 
     name = "nlp_sequence_ratio"
@@ -42,7 +44,11 @@ class NLPSequenceRatio(Rule):
         tensor_regex: Sequence[str] = (".*embedding0_input_0",),
         token_values: Sequence[str] = ("0",),
         token_thresholds_percent: Sequence[str] = ("50",),
+        window: int = 1,
     ) -> None:
+        at_least("window", window, 1)
+        self.window = window
+        self._last: dict[str, deque[Counted]] = {}
         self.token_values = _numbers("token_values", token_values)
         limits = _numbers("token_thresholds_percent", token_thresholds_percent)
         if len(limits) == 1:
@@ -64,8 +70,13 @@ class NLPSequenceRatio(Rule):
         for name, (positions, found) in self._counted(step):
             before = counted.get(name, (0.0, 0.0))
             counted[name] = before[0] + positions, before[1] + found
-        for name, (positions, found) in counted.items():
+        for name, count in counted.items():
+            last = self._last.setdefault(name, deque(maxlen=self.window))
+            last.append(count)
+            if len(last) < self.window:
+                continue
             self._judged = True
+            positions, found = sum(one[0] for one in last), np.sum([one[1] for one in last], axis=0)
             percents = 100.0 * found / positions
             for index in np.flatnonzero(percents > self.token_thresholds_percent):
                 yield self._finding(step, name, int(index), float(percents[index]), positions)

@@ -7,10 +7,14 @@ from dataclasses import dataclass, field
 
 from ..finding import Finding
 from .checks import number
+from .dependence import looks
 from .rule import Findings, NothingToJudge, Rule
 from .scalars import InARow
 from .scope import at_least
 from .step_view import StepView
+
+#: Looks at which a batch of one was normalized.
+LOOKS = 2
 
 
 @dataclass(slots=True)
@@ -25,6 +29,7 @@ class _Modes:
         num_evaluations: Times that EVAL steps followed a TRAIN step.
         evaluates: The step before was an EVAL step.
         evaluated_right: Some EVAL step had nothing in training mode.
+        one_sample: Looks at which batch normalization took the statistics of one sample.
         in_a_row: How long what goes on has gone on.
     """
 
@@ -35,6 +40,7 @@ class _Modes:
     num_evaluations: int = 0
     evaluates: bool = False
     evaluated_right: bool = False
+    one_sample: int = 0
     in_a_row: InARow = field(default_factory=InARow)
 
 
@@ -51,13 +57,16 @@ class TrainingMode(Rule):
     Dropout in an evaluation may be meant as well (Gal and Ghahramani: Dropout as a Bayesian
     approximation, 2016). Reported is a run that is never evaluated without it.
 
+    And batch normalization that trains on the statistics of one sample at a time is evaluated with
+    those of all, which it never saw.
+
     Args:
         consecutive: TRAIN steps in a row in eval mode.
         evaluations: Evaluations, each after some TRAIN steps, all in training mode.
     """
 
     name = "training_mode"
-    needs = ("loop",)
+    needs = ("loop", "dependence")
 
     def __init__(self, consecutive: int = 10, evaluations: int = 2) -> None:
         at_least("consecutive", consecutive, 1)
@@ -74,6 +83,7 @@ class TrainingMode(Rule):
             self._judged = True
             modes = self._workers.setdefault(worker, _Modes())
             if step.trains:
+                modes.one_sample += _is_of_one(step, worker)
                 yield from self._judge_training(step, worker, modes, total)
             # only the model that is trained is timed: a teacher may do as it likes
             elif step.scalar("loop/step_seconds", worker) >= 0:
@@ -120,6 +130,19 @@ class TrainingMode(Rule):
         modes.evaluates = True
         modes.evaluated_right |= in_train == 0
         streak = modes.in_a_row.count("training mode", in_train > 0)
+        if modes.one_sample >= LOOKS and in_train == 0:
+            yield Finding(
+                self.name,
+                step.number,
+                "loop/modules_in_train",
+                "batch normalization took the statistics of one sample in training, and those of"
+                f" all samples so far in evaluation, at step {step.number}",
+                worker=worker,
+                value=1.0,
+                condition="one_sample",
+                remedy="train on larger batches, or take a normalization that knows no batch, such"
+                " as GroupNorm",
+            )
         if not modes.evaluated_right and modes.num_evaluations >= self.evaluations:
             modes.evaluated_right = True  # said once: evaluations are far apart
             yield Finding(
@@ -135,6 +158,11 @@ class TrainingMode(Rule):
                 condition="train_mode_in_evaluation",
                 remedy="call model.eval() before evaluating, and model.train() after it",
             )
+
+
+def _is_of_one(step: StepView, worker: str) -> bool:
+    """Return whether batch normalization took the statistics of a single sample."""
+    return any(look.together == 1 for tensor, look in looks(step) if tensor.worker == worker)
 
 
 def _is_fresh(step: StepView, worker: str) -> bool:

@@ -73,6 +73,7 @@ class TreeDepth(Rule):
     """
 
     name = "tree_depth"
+    evidence = ("trees:raw:every=10",)
 
     def __init__(self, depth: float = 4.0) -> None:
         at_least("depth", depth, 1)

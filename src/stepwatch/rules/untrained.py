@@ -26,8 +26,9 @@ CAUSES = {
     ),
     "not_in_optimizer": (
         "of the model were held by no optimizer, and did not change, at {k} steps in a row",
-        "create the optimizer after the last change to the model, from model.parameters(); or"
-        " freeze it on purpose with requires_grad_(False)",
+        "create the optimizer after the last change to the model, from model.parameters(), which"
+        " holds no layers of a plain list (take an nn.ModuleList); or freeze it on purpose with"
+        " requires_grad_(False)",
     ),
     "in_two_groups": (
         "were held by more than one parameter group at {k} steps in a row, so each step moves"

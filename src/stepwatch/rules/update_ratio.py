@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,8 @@ class WeightUpdateRatio(Rule):
             nothing and nothing is said.
         per_step: Divide the ratio by the number of steps between the two.
         include_frozen: Look at frozen parameters, too.
+        norm: ``mean_abs`` takes mean magnitudes instead of l2 norms, as others define the ratio; it
+            needs full values.
     """
 
     name = "weight_update_ratio"
@@ -54,6 +56,7 @@ class WeightUpdateRatio(Rule):
         epsilon: float = 1e-9,
         per_step: bool = False,
         include_frozen: bool = False,
+        norm: Literal["l2", "mean_abs"] = "l2",
     ) -> None:
         at_least("num_steps", 1 if num_steps is None else num_steps, 1)
         at_least("small_threshold", small_threshold, 0)
@@ -63,9 +66,10 @@ class WeightUpdateRatio(Rule):
         self.large_threshold, self.small_threshold = large_threshold, small_threshold
         self.epsilon = epsilon
         self.per_step = per_step
-        self.from_summaries = num_steps in (None, 1)
+        self.norm = norm
+        self.from_summaries = num_steps in (None, 1) and norm == "l2"
         if not self.from_summaries:
-            self.evidence = (f"weights:raw:every={num_steps}",)
+            self.evidence = (f"weights:raw:every={num_steps or 1}",)
         self._weights = Selection(("weights",), keep=None if include_frozen else _may_change)
         self._updates = Selection(("updates",), (), keep=_is_ratio)
         self._saved: deque[tuple[int, Mapping[str, npt.NDArray[np.generic]]]] = deque()
@@ -92,8 +96,8 @@ class WeightUpdateRatio(Rule):
             return None
         if not self.from_summaries and not self._saw_values:
             return (
-                f"to compare weights over {self.num_steps} steps their values are needed: --save"
-                f" weights:raw:every={self.num_steps}"
+                f"to compare weights over {self.num_steps or 1} steps their values are needed:"
+                f" --save weights:raw:every={self.num_steps or 1}"
             )
         return "no weight was saved at two TRAIN steps, and no update was measured"
 
@@ -133,9 +137,14 @@ class WeightUpdateRatio(Rule):
         if older.shape != newer.shape or not older.size:
             return np.nan
         here = older.astype(np.float64)
-        size = float(np.linalg.norm(here.ravel()))
-        change = float(np.linalg.norm((newer.astype(np.float64) - here).ravel()))
+        size = self._size(here)
+        change = self._size(newer.astype(np.float64) - here)
         return change / (size + self.epsilon) if size > self.epsilon else np.nan
+
+    def _size(self, values: npt.NDArray[np.float64]) -> float:
+        if self.norm == "mean_abs":
+            return float(np.abs(values).mean())
+        return float(np.linalg.norm(values.ravel()))
 
     def _finding(
         self,

@@ -97,7 +97,8 @@ class Straggler(Rule):
     """A worker whose steps take longer than those of the others.
 
     Where workers wait for each other in each step, all steps are as long as the slowest; then
-    its wait for data tells it. The share is that by which a worker's own time is above the median
+    its wait for data tells it, or its time until gradients are computed, in which nobody waits for
+    another yet. The share is that by which a worker's own time is above the median
     of the others', relative to the length of a step (Lin et al.: Understanding stragglers in
     large model training using what-if analysis, 2025).
 
@@ -117,7 +118,7 @@ class Straggler(Rule):
         at_least("min_behind_ms", min_behind_ms, 0)
         at_least("window", window, 1)
         self.max_share, self.min_behind_ms, self.window = max_share, min_behind_ms, window
-        self._times: dict[str, deque[tuple[float, float]]] = {}
+        self._times: dict[str, deque[tuple[float, float, float]]] = {}
         self._steps = 0
         self._judged = False
 
@@ -127,9 +128,12 @@ class Straggler(Rule):
         for worker in step.workers:
             seconds = step.scalar("loop/step_seconds", worker)
             wait = step.scalar("loop/data_wait_seconds", worker)
+            forward = step.scalar("loop/forward_seconds", worker)
             if seconds > 0:
                 times = self._times.setdefault(worker, deque(maxlen=self.window))
-                times.append((seconds, wait if wait >= 0 else 0.0))
+                times.append(
+                    (seconds, wait if wait >= 0 else 0.0, forward if forward >= 0 else 0.0)
+                )
         self._steps += 1
         if self._steps % EVERY:
             return

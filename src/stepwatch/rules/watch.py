@@ -49,9 +49,13 @@ class Watch:
         self._entries = [Entry(watched) for watched in parse_rules(rules)]
         self._finished = False
         self._trained = Trained()
+        self._last_step = -1
 
     def look(self, step: StepView) -> list[Finding]:
         """Show one step to the rules; steps must come in order.
+
+        If one comes again, the run was taken up again there: rules that remember a model forget
+        what they saw, and what is met from there on is news.
 
         Returns:
             What is news, in the order of the rules.
@@ -59,9 +63,13 @@ class Watch:
         self._seen.add(step)
         if self._patterns and not step.patterns:
             step = StepView(step.records, self._patterns, others=step.others)
-        if self._trained.is_another(step):
+        goes_back = step.number <= self._last_step
+        self._last_step = step.number
+        if self._trained.is_another(step) or goes_back:
             for entry in self._entries:
                 entry.start_anew()
+        if goes_back:
+            self.end_episodes()
         findings: list[Finding] = []
         for entry in self._entries:
             if entry.running:

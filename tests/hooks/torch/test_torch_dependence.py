@@ -1,0 +1,205 @@
+"""What predictions depend on, told by derivatives that training never notices."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from summaries_seen import as_on_an_accelerator, names, value
+from torch import nn
+
+from stepwatch.hooks.torch.dependence import FIELDS
+from stepwatch.hooks.torch.loss_call import LossCall
+from stepwatch.hooks.torch.sequences import correlation, rows_of, shifts
+from stepwatch.hooks.torch.written import compared
+
+pytest_plugins = ["hook_fixture"]
+
+
+class _Doubled(torch.autograd.Function):
+    """A function of the script's own; it counts how often it is differentiated."""
+
+    calls = 0
+
+    @staticmethod
+    def forward(context, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(context, gradient):
+        _Doubled.calls += 1
+        return 2 * gradient
+
+
+def trained(model, steps=7, each=lambda output: None, loss=F.cross_entropy):
+    """Train for so many steps, and return the last weights."""
+    torch.manual_seed(1)
+    x, y = torch.randn(8, 4), torch.randint(0, 3, (8,))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        output = model(x)
+        each(output)
+        loss(output, y).backward()
+        optimizer.step()
+    return [parameter.detach().clone() for parameter in model.parameters()]
+
+
+def network(last=nn.Identity):
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 3), last())
+
+
+def told(seen, name="dependence/cross_entropy"):
+    """Return the first summary of this name by field, empty if there is none."""
+    if name not in names(seen, "dependence"):
+        return {}
+    return dict(zip(FIELDS, value(seen, name, 5).tolist(), strict=True))
+
+
+class TestUnharmed:
+    def test_training_is_the_same_to_the_last_bit(self, watched):
+        """No gradient is added to, and no random number drawn."""
+        expected = trained(network())
+        with watched() as seen:
+            found = trained(network())
+
+        assert all(map(torch.equal, expected, found))
+        assert 0.0 == told(seen)["others"]
+
+    def test_a_function_of_the_script_is_not_asked_once_more(self, watched):
+        """Whoever writes one may count on being called once for each backward."""
+
+        class Own(nn.Module):
+            def forward(self, x):
+                return _Doubled.apply(x)
+
+        _Doubled.calls = 0
+        with watched() as seen:
+            trained(network(Own))
+
+        assert 7 == _Doubled.calls
+        assert -1.0 == told(seen)["others"]
+
+    def test_whoever_listens_to_a_gradient_is_told_once_a_step(self, watched):
+        """A hook on an output may write a log, or clip."""
+        heard = []
+
+        class Heard(nn.Module):
+            def forward(self, x):
+                output = 1 * x
+                output.register_hook(lambda gradient: heard.append(float(gradient.sum())))
+                return output
+
+        with watched():
+            trained(network(Heard))
+
+        assert 7 == len(heard)
+
+    def test_a_gradient_that_is_kept_is_that_of_the_step(self, watched):
+        """``retain_grad`` would add ours to it."""
+
+        def gradients(kept):
+            class Kept(nn.Module):
+                def forward(self, x):
+                    output = 1 * x
+                    output.retain_grad()
+                    kept.append(output)
+                    return output
+
+            trained(network(Kept))
+            return [output.grad for output in kept]
+
+        expected = gradients([])
+        with watched():
+            found = gradients([])
+
+        assert all(map(torch.equal, expected, found))
+
+
+class TestWhatIsTold:
+    def test_a_softmax_over_samples_makes_each_depend_on_all(self, watched):
+        with watched() as seen:
+            trained(network(), loss=lambda output, y: F.nll_loss(output.log_softmax(0), y))
+
+        assert told(seen, "dependence/nll_loss")["others"] > 0
+
+    def test_on_an_accelerator_it_comes_when_the_step_ends(self, watched, monkeypatch):
+        as_on_an_accelerator(monkeypatch)
+        with watched() as seen:
+            trained(network())
+
+        assert 0.0 == told(seen)["others"]
+
+    def test_batch_normalization_may_mix_samples(self, watched):
+        """It is known how many it takes together."""
+        with watched() as seen:
+            trained(network(lambda: nn.BatchNorm1d(3)))
+
+        assert (-1.0, 8.0) == (told(seen)["others"], told(seen)["together"])
+
+    def test_the_first_look_is_the_sixth_step(self, watched):
+        with watched() as seen:
+            trained(network(), steps=5)
+
+        assert {} == told(seen)
+
+
+class TestShifts:
+    def test_targets_that_are_the_next_tokens(self):
+        tokens = torch.arange(3 * 10).view(3, 10) % 7
+        ahead = tokens.roll(-1, 1)
+
+        assert [0.0, 1.0, 0.0] == shifts(tokens, ahead)[:3].tolist()
+        assert 1.0 == shifts(tokens, ahead.T.contiguous())[3]
+
+    @pytest.mark.parametrize("target", [torch.zeros(3, 9), torch.zeros(3, dtype=torch.int64)])
+    def test_other_targets_tell_nothing(self, target):
+        assert shifts(torch.zeros(3, 9, dtype=torch.int64), target).isnan().all()
+
+
+class TestCorrelation:
+    def test_the_column_that_is_the_target_is_named(self):
+        x = torch.randn(20, 5, generator=torch.Generator().manual_seed(0))
+
+        value, column = correlation(x, -3 * x[:, 2] + 1).tolist()
+
+        assert (pytest.approx(1.0), 2.0) == (value, column)
+
+    def test_a_target_that_does_not_vary_has_none(self):
+        assert correlation(torch.randn(20, 5), torch.ones(20))[0].isnan()
+
+
+class TestRows:
+    @pytest.mark.parametrize(
+        ("shape", "expected"), [((8, 3), True), ((8, 8), False), ((8, 7), False), ((4, 3), False)]
+    )
+    def test_only_of_predictions_of_each_sample(self, shape, expected):
+        """A contrast has a column for each of the samples, or for each but itself."""
+        rows = rows_of(torch.zeros(8, 4), torch.zeros(shape), LossCall("cross_entropy"))
+
+        assert expected == (rows is not None)
+
+    def test_the_row_that_is_looked_at_tells_both_orders_apart(self):
+        given = torch.zeros(16, 32, dtype=torch.int64)
+        rows = rows_of(given, torch.zeros(512, 9), LossCall("cross_entropy"))
+
+        assert rows.place // 32 != rows.place % 16
+
+
+class TestCompared:
+    @pytest.mark.parametrize(
+        ("made", "expected"),
+        [
+            (lambda p, y: (p - y).pow(2).mean(), 8),
+            (lambda p, y: (y - p).abs().sum(), 8),
+            (lambda p, y: (p[:, 0] - y).pow(2).mean(), 1),
+            (lambda p, y: (p - p.T - (y[:, None] - y)).pow(2).mean(), 1),
+            (lambda p, y: p.mean(), 1),
+        ],
+    )
+    def test_a_difference_of_all_pairs_is_told(self, made, expected):
+        """Predictions against each other are meant so."""
+        prediction = torch.zeros(8, 1, requires_grad=True) * 2
+
+        assert expected == compared(made(prediction, torch.ones(8)), 8)

@@ -1,0 +1,87 @@
+"""What rules make of the steps that hooks on boosted trees record."""
+
+from __future__ import annotations
+
+import pytest
+from made_steps import judged, steps_at
+from rule_records import step_of
+
+from stepwatch.steps import Mode
+
+
+def rounds(metrics, first=0):
+    """Return a TRAIN and an EVAL step for each round, whose metrics are told by mode."""
+    steps = []
+    for number, (train, validation) in enumerate(metrics):
+        counted = {"boosting/round": float(number)}
+        collections = {"losses": train, "boosting": counted}
+        at = first + 2 * number
+        steps.append(step_of(collections, at, mode_step=at // 2))
+        steps.append(step_of({"losses": validation}, at + 1, Mode.EVAL, mode_step=at // 2))
+    return steps
+
+
+def importances(shares, number, columns=10.0):
+    """Return a step at which the importance of features was saved."""
+    held = {f"feature_importance/weight/f{n}": share for n, share in enumerate(shares)}
+    told = {"boosting/round": float(number), "boosting/columns": columns}
+    return step_of({"feature_importance": held, "boosting": told}, number)
+
+
+class TestOverfit:
+    def test_each_metric_of_each_data_pairs_with_that_of_training(self):
+        """Two validation sets and two metrics: only what overfits is found."""
+        train = {"train-rmse": 1.0, "train-mae": 1.0}
+        validation = {"a-rmse": 1.0, "a-mae": 1.0, "b-rmse": 2.0, "b-mae": 1.0}
+        found, _ = judged("overfit", rounds([(train, validation)] * 4))
+
+        assert ["b-rmse"] == [finding.tensor for finding in found]
+
+    def test_a_training_loss_of_nothing_is_a_loss(self):
+        """Zero is a number like others."""
+        found, _ = judged("overfit", rounds([({"train-rmse": 0.0}, {"a-rmse": 2.0})] * 4))
+
+        assert ["a-rmse"] == [finding.tensor for finding in found]
+
+
+class TestAnotherModel:
+    @pytest.mark.parametrize(("continues", "told"), [(False, []), (True, [20])])
+    def test_rules_begin_anew_when_rounds_do(self, continues, told):
+        """A second model begins with a large loss; in one that goes on this would be a rise."""
+        losses = [1.0 / (1 + number) for number in range(10)] * 2
+        count = list(range(20)) if continues else [*range(10), *range(10)]
+        steps = [
+            step_of(
+                {"losses": {"train-rmse": loss}, "boosting": {"boosting/round": float(number)}},
+                step,
+            )
+            for step, (loss, number) in enumerate(zip(losses, count, strict=True))
+        ]
+
+        found = steps_at("loss_not_decreasing:num_steps=5", steps)
+        assert bool(told) == bool(found)
+
+
+class TestFeatureImportance:
+    rule = "feature_importance_overweight"
+
+    @pytest.mark.parametrize(("number", "at"), [(8, []), (9, [9])])
+    def test_a_model_of_few_rounds_is_not_judged(self, number, at):
+        """Its trees cannot hold many features."""
+        assert at == steps_at(self.rule, [importances([1.0], number)])
+
+    def test_why_it_was_not_judged_is_said(self):
+        """If no model had more rounds."""
+        _, status = judged(self.rule, [importances([1.0], 0)])
+
+        assert "NotEvaluated" == status.status
+        assert "fewer than 10 rounds" in status.details
+
+    @pytest.mark.parametrize(("columns", "at"), [(3.0, []), (4.0, [20])])
+    def test_columns_are_told_by_the_hook(self, columns, at):
+        """Three of three hold everything."""
+        assert at == steps_at(self.rule, [importances([1.0], 20, columns)])
+
+    def test_as_sagemaker_does_it(self):
+        """From the first round on."""
+        assert [0] == steps_at(f"{self.rule}:profile=compat", [importances([1.0], 0)])

@@ -1,0 +1,58 @@
+"""How many samples of an evaluation were trained on, from looks at some steps only."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stepwatch.rules.overlap import Overlap
+
+
+def trained(samples, *, looks=30, shuffled=True, size=16):
+    """Return what is known of a training on these samples, of which some steps were looked at."""
+    overlap = Overlap(min_samples=20)
+    random = np.random.default_rng(0)
+    for look in range(looks):
+        rows = random.permutation(samples) if shuffled else np.roll(samples, -size * (look % 3))
+        overlap.train(rows[:size].tolist())
+    return overlap
+
+
+class TestOverlap:
+    @pytest.mark.parametrize(
+        ("evaluated", "part", "everything"),
+        [
+            (range(80), False, True),
+            (range(200, 280), False, False),
+            (range(60, 140), True, False),
+        ],
+    )
+    def test_none_some_and_all_are_told_apart(self, evaluated, part, everything):
+        """Though of the training only some samples are known."""
+        overlap = trained(np.arange(100))
+        for _ in range(2):
+            assert overlap.evaluate(list(evaluated))
+
+        assert (part, everything) == (overlap.is_part, overlap.is_all)
+        assert overlap.is_compared
+
+    def test_batches_in_order_are_not_compared(self):
+        """Looks at every tenth step may meet the same few batches of an epoch again and again."""
+        overlap = trained(np.arange(100), shuffled=False)
+        overlap.evaluate(list(range(100)))
+
+        assert (False, False) == (overlap.is_part, overlap.is_all)
+
+    def test_where_all_of_one_and_nothing_of_another_was_seen_it_is_meant(self):
+        overlap = trained(np.arange(100))
+        for samples in (range(60), range(200, 260)):
+            overlap.evaluate(list(samples))
+
+        assert (False, False) == (overlap.is_part, overlap.is_all)
+
+    def test_samples_that_are_never_seen_again_tell_nothing(self):
+        """Of an endless stream it is not known how much a look misses."""
+        overlap = trained(np.arange(100_000))
+        overlap.evaluate(list(range(80)))
+
+        assert not overlap.shares

@@ -1,0 +1,24 @@
+"""Faults in how a training is put together: each is found, and its twin is not."""
+
+from __future__ import annotations
+
+import pytest
+from rule_runs import assert_live_is_replay, judge
+from scenarios import first_of_each_rule
+from structure_programs import STRUCTURE
+
+pytest_plugins = ["one_thread"]
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.mark.parametrize("scenario", first_of_each_rule(STRUCTURE))
+def test_a_fault_of_structure_is_found_while_it_trains_and_afterwards(scenario, tmp_path):
+    """A fault gives a finding and its twin none, live as from the files."""
+    found, statuses = judge(scenario.program, scenario.rule, tmp_path / "run")
+
+    expected = "IssuesFound" if scenario.must_fire else "NoIssuesFound"
+    assert (expected, found if not scenario.must_fire else True) == (
+        statuses[0].status,
+        [] if not scenario.must_fire else bool(found),
+    ), statuses[0].details
+    assert_live_is_replay(tmp_path / "run", scenario.rule, found, statuses)
