@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 import numpy as np
@@ -353,7 +354,8 @@ class TestOpening:
             trial.steps(),
         )
 
-    def test_s3_needs_a_store(self):
-        """The error names the scheme."""
-        with pytest.raises(ValueError, match="no store is installed for s3://"):
+    def test_s3_needs_a_package(self, monkeypatch):
+        """The error says how to get it."""
+        monkeypatch.setitem(sys.modules, "obstore", None)
+        with pytest.raises(ImportError, match=r"pip install 'stepwatch\[s3\]'"):
             create_trial("s3://bucket/run")

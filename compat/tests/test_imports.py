@@ -112,14 +112,8 @@ ENUMS = {
 }
 #: Hooks of frameworks that are not captured from: what is called, and the framework it names.
 UNCAPTURED = [
-    ("smdebug.tensorflow", "KerasHook", "TensorFlow"),
     ("smdebug.tensorflow", "SessionHook", "TensorFlow"),
     ("smdebug.tensorflow", "EstimatorHook", "TensorFlow"),
-    ("smdebug.tensorflow", "KerasHook.create_from_json_file", "TensorFlow"),
-    ("smdebug.xgboost", "Hook", "XGBoost"),
-    ("smdebug.xgboost", "Hook.hook_from_config", "XGBoost"),
-    ("smdebug.mxnet", "Hook", "MXNet"),
-    ("smdebug.mxnet", "set_hook", "MXNet"),
 ]
 
 W = np.float32([[1, -1], [3, 4]])
@@ -225,22 +219,6 @@ class TestImports:
 
         with pytest.raises(NotImplementedError, match=f"capture from {framework} yet.*is read"):
             found("/tmp/out")
-
-    @pytest.mark.parametrize("module", ["smdebug.tensorflow", "smdebug.xgboost", "smdebug.mxnet"])
-    def test_a_hook_is_refused_only_where_one_is_configured(self, module, tmp_path, monkeypatch):
-        """Scripts ask for one wherever they run."""
-        get_hook = importlib.import_module(module).get_hook
-        monkeypatch.delenv("SMDEBUG_CONFIG_FILE_PATH", raising=False)
-        assert get_hook() is None
-
-        (tmp_path / "hook.json").write_text("{}")
-        monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
-        with pytest.raises(NotImplementedError):
-            get_hook()
-
-    def test_no_hook_of_another_framework_is_left_to_delete(self):
-        """Scripts do it anyway, at their end."""
-        assert importlib.import_module("smdebug.tensorflow").del_hook() is None
 
     def test_nothing_heavy_comes_along(self):
         """Reading old runs needs no framework and no cloud client."""

@@ -30,12 +30,19 @@ BUILT_IN = (
     "labels",
     "log_partition",
     "classes",
+    "dependence",
     "activity",
     "quantiles",
     "embeddings",
     "routing",
     "loop",
     "metrics",
+    "boosting",
+    "hyperparameters",
+    "feature_importance",
+    "average_shap",
+    "full_shap",
+    "trees",
     "scalars",
     "tensors",
 )
@@ -53,9 +60,18 @@ _DEFAULTS = {
     "batches": SavePolicy(digest=EVERY_STEP),
     "samples": _SUMMARY,
     "classes": _SUMMARY,
+    # each costs about one more backward pass
+    "dependence": SavePolicy(
+        statistics=None, raw=Schedule(steps=frozenset((5, 20, 100, 500, 2000, 10_000)))
+    ),
     "embeddings": _SUMMARY,
     "routing": _SUMMARY,
+    "hyperparameters": SavePolicy(raw=EVERY_STEP),
+    "feature_importance": _TENTH,
     # by the rules that need them, or with --save
+    "average_shap": _ON_REQUEST,
+    "full_shap": _ON_REQUEST,
+    "trees": _ON_REQUEST,
     "channels": _ON_REQUEST,
     "tokens": _ON_REQUEST,
     "activity": _ON_REQUEST,

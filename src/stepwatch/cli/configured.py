@@ -1,22 +1,31 @@
-"""The hook of a training that a hook configuration describes. Imports torch."""
+"""The hook of a training that a hook configuration describes. Imports its framework."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from ..capture.control import Control
 from ..capture.listener import Listener
+from ..config.frameworks import spoken
 from ..formats.manifest import End
 from ..hook_config import HookConfig
-from ..hooks.torch.registered import RegisteredHook
+
+if TYPE_CHECKING:
+    from ..hooks.registered import RegisteredHook
+
+#: The frameworks that can be hooked, and what configurations call them.
+KINDS = {"torch": "pytorch", "mxnet": "mxnet"}
 
 
 class ConfiguredHook:
     """Captures what a hook configuration asks for, of the first model that runs.
 
     Args:
-        config: It.
+        config: It, as it was read for PyTorch.
         listeners: Who looks at every step.
         command: The script and its arguments, for the record.
         say: Shows a line.
@@ -34,25 +43,47 @@ class ConfiguredHook:
         self._say = say
         #: It may be ended, and nothing more.
         self.control = Control()
-        self._hook = RegisteredHook(
-            self._agreed,
-            listeners=listeners,
-            command=command,
-            before_step=self._end_if_asked,
-            register_first=True,
-        )
+        self._options: dict[str, Any] = {
+            "listeners": listeners,
+            "command": command,
+            "before_step": self._end_if_asked,
+            "register_first": True,
+        }
+        self._hooks: list[RegisteredHook] = []
+
+    def attach(self, framework: str) -> None:
+        """A framework was imported."""
+        hook_class: type[RegisteredHook] = import_module(
+            f"stepwatch.hooks.{framework}.registered"
+        ).RegisteredHook
+        config = spoken(self._config, KINDS[framework])
+        self._hooks.append(hook_class(partial(self._agreed, config), **self._options))
 
     def close(self, state: str, error: str) -> End | None:
-        """Let go of torch and store what is left; ``None`` where this process writes nothing."""
-        self.control.close()
-        return self._hook.close(state, error)
+        """Let go of what trains and store what is left; ``None`` where this process writes nothing.
 
-    def _agreed(self) -> HookConfig:
-        """Return what to save: nothing if the script has a hook of its own, which does."""
-        if not any(other.active for other in RegisteredHook.known if other is not self._hook):
-            return self._config
-        self._say("the script has a hook of its own, which saves; this one only watches")
-        return replace(self._config, dry_run=True)
+        Of several frameworks the one that trained is the run's.
+        """
+        self.control.close()
+        trained = [hook for hook in self._hooks if hook.has_begun] or self._hooks[:1]
+        for hook in self._hooks:
+            if hook not in trained:
+                hook.forget()
+        ends = [hook.close(state, error) for hook in trained]
+        return next(filter(None, ends), None)
+
+    def _agreed(self, config: HookConfig) -> HookConfig:
+        """Return what to save: nothing if another hook does."""
+        from ..hooks.registered import RegisteredHook
+
+        others = [other for other in RegisteredHook.known if other not in self._hooks]
+        if any(other.active for other in others):
+            self._say("the script has a hook of its own, which saves; this one only watches")
+            return replace(config, dry_run=True)
+        if any(hook.has_begun for hook in self._hooks):
+            self._say("another framework trains as well, and is what is saved of this script")
+            return replace(config, dry_run=True)
+        return config
 
     def _end_if_asked(self) -> None:
         self.control.answer()

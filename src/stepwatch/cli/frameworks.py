@@ -27,6 +27,8 @@ class Frameworks:
         command: The script and its arguments, for the record.
         black_box_mb: Size of the black box in MiB; 0 for none.
         snapshot_every: It keeps the state before each so many TRAIN steps; 0 for none.
+        mirror: Where the run is copied to as it goes on; ``None`` for nowhere.
+        resume: The TRAIN step at which the run is taken up again; ``None`` for a new one.
         say: Shows a line.
         attached: Told what may be done to the training, when that is known, and when another
             framework than the one that was imported first turns out to train.
@@ -43,6 +45,8 @@ class Frameworks:
         command: Sequence[str],
         black_box_mb: int,
         snapshot_every: int,
+        mirror: str | None,
+        resume: int | None,
         say: Callable[[str], None],
         attached: Callable[[Control], None],
     ) -> None:
@@ -54,6 +58,8 @@ class Frameworks:
             "listeners": listeners,
             "command": command,
             "black_box_mb": black_box_mb,
+            "mirror": mirror,
+            "resume": resume,
         }
         self._for_torch = {"hold": False, "snapshot_every": snapshot_every}
         self._say, self._attached = say, attached
@@ -90,7 +96,7 @@ class Frameworks:
 
 
 class Configured:
-    """Hooks torch as a hook configuration says.
+    """Hooks what is imported, as a hook configuration says.
 
     Args:
         config: It.
@@ -111,19 +117,23 @@ class Configured:
     ) -> None:
         self._config, self._listeners, self._command = config, listeners, command
         self._say, self._attached = say, attached
-        #: The hook, once torch was imported.
+        #: The hook, once a framework was imported.
         self.first: ConfiguredHook | None = None
 
     @staticmethod
     def names() -> Sequence[str]:
         """Return the modules whose import is waited for."""
-        return ("torch",)
+        from .configured import KINDS
 
-    def attach(self, framework: str) -> None:  # noqa: ARG002  there is but one
-        """Torch was imported."""
+        return tuple(KINDS)
+
+    def attach(self, framework: str) -> None:
+        """A framework was imported."""
         from .configured import ConfiguredHook
 
-        self.first = ConfiguredHook(
-            self._config, listeners=self._listeners, command=self._command, say=self._say
-        )
-        self._attached(self.first.control)
+        if self.first is None:
+            self.first = ConfiguredHook(
+                self._config, listeners=self._listeners, command=self._command, say=self._say
+            )
+            self._attached(self.first.control)
+        self.first.attach(framework)

@@ -6,8 +6,8 @@ import atexit
 import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, ClassVar
 
@@ -60,9 +60,12 @@ class Hook:
         on_begin: Called once, with the hook, after its first TRAIN step.
         rank: Which process this is, and of how many; what the launcher said by default.
         control: What may be done to the training between two of its steps.
+        mirror: Folder or URL to which the run is copied as it goes on; ``None`` for none.
+        resume: The TRAIN step, from 0, from which on the run that lies there is replaced.
 
     Raises:
         RunExists: ``run`` already holds a run.
+        RunNotFound: ``run`` is to be resumed, and there is none.
         StoreError: ``run`` cannot be written to.
     """
 
@@ -85,27 +88,20 @@ class Hook:
         on_begin: Callable[[Hook], None] = lambda _: None,
         rank: tuple[int, int] | None = None,
         control: Control | None = None,
+        mirror: str | None = None,
+        resume: int | None = None,
     ) -> None:
         self.strict, self.active, self.failure = strict, False, ""
         self._say = say or _say
-        self.recorder = (
-            run
-            if isinstance(run, Recorder)
-            else Recorder(
-                run,
-                policy=policy,
-                output=Output(
-                    format=format,
-                    tensorboard=tensorboard,
-                    black_box_mb=black_box_mb,
-                    snapshot_every=snapshot_every,
-                ),
-                listeners=listeners,
-                command=command,
-                versions={"stepwatch": __version__, self.framework: self.version()},
-                rank=rank,
-            )
-        )
+        output = Output(
+            format=format, tensorboard=tensorboard, black_box_mb=black_box_mb,
+            snapshot_every=snapshot_every, mirror=mirror, resume=resume,
+        )  # fmt: skip
+        versions = {"stepwatch": __version__, self.framework: self.version()}
+        self.recorder = run if isinstance(run, Recorder) else Recorder(
+            run, policy=policy, output=output, listeners=listeners, command=command,
+            versions=versions, rank=rank,
+        )  # fmt: skip
         #: What may be done to the training between two of its steps.
         self.control = control or Control()
         self.coverage = ""
@@ -113,6 +109,7 @@ class Hook:
         self._has_begun = False
         self._mode: Mode | None = None
         self._stopped: TrainingStopped | None = None
+        self.recorder.hooks.append(self)
         self.recorder.before_close(self.let_go)
         atexit.register(self._close_at_exit)
 
@@ -183,11 +180,13 @@ class Hook:
         Args:
             name: Its name.
             kind: Which built-in collection it belongs to.
-            value: Its value, of any shape and dtype of numpy or ml_dtypes; read now.
+            value: Its value, of any shape and dtype of numpy or ml_dtypes, or text; read now.
             mode: By default what ``set_mode`` said last, or TRAIN.
             trainable: Whether gradients are wanted for it; ``None`` for what is no parameter.
         """
-        info = TensorInfo(name, kind, value.dtype.name, value.shape, trainable)
+        # text has a name that numpy itself cannot read
+        dtype = value.dtype.str if value.dtype.kind == "U" else value.dtype.name
+        info = TensorInfo(name, kind, dtype, value.shape, trainable)
         self.recorder.open_step(mode or self._mode or Mode.TRAIN).add(info, value)
 
     def end_step(self, mode: Mode | None = None) -> None:
@@ -207,7 +206,8 @@ class Hook:
 
     def stepped(self, mode: Mode) -> None:
         """A step was handed on; after the first TRAIN step, say what is captured."""
-        self._stopped = None  # the script caught it, and trains on
+        if mode is Mode.TRAIN:
+            self._stopped = None  # the script caught it, and trains on
         if mode is Mode.TRAIN and not self._has_begun:
             self._has_begun = True
             self.coverage = self.describe_coverage()
@@ -234,6 +234,26 @@ class Hook:
     def detach(self) -> None:
         """Let go of the framework; nothing is captured until ``attach``."""
         self.active = False
+
+    def pause(self) -> None:
+        """Look away for a moment."""
+        self.active = False
+
+    def resume(self) -> None:
+        """Look again."""
+        self.active = True
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Let the other hooks of this run look away: one framework may run on another."""
+        others = [one for one in self.recorder.hooks if one is not self and one.active]
+        for other in others:
+            other.pause()
+        try:
+            yield
+        finally:
+            for other in others:
+                other.resume()
 
     def finish(self) -> None:
         """The run is about to be closed: hand on what is still open."""

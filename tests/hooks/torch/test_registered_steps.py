@@ -11,8 +11,8 @@ from registered_runs import Registered, a_net, batch, config_of
 
 from stepwatch.errors import ConfigError
 from stepwatch.hook_config import SavedCollection
+from stepwatch.hooks.step_numbers import StepNumbers
 from stepwatch.hooks.torch.registered import RegisteredHook
-from stepwatch.hooks.torch.step_numbers import StepNumbers
 from stepwatch.steps import Mode
 
 pytest_plugins = ["registered_runs"]

@@ -13,7 +13,7 @@ import torch
 from registered_runs import a_net, batch
 
 from stepwatch import Trial
-from stepwatch.hooks.torch.registered_steps import RegisteredSteps
+from stepwatch.hooks.registered_steps import RegisteredSteps
 
 pytest_plugins = ["registered_runs"]
 

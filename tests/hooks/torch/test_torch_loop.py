@@ -30,6 +30,42 @@ def loop(seen, name, statistic="mean", mode="TRAIN"):
     return seen.series(f"loop/{name}", statistic, mode)
 
 
+class TestGraphs:
+    def test_graphs_of_losses_that_are_kept_are_counted(self, watched):
+        """A loss in a list keeps the graph that it was computed by."""
+        kept = []
+        model = mlp()
+        optimizer = sgd(model)
+        with watched() as seen:
+            for _ in range(3):
+                loss = F.mse_loss(model(X), Y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                kept.append(loss)
+
+        assert [2, 3] == loop(seen, "graphs")
+
+    def test_gradients_that_no_optimizer_used_are_counted(self, watched):
+        model = mlp()
+        optimizer = sgd(model)
+        with watched() as seen:
+            for _ in range(2):
+                for _ in range(3):
+                    optimizer.zero_grad()
+                    F.mse_loss(model(X), Y).backward()
+                optimizer.step()
+
+        assert [2, 2] == loop(seen, "backwards_lost")
+
+    def test_an_ordinary_loop_has_neither(self, watched):
+        """What is not said costs nothing."""
+        with watched() as seen:
+            fit(mlp())
+
+        assert not {"loop/graphs", "loop/backwards_lost"} & set(seen.trial.tensor_names())
+
+
 class TestModules:
     def test_those_whose_mode_matters_are_counted(self, watched):
         """Normalization over a batch, and dropout that drops anything."""

@@ -1,11 +1,19 @@
-"""smdebug's names for MXNet. Old runs are read; capturing is not there yet."""
+"""smdebug's hook for MXNet, and what goes with it. Old runs are read without MXNet."""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from smdebug import ReductionConfig, SaveConfig, SaveConfigMode, modes
-from smdebug.core.collection import Collection, CollectionKeys
-from smdebug.core.uncaptured import UncapturedHook, del_hook, hook_getter, refusing
+from smdebug.core.absent import AbsentHook
+from smdebug.core.collection import CollectionKeys
+from smdebug.mxnet.collection import Collection
+from smdebug.mxnet.singleton_utils import del_hook, get_hook, set_hook
 from smdebug.trials import create_trial
+
+if TYPE_CHECKING:
+    from smdebug.mxnet.hook import Hook
 
 __all__ = [
     "Collection",
@@ -22,11 +30,18 @@ __all__ = [
 ]
 
 
-class Hook(UncapturedHook):
-    """Stands where the hook for MXNet will."""
+class _Absent(AbsentHook):
+    """Stands where the hook would."""
 
-    framework = "MXNet"
+    module = "mxnet"
 
 
-get_hook = hook_getter("MXNet")
-set_hook = refusing("MXNet")
+def __getattr__(name: str) -> Any:
+    if name != "Hook":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return import_module("smdebug.mxnet.hook").Hook
+    except ModuleNotFoundError as error:
+        if error.name != "mxnet":
+            raise  # it is installed; something inside it is broken
+        return _Absent

@@ -1,11 +1,22 @@
-"""smdebug's names for TensorFlow. Old runs are read; capturing is not there yet."""
+"""smdebug's hook for Keras, and what goes with it. Old runs are read without Keras.
+
+Sessions and estimators of TensorFlow 1 are not captured.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from smdebug import ReductionConfig, SaveConfig, SaveConfigMode, modes
+from smdebug.core.absent import AbsentHook
 from smdebug.core.collection import Collection, CollectionKeys
-from smdebug.core.uncaptured import UncapturedHook, del_hook, hook_getter, refusing
+from smdebug.core.uncaptured import UncapturedHook
+from smdebug.tensorflow.singleton_utils import del_hook, get_hook, set_hook
 from smdebug.trials import create_trial
+
+if TYPE_CHECKING:
+    from smdebug.tensorflow.keras import KerasHook
 
 __all__ = [
     "Collection",
@@ -24,12 +35,6 @@ __all__ = [
 ]
 
 
-class KerasHook(UncapturedHook):
-    """Stands where the hook for Keras will."""
-
-    framework = "TensorFlow"
-
-
 class SessionHook(UncapturedHook):
     """Stands where the hook for sessions of TensorFlow 1 stood."""
 
@@ -37,5 +42,20 @@ class SessionHook(UncapturedHook):
 
 
 EstimatorHook = SessionHook
-get_hook = hook_getter("TensorFlow")
-set_hook = refusing("TensorFlow")
+
+
+class _Absent(AbsentHook):
+    """Stands where the hook would."""
+
+    module = "keras"
+
+
+def __getattr__(name: str) -> Any:
+    if name != "KerasHook":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return import_module("smdebug.tensorflow.keras").KerasHook
+    except ModuleNotFoundError as error:
+        if error.name != "keras":
+            raise  # it is installed; something inside it is broken
+        return _Absent

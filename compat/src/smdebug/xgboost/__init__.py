@@ -1,11 +1,18 @@
-"""smdebug's names for XGBoost. Old runs are read; capturing is not there yet."""
+"""smdebug's hook for XGBoost, and what goes with it. Old runs are read without XGBoost."""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from smdebug import SaveConfig, SaveConfigMode, modes
+from smdebug.core.absent import AbsentHook
 from smdebug.core.collection import Collection, CollectionKeys
-from smdebug.core.uncaptured import UncapturedHook, del_hook, hook_getter, refusing
 from smdebug.trials import create_trial
+from smdebug.xgboost.singleton_utils import del_hook, get_hook, set_hook
+
+if TYPE_CHECKING:
+    from smdebug.xgboost.hook import Hook
 
 __all__ = [
     "Collection",
@@ -21,11 +28,18 @@ __all__ = [
 ]
 
 
-class Hook(UncapturedHook):
-    """Stands where the hook for XGBoost will."""
+class _Absent(AbsentHook):
+    """Stands where the hook would."""
 
-    framework = "XGBoost"
+    module = "xgboost"
 
 
-get_hook = hook_getter("XGBoost")
-set_hook = refusing("XGBoost")
+def __getattr__(name: str) -> Any:
+    if name != "Hook":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return import_module("smdebug.xgboost.hook").Hook
+    except ModuleNotFoundError as error:
+        if error.name != "xgboost":
+            raise  # it is installed; something inside it is broken
+        return _Absent

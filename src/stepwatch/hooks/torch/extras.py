@@ -9,6 +9,7 @@ from .activity import Activity
 from .attention import Attention
 from .batch import Batches
 from .channels import Channels
+from .dependence import Dependence
 from .embeddings import Embeddings
 from .loop import Loop
 from .loss_call import LossCall
@@ -47,6 +48,7 @@ class Extras:
         summaries = Summaries(observer)
         self.activity = Activity(self.attention.innermost, summaries)
         self._channels = Channels(names, observer, summaries)
+        self._dependence = Dependence(summaries)
         self._embeddings = Embeddings(names, parameters, summaries)
         self._quantiles = Quantiles(parameters, summaries)
         self._of_outputs = (
@@ -54,6 +56,7 @@ class Extras:
             self._quantiles,
             Routing(names, summaries),
             Tokens(observer, summaries),
+            self._dependence,
         )
 
     def begin(self, step: OpenStep, model: torch.nn.Module, inputs: object) -> None:
@@ -64,6 +67,7 @@ class Extras:
         self._batches.observe(step, model, inputs)
         self._samples.observe(step, model, inputs)
         self._channels.observe(step, model, inputs)
+        self._dependence.begin(step, model, inputs)
 
     def enter(self, module: torch.nn.Module) -> None:
         """A module begins to run."""
@@ -72,8 +76,13 @@ class Extras:
 
     def saw_loss(self, step: OpenStep, name: str, value: torch.Tensor, call: LossCall) -> None:
         """A loss was computed, and this is how it is named."""
+        self._dependence.observe(step, name, call)
         self._loss_inputs.observe(step, name, call)
         self.loop.saw_loss(step, value)
+
+    def saw_written_loss(self, step: OpenStep, name: str, value: torch.Tensor) -> None:
+        """What ``backward()`` is called on, and no loss of torch is."""
+        self._dependence.observe_written(step, name, value)
 
     def returned(
         self, step: OpenStep, module: torch.nn.Module, name: str, given: object, output: object

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from torch.utils.hooks import RemovableHandle
 from ...capture.listener import Listener
 from ...capture.recorder import Recorder
 from ...collection import Policy
+from ...errors import TrainingStopped
 from ...steps import Mode
 from ..hook import Hook
 from .coverage import coverage
@@ -77,6 +79,8 @@ class TorchHook(Hook):
         black_box_mb: int = 64,
         snapshot_every: int = 0,
         on_begin: Callable[[Hook], None] = lambda _: None,
+        mirror: str | None = None,
+        resume: int | None = None,
     ) -> None:
         super().__init__(
             run,
@@ -91,11 +95,15 @@ class TorchHook(Hook):
             snapshot_every=snapshot_every,
             on_begin=on_begin,
             rank=distributed_rank(),
+            mirror=mirror,
+            resume=resume,
         )
         self._tracker = Tracker(self.recorder, model, self.stepped, hold=hold, strict=strict)
         self.control: TorchControl = TorchControl(
             self._tracker, self.recorder, self._say, strict=strict
         )
+        #: Ends the training in a way of its own; returns whether it can.
+        self.ends_training: Callable[[BaseException], bool] = cannot_end
         self._handles: list[RemovableHandle] = []
         self._attached = False
         self._patches: Patches | None = None
@@ -116,6 +124,20 @@ class TorchHook(Hook):
         ``tensors`` asks for raw values.
         """
         self._tracker.save(f"tensor/{name}", value, "tensors")
+
+    def observe(
+        self,
+        name: str,
+        kind: str,
+        value: Any,
+        mode: Mode | None = None,
+        *,
+        trainable: bool | None = None,
+    ) -> None:
+        if isinstance(value, torch.Tensor) and mode is None:
+            self._tracker.save(name, value, kind)
+        else:
+            super().observe(name, kind, np.asarray(value), mode, trainable=trainable)
 
     def attach(self) -> None:
         """Take hold of torch; done when the hook is made, and possible again after ``detach``."""
@@ -139,6 +161,8 @@ class TorchHook(Hook):
 
     def detach(self) -> None:
         """Let go of torch; nothing is captured until ``attach``."""
+        if not self._tracker.active:  # it failed, or was detached before
+            self.failure = self._tracker.failure
         self._tracker.detach()
         self.active = False
         share_threads(shared=False)
@@ -148,6 +172,23 @@ class TorchHook(Hook):
             self._patches.remove()
             self._patches = None
 
+    @property
+    def captures(self) -> bool:
+        """Whether it is attached, not paused, and did not fail."""
+        return self.active and self._tracker.active
+
+    def hold_steps(self, *, hold: bool) -> None:
+        """Say whether a TRAIN step that is over is held until something runs, from here on."""
+        self._tracker.steps.hold = hold
+
+    def pause(self) -> None:
+        super().pause()
+        self._tracker.detach()
+
+    def resume(self) -> None:
+        super().resume()
+        self._tracker.active = not self._tracker.failure
+
     def finish(self) -> None:
         self._tracker.close()
 
@@ -155,12 +196,18 @@ class TorchHook(Hook):
         tracker = self._tracker
         return coverage(tracker.names, tracker.observer, tracker.graphs.slots)
 
-    def let_go(self) -> str:
-        was_active = self._tracker.active
-        super().let_go()
-        return "" if was_active else self._tracker.failure
+    def end_training(self, end: BaseException) -> None:
+        if self.ends_training(end):
+            self._stopped = end if isinstance(end, TrainingStopped) else None
+        else:
+            super().end_training(end)
 
     def _stop_if_asked(self) -> None:
         end = self.control.take_end()
         if end is not None:
             self.end_training(end)
+
+
+def cannot_end(end: BaseException) -> bool:  # noqa: ARG001
+    """Return that a training has no other way to be ended than to raise."""
+    return False

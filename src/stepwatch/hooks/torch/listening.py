@@ -18,6 +18,7 @@ from torch.optim.optimizer import (
 )
 from torch.utils.hooks import RemovableHandle
 
+from .closures import with_closure
 from .torch_control import TorchControl
 from .tracker import Tracker
 from .unseen import as_it_is, unless_traced, unseen
@@ -37,9 +38,12 @@ def listen(
     see, compiling = tracker.graphs.slots.seeing.see, torch.compiler.is_compiling
     exporting = torch.compiler.is_exporting
 
-    def before_optimizer(optimizer: torch.optim.Optimizer, args: Any, named: Any) -> None:
-        tracker.before_optimizer(optimizer)
+    def before_optimizer(optimizer: torch.optim.Optimizer, args: Any, named: Any) -> Any:
+        given = with_closure(args, named, lambda: tracker.after_closure(optimizer))
+        with tracker.observer.without_gradients(given is not None):
+            tracker.before_optimizer(optimizer)
         control.before_update(optimizer, args, named)
+        return given
 
     def after_optimizer(optimizer: torch.optim.Optimizer, *_: Any) -> None:
         control.after_update(optimizer)

@@ -9,6 +9,7 @@ is time of the step around it.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from time import perf_counter
 
 import torch
@@ -19,8 +20,9 @@ from torch.optim.lr_scheduler import LRScheduler
 from ...capture.open_step import OpenStep
 from ...steps import Mode
 from .observe import Observer
+from .ranks import is_one_of_several
 from .scalars import Scalars
-from .schedulers import planned_steps
+from .schedulers import Schedules
 from .weights_of_losses import LossWeights
 
 _COLLECTION = "loop"
@@ -45,8 +47,10 @@ class Loop:
         self._began_at: float | None = None
         self._is_training = False
         self._waited_s: float | None = None
-        self._num_backwards = self._num_optimizer_steps = self._num_scheduler_steps = 0
-        self._planned: float | None = None
+        self._backward_at: float | None = None
+        self._num_backwards = self._num_optimizer_steps = 0
+        self._num_unused = self._num_lost = 0
+        self._schedules = Schedules()
         #: What a gradient scaler multiplied the losses of the open step by.
         self.loss_scale: torch.Tensor | None = None
 
@@ -96,40 +100,57 @@ class Loop:
     def before_backward(self) -> None:
         """Gradients are about to be computed."""
         self._weights.is_in_backward = True
+        if self._backward_at is None:
+            self._backward_at = perf_counter()
 
     def after_backward(self) -> None:
         """Gradients were computed, or failed to be."""
         self._weights.is_in_backward = False
         self._num_backwards += 1
+        self._num_unused += 1
+
+    def zeroed(self) -> None:
+        """Gradients were set to zero: what no optimizer used of them is lost."""
+        self._num_lost += self._num_unused
+        self._num_unused = 0
 
     def waited(self, seconds: float) -> None:
         """A data loader was waited for."""
         self._waited_s = (self._waited_s or 0.0) + seconds
 
-    def scheduled(self, scheduler: LRScheduler) -> None:
-        """A schedule of learning rates took a step."""
-        self._num_scheduler_steps += 1
-        self._planned = planned_steps(scheduler) or self._planned
+    def scheduled(self, scheduler: LRScheduler, *, is_new: bool) -> None:
+        """A schedule of learning rates took a step, or was made."""
+        self._schedules.add(scheduler, is_new=is_new)
+
+    def saw_rate(self, group: Mapping[str, object]) -> None:
+        """A parameter group is about to be updated whose learning rate a schedule sets."""
+        self._schedules.saw_rate(group)
 
     def stepped(self) -> None:
         """An optimizer stepped."""
         self._num_optimizer_steps += 1
+        self._num_unused = 0
 
     def complete(self, step: OpenStep) -> None:
         """A TRAIN step ends."""
         weights, num_backwards = self._weights.take(self.loss_scale), self._num_backwards
+        num_lost, self._num_lost = self._num_lost, 0
         self.loss_scale, self._num_backwards, self._is_training = None, 0, False
         if not step.wants(_COLLECTION):
             self._end_interval(None)
             return
         self._end_interval(step)
         self._add(step, "backwards", num_backwards)
+        # What says nothing in an ordinary training is left out: each number costs microseconds.
+        if num_lost:
+            self._add(step, "backwards_lost", num_lost)
+        if self._weights.num_graphs > 1:
+            self._add(step, "graphs", self._weights.num_graphs)
         if num_backwards:
             self._add(step, "loss_weight", math.nan if weights is None else weights)
         self._add(step, "optimizer_steps", self._num_optimizer_steps)
-        self._add(step, "scheduler_steps", self._num_scheduler_steps)
-        if self._planned is not None:
-            self._add(step, "scheduler_total", self._planned)
+        for name, value in self._schedules.numbers():
+            self._add(step, name, value)
 
     def _end_interval(self, step: OpenStep | None) -> None:
         """Let the time that passed be that of a step, or of none."""
@@ -138,7 +159,9 @@ class Loop:
             self._add(step, "step_seconds", now - self._began_at)
             if self._waited_s is not None:
                 self._add(step, "data_wait_seconds", self._waited_s)
-        self._began_at = now
+            if self._backward_at is not None and is_one_of_several():
+                self._add(step, "forward_seconds", self._backward_at - self._began_at)
+        self._began_at, self._backward_at = now, None
         self._waited_s = None if self._waited_s is None else 0.0
 
     def _add(self, step: OpenStep, name: str, value: float | torch.Tensor) -> None:

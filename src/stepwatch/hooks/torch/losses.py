@@ -1,46 +1,21 @@
-"""Names of losses: by what computes them and by the line that asks for it.
-
-Gradient accumulation computes the loss of several micro-batches on one line: one loss, merged.
-The two losses of a discriminator are computed on two lines: two losses.
-"""
+"""Where torch lies: no line in it is the one of a script that asks for a loss."""
 
 from __future__ import annotations
 
 import os
-import sys
-from types import FrameType
 
 import torch
 
-from ...steps import Mode
+from .. import loss_names
+from ..loss_names import OURS
 
-OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "")
+__all__ = ["OURS", "TORCH", "LossNames"]
+
 TORCH = os.path.join(os.path.dirname(torch.__file__), "")  # with the slash: not torchvision
 
 
-class LossNames:
-    """Names losses, each line of the script its own, counted within a mode."""
+class LossNames(loss_names.LossNames):
+    """Names the losses of torch."""
 
     def __init__(self) -> None:
-        self._names: dict[tuple[Mode, str, object], str] = {}
-        self._used: dict[tuple[Mode, str], int] = {}
-
-    def name(self, mode: Mode, what: str, line: object = None) -> str:
-        """Return the name of the loss ``what`` that a line, by default the calling, computes."""
-        key = (mode, what, line or _script_line())
-        if key not in self._names:
-            number = self._used.get((mode, what), 0)
-            self._used[mode, what] = number + 1
-            self._names[key] = f"loss/{what}" if number == 0 else f"loss/{what}_{number}"
-        return self._names[key]
-
-
-def _script_line() -> object:
-    """Return the innermost line outside of torch and of this package."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        code = frame.f_code
-        if not code.co_filename.startswith((OURS, TORCH)):
-            return code.co_filename, frame.f_lineno
-        frame = frame.f_back
-    return None
+        super().__init__(TORCH)

@@ -17,6 +17,8 @@ _CONTAINERS = (
     # The projection of MultiheadAttention: it holds parameters and is never called.
     torch.nn.modules.linear.NonDynamicallyQuantizableLinear,
 )
+#: A model may make modules while it runs, which are soon gone.
+MOST_ADOPTED = 64
 _WRAPPERS = ("DistributedDataParallel", "DataParallel", "OptimizedModule")
 
 
@@ -50,7 +52,7 @@ class Names:
         self._roots: list[tuple[weakref.ref[torch.nn.Module], str, str]] = []
         self._trained: weakref.WeakSet[torch.nn.Module] = weakref.WeakSet()
         self._own = OwnParameters()
-        self.version = 0
+        self.version = self._num_adopted = 0
 
     @property
     def roots(self) -> list[torch.nn.Module]:
@@ -66,6 +68,20 @@ class Names:
         """Return whether a module was put into a model after it was named."""
         part = unwrap(module)
         return self.of(part) is None and any(part is known for known in root.modules())
+
+    def adopt(self, module: torch.nn.Module) -> None:
+        """Name a module that runs inside of a model and is no part of it, if it is to be trained.
+
+        So it is with layers in a plain list: the model does not know them, so nobody hands them to
+        an optimizer.
+        """
+        part = unwrap(module)
+        if self._num_adopted >= MOST_ADOPTED or not part.training or self.of(part) is not None:
+            return
+        if any(parameter.requires_grad for parameter in part.parameters()):
+            self._num_adopted += 1
+            self.add(part, plain=False)
+            self.set_trained(part)
 
     def is_plain(self, root: torch.nn.Module) -> bool:
         """Return whether this is the model whose names are its own paths."""

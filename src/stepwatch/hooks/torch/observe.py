@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
@@ -39,6 +40,7 @@ class Observer:
         self._device: dict[int, DeviceRows] = {}
         self._bad: WeakKeyDictionary[OpenStep, set[str]] = WeakKeyDictionary()
         self._last: tuple[LastSeen, OpenStep, int] | None = None
+        self._with_gradients = True
         #: Why what was met could not be observed, by name.
         self.refused: dict[str, str] = {}
         #: What was observed so far.
@@ -92,9 +94,29 @@ class Observer:
         if tracked.weight.name in step:
             return
         self._add_known(step, tracked.weight, tracked.parameter)
+        if self._with_gradients:
+            self._gradient(step, tracked, scale)
+
+    def _gradient(self, step: OpenStep, tracked: Tracked, scale: torch.Tensor | None) -> None:
         gradient = tracked.parameter.grad
         if gradient is not None:
             self._add_known(step, tracked.gradient, gradient, scale)
+
+    def gradients(self, step: OpenStep, all_tracked: Iterable[Tracked]) -> None:
+        """Observe the gradients of parameters, unless those of this step were."""
+        with self._on_device(step).burst():
+            for tracked in all_tracked:
+                if tracked.gradient.name not in step:
+                    self._gradient(step, tracked, None)
+
+    @contextmanager
+    def without_gradients(self, without: bool) -> Iterator[None]:
+        """Leave gradients out inside: an optimizer will have them computed within its step."""
+        self._with_gradients = not without
+        try:
+            yield
+        finally:
+            self._with_gradients = True
 
     def loss(self, step: OpenStep, name: str, value: torch.Tensor) -> bool:
         """Observe a loss; return whether it could be."""

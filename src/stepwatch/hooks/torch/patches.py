@@ -24,6 +24,7 @@ from .loader import LoaderWatcher, loader_wrapper
 from .schedulers import SchedulerWatcher, scheduler_steps, scheduler_wrapper
 from .seeing import Seeing
 from .unseen import as_it_is, seen_through, unseen
+from .zeroing import ZeroingWatcher, zeroing_wrapper
 
 LOSSES = (
     "binary_cross_entropy",
@@ -50,7 +51,9 @@ LOSSES = (
 )
 
 
-class Watcher(AttentionWatcher, ActivationWatcher, LoaderWatcher, SchedulerWatcher, Protocol):
+class Watcher(
+    AttentionWatcher, ActivationWatcher, LoaderWatcher, SchedulerWatcher, ZeroingWatcher, Protocol
+):
     """What the wrappers tell."""
 
     def before_loss(self, name: str, inputs: tuple[object, ...], keywords: Any = None) -> None:
@@ -104,6 +107,8 @@ class Patches:
         self._enter(_inner(clip_grad.clip_grad_value_), _value_clipping_wrapper(watcher))
         if hasattr(torch.amp, "GradScaler"):
             self._wrap(torch.amp.GradScaler, "step", _scaler_wrapper(watcher))
+        for owner in (torch.optim.Optimizer, torch.nn.Module):
+            self._wrap(owner, "zero_grad", zeroing_wrapper(watcher))
         self._wrap(dataloader._BaseDataLoaderIter, "__next__", loader_wrapper(watcher))
         scheduling = scheduler_wrapper(watcher)
         for kind, name in scheduler_steps():

@@ -28,3 +28,8 @@ def distributed_rank() -> tuple[int, int]:
             size = library.size() if horovod else library.get_world_size()
             return (library.rank() if horovod else library.get_rank()), size
     return rank_and_size(config.environment())
+
+
+def is_one_of_several() -> bool:
+    """Return whether this process trains together with others."""
+    return torch.distributed.is_available() and torch.distributed.is_initialized()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Protocol
+from weakref import WeakSet
 
 import torch
 from torch.optim import lr_scheduler
@@ -19,8 +20,8 @@ _TOTAL_OF_FUNCTION = "num_training_steps"
 class SchedulerWatcher(Protocol):
     """What the wrapper tells."""
 
-    def saw_scheduling(self, scheduler: LRScheduler) -> None:
-        """A schedule was told by the script to take a step."""
+    def saw_scheduling(self, scheduler: LRScheduler, is_new: bool) -> None:
+        """A schedule was told by the script to take a step, or was made."""
 
 
 def scheduler_steps() -> Iterator[tuple[type[LRScheduler], str]]:
@@ -34,7 +35,7 @@ def scheduler_steps() -> Iterator[tuple[type[LRScheduler], str]]:
 def scheduler_wrapper(watcher: SchedulerWatcher) -> Callable[[Any], Any]:
     """Return what wraps the steps of all these classes.
 
-    Told are the calls of the script: not the first, by which a scheduler makes itself, nor those
+    Told are the calls of the script, and the first, by which a scheduler makes itself; not those
     of a scheduler that is made of others.
     """
     depth = 0
@@ -49,13 +50,50 @@ def scheduler_wrapper(watcher: SchedulerWatcher) -> Callable[[Any], Any]:
                 result = original(scheduler, *args, **kwargs)
             finally:
                 depth -= 1
-            if not depth and not getattr(scheduler, "_is_initial", False):
-                watcher.saw_scheduling(scheduler)
+            if not depth:
+                watcher.saw_scheduling(scheduler, getattr(scheduler, "_is_initial", False))
             return result
 
         return step
 
     return make
+
+
+class Schedules:
+    """The schedules of a training: how many there are, how often they stepped, where they are."""
+
+    def __init__(self) -> None:
+        self._made: WeakSet[LRScheduler] = WeakSet()
+        self._stepped: WeakSet[LRScheduler] = WeakSet()
+        self._num_steps = 0
+        self._planned: float | None = None
+        self._level: float | None = None
+
+    def add(self, scheduler: LRScheduler, *, is_new: bool) -> None:
+        """Count a step of a schedule, or one that was made."""
+        self._made.add(scheduler)
+        if not is_new:
+            self._stepped.add(scheduler)
+            self._num_steps += 1
+            self._planned = planned_steps(scheduler) or self._planned
+
+    def saw_rate(self, group: Mapping[str, object]) -> None:
+        """Note the learning rate of a group whose schedule wrote down what it started from."""
+        rate, base = group.get("lr"), group.get("initial_lr")
+        if isinstance(rate, float) and isinstance(base, float) and base > 0:
+            self._level = max(self._level or 0.0, rate / base)
+
+    def numbers(self) -> Iterator[tuple[str, float]]:
+        """Yield what a step tells of them, by name; the level is forgotten with it."""
+        level, self._level = self._level, None
+        yield "scheduler_steps", self._num_steps
+        if self._made:
+            yield "schedulers", len(self._made)
+            yield "schedulers_stepped", len(self._stepped)
+        if self._planned is not None:
+            yield "scheduler_total", self._planned
+        if level is not None:
+            yield "scheduler_level", level
 
 
 def planned_steps(scheduler: LRScheduler) -> float | None:

@@ -52,7 +52,8 @@ class Steps:
         self._optimizers = optimizers
         self._before_end = before_end
         self._on_end = on_end
-        self._hold = hold
+        #: Hold a TRAIN step that is over until something runs.
+        self.hold = hold
         self._held = False
         self._last_mode = Mode.TRAIN
         self._next: OpenStep | None = None
@@ -164,7 +165,7 @@ class Steps:
         self._in_optimizer = self._train_forward = False
         self._stepped.append(weakref.ref(optimizer))
         if not self._missing_groups():
-            if not self._hold:
+            if not self.hold:
                 self.end(Mode.TRAIN)
                 return
             self._before_end(self._recorder.open_step(Mode.TRAIN))

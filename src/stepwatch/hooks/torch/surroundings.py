@@ -9,6 +9,7 @@ from ...capture.guard import guarded
 from .clipping import gradient_norm, told_of_clipping
 from .functions import Functions
 from .observe import Observer
+from .parameters import Parameters
 
 
 class Surroundings(Functions):
@@ -19,6 +20,7 @@ class Surroundings(Functions):
     """
 
     observer: Observer
+    parameters: Parameters
 
     @guarded
     def saw_wait(self, seconds: float) -> None:
@@ -27,10 +29,22 @@ class Surroundings(Functions):
             self.extras.loop.waited(seconds)
 
     @guarded
-    def saw_scheduling(self, scheduler: LRScheduler) -> None:
-        """A schedule of learning rates took a step; see ``Loop.scheduled``."""
+    def saw_scheduling(self, scheduler: LRScheduler, is_new: bool) -> None:
+        """A schedule of learning rates took a step, or was made; see ``Loop.scheduled``."""
         if self._looking():
-            self.extras.loop.scheduled(scheduler)
+            self.extras.loop.scheduled(scheduler, is_new=is_new)
+
+    @guarded
+    def saw_zeroing(self) -> None:
+        """Gradients were set to zero; those of an optimizer's closure are its own business."""
+        if self._looking() and not self.steps.in_optimizer:
+            self.extras.loop.zeroed()
+
+    @guarded
+    def after_closure(self, optimizer: torch.optim.Optimizer) -> None:
+        """An optimizer had its gradients computed within its step; the first are those of it."""
+        if self._looking() and self.steps.in_optimizer:
+            self.observer.gradients(self.steps.current(), self.parameters.of(optimizer))
 
     @guarded
     def gradient_norm(self, parameters: torch.Tensor | list[torch.Tensor]) -> object:

@@ -20,7 +20,7 @@ from ...steps import Mode
 from .evidence import Evidence
 from .extras import Extras
 from .graphs import Graphs
-from .looking import in_backward
+from .looking import in_backward, in_transform
 from .loss_call import LossCall
 from .losses import LossNames
 from .names import Names, unwrap
@@ -96,6 +96,8 @@ class Tracker(Surroundings):
                 self._begin(module, inputs)
         elif self.names.lack(module, self.root):
             self.names.add(self.root)
+        elif self.steps.last_mode is Mode.TRAIN and not in_transform():
+            self.names.adopt(module)
         self.extras.enter(module)
 
     @guarded
@@ -255,7 +257,9 @@ class Tracker(Surroundings):
             step = self.steps.current()
             if self.observer.loss(step, name, value):
                 self._loss_since_backward = True
-            if call is not None:
+            if call is None:
+                self.extras.saw_written_loss(step, name, value)
+            else:
                 self.extras.saw_loss(step, name, value, call)
             self.evidence.judge(step, name)
 
@@ -278,6 +282,7 @@ class Tracker(Surroundings):
         for number, group in self.optimizers.numbered_groups(optimizer):
             if "lr" in group:
                 self.observer.scalar(step, f"learning_rate/{number}", group["lr"], "learning_rates")
+                self.extras.loop.saw_rate(group)
         self.extras.before_update(step, optimizer)
 
     def _after_optimizer(self, optimizer: torch.optim.Optimizer) -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
+from weakref import WeakSet
 
 import torch
 
@@ -13,6 +14,12 @@ from .looking import in_transform
 
 # Losses of one step; of more the sum is not known.
 _MOST = 1024
+
+
+class _Graph:
+    """Lives as long as the graph of a loss."""
+
+    __slots__ = ("__weakref__",)
 
 
 class LossWeights:
@@ -27,6 +34,12 @@ class LossWeights:
         #: Gradients are computed by ``backward()``; those of ``autograd.grad`` are not told of.
         self.is_in_backward = False
         self._found: list[float | torch.Tensor] = []
+        self._graphs: WeakSet[_Graph] = WeakSet()
+
+    @property
+    def num_graphs(self) -> int:
+        """Of how many losses the graph is still there."""
+        return len(self._graphs)
 
     def watch(self, loss: torch.Tensor) -> None:
         """Look at the derivative by a loss of one element, once it is computed."""
@@ -34,7 +47,8 @@ class LossWeights:
         # What is differentiated several times is watched once.
         if function is None or _is_transformed() or self in function.metadata:
             return
-        function.metadata[self] = True
+        graph = function.metadata[self] = _Graph()
+        self._graphs.add(graph)
         function.register_prehook(partial(self._note, loss.output_nr))
 
     def take(self, scale: torch.Tensor | None) -> float | torch.Tensor | None:

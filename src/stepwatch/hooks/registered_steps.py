@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-import torch
-
-from ...capture.debugger_plan import DebuggerPlan
-from ...capture.open_step import OpenStep
-from ...capture.recorder import Recorder
-from ...steps import Mode
-from .module_hooks import named_parameters
-from .saved_tensors import SavedTensors
+from ..capture.debugger_plan import DebuggerPlan
+from ..capture.open_step import OpenStep
+from ..capture.recorder import Recorder
+from ..steps import Mode
+from .saved_arrays import SavedArrays
 from .step_numbers import StepNumbers
-
-Value = torch.Tensor | npt.NDArray[np.generic]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +25,8 @@ class ByHand:
     """
 
     kind: str
-    value: Value
+    value: Any
     collections: Sequence[str] = ()
-
-
-def copy_of(value: Value) -> Value:
-    """Return a copy that lies where the value lies."""
-    if isinstance(value, torch.Tensor):
-        with torch.no_grad():
-            return value.detach().clone()
-    return np.array(value)
 
 
 class RegisteredSteps:
@@ -51,22 +37,29 @@ class RegisteredSteps:
     Args:
         recorder: Who takes the steps.
         plan: What is saved.
+        saved: Who fills them.
         numbers: Where the training is.
         by_hand: What a script saved itself of the present step, or before the first.
+        before_end: Called before a step ends at which something is due.
     """
 
     def __init__(
         self,
         recorder: Recorder,
         plan: DebuggerPlan,
+        saved: SavedArrays,
         numbers: StepNumbers,
         by_hand: dict[str, ByHand],
+        before_end: Callable[[], None] = lambda: None,
     ) -> None:
-        self.saved = SavedTensors(plan)
+        self.saved = saved
         #: Whether anything but scalars is saved at the present step.
         self.due = False
+        #: The collections that are saved at it.
+        self.due_collections: frozenset[str] = frozenset()
         self._recorder, self._plan, self._numbers = recorder, plan, numbers
         self._by_hand = by_hand
+        self._before_end = before_end
         self._when: tuple[Mode, int, int] | None = None
         self._open: OpenStep | None = None
 
@@ -79,17 +72,19 @@ class RegisteredSteps:
             self._open_step()
         return self.due
 
-    def parameters(self, root: torch.nn.Module) -> None:
-        """Save the parameters of a model."""
-        for name, parameter in named_parameters(root):
-            self.saved.add(name, "weights", parameter, trainable=parameter.requires_grad)
+    def parameters(self, named: Iterable[tuple[str, Any, bool]]) -> None:
+        """Save parameters, each with its name and whether it is trained."""
+        for name, parameter, trainable in named:
+            self.saved.add(name, "weights", parameter, trainable=trainable)
 
     def end(self) -> None:
         """Hand on the present step."""
+        if self.due:
+            self._before_end()
         if self._by_hand:
             if self._when is None:  # no step ever was
                 self._count()
-            self._add_by_hand()
+            self.add_by_hand()
         if self._open is not None and self._when is not None:
             self.saved.finish()
             mode, number, mode_step = self._when
@@ -99,7 +94,8 @@ class RegisteredSteps:
 
     def _count(self) -> None:
         mode, _, mode_step = self._when = self._numbers.advance()
-        self.due = bool(self._plan.due(mode, mode_step))
+        self.due_collections = self._plan.due(mode, mode_step)
+        self.due = bool(self.due_collections)
 
     def _open_step(self) -> None:
         if self._open is None and self._when is not None:
@@ -107,7 +103,8 @@ class RegisteredSteps:
             self._open = self._recorder.step_at(mode, mode_step)
             self.saved.begin(self._open, mode, mode_step)
 
-    def _add_by_hand(self) -> None:
+    def add_by_hand(self) -> None:
+        """Put what a script saved itself into the present step."""
         for name, one in self._by_hand.items():
             if one.kind == "scalars":
                 self._plan.always(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ...steps import Mode
+from ..steps import Mode
 
 
 @dataclass(slots=True)

@@ -1,0 +1,63 @@
+"""smdebug's hook for MXNet."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from mxnet.gluon import Block
+from mxnet.ndarray import NDArray
+
+from smdebug.core.registering import RegisteringHook
+from smdebug.core.utils import make_numpy_array
+from smdebug.mxnet.collection import Collection, CollectionManager
+from stepwatch.hooks.mxnet.registered import RegisteredHook
+
+__all__ = ["Hook"]
+
+
+class Hook(RegisteringHook):
+    """Saves tensors of an MXNet training; see ``BaseHook`` for the arguments.
+
+    Each forward of a registered block is a step, whose weights and gradients are saved when it
+    ends. Nothing that goes wrong while tensors are saved reaches the training; what cannot be
+    meant is raised when it is said, or before the first step.
+    """
+
+    framework = "mxnet"
+    collection_manager_class = CollectionManager
+    collection_class = Collection
+    _registered: RegisteredHook
+
+    def _make_registered(self) -> RegisteredHook:
+        return RegisteredHook(
+            self._hook_config, numbers=self._resumed(), before_step=self._before_step
+        )
+
+    def register_block(self, block: Block) -> None:
+        """Save tensors of a model, each forward of which is a step, or of a loss.
+
+        What is no block, and what is registered already, is logged and left as it is.
+        """
+        if not isinstance(block, Block):
+            self.logger.error("a gluon.Block can be registered, got %s", type(block).__name__)
+        elif self._registered.knows(block):
+            self.logger.warning("%s is registered already", block.name)
+        else:
+            self._registered.register_block(block)
+
+    def register_hook(self, block: Block) -> None:
+        """Do what ``register_block`` does."""
+        self.register_block(block)
+
+    @classmethod
+    def hook_from_config(cls, json_config_path: str | os.PathLike[str] | None = None) -> Hook:
+        """Do what ``create_from_json_file`` does."""
+        return cls.create_from_json_file(json_config_path)
+
+    def register_first(self) -> None:
+        """Register the first model with parameters that runs, and the losses that run."""
+        self._registered.looking = True
+
+    def _as_array(self, value: object) -> Any:
+        return value if isinstance(value, NDArray) else make_numpy_array(value)

@@ -1,0 +1,174 @@
+"""The hook on boosted trees: each round is a TRAIN step, and an EVAL step of what is evaluated."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ...capture.guard import guarded
+from ...capture.plan import RAW
+from ...errors import TrainingStopped
+from ...record import TensorInfo
+from ...steps import Mode
+from ..hook import Hook
+from .classes import class_counts, confusion
+from .round import Evaluated, Metric, Round, Trained
+
+_log = logging.getLogger("stepwatch")
+Array = npt.NDArray[np.generic]
+
+# What is always said of a training, in this order.
+_NUMBERS = ("round", "rows", "columns")
+
+
+class BoostingHook(Hook):
+    """Captures a training in rounds; a hook for one framework of boosted trees inherits this.
+
+    It hands each round that is over to ``observe_round``, and asks ``is_ended`` afterwards whether
+    the training is to stop, which it then does in the framework's own way.
+    """
+
+    #: What the framework raises where it cannot tell something of a model.
+    refusal: ClassVar[type[Exception]]
+
+    def __init__(self, run: Any, **options: Any) -> None:
+        self._refused: set[str] = set()
+        super().__init__(run, **options)
+        # Trainings on several threads take turns: a round is observed as one.
+        self._lock = threading.RLock()
+        self._last: Round | None = None
+        self._ending: BaseException | None = None
+        self.attach()
+
+    @guarded
+    def observe_round(self, one: Round) -> None:
+        """A round is over: observe it, and hand on its steps."""
+        with self._lock:
+            self._last = one
+            for metric in one.metrics:
+                self._observe_metric(metric)
+            for name, value in zip(_NUMBERS, (one.number, *one.shape), strict=True):
+                self._observe_named("boosting", name, np.asarray(value, np.int64))
+            if one.trained is not None:
+                self._observe_trained(one.trained)
+            self.end_step(Mode.TRAIN)
+            self.end_step(Mode.EVAL)
+
+    def is_ended(self) -> bool:
+        """Return whether the training is to stop after the round that was observed.
+
+        Raises:
+            Exception: What somebody asked to be raised into the training.
+        """
+        end, self._ending = self._ending, None
+        if end is None:
+            return False
+        if not isinstance(end, TrainingStopped):
+            raise end
+        self._stopped = end
+        return True
+
+    def end_training(self, end: BaseException) -> None:
+        """Note what ends the training; the framework is told by ``is_ended``."""
+        self._ending = end
+
+    def describe_coverage(self) -> str:
+        """Return how many metrics there are, and of how much data."""
+        one = self._last
+        if one is None:
+            return ""
+        rows, columns = one.shape
+        names = " and ".join(dict.fromkeys(metric.data for metric in one.metrics)) or "no data"
+        metrics = f"{len(one.metrics)} metric{'s' * (len(one.metrics) != 1)}"
+        return f"capturing {metrics} of {names}; trained on {rows} rows with {columns} features"
+
+    # Inside
+
+    def _observe_metric(self, metric: Metric) -> None:
+        mode = _mode(metric.trains)
+        self.observe(metric.name, metric.collection, np.asarray(metric.value, np.float64), mode)
+        if metric.spread is not None:
+            spread = np.asarray(metric.spread, np.float64)
+            self.observe(f"{metric.name}-std", "metrics", spread, mode)
+
+    def _observe_trained(self, one: Trained) -> None:
+        model = one.model
+        for data in one.data:
+            self._observe_data(data, model.num_classes)
+        if one.begins:
+            texts = model.hyperparameters().items()
+            self._observe_all("hyperparameters", {name: parsed(text) for name, text in texts})
+        if self.wants("feature_importance"):
+            self._observe_all("feature_importance", self._told("importances", model.importances))
+        if self.wants("trees"):
+            self._observe_all("trees", self._told("trees", model.trees))
+        if self.wants("average_shap") or self.wants("full_shap"):
+            values = self._told("SHAP values", model.shap)
+            self._observe_all("full_shap", values)
+            means = {name: value.astype(np.float64).mean(axis=0) for name, value in values.items()}
+            self._observe_all("average_shap", means)
+
+    def _told(self, what: str, ask: Callable[[], Mapping[str, Array]]) -> Mapping[str, Array]:
+        """Return what the framework answers; nothing, and that is said once, where it cannot."""
+        if what in self._refused:
+            return {}
+        try:
+            return ask()
+        except self.refusal as error:
+            self._refused.add(what)
+            why = str(error).partition("\n")[0]
+            _log.warning("no %s of this model are captured, it cannot tell them: %s", what, why)
+            return {}
+
+    def _observe_data(self, data: Evaluated, num_classes: int) -> None:
+        """Observe labels and predictions where classes are counted, or where they are saved raw."""
+        mode = _mode(data.trains)
+        counts = self.wants("classes", mode)
+        if not (counts or self._is_raw(data, mode)):
+            return
+        said = self._told("predictions", lambda: {"": data.predictions()})
+        labels, predictions = data.labels(), said.get("", np.empty(0))
+        for name, values in (("label", labels), ("prediction", predictions)):
+            if values.size:
+                self.observe(f"{name}/{data.name}", f"{name}s", values, mode)
+        if not counts:
+            return
+        matrix = confusion(labels, predictions, num_classes)
+        if matrix is not None:
+            self.observe(f"confusion/{data.name}", "classes", matrix, mode)
+        count = class_counts(labels, num_classes)
+        if count is not None:
+            self.observe(f"class_count/{data.name}", "classes", count, mode)
+
+    def _observe_all(self, collection: str, values: Mapping[str, Array]) -> None:
+        for name, value in values.items():
+            self._observe_named(collection, name, np.asarray(value))
+
+    def _observe_named(self, collection: str, name: str, value: Array) -> None:
+        self.observe(f"{collection}/{name}", collection, value, Mode.TRAIN)
+
+    def _is_raw(self, data: Evaluated, mode: Mode) -> bool:
+        """Return whether full labels or predictions are asked for at this step."""
+        step = self.recorder.open_step(mode)
+        return any(
+            step.level(TensorInfo(f"{name}/{data.name}", f"{name}s", "float32", ())) & RAW
+            for name in ("label", "prediction")
+        )
+
+
+def parsed(text: str) -> Array:
+    """Return a finite number as float64, anything else as the text that it is; shape ``()``."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = np.inf
+    return np.asarray(number if np.isfinite(number) else text)
+
+
+def _mode(trains: bool) -> Mode:
+    return Mode.TRAIN if trains else Mode.EVAL

@@ -1,0 +1,48 @@
+"""What is replaced in JAX while a hook is attached, and put back after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from .modules import ModuleCalls
+from .transforms import Scan, seeing_checkpoint, seeing_gradient, seeing_jit
+from .watching import watcher
+
+
+class Patches:
+    """Replaces what makes functions out of functions; made once for all hooks."""
+
+    def __init__(self) -> None:
+        self.modules = ModuleCalls(watcher)
+        self._before: list[tuple[Any, str, Any]] = []
+
+    def put(self) -> None:
+        """Replace."""
+        value_and_grad = jax.value_and_grad
+        replacements: list[tuple[Any, str, Callable[[Any], Any]]] = [
+            (jax, "jit", seeing_jit),
+            (jax, "grad", lambda transform: seeing_gradient(transform, value_and_grad)),
+            (jax, "value_and_grad", lambda transform: seeing_gradient(transform, transform)),
+            (jax, "checkpoint", seeing_checkpoint),
+            (jax, "remat", seeing_checkpoint),
+            (jax.lax, "scan", Scan),
+        ]
+        for module, name, make in replacements:
+            before = getattr(module, name)
+            self._before.append((module, name, before))
+            setattr(module, name, make(before))
+        self.modules.wrap()
+
+    def remove(self) -> None:
+        """Put back."""
+        while self._before:
+            module, name, before = self._before.pop()
+            setattr(module, name, before)
+        self.modules.remove()
+
+
+#: Those of this process.
+PATCHES = Patches()

@@ -1,0 +1,150 @@
+"""The hook for Keras 3, on whatever backend it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+
+from ...capture.guard import guarded
+from ...errors import TrainingStopped
+from ...steps import Mode
+from ..hook import Array, Hook
+from ..observed.observations import Observations
+from .backend import backend
+from .functions import Functions
+from .seen import Seen
+from .taps import put_back, wrap
+from .watcher import MODES
+
+
+class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras has no types
+    """Captures what ``fit``, ``evaluate`` and ``predict`` of Keras models do.
+
+    It sees every model from when it is made until it is closed, on the TensorFlow, JAX and PyTorch
+    backends. It may be handed to ``fit`` among the callbacks, as people expect; that adds nothing.
+
+    Args:
+        model: The model to look at; by default every model.
+        options: As ``Hook`` takes them, ``run`` and ``policy`` among them.
+
+    Raises:
+        RunExists: ``run`` already holds a run.
+        StoreError: ``run`` cannot be written to.
+
+    Example:
+        ``with KerasHook(run="runs/first"): model.fit(x, y)``
+    """
+
+    framework = "keras"
+
+    def __init__(self, model: Any = None, **options: Any) -> None:
+        keras.callbacks.Callback.__init__(self)
+        Hook.__init__(self, **options)
+        self._only = model
+        self.backend = backend()
+        self.observations = Observations(self.recorder, self.backend)
+        self.seen = Seen()
+        self._functions = Functions(self, self.backend, self._watches)
+        self._wrapped: list[tuple[type, str, Any, Any]] = []
+        #: The mode of the step that runs, or ran last.
+        self._running = Mode.TRAIN
+        self._is_over = self._is_in_fit = False
+        self._trains: Any = None
+        self.attach()
+
+    def attach(self) -> None:
+        """Take hold of Keras; done when the hook is made, and possible again after ``detach``."""
+        if self.active:
+            return
+        self._functions.attach()
+        for kind, mode in MODES.items():
+            in_fit, alone = (self._ending(mode, is_in_fit=is_in) for is_in in (True, False))
+            batch_end = f"on_{kind}_batch_end"
+            self._wrapped.append(wrap(keras.callbacks.CallbackList, batch_end, in_fit))
+            self._wrapped.append(wrap(keras.Model, f"{kind}_on_batch", alone))
+        self.active = True
+
+    def detach(self) -> None:
+        """Let go of Keras; nothing is captured until ``attach``."""
+        self.active = False
+        while self._wrapped:
+            put_back(*self._wrapped.pop())
+        self._functions.detach()
+
+    def finish(self) -> None:
+        if self._is_over:
+            self._hand_on()
+
+    def describe_coverage(self) -> str:
+        return self.seen.coverage(self.observations.names)
+
+    def observe(
+        self,
+        name: str,
+        kind: str,
+        value: Array,
+        mode: Mode | None = None,
+        *,
+        trainable: bool | None = None,
+    ) -> None:
+        super().observe(name, kind, value, mode or self._mode or self._running, trainable=trainable)
+
+    def end_training(self, end: BaseException) -> None:
+        """End training after this batch: as Keras does it, or by the exception."""
+        if not self._is_in_fit or not isinstance(end, TrainingStopped):
+            super().end_training(end)
+            return
+        self._stopped, self._trains.stop_training = end, True
+
+    # What a watcher calls
+
+    def begins(self, mode: Mode, model: Any) -> Mode:
+        """A step begins; return which mode it counts as."""
+        if self._is_over:
+            self._hand_on()
+        self._running = self._mode or mode
+        self._trains = model
+        return self._running
+
+    def is_over(self) -> None:
+        """A step is over, but for what the script saves with it."""
+        self._is_over = True
+
+    # How
+
+    def _watches(self, model: Any) -> bool:
+        return self._only is None or model is self._only
+
+    def _ending(
+        self, mode: Mode, *, is_in_fit: bool
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Return what wraps a method with which a batch is over."""
+
+        def wrapper(original: Callable[..., Any]) -> Callable[..., Any]:
+            def call(this: Any, *args: Any, **named: Any) -> Any:
+                returned = original(this, *args, **named)
+                if self._is_over and self._running is (self._mode or mode):
+                    self._is_in_fit = is_in_fit
+                    self._hand_on()
+                    self._answer()
+                return returned
+
+            return call
+
+        return wrapper
+
+    @guarded
+    def _hand_on(self) -> None:
+        self._is_over = False
+        self.recorder.end_step(self._running)
+        self.stepped(self._running)
+
+    def _answer(self) -> None:
+        """Do what was asked for meanwhile, now that the script has a say no more."""
+        if self._running is Mode.TRAIN:
+            self.control.answer()
+            end = self.control.take_end()
+            if end is not None:
+                self.end_training(end)

@@ -1,0 +1,7 @@
+"""The hook on LightGBM."""
+
+from __future__ import annotations
+
+from .hook import LightGBMHook
+
+__all__ = ["LightGBMHook"]

@@ -1,0 +1,111 @@
+"""The hook for PyTorch Lightning, under either of its names: a callback of its trainer."""
+
+# ruff: noqa: ARG002  a trainer gives all of it to everybody
+from __future__ import annotations
+
+import sys
+from typing import Any, ClassVar
+
+from ..capture.guard import guarded
+from ..steps import Mode
+from .torch_trainer import TorchTrainerHook
+
+if "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules:
+    from pytorch_lightning import Callback, LightningModule, Trainer
+else:
+    from lightning.pytorch import Callback, LightningModule, Trainer
+
+
+class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may not be installed
+    """Captures what happens in a training by ``lightning.pytorch.Trainer``.
+
+    Args:
+        run: Directory or URL to write to, which must not hold a run yet.
+        options: Those of ``TorchHook``.
+
+    Example:
+        ``Trainer(callbacks=[LightningHook(run="runs/first")])``; the run is closed when Python
+        ends, or by ``close()``.
+    """
+
+    framework: ClassVar[str] = Trainer.__module__.split(".")[0]
+    trainer: ClassVar[type] = Trainer
+
+    def __init__(self, run: Any, **options: Any) -> None:
+        self._trains: Any = None
+        self._told: dict[str, Any] = {}
+        super().__init__(run, **options)
+
+    def add_to(self, trainer: Any) -> None:
+        """Add this to the callbacks of a trainer that was just made."""
+        if self not in trainer.callbacks:
+            trainer.callbacks.append(self)
+
+    def ask_to_stop(self) -> bool:
+        """Set ``Trainer.should_stop``; return whether a trainer trains."""
+        if self._trains is None:
+            return False
+        self._trains.should_stop = True
+        return True
+
+    # Called by the trainer
+
+    @guarded
+    def on_train_start(self, trainer: Any, pl_module: LightningModule) -> None:
+        """A training begins."""
+        self._trains = trainer
+        self.begins()
+
+    @guarded
+    def on_train_batch_end(self, trainer: Any, pl_module: LightningModule, *_: Any) -> None:
+        """A batch is over: save what was logged; of several in one step it is merged."""
+        self.save_metrics({"epoch": trainer.current_epoch, **self._new(trainer)}, Mode.TRAIN)
+
+    @guarded
+    def on_train_end(self, trainer: Any, pl_module: LightningModule) -> None:
+        """The training is over."""
+        self.ends()
+        self._trains = None
+
+    @guarded
+    def on_sanity_check_start(self, trainer: Any, pl_module: LightningModule) -> None:
+        """A few batches are evaluated to see whether that works: they say nothing."""
+        self.torch.pause()
+
+    @guarded
+    def on_sanity_check_end(self, trainer: Any, pl_module: LightningModule) -> None:
+        """That is over."""
+        self._new(trainer)
+        self.torch.resume()
+
+    @guarded
+    def on_validation_start(self, trainer: Any, pl_module: LightningModule) -> None:
+        """The model is evaluated from here on."""
+        self.torch.set_mode(Mode.EVAL)
+
+    @guarded
+    def on_validation_end(self, trainer: Any, pl_module: LightningModule) -> None:
+        """The evaluation is over."""
+        if not trainer.sanity_checking:
+            self.save_metrics(self._new(trainer), Mode.EVAL)
+        self.torch.set_mode(self._mode)
+
+    on_test_start, on_test_end = on_validation_start, on_validation_end
+
+    @guarded
+    def on_predict_start(self, trainer: Any, pl_module: LightningModule) -> None:
+        """The model is used from here on."""
+        self.torch.set_mode(Mode.PREDICT)
+
+    @guarded
+    def on_predict_end(self, trainer: Any, pl_module: LightningModule) -> None:
+        """That is over."""
+        self.torch.set_mode(self._mode)
+
+    def _new(self, trainer: Any) -> dict[str, float]:
+        """Return what was logged since the last time: the trainer keeps the last of each."""
+        metrics = trainer.callback_metrics
+        told, self._told = self._told, dict(metrics)
+        return {
+            name: value.item() for name, value in metrics.items() if told.get(name) is not value
+        }

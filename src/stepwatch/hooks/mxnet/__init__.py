@@ -1,0 +1,5 @@
+"""The hook for MXNet."""
+
+from .hook import MXNetHook
+
+__all__ = ["MXNetHook"]

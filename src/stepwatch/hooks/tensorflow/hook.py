@@ -1,0 +1,151 @@
+"""The hook for TensorFlow."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from ...capture.guard import guarded
+from ...steps import Mode
+from ..coverage_line import coverage_line
+from ..hook import Hook
+from .tapes import Tapes
+
+
+class TensorFlowHook(Hook):
+    """Captures what a training loop of the script's own does with ``tf.GradientTape``.
+
+    In eager execution tensors are read at once. Inside of a ``tf.function`` statistics become part
+    of its graph, which was traced after the hook was made. ``Model.fit`` is for ``KerasHook``.
+
+    Args:
+        options: As ``Hook`` takes them, ``run`` and ``policy`` among them.
+
+    Raises:
+        RunExists: ``run`` already holds a run.
+        StoreError: ``run`` cannot be written to.
+
+    Example:
+        ``with TensorFlowHook(run="runs/first"):`` around the training loop.
+    """
+
+    framework = "tensorflow"
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._tapes = Tapes(self)
+        self._wrapped: list[tuple[type, str, Any, Any]] = []
+        self._taps: Any = None
+        self._has_ended = False
+        self.attach()
+
+    def attach(self) -> None:
+        """Take hold of TensorFlow; done when the hook is made, and again after ``detach``."""
+        if self.active:
+            return
+        for owner, name, wrapper in (
+            (tf.GradientTape, "__enter__", self._entering),
+            (tf.GradientTape, "__exit__", self._leaving),
+            (tf.GradientTape, "gradient", self._differentiating),
+            (type(tf.function(_nothing)), "__call__", self._calling),
+        ):
+            original = vars(owner)[name]
+            wrapped = functools.wraps(original)(wrapper(original))
+            setattr(owner, name, wrapped)
+            self._wrapped.append((owner, name, original, wrapped))
+        self.active = True
+
+    def detach(self) -> None:
+        """Let go of TensorFlow; nothing is captured until ``attach``."""
+        self.active = False
+        if self._taps is not None:
+            self._taps.leave(self._tapes)
+            self._taps = None
+        while self._wrapped:
+            owner, name, original, wrapped = self._wrapped.pop()
+            if vars(owner)[name] is wrapped:
+                setattr(owner, name, original)
+
+    def finish(self) -> None:
+        self.end_open()
+
+    def describe_coverage(self) -> str:
+        outputs = {name: None for name in self._tapes.observed() if name.startswith("output/")}
+        line = coverage_line(self._tapes.weights, outputs)
+        return ", ".join([line, *sorted(self._tapes.notes)])
+
+    # What the tapes call
+
+    def mode(self) -> Mode:
+        """Return which mode a step counts as."""
+        return self._mode or Mode.TRAIN
+
+    def end_open(self) -> None:
+        """The step that is open is over."""
+        mode = self.mode()
+        if self.recorder.is_open(mode):
+            self.recorder.end_step(mode)
+            self.stepped(mode)
+            self._has_ended = True
+
+    # How
+
+    @guarded
+    def _listen(self) -> None:
+        """Hear of layers and optimizers, if the script has brought Keras along."""
+        keras = sys.modules.get("keras")
+        if self._taps is None and self.active and hasattr(keras, "Model"):
+            from ..keras.taps import TAPS
+
+            self._taps = TAPS
+            TAPS.listen(self._tapes)
+
+    def _entering(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def enter(tape: Any) -> Any:
+            self._listen()
+            self._tapes.begins()
+            return original(tape)
+
+        return enter
+
+    def _leaving(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def leave(tape: Any, *args: Any) -> Any:
+            self._tapes.ends()
+            return original(tape, *args)
+
+        return leave
+
+    def _differentiating(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def gradient(tape: Any, target: Any, sources: Any, *args: Any, **named: Any) -> Any:
+            gradients = original(tape, target, sources, *args, **named)
+            self._tapes.differentiated(target, sources, gradients)
+            self._answer()
+            return gradients
+
+        return gradient
+
+    def _calling(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(function: Any, *args: Any, **named: Any) -> Any:
+            returned = original(function, *args, **named)
+            self._tapes.gather()
+            self._answer()
+            return returned
+
+        return call
+
+    def _answer(self) -> None:
+        """Do what was asked for, if a step is over."""
+        if self._has_ended:
+            self._has_ended = False
+            self.control.answer()
+            end = self.control.take_end()
+            if end is not None:
+                self.end_training(end)
+
+
+def _nothing() -> None:
+    """Give ``tf.function`` something to make its class known by."""

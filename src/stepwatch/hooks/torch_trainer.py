@@ -1,0 +1,140 @@
+"""What the hooks of trainers that run on PyTorch have in common: a ``TorchHook`` that captures.
+
+Steps, tensors and names are those of ``TorchHook``. A trainer adds what only it knows: the metrics
+that it logs, what a model is run for, and how a training is ended without an exception.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..capture.recorder import Recorder
+from ..errors import TrainingStopped
+from ..steps import Mode
+from .hook import Hook
+from .torch import TorchHook
+from .torch.hook import cannot_end
+
+
+class TorchTrainerHook(Hook):
+    """A callback of a trainer, beside the ``TorchHook`` that captures.
+
+    While it is attached, trainers that are made get it as a callback if they were not given it.
+
+    Args:
+        run: Directory or URL to write to, which must not hold a run yet; or the recorder of
+            another hook in this process. If that is a ``TorchHook``, it goes on capturing.
+        options: Those of ``TorchHook``.
+    """
+
+    #: Adds this as a callback to a trainer that was just made, if it has none such.
+    trainer: ClassVar[type]
+
+    def __init__(self, run: str | os.PathLike[str] | Recorder, **options: Any) -> None:
+        captures = _torch_hook_of(run)
+        self.torch = captures or TorchHook(run=run, **options)
+        given = {name: options[name] for name in ("say", "strict") if name in options}
+        super().__init__(self.torch.recorder, control=self.torch.control, **given)
+        self._made: Callable[..., None] | None = None
+        self._is_owner = captures is None
+        self.attach()
+
+    # What a user calls
+
+    def set_mode(self, mode: Mode | str | None) -> None:
+        super().set_mode(mode)
+        self.torch.set_mode(mode)
+
+    def save_scalar(self, name: str, value: Any) -> None:
+        """Save one number with the step that is being observed, as ``scalar/<name>``."""
+        self.torch.save_scalar(name, value)
+
+    def save_tensor(self, name: str, value: Any) -> None:
+        """Save a tensor with the step that is being observed, as ``tensor/<name>``."""
+        self.torch.save_tensor(name, value)
+
+    # What a trainer brings along
+
+    def add_to(self, trainer: Any) -> None:
+        """Add this to the callbacks of a trainer that was just made."""
+        raise NotImplementedError
+
+    def ask_to_stop(self) -> bool:
+        """Ask the trainer that trains to stop; return whether there is one."""
+        raise NotImplementedError
+
+    # What its callbacks call
+
+    def save_metrics(self, metrics: Mapping[str, Any], mode: Mode) -> None:
+        """Save what a trainer logs during a step, as ``metric/<name>``.
+
+        What it logs when all is over, such as how long it took, is of no step and left out.
+        """
+        if not self.torch.captures or not self.recorder.is_open(mode):
+            return
+        for name, value in metrics.items():
+            if isinstance(value, (int, float)):
+                self.torch.observe(f"metric/{name}", "metrics", np.asarray(value, float), mode)
+
+    def begins(self) -> None:
+        """A training begins: what the trainer logs after an update belongs to its step."""
+        self._stopped = None
+        self.torch.hold_steps(hold=True)
+
+    def ends(self) -> None:
+        """A training is over: hand on what is open, and remember why it was ended."""
+        self.torch.finish()
+        self.torch.hold_steps(hold=self._is_owner)
+        self.torch._stopped = self._stopped  # it was forgotten when the last step was handed on
+
+    # What a hook brings along
+
+    def attach(self) -> None:
+        """Take hold of torch and of the trainer."""
+        if self.active:
+            return
+        self.torch.attach()
+        self.torch.ends_training = self._end
+        self._made = self.trainer.__init__  # type: ignore[misc]  # it is put back as it was
+        self.trainer.__init__ = self._adding(self._made)  # type: ignore[misc]
+        self.active = True
+
+    def detach(self) -> None:
+        """Let go of torch and of the trainer; nothing is captured until ``attach``."""
+        self._leave_trainer()
+        self.torch.detach()
+
+    def let_go(self) -> str:
+        self._leave_trainer()  # torch is let go of by its own hook
+        return self.failure
+
+    def _leave_trainer(self) -> None:
+        if self._made is not None:
+            self.trainer.__init__ = self._made  # type: ignore[misc]
+            self._made, self.torch.ends_training = None, cannot_end
+        self.active = False
+
+    def _adding(self, made: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(made)
+        def init(trainer: Any, *args: Any, **kwargs: Any) -> None:
+            made(trainer, *args, **kwargs)
+            self.add_to(trainer)
+
+        return init
+
+    def _end(self, end: BaseException) -> bool:
+        """End the training as the trainer does; return whether that is possible."""
+        if not isinstance(end, TrainingStopped) or not self.ask_to_stop():
+            return False
+        self._stopped = end
+        return True
+
+
+def _torch_hook_of(run: object) -> TorchHook | None:
+    hooks = run.hooks if isinstance(run, Recorder) else []
+    return next((hook for hook in hooks if isinstance(hook, TorchHook)), None)

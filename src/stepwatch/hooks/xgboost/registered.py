@@ -1,0 +1,151 @@
+"""The hook for XGBoost in the manner of smdebug: a callback that is told data and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from xgboost import collective
+
+from ...capture.guard import guarded
+from ...hook_config import HookConfig
+from .. import registered
+from ..registered_steps import ByHand
+from .model import XGBoostModel, feature_names, read_config
+
+Array = npt.NDArray[np.generic]
+
+
+class RegisteredHook(registered.RegisteredHook):
+    """Captures of a training with XGBoost what a hook configuration asks for.
+
+    Each round is a step. What a script saved during a round belongs to its step.
+
+    Args:
+        config: What to save and where, or what returns it: it is asked before the first step.
+        hyperparameters: Saved as they are.
+        train_data: What SHAP values are computed of, an ``xgboost.DMatrix``; none without it.
+        validation_data: What labels and predictions are of; none without it.
+        rank: Which process this is, and of how many; by default what XGBoost says.
+        options: As of the hook that all frameworks have in common.
+    """
+
+    framework = "xgboost"
+    register = "xgboost.train(..., callbacks=[hook])"
+    unseen = "hand the hook over among the callbacks"
+
+    def __init__(
+        self,
+        config: HookConfig | Callable[[], HookConfig],
+        *,
+        hyperparameters: Mapping[str, object] | None = None,
+        train_data: Any = None,
+        validation_data: Any = None,
+        rank: tuple[int, int] | None = None,
+        **options: Any,
+    ) -> None:
+        here = collective.get_rank(), collective.get_world_size()
+        super().__init__(config, rank=rank or here, **options)
+        self._hyperparameters = hyperparameters or {}
+        self._train, self._validation = train_data, validation_data
+        self._history: Mapping[str, Mapping[str, Sequence[Any]]] = {}
+
+    def after_round(self, model: Any, history: Mapping[str, Mapping[str, Sequence[Any]]]) -> None:
+        """A round is over: save what is due of it.
+
+        Args:
+            model: The ``xgboost.Booster``, or the models of a cross-validation.
+            history: The values of each metric, by data and metric.
+        """
+        self._history = history
+        of_this_round = dict(self._by_hand)
+        self._by_hand.clear()  # the step before ends now, and what was saved since is not its own
+        self.before_root(model)
+        self._by_hand.update(of_this_round)
+        self._add_by_hand()
+
+    @guarded
+    def save_tensor(self, name: str, value: Any, collections: Sequence[str]) -> None:
+        """Save a tensor with the round that is running, if anything else is saved at it."""
+        if self.active:
+            self._by_hand[name] = ByHand("tensors", self.copy_of(value), collections)
+
+    # What all hooks of this manner bring along
+
+    def root_names(self) -> Sequence[str]:
+        """Return what stands for the model, once there is one."""
+        return ["the booster"] if self.has_begun else []
+
+    def copy_of(self, value: Any) -> Array:
+        """Return a copy of an array."""
+        return np.array(value)
+
+    def look(self, root: Any) -> None:
+        """Save what is due of the round that is over."""
+        groups: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
+            "metrics": self._metrics,
+            "hyperparameters": lambda: iter(self._hyperparameters.items()),
+        }
+        if hasattr(root, "get_score"):  # no cross-validation
+            groups |= self._groups_of(root)
+        due = self.due
+        others = due - {*groups, "losses"}  # these may hold anything
+        for name, tensors in groups.items():
+            if others or name in due or (name == "metrics" and "losses" in due):
+                prefix = "" if name in _PLAIN else f"{name}/"
+                self.save(((prefix + key, _array(value)) for key, value in tensors()), name)
+
+    # Inside
+
+    @guarded
+    def _add_by_hand(self) -> None:
+        if self._steps is not None:
+            self._steps.add_by_hand()
+
+    def _metrics(self) -> Iterator[tuple[str, float]]:
+        for data, metrics in self._history.items():
+            for metric, values in metrics.items():
+                last = values[-1]
+                yield f"{data}-{metric}", float(last[0] if isinstance(last, tuple) else last)
+
+    def _groups_of(self, booster: Any) -> dict[str, Callable[[], Iterator[tuple[str, Any]]]]:
+        number = booster.num_boosted_rounds() - 1
+        model = XGBoostModel(booster, self._train, number, read_config(booster))
+        groups: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
+            "feature_importance": lambda: iter(model.importances().items()),
+            "trees": lambda: _trees(model),
+        }
+        if self._train is not None:
+            groups["average_shap"] = lambda: _shap(booster, self._train, average=True)
+            groups["full_shap"] = lambda: _shap(booster, self._train, average=False)
+        if self._validation is not None:
+            data = self._validation
+            groups["labels"] = lambda: iter([("labels", data.get_label())])
+            groups["predictions"] = lambda: iter([("predictions", booster.predict(data))])
+        return groups
+
+
+# Groups whose tensors have names of their own.
+_PLAIN = ("metrics", "labels", "predictions")
+
+
+def _shap(booster: Any, data: Any, *, average: bool) -> Iterator[tuple[str, Array]]:
+    """Yield the mean of each feature, or under each name the values of all of them."""
+    values = booster.predict(data, pred_contribs=True)
+    for place, name in enumerate([*feature_names(booster), "bias"]):
+        yield name, values[..., place].mean(axis=0) if average else values
+
+
+def _trees(model: XGBoostModel) -> Iterator[tuple[str, Array]]:
+    columns = dict(model.trees())
+    if columns:
+        leaves = columns["Feature"] == "Leaf"
+        columns["Split"] = np.where(leaves, np.nan, columns["Split"].astype(np.float64))
+        columns["Category"] = np.full(leaves.shape, "nan")
+    return iter(columns.items())
+
+
+def _array(value: Any) -> Array:
+    return np.atleast_1d(np.asarray(value))

@@ -1,0 +1,120 @@
+"""Runs the tests of each framework in an environment of its own.
+
+A folder here with a ``requirements.txt`` is one environment. It runs the tests that lie beside
+that file; ``xgboost-1.7``, which has none, runs those of ``xgboost``.
+
+Usage:
+    python tests/frameworks/environments.py --cache FOLDER [ENVIRONMENT ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Sequence
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+# Of the packages that tests import everywhere; what Stepwatch itself needs, its metadata say.
+TESTING = ("pytest>=8", "pytest-timeout>=2", "hypothesis>=6")
+OURS = ("--editable", ".", "--editable", "./compat")
+# What an editable install has read once: entry points and dependencies.
+METADATA = ("pyproject.toml", "compat/pyproject.toml", "setup.py")
+NO_TESTS = 5
+
+
+class Environment:
+    """A framework, installed beside Stepwatch.
+
+    Args:
+        name: Its folder here.
+        cache: Where environments are kept.
+    """
+
+    def __init__(self, name: str, cache: Path) -> None:
+        self.name = name
+        self.requirements = HERE / name / "requirements.txt"
+        self.tests = HERE / name.partition("-")[0]
+        self._folder = cache / name
+        self._python = str(self._folder / "bin" / "python")
+
+    def make(self) -> None:
+        """Build it, if its recipe reads differently from when it was built."""
+        recipe = "\n".join([self.requirements.read_text(), sys.version, *TESTING])
+        metadata = "".join((ROOT / name).read_text() for name in METADATA)
+        if not self._was_made_from("recipe", recipe):
+            venv.create(self._folder, clear=True, with_pip=True)
+            lines = self.requirements.read_text().split("\n")
+            torch = [line for line in lines if line.startswith("torch==")]
+            if torch:  # first and pinned, so that no other package chooses a build of it
+                self._install(*torch)
+            self._install("--requirement", str(self.requirements), *OURS, *TESTING)
+            self._note("recipe", recipe)
+            self._note("metadata", metadata)
+        elif not self._was_made_from("metadata", metadata):
+            self._install(*OURS)
+            self._note("metadata", metadata)
+
+    def run_tests(self) -> int:
+        """Return the exit status of pytest."""
+        command = [self._python, "-m", "pytest", "-m", "framework", str(self.tests)]
+        # Several threads on few cores wait for each other longer than they work.
+        environment = {**os.environ, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
+        return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+
+    def _install(self, *what: str) -> None:
+        command = [self._python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+        subprocess.run([*command, *what], cwd=ROOT, check=True)
+
+    def _was_made_from(self, what: str, text: str) -> bool:
+        note = self._folder / f"made-from-{what}.txt"
+        return note.is_file() and note.read_text() == text
+
+    def _note(self, what: str, text: str) -> None:
+        (self._folder / f"made-from-{what}.txt").write_text(text)
+
+
+def known() -> list[str]:
+    """Return the names of all environments."""
+    return sorted(path.parent.name for path in HERE.glob("*/requirements.txt"))
+
+
+def failure_of(environment: Environment) -> str:
+    """Make an environment and run its tests; return what went wrong, empty if nothing."""
+    recipe = environment.requirements.relative_to(ROOT)
+    try:
+        environment.make()
+    except subprocess.CalledProcessError as error:
+        return f"could not be built from {recipe}: pip ended with status {error.returncode}"
+    except OSError as error:
+        return f"could not be built from {recipe}: {error}"
+    status = environment.run_tests()
+    if status == NO_TESTS:
+        return f"no test in {environment.tests.relative_to(ROOT)} was run"
+    return f"tests failed, pytest ended with status {status}" if status else ""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the tests in all environments, or those that are named; 0 if all passed."""
+    parser = argparse.ArgumentParser(description="run the tests of frameworks")
+    parser.add_argument("--cache", type=Path, required=True, help="where environments are kept")
+    parser.add_argument("names", nargs="*", metavar="ENVIRONMENT", help="some; all by default")
+    asked = parser.parse_args(arguments)
+    unknown = set(asked.names) - set(known())
+    if unknown:
+        parser.error(f"no environment {', '.join(sorted(unknown))}; there are {', '.join(known())}")
+    failures = {}
+    for name in asked.names or known():
+        print(f"== {name}", flush=True)
+        failures[name] = failure_of(Environment(name, asked.cache.expanduser()))
+    for name, failure in failures.items():
+        print(f"{name}: {failure or 'passed'}")
+    return 1 if any(failures.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

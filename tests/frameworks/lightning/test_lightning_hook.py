@@ -1,0 +1,122 @@
+"""What the hook for Lightning adds to that of torch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from lightning_trainings import loader, quiet_trainer, training
+from test_lightning_contract import SCRIPT
+
+from stepwatch.hooks.lightning import LightningHook
+from stepwatch.steps import Mode
+from stepwatch.trial import Trial
+
+pytestmark = pytest.mark.framework
+PL, REGRESSION = training("lightning.pytorch")
+
+
+@pytest.fixture
+def hook(tmp_path):
+    """A hook that raises its own failures."""
+    with LightningHook(tmp_path / "run", say=lambda _: None, strict=True) as made:
+        yield made
+
+
+def trained(hook, folder, fitted=lambda trainer, model: None, **options):
+    """Train for an epoch of 4 batches, and validate on 2; return the run."""
+    torch.manual_seed(0)
+    model = REGRESSION()
+    trainer = quiet_trainer(PL, folder, max_epochs=1, callbacks=[hook], **options)
+    trainer.fit(model, loader(4), loader(2, seed=2))
+    fitted(trainer, model)
+    hook.close()
+    return Trial(hook.recorder.store.url)
+
+
+class TestModes:
+    def test_validation_is_evaluation_and_the_sanity_check_is_nothing(self, hook, tmp_path):
+        """The batches of the check before the training leave no step."""
+        trial = trained(hook, tmp_path, num_sanity_val_steps=2)
+
+        assert (4, 2) == (len(trial.steps(Mode.TRAIN)), len(trial.steps(Mode.EVAL)))
+
+    def test_tests_are_evaluation_and_predictions_are_their_own(self, hook, tmp_path):
+        """After the training, by the same trainer."""
+
+        def use(trainer, model):
+            trainer.test(model, loader(3))
+            trainer.predict(model, loader(5))
+
+        trial = trained(hook, tmp_path, use)
+
+        assert 2 + 3 == len(trial.steps(Mode.EVAL))
+        assert 5 == len(trial.steps(Mode.PREDICT))
+
+
+class TestMetrics:
+    def test_what_is_logged_belongs_to_its_step(self, hook, tmp_path):
+        """Those of a batch with its step, those of an evaluation with its last one."""
+        trial = trained(hook, tmp_path)
+
+        losses = trial.tensor("loss/mse_loss").statistics(mode=Mode.TRAIN)["mean"]
+        logged = trial.tensor("metric/train_loss")
+        np.testing.assert_allclose(losses, logged.statistics(mode=Mode.TRAIN)["mean"], rtol=1e-6)
+        assert [1] == trial.tensor("metric/val_loss").steps(Mode.EVAL)
+        assert [] == trial.tensor("metric/val_loss").steps(Mode.TRAIN)
+        assert list(range(4)) == trial.tensor("metric/epoch").steps(Mode.TRAIN)
+
+    def test_accumulated_batches_are_one_step(self, hook, tmp_path):
+        """An update for every two batches."""
+        trial = trained(hook, tmp_path, accumulate_grad_batches=2)
+
+        assert [0, 1] == trial.steps(Mode.TRAIN)
+        assert [0, 1] == trial.tensor("metric/train_loss").steps(Mode.TRAIN)
+        counts = trial.tensor("loss/mse_loss").statistics(mode=Mode.TRAIN)["count"]
+        assert [2, 2] == list(counts)
+
+
+class TestTraining:
+    def test_gradients_are_those_of_the_step(self, tmp_path):
+        """Lightning has them computed within the step of the optimizer, by a closure."""
+        policy = ["weights:raw", "gradients:raw"]
+        hook = LightningHook(tmp_path / "run", policy=policy, say=lambda _: None, strict=True)
+        trial = trained(hook, tmp_path)
+
+        inputs = loader(4).dataset[:16].numpy()
+        seen = {name: trial.tensor(name) for name in ("net.2.bias", "gradient/net.2.bias")}
+        assert seen["gradient/net.2.bias"].steps(Mode.TRAIN) == [0, 1, 2, 3]
+        assert seen["gradient/net.2.bias"].value(0).shape == seen["net.2.bias"].value(0).shape
+        output = trial.tensor("output/net").statistics(mode=Mode.TRAIN)["mean"][0]
+        expected = 2 * (output - inputs.sum(1).mean())
+        np.testing.assert_allclose(expected, seen["gradient/net.2.bias"].value(0).item(), rtol=1e-5)
+
+    def test_a_training_is_stopped_without_an_exception(self, hook, tmp_path):
+        """What comes after ``fit`` in a script is still run."""
+        model = REGRESSION(lambda step: hook.stop("enough") if step == 1 else None)
+        trainer = quiet_trainer(PL, tmp_path, max_epochs=9, callbacks=[hook])
+        trainer.fit(model, loader(4), loader(2))
+
+        assert trainer.should_stop
+        assert 2 == len(model.losses)
+        assert "stopped" == hook.close().state
+
+    def test_a_trainer_has_the_hook_once(self, hook, tmp_path):
+        """Whether it was given or not."""
+        given = quiet_trainer(PL, tmp_path, callbacks=[hook])
+        not_given = quiet_trainer(PL, tmp_path)
+
+        assert [1, 1] == [one.callbacks.count(hook) for one in (given, not_given)]
+
+    def test_its_other_name_is_watched_as_well(self, tmp_path):
+        """``pytorch_lightning``, by ``stepwatch run``."""
+        name = "pytorch_lightning"
+        (tmp_path / "train.py").write_text(SCRIPT.format(steps=3, name=name, logger=name))
+        command = [sys.executable, "-m", "stepwatch", "run", "--run", "run", "train.py"]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+
+        trial = Trial(tmp_path / "run")
+        assert [0, 1, 2] == trial.tensor("metric/epoch").steps(Mode.TRAIN)

@@ -1,0 +1,93 @@
+"""What the hook for Transformers adds to that of torch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from transformers import Trainer
+from transformers_trainings import arguments, samples, tiny_model
+
+from stepwatch.hooks.transformers import TransformersHook
+from stepwatch.steps import Mode
+from stepwatch.trial import Trial
+
+pytestmark = pytest.mark.framework
+
+
+@pytest.fixture
+def hook(tmp_path):
+    """A hook that raises its own failures."""
+    with TransformersHook(tmp_path / "run", say=lambda _: None, strict=True) as made:
+        yield made
+
+
+def trainer_of(hook, folder, model=None, **options):
+    """Return a trainer, with 16 samples to train on and 8 to be judged by."""
+    return Trainer(
+        model or tiny_model(),
+        arguments(folder, **options),
+        train_dataset=samples(16),
+        eval_dataset=samples(8),
+        callbacks=[hook],
+    )
+
+
+def seen_in(hook):
+    """Return what was recorded, once the hook is closed."""
+    hook.close()
+    return Trial(hook.recorder.store.url)
+
+
+class TestMetrics:
+    def test_what_is_logged_belongs_to_its_step(self, hook, tmp_path):
+        """The loss and the learning rate with their step, those of an evaluation with its last."""
+        options = {"logging_strategy": "steps", "logging_steps": 1, "eval_strategy": "epoch"}
+        trainer_of(hook, tmp_path, num_train_epochs=1, **options).train()
+
+        trial = seen_in(hook)
+        losses = trial.tensor("loss/Trainer").statistics(mode=Mode.TRAIN)["mean"]
+        logged = trial.tensor("metric/loss").statistics(mode=Mode.TRAIN)["mean"]
+        np.testing.assert_allclose(losses, logged, rtol=1e-3)  # it is rounded to be shown
+        np.testing.assert_array_equal(
+            [0.25, 0.5, 0.75, 1.0], trial.tensor("metric/epoch").statistics()["mean"]
+        )
+        assert 1 == len(trial.tensor("metric/eval_loss").steps(Mode.EVAL))
+        assert [] == trial.tensor("metric/eval_loss").steps(Mode.TRAIN)
+
+    def test_accumulated_batches_are_one_step_with_their_loss(self, hook, tmp_path):
+        """It is the one that their gradients are of."""
+        trainer = trainer_of(hook, tmp_path, num_train_epochs=1, gradient_accumulation_steps=2)
+        trainer.train()
+
+        trial = seen_in(hook)
+        assert [0, 1] == trial.steps(Mode.TRAIN)
+        # All batches have as many tokens, so the loss of two is the mean of theirs.
+        losses = trial.tensor("loss/Trainer").statistics(mode=Mode.TRAIN)["mean"]
+        assert 3 < losses[0] < 4
+
+
+class TestTraining:
+    def test_evaluations_are_steps_of_their_own(self, hook, tmp_path):
+        """Two batches of four, at the end of the epoch."""
+        options = {"eval_strategy": "epoch", "per_device_eval_batch_size": 4}
+        trainer_of(hook, tmp_path, num_train_epochs=1, **options).train()
+
+        trial = seen_in(hook)
+        assert (4, 2) == (len(trial.steps(Mode.TRAIN)), len(trial.steps(Mode.EVAL)))
+
+    def test_a_training_is_stopped_without_an_exception(self, hook, tmp_path):
+        """What comes after ``train`` in a script is still run."""
+        model = tiny_model(lambda step: hook.stop("enough") if step == 1 else None)
+        trainer = trainer_of(hook, tmp_path, model, num_train_epochs=9)
+        trainer.train()
+
+        assert 2 == trainer.state.global_step
+        assert "stopped" == hook.close().state
+
+    def test_a_trainer_has_the_hook_once(self, hook, tmp_path):
+        """Whether it was given or not."""
+        given = trainer_of(hook, tmp_path)
+        not_given = Trainer(tiny_model(), arguments(tmp_path))
+
+        callbacks = [one.callback_handler.callbacks for one in (given, not_given)]
+        assert [1, 1] == [some.count(hook) for some in callbacks]

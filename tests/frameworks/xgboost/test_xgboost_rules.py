@@ -1,0 +1,138 @@
+"""Rules find what is wrong with trainings of XGBoost, and nothing in healthy ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xgboost
+from xgboost_trainings import found, table, trained
+
+from stepwatch.hooks.xgboost import XGBoostHook
+from stepwatch.rules import DEFAULT_RULES
+from stepwatch.trial import Trial
+
+pytestmark = pytest.mark.framework
+
+BINARY = {"objective": "binary:logistic"}
+OVERFIT = next(spec for spec in DEFAULT_RULES if spec.startswith("overfit"))
+NOT_DECREASING = next(spec for spec in DEFAULT_RULES if spec.startswith("loss_not_decreasing"))
+
+
+def noise(rows=400, seed=7):
+    """Return normal values that nothing tells, shape ``[rows]``."""
+    return np.random.default_rng(seed).normal(size=rows)
+
+
+class TestFeatureImportance:
+    rule = "feature_importance_overweight"
+
+    def test_a_feature_that_tells_the_label(self, tmp_path):
+        """Holds all importance of ten columns."""
+        x = table()
+        trial, _ = trained(tmp_path / "run", BINARY, x, x[:, 0] > 0)
+
+        (finding,) = found(trial, self.rule)[0]
+        assert (1.0, "feature_importance/weight/f0") == (finding.value, finding.tensor)
+
+    @pytest.mark.parametrize("max_depth", [1, 2, 6])
+    def test_ten_features_that_all_count(self, tmp_path, max_depth):
+        """However small its trees are: the first ones can use but few features."""
+        x = table()
+        trial, _ = trained(tmp_path / "run", {"max_depth": max_depth}, x, x.sum(1), 41)
+
+        assert ([], {self.rule: "NoIssuesFound"}) == found(trial, self.rule)
+
+    def test_three_columns_hold_everything(self, tmp_path):
+        """How many columns there are is known without a word."""
+        x = table(columns=3)
+        trial, _ = trained(tmp_path / "run", {}, x, x.sum(1))
+
+        assert ([], {self.rule: "NotEvaluated"}) == found(trial, self.rule)
+
+
+class TestTreeDepth:
+    @pytest.mark.parametrize(("max_depth", "depths"), [(8, [8.0]), (4, [])])
+    def test_deeper_than_four(self, tmp_path, max_depth, depths):
+        """Parity of eight features needs trees of depth eight."""
+        x = np.random.default_rng(0).uniform(size=(2000, 8))
+        y = (x > 0.5).sum(1) % 2
+        parameters = {**BINARY, "max_depth": max_depth, "min_child_weight": 0}
+        trial, _ = trained(tmp_path / "run", parameters, x, y, 2, policy=["trees:raw"])
+
+        assert depths == [finding.value for finding in found(trial, "tree_depth")[0]][:1]
+
+
+class TestClasses:
+    @pytest.mark.parametrize(("threshold", "conditions"), [(1.6, ["train imbalance"]), (0, [])])
+    def test_a_rare_class(self, tmp_path, threshold, conditions):
+        """One in eighteen has the label 1, or every second."""
+        x = table(1200)
+        trial, _ = trained(tmp_path / "run", BINARY, x, x[:, 0] > threshold, 11)
+
+        assert conditions == [one.condition for one in found(trial, "class_imbalance")[0]]
+
+    def test_labels_that_nothing_tells(self, tmp_path):
+        """Are confused in the validation data, whatever the training data say."""
+        x = table()
+        trial, _ = trained(tmp_path / "run", BINARY, x, noise() > 0, 11)
+
+        assert "validation" in {one.tensor for one in found(trial, "confusion")[0]}
+
+    def test_labels_that_are_plain(self, tmp_path):
+        """Are told apart."""
+        x = table()
+        trial, _ = trained(tmp_path / "run", BINARY, x, x[:, 0] > 0, 11)
+
+        assert [] == found(trial, "confusion:min_diag=0.9,max_off_diag=0.1")[0]
+
+
+class TestLosses:
+    def test_noise_that_is_learnt_by_heart(self, tmp_path):
+        """The validation loss rises while the training loss falls."""
+        trial, _ = trained(tmp_path / "run", BINARY, table(), noise() > 0, 60)
+
+        assert ["validation-logloss"] == [one.tensor for one in found(trial, OVERFIT)[0]]
+
+    def test_a_step_size_of_nothing(self, tmp_path):
+        """The training loss stays where it is."""
+        x = table()
+        trial, _ = trained(tmp_path / "run", {"eta": 1e-9}, x, x.sum(1), 160)
+
+        assert ["train-rmse"] == [one.tensor for one in found(trial, NOT_DECREASING)[0]]
+
+    def test_another_training_begins_anew(self, tmp_path):
+        """Its loss is no rise of the one before."""
+        x = table()
+        data = xgboost.DMatrix(x, label=x.sum(1))
+        with XGBoostHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            for _ in range(3):
+                parameters = {"max_depth": 2, "eta": 0.05}
+                evals = [(data, "train")]
+                xgboost.train(parameters, data, 130, evals=evals, verbose_eval=False)
+
+        assert [] == found(Trial(tmp_path / "run"), NOT_DECREASING, "loss_spike:over_window=3")[0]
+
+
+class TestHealthy:
+    @pytest.mark.parametrize("what", ["regression", "two classes", "four classes", "ranking"])
+    def test_the_default_rules_are_silent(self, tmp_path, what):
+        """Of a training that learns, and is stopped in time."""
+        x = table(1000)
+        score = x[:, :4].sum(1) + 0.1 * noise(1000)
+        parameters, y = {
+            "regression": ({}, score),
+            "two classes": (BINARY, score > 0),
+            "four classes": (
+                {"objective": "multi:softprob", "num_class": 4},
+                np.digitize(score, [-1.5, 0, 1.5]),
+            ),
+            "ranking": ({"objective": "rank:pairwise"}, np.digitize(score, [-1.5, 0, 1.5])),
+        }[what]
+        settings = {"max_depth": 3, "eta": 0.1, **parameters}
+        trial, _ = trained(tmp_path / "run", settings, x, y, 150)
+
+        findings, statuses = found(
+            trial, *DEFAULT_RULES, "feature_importance_overweight:nfeatures=2"
+        )
+        assert [] == [finding.message for finding in findings]
+        assert "Error" not in statuses.values()

@@ -1,0 +1,127 @@
+"""What the hooks on boosted trees share, without a framework."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from stepwatch.hooks.boosting import Listening, Metric, Node, columns_of, shares
+from stepwatch.hooks.boosting.classes import class_counts, confusion
+from stepwatch.hooks.boosting.hook import parsed
+
+
+class TestMetric:
+    @pytest.mark.parametrize(
+        ("name", "collection"),
+        [
+            ("rmse", "losses"),
+            ("mlogloss", "losses"),
+            ("poisson-nloglik", "losses"),
+            ("tweedie-nloglik@1.5", "losses"),
+            ("binary_logloss", "losses"),
+            ("error@0.7", "metrics"),
+            ("merror", "metrics"),
+            ("ndcg@5", "metrics"),
+            ("aucpr", "metrics"),
+            ("my-own", "metrics"),
+        ],
+    )
+    def test_which_are_losses(self, name, collection):
+        """Those of which it is known that training makes them smaller in each round."""
+        assert collection == Metric("train", name, 1.0).collection
+
+
+class TestClasses:
+    def test_rows_are_what_was_meant(self):
+        """Labels that are no class are left out."""
+        labels = np.array([0, 0, 1, 1, 1, -1, 0.5, np.nan, 2])
+        said = np.array([0.1, 0.9, 0.8, 0.7, 0.5, 0.9, 0.9, 0.9, 0.9])
+
+        np.testing.assert_array_equal([[1, 1], [1, 2]], confusion(labels, said, 2))
+        np.testing.assert_array_equal([2, 3], class_counts(labels, 2))
+
+    @pytest.mark.parametrize(
+        "said", [[[0.2, 0.7, 0.1], [0.1, 0.2, 0.7]], [1.0, 2.0]], ids=["scores", "classes"]
+    )
+    def test_of_several_classes(self, said):
+        """Scores of each, or the class itself."""
+        expected = [[0, 1, 0], [0, 0, 0], [0, 0, 1]]
+        np.testing.assert_array_equal(expected, confusion(np.array([0, 2]), np.array(said), 3))
+
+    @pytest.mark.parametrize("num_classes", [0, 101])
+    def test_too_few_or_too_many(self, num_classes):
+        """No classes, or a matrix that nobody reads."""
+        assert confusion(np.zeros(3), np.zeros(3), num_classes) is None
+
+    def test_no_labels(self):
+        """As of data that is only predicted."""
+        assert class_counts(np.empty(0), 2) is None
+        assert confusion(np.empty(0), np.zeros(3), 2) is None
+
+
+class TestTrees:
+    def test_a_row_for_each_node(self):
+        """Children by the ids of nodes; a leaf has none."""
+        split = Node(2, 0, "age", 1.5, yes=1, no=2, missing=2, gain=3.0, cover=9.0)
+        columns = columns_of([split, Node(2, 1, gain=-1.0), Node(2, 2, gain=1.0)])
+
+        assert ["2-0", "2-1", "2-2"] == columns["ID"].tolist()
+        assert ["2-1", "nan", "nan"] == columns["Yes"].tolist()
+        assert ["2-2", "nan", "nan"] == columns["Missing"].tolist()
+        assert ["age", "Leaf", "Leaf"] == columns["Feature"].tolist()
+        assert [1.5, 0.0, 0.0] == columns["Split"].tolist()
+
+
+class TestValues:
+    def test_shares_sum_to_one(self):
+        """Nothing of nothing is nothing."""
+        found = {name: float(share) for name, share in shares("gain", {"a": 1, "b": 3}).items()}
+        assert {"gain/a": 0.25, "gain/b": 0.75} == found
+        assert 0.0 == float(shares("gain", {"a": 0})["gain/a"])
+
+    @pytest.mark.parametrize(
+        ("text", "value"), [("0.5", 0.5), ("3", 3.0), ("hist", "hist"), ("nan", "nan")]
+    )
+    def test_a_parameter_is_a_number_if_it_is_finite(self, text, value):
+        """Else it would look like a fault of the training."""
+        assert value == parsed(text).item()
+
+
+class TestListening:
+    @staticmethod
+    def owner_and_listening():
+        """Return what holds a function, and who listens to it."""
+        owner = SimpleNamespace(train=lambda x: [x])
+
+        def telling(original, listeners):
+            return lambda x: [*original(x), *listeners]
+
+        return owner, Listening([(owner, "train")], telling)
+
+    def test_all_who_listen_are_told_once(self):
+        """And the function is put back after the last."""
+        owner, listening = self.owner_and_listening()
+        original = owner.train
+        for name in ("a", "b", "a"):
+            listening.add(name)
+        assert [1, "a", "b"] == owner.train(1)
+
+        listening.remove("a")
+        assert [1, "b"] == owner.train(1)
+        listening.remove("b")
+        assert owner.train is original
+
+    def test_what_somebody_else_wrapped_stays(self):
+        """It tells nobody, and is not wrapped twice when somebody listens again."""
+        owner, listening = self.owner_and_listening()
+        listening.add("a")
+        ours = owner.train
+        owner.train = theirs = lambda x: ["theirs", *ours(x)]
+        listening.remove("a")
+        assert owner.train is theirs
+        assert ["theirs", 1] == owner.train(1)
+
+        listening.add("b")
+        assert ["theirs", 1, "b"] == owner.train(1)
