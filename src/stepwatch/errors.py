@@ -30,6 +30,14 @@ class RunNotFound(StepwatchError, FileNotFoundError):
     """There is no run at this place."""
 
 
+class JobExists(StepwatchError, FileExistsError):
+    """The name of a job is taken."""
+
+
+class JobNotFound(StepwatchError, LookupError):
+    """There is no job of this name."""
+
+
 class StepUnavailable(StepwatchError, LookupError):
     """The step was not saved, or will never be."""
 

@@ -24,3 +24,9 @@ def runs_folder(variables: Mapping[str, str] | None = None) -> Path:
     """Return the folder in which runs lie: ``$STEPWATCH_RUNS``, else ``runs`` here."""
     variables = environment() if variables is None else variables
     return Path(variables.get("STEPWATCH_RUNS") or "runs")
+
+
+def jobs_folder(variables: Mapping[str, str] | None = None) -> Path:
+    """Return the folder in which jobs lie: ``$STEPWATCH_JOBS``, else ``~/.stepwatch/jobs``."""
+    variables = environment() if variables is None else variables
+    return Path(variables.get("STEPWATCH_JOBS") or Path.home() / ".stepwatch" / "jobs")

@@ -1,0 +1,162 @@
+"""``stepwatch jobs``: trainings in processes of their own, and how they stand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+
+import click
+
+from ..errors import ConfigError
+from ..jobs import Job, attach, list_jobs
+from ..jobs.job import as_rules
+from ..jobs.job_record import JobRecord
+from ..jobs.spec import RuleSpec
+from .console import console, print_json, table
+from .run import rule_specs
+
+HEADINGS = ("job", "status", "at", "rules with issues", "since", "for")
+
+
+@click.group()
+def jobs() -> None:
+    """Run trainings as jobs that outlive this terminal, with rules beside them."""
+
+
+@jobs.command(
+    context_settings={
+        "allow_extra_args": True,
+        "ignore_unknown_options": True,
+        "allow_interspersed_args": False,
+    },
+    options_metavar="[OPTIONS]",
+    epilog="What follows SCRIPT is the script's own.",
+)
+@click.argument("script")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.option("--name", default="", help="Of the job; by default the script's name and the time.")
+@click.option("--rules", multiple=True, help="Rules, as for: stepwatch run.")
+@click.option("--on-finding", multiple=True, help="What to do about findings, such as 'stop'.")
+@click.option("--save", multiple=True, help="What to save, as for: stepwatch run.")
+@click.option("--processes", default=1, help="How many processes train together.")
+@click.option("--input", "inputs", multiple=True, metavar="CHANNEL=FOLDER", help="Data it reads.")
+@click.option("--output", default="", help="Folder or URL where its results go, too.")
+@click.option("--max-run", "max_run_s", default=86_400.0, help="Seconds it may train at most.")
+@click.option("--retries", default=0, help="How often it is started again if it fails.")
+@click.option("--wait", is_flag=True, help="Show its log until it has ended.")
+def submit(
+    script: str,
+    arguments: tuple[str, ...],
+    name: str,
+    rules: tuple[str, ...],
+    on_finding: tuple[str, ...],
+    save: tuple[str, ...],
+    processes: int,
+    inputs: tuple[str, ...],
+    output: str,
+    max_run_s: float,
+    retries: int,
+    *,
+    wait: bool,
+) -> int:
+    """Run SCRIPT with its ARGUMENTS as a job, and go on here at once.
+
+    With --wait the exit status is 0 where it completed, 1 where it did not.
+    """
+    job = Job(
+        script,
+        arguments,
+        name=name,
+        rules=_rules(rules, on_finding),
+        save=save,
+        processes=processes,
+        inputs=dict(_channel(text) for text in inputs),
+        output=output,
+        max_run_s=max_run_s,
+        retries=retries,
+    ).submit()
+    output_to = console()
+    output_to.print(f"submitted {job.name}; its run is {job.run}", markup=False)
+    if not wait:
+        output_to.print(f"look at it with: stepwatch jobs status {job.name}", markup=False)
+        return 0
+    for line in job.logs(follow=True):
+        print(line, flush=True)
+    _show(job.status())
+    return 0 if job.status().status == "Completed" else 1
+
+
+@jobs.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show_list(*, as_json: bool) -> None:
+    """List all jobs, the newest first."""
+    rows = [_row(job.status()) for job in list_jobs()]
+    if as_json:
+        print_json([dict(zip(HEADINGS, row, strict=True)) for row in rows])
+    elif rows:
+        console().print(table(HEADINGS, rows))
+    else:
+        print("no jobs; begin one with: stepwatch jobs submit train.py")
+
+
+@jobs.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def status(name: str, *, as_json: bool) -> None:
+    """Say how the job NAME stands, what it went through, and what its rules say."""
+    record = attach(name).status()
+    if as_json:
+        print_json(asdict(record))
+    else:
+        _show(record)
+
+
+@jobs.command()
+@click.argument("name")
+@click.option("--follow", "-f", is_flag=True, help="Wait for more until it has ended.")
+def logs(name: str, *, follow: bool) -> None:
+    """Print what the job NAME wrote to its outputs."""
+    for line in attach(name).logs(follow=follow):
+        print(line, flush=True)
+
+
+@jobs.command()
+@click.argument("name")
+def stop(name: str) -> None:
+    """Ask the job NAME to stop."""
+    attach(name).stop()
+    print(f"{name} is asked to stop")
+
+
+def _rules(texts: Sequence[str], actions: Sequence[str]) -> list[RuleSpec]:
+    specs = rule_specs(texts) if texts else []
+    return [replace(rule, actions=tuple(actions)) for rule in as_rules(specs)]
+
+
+def _channel(text: str) -> tuple[str, str]:
+    name, equals, folder = text.partition("=")
+    if not (name and equals and folder):
+        raise ConfigError(f"--input {text!r} is not CHANNEL=FOLDER, such as training=data/train")
+    return name, folder
+
+
+def _row(record: JobRecord) -> tuple[object, ...]:
+    issues = sum(rule.status == "IssuesFound" for rule in record.rules)
+    since = time.strftime("%Y-%m-%d %H:%M", time.localtime(record.created_ns / 1e9))
+    until_ns = record.ended_ns or time.time_ns()
+    lasted_s = (until_ns - (record.started_ns or until_ns)) / 1e9
+    at = record.secondary if not record.has_ended else record.failure
+    return record.spec.name, record.status, at, issues, since, f"{lasted_s:.0f} s"
+
+
+def _show(record: JobRecord) -> None:
+    output = console()
+    why = record.failure or record.stop_asked or ""
+    output.print(f"{record.spec.name}: {record.status}{f' ({why})' if why else ''}", markup=False)
+    for one in record.transitions:
+        begun = time.strftime("%H:%M:%S", time.localtime(one.started_ns / 1e9))
+        output.print(f"  {begun} {one.status:12} {one.message}", style="dim", markup=False)
+    if record.rules:
+        rows = [(rule.name, rule.status, rule.details) for rule in record.rules]
+        output.print(table(("rule", "status", "details"), rows))

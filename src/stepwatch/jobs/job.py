@@ -1,0 +1,205 @@
+"""A job, as whoever submits it or asks for it sees it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..config import environment, jobs_folder
+from ..errors import ConfigError
+from ..rules.parameters import parse_rules
+from ..specs import split_specs
+from .job_record import JobRecord
+from .place import Place
+from .processes import start
+from .reaping import reap
+from .records import Records
+from .spec import JobSpec, RuleSpec
+
+_POLL_S = 0.1
+
+
+class Job:
+    """A training that runs, or ran, in processes of its own.
+
+    Args:
+        script: The program that trains, a path.
+        arguments: Of the program.
+        name: Letters, digits and inner hyphens; by default the script's name and the time.
+        rules: What judges it, each in a process of its own: rule specs, or ``RuleSpec`` with what
+            is done about findings.
+        home: Where jobs lie; ``$STEPWATCH_JOBS`` by default, else ``~/.stepwatch/jobs``.
+        options: Further fields of ``JobSpec``.
+
+    Raises:
+        ConfigError: A value that cannot be meant.
+
+    Example:
+        ``job = Job("train.py", rules=["loss_not_decreasing"]).submit()``, then ``job.status()``,
+        ``for line in job.logs(follow=True)``, ``job.stop()``; from any other process
+        ``attach("train-…")``.
+    """
+
+    def __init__(
+        self,
+        script: str | os.PathLike[str],
+        arguments: Sequence[str] = (),
+        *,
+        name: str = "",
+        rules: Sequence[str | RuleSpec] = (),
+        home: str | os.PathLike[str] | None = None,
+        **options: Any,
+    ) -> None:
+        path = Path(script)
+        if not path.is_file():
+            raise ConfigError(f"no script at {path}; give the path of a Python file")
+        self._records = Records(_home(home))
+        self.spec = JobSpec(
+            name or f"{_as_name(path.stem)}-{time.strftime('%Y-%m-%d-%H-%M-%S')}-{_millis():03d}",
+            str(path.resolve()),
+            tuple(map(str, arguments)),
+            rules=tuple(as_rules(rules)),
+            **options,
+        )
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.spec.name
+
+    @property
+    def run(self) -> str:
+        """Where its run lies, for ``Trial``."""
+        return str(self._place.tensors)
+
+    @property
+    def folder(self) -> Path:
+        """What ``/opt/ml`` is in a container."""
+        return self._place.root
+
+    def submit(self, *, wait: bool = False) -> Job:
+        """Begin it, in processes that outlive this one.
+
+        Args:
+            wait: Return when it has ended.
+
+        Raises:
+            JobExists: The name is taken.
+        """
+        self._records.add(self.spec)
+        self._place.make()
+        program = [sys.executable, "-m", "stepwatch.jobs.runner"]
+        command = [*program, str(self._records.home), self.name]
+        start(command, self._place.runner_log, environment(), outlives=True)
+        if wait:
+            self.wait()
+        return self
+
+    def status(self) -> JobRecord:
+        """Return how it stands.
+
+        Raises:
+            JobNotFound: It was never submitted.
+        """
+        reap(self._records)
+        return self._records.get(self.name)
+
+    def wait(self, timeout_s: float = float("inf")) -> JobRecord:
+        """Wait until it has ended, or so long; return how it stands."""
+        give_up_at = time.monotonic() + timeout_s
+        while not (record := self.status()).has_ended and time.monotonic() < give_up_at:
+            time.sleep(_POLL_S)
+        return record
+
+    def stop(self, why: str = "stopped by its user") -> None:
+        """Ask it to stop: its processes are told to end, and made to after two minutes.
+
+        Raises:
+            ConfigError: It has ended.
+        """
+        self._records.ask_stop(self.name, why)
+
+    def logs(self, *, follow: bool = False) -> Iterator[str]:
+        """Yield the lines that its training processes wrote, those of the first one first.
+
+        Args:
+            follow: Wait for more until it has ended; lines of several processes are marked.
+        """
+        ranks = range(self.spec.processes)
+        mark = len(ranks) > 1
+        places = dict.fromkeys(ranks, 0)
+        while True:
+            ended = self.status().has_ended
+            for rank in ranks:
+                lines, places[rank] = _lines(self._place.log(rank), places[rank], whole=not ended)
+                yield from (f"algo-{rank + 1}: {line}" if mark else line for line in lines)
+            if ended or not follow:
+                return
+            time.sleep(_POLL_S)
+
+    @property
+    def _place(self) -> Place:
+        return Place(self._records.home, self.name)
+
+
+def attach(name: str, home: str | os.PathLike[str] | None = None) -> Job:
+    """Return a job that was submitted before, by whatever process.
+
+    Raises:
+        JobNotFound: There is no such job.
+    """
+    job = Job.__new__(Job)
+    job._records = Records(_home(home))
+    job.spec = job._records.get(name).spec
+    return job
+
+
+def list_jobs(home: str | os.PathLike[str] | None = None) -> list[Job]:
+    """Return all jobs, the newest first."""
+    return [attach(name, home) for name in Records(_home(home)).names()]
+
+
+def _home(home: str | os.PathLike[str] | None) -> Path:
+    return Path(home) if home is not None else jobs_folder()
+
+
+def as_rules(rules: Sequence[str | RuleSpec]) -> list[RuleSpec]:
+    """Return what judges a job, each with a name of its own.
+
+    Raises:
+        ConfigError: An unknown rule or parameter.
+    """
+    specs: list[RuleSpec] = []
+    for rule in rules:
+        texts = [rule] if isinstance(rule, RuleSpec) else split_specs(rule)
+        specs += [one if isinstance(one, RuleSpec) else RuleSpec(one, "") for one in texts]
+    watched = parse_rules([spec.rule for spec in specs])
+    return [
+        replace(spec, name=spec.name or one.label or one.name)
+        for spec, one in zip(specs, watched, strict=True)
+    ]
+
+
+def _as_name(stem: str) -> str:
+    return "".join(c if c.isascii() and c.isalnum() else "-" for c in stem).strip("-")[:30] or "job"
+
+
+def _millis() -> int:
+    return time.time_ns() // 1_000_000 % 1000
+
+
+def _lines(log: Path, start_byte: int, *, whole: bool) -> tuple[Sequence[str], int]:
+    """Return the lines from a byte on, and where the next begins; with ``whole`` no part of one."""
+    if not log.exists():
+        return (), start_byte
+    with log.open("rb") as file:
+        file.seek(start_byte)
+        data = file.read()
+    if whole:
+        data = data[: data.rfind(b"\n") + 1]
+    return data.decode(errors="replace").splitlines(), start_byte + len(data)

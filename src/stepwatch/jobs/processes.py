@@ -1,0 +1,70 @@
+"""Processes of a job: each leads a group of its own, and none outlives who watches over it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from ..formats.process import identity, may_run
+from .job_record import ProcessRecord
+
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+
+
+def start(
+    command: Sequence[str], log: Path, variables: Mapping[str, str], *, outlives: bool = False
+) -> subprocess.Popen[bytes]:
+    """Start a program whose outputs go to a file.
+
+    Args:
+        command: The program and its arguments.
+        log: Added to.
+        variables: Its whole environment.
+        outlives: Whether it goes on when this process ends; else Linux ends it then.
+    """
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=dict(variables),
+            start_new_session=True,
+            # Called in the child, which has this one thread.
+            preexec_fn=None if outlives or sys.platform != "linux" else _die_with_parent,
+        )
+
+
+def described(role: str, pid: int) -> ProcessRecord:
+    """Return what is noted of a process of this machine."""
+    return ProcessRecord(role, socket.gethostname(), pid, identity(pid))
+
+
+def is_alive(process: ProcessRecord) -> bool:
+    """Return whether a process may still run; ``True`` if we cannot know."""
+    return may_run(process.host, process.pid, process.identity)
+
+
+def end_group(process: ProcessRecord) -> None:
+    """Kill a process and all that it started, also where it is gone itself and they are not.
+
+    The number of a process is not given to another while a group of that number is left.
+    """
+    boot_and_namespace = process.identity.rpartition(" ")[0]
+    is_here = process.host == socket.gethostname() and bool(boot_and_namespace)
+    if not is_here or identity().rpartition(" ")[0] != boot_and_namespace:
+        return
+    if identity(process.pid) in ("", process.identity):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)

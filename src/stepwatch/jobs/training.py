@@ -1,0 +1,93 @@
+"""The training processes of a job."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from contextlib import suppress
+
+from ..config import environment
+from ..rules.parameters import parse_rules
+from ..rules.scope import evidence
+from .contract import command_line, variables
+from .place import Place
+from .processes import described, start
+from .records import Records
+from .spec import JobSpec
+
+#: How long a training may take to end after it was asked to, seconds.
+GRACE_S = 120.0
+
+
+class Training:
+    """The processes that train; one that fails ends all.
+
+    Args:
+        spec: The job.
+        place: Its folder.
+        records: Where its processes are noted.
+        attempt: How often it was begun before.
+    """
+
+    def __init__(self, spec: JobSpec, place: Place, records: Records, attempt: int) -> None:
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._kill_at: float | None = None
+        # Only what stands in the environment of whoever submitted the job, and what the job says.
+        for rank in range(spec.processes):
+            told = {**environment(), **variables(spec, place, rank)}
+            process = start(_command(spec, place, attempt), place.log(rank), told)
+            self._processes.append(process)
+            records.add_process(spec.name, described(f"algo-{rank + 1}", process.pid))
+
+    def exit_code(self) -> int | None:
+        """Return how training ended, ``None`` while it goes on.
+
+        0 if every process ended so; else the code of the first that did not, negative for a
+        signal.
+        """
+        codes = [process.poll() for process in self._processes]
+        failed = next((code for code in codes if code), None)
+        if self._is_late() or (failed is not None and self._kill_at is None):
+            self.end()
+        if None in codes:
+            return None
+        return failed or 0
+
+    def stop(self) -> None:
+        """Ask all processes to end, and make them after a while."""
+        if self._kill_at is None:
+            self._kill_at = time.monotonic() + GRACE_S
+            self._signal(signal.SIGTERM)
+
+    def end(self) -> None:
+        """Let nothing run on that training started."""
+        self._signal(signal.SIGKILL)
+
+    def _is_late(self) -> bool:
+        return self._kill_at is not None and time.monotonic() > self._kill_at
+
+    def _signal(self, how: int) -> None:
+        for process in self._processes:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, how)
+
+
+def _command(spec: JobSpec, place: Place, attempt: int) -> list[str]:
+    script = [spec.script, *command_line(spec)]
+    if not spec.capture:
+        return [spec.python, "-u", *script]
+    options = ["--run", str(place.tensors), "--rules", "none", "--quiet"]
+    if spec.hook_config is not None:
+        options += ["--hook-config", str(place.config / "debughookconfig.json")]
+    else:
+        needed = evidence(parse_rules([rule.rule for rule in spec.rules]))
+        options += [part for text in (*spec.save, *needed) for part in ("--save", text)]
+        if attempt:  # what it does again takes the place of what it did
+            options += ["--resume", "0"]
+    if spec.copy_url:
+        options += ["--mirror", spec.copy_url]
+    if spec.tensorboard:
+        options += ["--tensorboard", str(place.tensorboard)]
+    return [spec.python, "-u", "-m", "stepwatch", "run", *options, *script]

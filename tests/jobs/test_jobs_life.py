@@ -1,0 +1,226 @@
+"""Jobs of real processes: how they end, whoever dies, and what their training is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from stepwatch import Trial
+from stepwatch.errors import JobExists
+from stepwatch.jobs import Job, RuleSpec, attach, list_jobs
+from stepwatch.jobs.processes import end_group, is_alive
+
+TIMEOUT_S = 120
+TELLS = """
+import json, os, sys
+told = {name: value for name, value in os.environ.items() if name.startswith("SM_")}
+print(json.dumps({"told": told, "arguments": sys.argv[1:], "rank": os.environ.get("RANK")}))
+open(os.path.join(told["SM_MODEL_DIR"], "weights"), "w").write("w")
+"""
+WAITS = """
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+print(child.pid, flush=True)
+time.sleep(600)
+"""
+TRAINS = """
+import sys, torch
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=float(sys.argv[2]))
+for step in range(int(sys.argv[4]) if len(sys.argv) > 4 else 40):
+    x = torch.randn(16, 4)
+    loss = torch.nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    optimizer.zero_grad(); loss.backward(); optimizer.step()
+"""
+
+
+@pytest.fixture
+def submit(tmp_path, monkeypatch):
+    """Return a function that submits a job of a script's text; none outlives its test."""
+    monkeypatch.setenv("STEPWATCH_JOBS_AT_ONCE", "4")
+    made = []
+
+    def make(text, arguments=(), **options):
+        script = tmp_path / f"script{len(made)}.py"
+        script.write_text(text)
+        options = {"capture": False, "name": f"job-{len(made)}", **options}
+        made.append(Job(script, arguments, home=tmp_path / "jobs", **options))
+        return made[-1].submit()
+
+    yield make
+    for job in made:
+        for process in job._records.processes(job.name):
+            end_group(process)
+
+
+def wait_for(true, what):
+    """Wait until something is so."""
+    give_up_at = time.monotonic() + TIMEOUT_S
+    while not true():
+        assert time.monotonic() < give_up_at, what
+        time.sleep(0.05)
+
+
+def is_running(pid):
+    """Return whether a process runs; one that nobody waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+class TestEnds:
+    def test_a_training_is_told_what_a_container_tells(self, submit, tmp_path):
+        """Channels, hyperparameters, hosts and folders; and what it makes goes to the output."""
+        (tmp_path / "data").mkdir()
+        job = submit(
+            TELLS,
+            ["--fast"],
+            processes=2,
+            hyperparameters={"batch-size": "8"},
+            inputs={"training": str(tmp_path / "data")},
+            output=str(tmp_path / "out"),
+        )
+        record = job.wait(TIMEOUT_S)
+
+        assert ("Completed", 0, "") == (record.status, record.exit_code, record.failure)
+        lines = dict(line.split(": ", 1) for line in job.logs())
+        second = json.loads(lines["algo-2"])
+        assert ["--batch-size", "8", "--fast"] == second["arguments"]
+        told = second["told"]
+        assert ("algo-2", '["algo-1", "algo-2"]') == (told["SM_CURRENT_HOST"], told["SM_HOSTS"])
+        assert {"8"} == {told["SM_HP_BATCH-SIZE"], told["SM_HP_BATCH_SIZE"]}
+        assert (tmp_path / "data").samefile(told["SM_CHANNEL_TRAINING"])
+        assert (tmp_path / "out" / "job-0" / "output" / "model.tar.gz").is_file()
+
+    def test_a_failure_says_why(self, submit):
+        """The last line by default, or what the training writes as its reason."""
+        plain = submit("import sys; print('no data'); sys.exit(3)").wait(TIMEOUT_S)
+        told = submit(
+            "import os; open(os.environ['SM_OUTPUT_FAILURE'], 'w').write('bad labels'); 1/0"
+        ).wait(TIMEOUT_S)
+
+        assert ("Failed", 3, "AlgorithmError: no data (exit code 3)") == (
+            plain.status,
+            plain.exit_code,
+            plain.failure,
+        )
+        assert "AlgorithmError: bad labels (exit code 1)" == told.failure
+
+    def test_it_is_started_again_as_often_as_it_may(self, submit, tmp_path):
+        """Until it succeeds."""
+        mark = tmp_path / "mark"
+        text = f"import pathlib, sys; p = pathlib.Path({str(mark)!r}); n = p.exists()\n"
+        job = submit(text + "p.touch(); sys.exit(0 if n else 1)", retries=2)
+
+        assert "Completed" == job.wait(TIMEOUT_S).status
+        messages = [one.message for one in job.status().transitions if one.status == "Training"]
+        assert ["training", "training, attempt 2"] == messages
+
+    def test_it_is_stopped_with_all_that_it_started(self, submit):
+        """By its user, or because it takes too long."""
+        asked, slow = submit(WAITS), submit(WAITS, max_run_s=0.5)
+        pids = []
+        for job in (asked, slow):
+            wait_for(lambda job=job: list(job.logs()) or job.status().has_ended, "no line")
+            pids += [int(line) for line in job.logs()]
+        attach("job-0", asked._records.home).stop("not needed")
+        records = [job.wait(TIMEOUT_S) for job in (asked, slow)]
+
+        assert ["Stopped", "MaxRuntimeExceeded"] == [record.secondary for record in records]
+        assert ["not needed", "it trained longer than 0.5 s"] == [one.failure for one in records]
+        wait_for(lambda: not any(map(is_running, pids)), "a process was left")
+
+    def test_when_its_runner_is_killed_it_failed(self, submit):
+        """And nothing of it goes on."""
+        job = submit(WAITS)
+        wait_for(lambda: list(job.logs()), "no line")
+        processes = {one.role: one for one in job._records.processes(job.name)}
+        os.kill(processes["runner"].pid, signal.SIGKILL)
+        record = job.wait(TIMEOUT_S)
+
+        assert ("Failed", "InternalError: the process that ran the job died") == (
+            record.status,
+            record.failure,
+        )
+        child = int(next(job.logs()))
+        wait_for(lambda: not is_running(child), "a process was left")
+        assert not is_alive(processes["algo-1"])
+
+    def test_a_name_is_taken_once(self, submit):
+        """The job that has it goes on."""
+        job = submit(WAITS)
+        with pytest.raises(JobExists):
+            submit("", name=job.name)
+        assert not job.status().has_ended
+
+    @pytest.mark.slow
+    def test_fifty_at_once_all_end(self, submit, monkeypatch):
+        """They wait for their turn."""
+        monkeypatch.setenv("STEPWATCH_JOBS_AT_ONCE", "2")
+        made = [submit("print('done')") for _ in range(50)]
+
+        assert {"Completed"} == {job.wait(300).status for job in made}
+        assert 50 == len(list_jobs(made[0]._records.home))
+
+
+@pytest.mark.slow
+class TestRules:
+    def test_rules_judge_beside_the_training(self, submit):
+        """Each by itself: one finds something, one nothing, one has nothing to judge."""
+        rules = ["exploding_tensor", "all_zero:collection_names=outputs", "router_collapse"]
+        job = submit(TRAINS, ["--lr", "1e6"], capture=True, rules=rules)
+        record = job.wait(TIMEOUT_S)
+
+        statuses = {rule.name: rule.status for rule in record.rules}
+        assert {
+            "exploding_tensor": "IssuesFound",
+            "all_zero": "NoIssuesFound",
+            "router_collapse": "NotEvaluated",
+        } == statuses
+        assert 40 == len(Trial(job.run).steps())
+
+    def test_what_is_trained_again_takes_the_place_of_what_was(self, submit, tmp_path):
+        """And the copy holds the same."""
+        mark = tmp_path / "mark"
+        text = f"import pathlib; p = pathlib.Path({str(mark)!r}); n = p.exists(); p.touch()\n"
+        text += TRAINS + "if not n: raise RuntimeError('at the end')\n"
+        options = {"capture": True, "retries": 1, "output": str(tmp_path / "out")}
+        job = submit(text, ["--lr", "0.1"], **options)
+
+        assert "Completed" == job.wait(TIMEOUT_S).status
+        for run in (job.run, tmp_path / "out" / "job-0" / "debug-output"):
+            trial = Trial(run)
+            assert (40, "finished") == (len(trial.steps()), trial.state)
+
+    def test_a_rule_that_dies_is_its_own_error(self, submit, tmp_path):
+        """The training and the other rules go on."""
+        rule = tmp_path / "mine.py"
+        rule.write_text(
+            "import os\n"
+            "from stepwatch.rules import Rule\n"
+            "class Dies(Rule):\n"
+            "    name = 'dies'\n"
+            "    def check(self, step):\n"
+            "        os._exit(7)\n"
+        )
+        rules = [f"{rule}:Dies", "all_zero:collection_names=outputs"]
+        record = submit(TRAINS, ["--lr", "0.1"], capture=True, rules=rules).wait(TIMEOUT_S)
+
+        assert "Completed" == record.status
+        assert ["Error", "NoIssuesFound"] == [one.status for one in record.rules]
+
+    def test_a_finding_may_stop_the_job(self, submit):
+        """The very job that the rule judges."""
+        rules = [RuleSpec("exploding_tensor", "explodes", ("stop",))]
+        arguments = ["--lr", "1e6", "--steps", "100000000"]
+        record = submit(TRAINS, arguments, capture=True, rules=rules).wait(TIMEOUT_S)
+
+        assert ("Stopped", "IssuesFound") == (record.status, record.rules[0].status)
+        assert "exploding_tensor" in record.failure
