@@ -10,11 +10,14 @@ JOBS ?= 2
 # Where the real smdebug is installed, for the treaty tests; outside of the checkout, to be kept.
 TREATY ?= $(HOME)/.cache/stepwatch/treaty
 TREATY_RECIPE := tests/treaty/requirements.txt
+# Where each framework is installed, for the tests of its hook; ENVS="xgboost keras" for some.
+FRAMEWORKS ?= $(HOME)/.cache/stepwatch/frameworks
+ENVS ?=
 
-.PHONY: help demo test test-slow test-treaty treaty check format bench rulebench clean
+.PHONY: help demo test test-slow test-treaty test-frameworks test-s3 test-azure treaty check format bench rulebench clean
 
 help:  ## show this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 18
 
 demo: $(VENV)/demo  ## train two models, healthy and with a planted fault each, and look inside
 	$(BIN)/python demo/run_demo.py
@@ -30,6 +33,17 @@ test-slow: $(VENV)/dev  ## run the tests that take longer
 
 test-treaty: $(VENV)/dev treaty  ## run the tests that ask the real smdebug, in its own environment
 	STEPWATCH_TREATY_PYTHON=$(TREATY)/bin/python $(BIN)/python -m pytest -n $(JOBS) -m treaty tests/treaty
+
+test-frameworks:  ## run the tests that need a framework, each in its own environment
+	$(PYTHON) tests/frameworks/environments.py --cache "$(FRAMEWORKS)" $(ENVS)
+
+# The tests share one server, which is installed if it can be and stops with them.
+test-s3: $(VENV)/dev  ## run the tests that need a real S3 server, which they bring along
+	STEPWATCH_TEST_S3=1 $(BIN)/python tests/s3/ceph.py $(BIN)/python -m pytest -n $(JOBS) tests/s3
+
+test-azure: $(VENV)/dev  ## run the tests that need Azurite, which they install with npm
+	$(BIN)/python tests/azure/azurite.py
+	$(BIN)/python -m pytest -n $(JOBS) tests/azure
 
 check: $(VENV)/dev  ## style and types only
 	$(BIN)/ruff check .

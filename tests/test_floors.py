@@ -17,11 +17,12 @@ ROOT = Path(stepwatch.__file__).parent
 FLOORS = (
     ("errors",),
     ("values", "registry", "optional"),
-    ("store", "background", "config"),
+    ("config",),
+    ("store", "background"),
     ("formats",),
     ("capture", "trial"),
     ("hooks", "rules", "actions", "plots"),
-    (),
+    ("jobs",),
     ("cli", "testing"),
 )
 VALUES = {
