@@ -90,6 +90,8 @@ def test_what_cannot_be_mirrored_is_refused_in_a_line(refused, tmp_path):
     run, other = make_run(tmp_path / "run"), make_run(tmp_path / "other", steps=3)
     (tmp_path / "train.py").write_text("")
 
-    assert "already holds a run" in refused("run", "--mirror", other, "train.py")
+    assert "already holds something" in refused("run", "--mirror", other, "train.py")
+    same = ("--run", "new", "--mirror", "new")
+    assert "is the run itself" in refused("run", *same, "train.py")
     assert "is the run itself" in refused("mirror", run, run)
     assert "no run at" in refused("mirror", tmp_path / "nothing", other)

@@ -80,5 +80,5 @@ def test_what_cannot_be_resumed_is_refused_in_a_line(refused, tmp_path):
     run = make_run(tmp_path / "run")
 
     assert "no run to resume" in refused("run", "--run", "none", "--resume", 3, "train.py")
-    assert "--resume goes on with a run" in refused("run", "--resume", 3, "train.py")
+    assert "--resume needs --run" in refused("run", "--resume", 3, "train.py")
     assert "already holds a run" in refused("run", "--run", run, "train.py")

@@ -11,6 +11,7 @@ from copied_runs import Looking, Refusing, WrittenRun, contents, copied
 from stepwatch.errors import RunExists, StoreError
 from stepwatch.formats import Place, copying, open_writer
 from stepwatch.formats.copying import RunCopy
+from stepwatch.formats.manifest import Manifest
 from stepwatch.formats.native.merge import merge_parts
 from stepwatch.formats.native.reader import NativeReader
 from stepwatch.formats.resume import find_start, resumed
@@ -198,3 +199,34 @@ class TestWorkers:
             RunCopy(source, target).advance()
 
         assert before == contents(target)
+
+
+class TestForeign:
+    """What lies at the target and is not from here is left alone."""
+
+    @pytest.mark.parametrize("known", ["neither", "source", "target"])
+    def test_a_run_that_says_not_which_it_is_is_not_mixed_with_another(self, name, known):
+        """Runs of smdebug have no name, and their files are called alike."""
+        source, target = MemoryStore(f"{name}-here"), MemoryStore(f"{name}-there")
+        for store, text in ((source, b"ours"), (target, b"theirs")):
+            store.put("events/000000000000/000000000000_worker_0.tfevents", text)
+            store.put("collections/000000000000/worker_0_collections.json", b"{}")
+        if known != "neither":
+            named = Manifest(run_id="a", started_ns=0).to_json()
+            (source if known == "source" else target).put("run.json", named)
+        before = contents(target)
+
+        with pytest.raises(RunExists, match="already holds another run"):
+            RunCopy(source, target).advance()
+        assert before == contents(target)
+
+    def test_a_copy_that_was_broken_off_goes_on(self, name):
+        """What is there is the beginning of what is here."""
+        source, target = MemoryStore(f"{name}-here"), MemoryStore(f"{name}-there")
+        for step in range(3):
+            source.put(f"events/{step:012}/{step:012}_worker_0.tfevents", bytes([step]))
+        first = source.list()[0]
+        target.put(first, source.get(first))
+        RunCopy(source, target).advance()
+
+        assert contents(source) == contents(target)

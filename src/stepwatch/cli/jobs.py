@@ -19,9 +19,12 @@ from .run import rule_specs
 HEADINGS = ("job", "status", "at", "rules with issues", "since", "for")
 
 
-@click.group()
-def jobs() -> None:
+@click.group(invoke_without_command=True)
+@click.pass_context
+def jobs(context: click.Context) -> None:
     """Run trainings as jobs that outlive this terminal, with rules beside them."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 @jobs.command(
@@ -36,7 +39,7 @@ def jobs() -> None:
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.option("--name", default="", help="Of the job; by default the script's name and the time.")
-@click.option("--rules", multiple=True, help="Rules, as for: stepwatch run.")
+@click.option("--rules", multiple=True, help="Rules, as for: stepwatch run; none by default.")
 @click.option("--on-finding", multiple=True, help="What to do about findings, such as 'stop'.")
 @click.option("--save", multiple=True, help="What to save, as for: stepwatch run.")
 @click.option("--processes", default=1, help="How many processes train together.")
@@ -93,7 +96,8 @@ def show_list(*, as_json: bool) -> None:
     """List all jobs, the newest first."""
     rows = [_row(job.status()) for job in list_jobs()]
     if as_json:
-        print_json([dict(zip(HEADINGS, row, strict=True)) for row in rows])
+        keys = [heading.replace(" ", "_") for heading in HEADINGS]
+        print_json([dict(zip(keys, row, strict=True)) for row in rows])
     elif rows:
         console().print(table(HEADINGS, rows))
     else:
@@ -130,6 +134,10 @@ def stop(name: str) -> None:
 
 
 def _rules(texts: Sequence[str], actions: Sequence[str]) -> list[RuleSpec]:
+    if actions and not texts:
+        raise ConfigError(
+            "--on-finding needs rules that find; for example --rules exploding_tensor"
+        )
     specs = rule_specs(texts) if texts else []
     return [replace(rule, actions=tuple(actions)) for rule in as_rules(specs)]
 

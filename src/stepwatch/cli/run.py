@@ -137,14 +137,16 @@ def run(
     url = to or (config.run if config else default_run(runs_folder(), script))
     rank, size = rank_and_size(environment())
     if resume is not None and (config is not None or to is None):
-        raise ConfigError("--resume goes on with a run that lies at --run, without --hook-config")
+        raise ConfigError(
+            "--resume needs --run, where the run lies that goes on; not --hook-config"
+        )
     if rank == 0:  # the others join what the first has begun
         if resume and to is not None:
             find_start(open_store(to), resume, size, is_first=True)
         elif resume is None or not open_store(url).list(RUN_KEY):
             (_check_place if config is None else _check_place_of_hook)(open_store(url), url)
-        if mirror is not None and resume is None:
-            _check_mirror(open_store(mirror), mirror)
+        if mirror is not None:
+            _check_mirror(open_store(mirror), mirror, of=open_store(url), is_new=resume is None)
     board = None if tensorboard is None else open_store(tensorboard)
     if board is not None:
         _check_writable(board)
@@ -229,11 +231,13 @@ def _check_place(store: Store, url: str) -> None:
     _check_writable(store)
 
 
-def _check_mirror(store: Store, url: str) -> None:
-    """Raise before training for a mirror that holds a run; one out of reach may come to be."""
+def _check_mirror(store: Store, url: str, *, of: Store, is_new: bool) -> None:
+    """Raise before training for a mirror that holds something; one out of reach may come to be."""
+    if store.url == of.url:
+        raise ConfigError(f"{url} is the run itself; give another --mirror")
     with suppress(StoreError):
-        if store.list(RUN_KEY):
-            raise RunExists(f"{url} already holds a run; give another --mirror, or delete it")
+        if is_new and store.list():
+            raise RunExists(f"{url} already holds something; give another --mirror, or empty it")
 
 
 def _check_writable(store: Store) -> None:

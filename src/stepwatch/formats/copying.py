@@ -66,7 +66,7 @@ class RunCopy:
         self._waiting: set[str] = set()
         self._there: set[str] = set()  # of the keys that may go
         self._digests: dict[str, bytes] = {}  # of the values that change
-        self._is_checked = False
+        self._is_checked = self._is_begun = False
         #: How many values were put.
         self.copied = 0
 
@@ -191,17 +191,37 @@ class RunCopy:
             yield batch
 
     def _check_target(self) -> None:
-        """Raise RunExists if the target holds another run."""
+        """Raise RunExists if the target holds another run, or may do so."""
         if self._is_checked:
             return
-        try:
-            ours = Manifest.from_json(RUN_KEY, self._source.get(RUN_KEY)).run_id
-            theirs = Manifest.from_json(RUN_KEY, self._target.get(RUN_KEY)).run_id
-        except FileNotFoundError:
-            return
-        if ours != theirs:
+        ours, theirs = _run_id(self._source), _run_id(self._target)
+        self._is_checked = bool(ours and theirs)
+        if ours != theirs if self._is_checked else self._is_foreign():
             raise RunExists(f"{self._target.url} already holds another run; give another place")
-        self._is_checked = True
+        self._is_begun = True
+
+    def _is_foreign(self) -> bool:
+        """Return whether what the workers from here have there is not from here."""
+        if self._is_begun:
+            return False  # it was not at first, and no name has come since
+        here = set(list_keys(self._source))
+        workers = {worker_of(key) for key in here} - {""}
+        mine = (key for key in self._target.list() if self._is_mine(key))
+        there = sorted(key for key in mine if worker_of(key) in workers)
+        same = [key for key in there if key in here and not changes(key)]
+        strange = [key for key in there if key not in here and not key.startswith(_MAY_GO)]
+        # Files of two runs may be alike in name and size; but they hold times.
+        ends = {*same[:1], *same[-1:]}
+        differ = any(self._source.get(key) != self._target.get(key) for key in ends)
+        return bool(strange or (there and not same) or differ)
+
+
+def _run_id(store: Store) -> str:
+    """Return by which a run is known; empty where nothing says so."""
+    try:
+        return Manifest.from_json(RUN_KEY, store.get(RUN_KEY)).run_id
+    except FileNotFoundError:
+        return ""
 
 
 def list_keys(source: Store) -> list[str]:
