@@ -5,7 +5,7 @@ from __future__ import annotations
 from .aws import AwsAccess, aws_access
 from .hook_json import find_hook_config, read_hook_config
 from .messages import MailServer, mail_server, webhook_url
-from .variables import environment, is_in_sagemaker, jobs_folder, runs_folder
+from .variables import environment, is_in_sagemaker, jobs_at_once, jobs_folder, runs_folder
 
 __all__ = [
     "AwsAccess",
@@ -14,6 +14,7 @@ __all__ = [
     "environment",
     "find_hook_config",
     "is_in_sagemaker",
+    "jobs_at_once",
     "jobs_folder",
     "mail_server",
     "read_hook_config",

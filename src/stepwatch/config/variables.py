@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from ..errors import ConfigError
+
 #: Set wherever SageMaker trains.
 JOB_VARIABLE = "TRAINING_JOB_NAME"
 
@@ -24,6 +26,21 @@ def runs_folder(variables: Mapping[str, str] | None = None) -> Path:
     """Return the folder in which runs lie: ``$STEPWATCH_RUNS``, else ``runs`` here."""
     variables = environment() if variables is None else variables
     return Path(variables.get("STEPWATCH_RUNS") or "runs")
+
+
+def jobs_at_once(variables: Mapping[str, str] | None = None) -> int:
+    """Return how many jobs may be under way at a time: half as many as there are cores.
+
+    Raises:
+        ConfigError: ``$STEPWATCH_JOBS_AT_ONCE`` says something else than a number above 0.
+    """
+    variables = environment() if variables is None else variables
+    text = variables.get("STEPWATCH_JOBS_AT_ONCE")
+    if not text:
+        return max(1, (os.cpu_count() or 2) // 2)
+    if not text.isdecimal() or int(text) < 1:
+        raise ConfigError(f"STEPWATCH_JOBS_AT_ONCE is {text!r}; it must be a number above 0")
+    return int(text)
 
 
 def jobs_folder(variables: Mapping[str, str] | None = None) -> Path:

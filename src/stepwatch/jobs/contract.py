@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from .place import Place
 from .spec import JobSpec
-
-_PORT = 29_500
 
 
 def write_files(spec: JobSpec, place: Place) -> None:
@@ -37,13 +36,21 @@ def write_files(spec: JobSpec, place: Place) -> None:
             link.symlink_to(Path(folder).resolve(), target_is_directory=True)
 
 
-def variables(spec: JobSpec, place: Place, rank: int) -> dict[str, str]:
+def free_port() -> int:
+    """Return a port of this machine at which nobody listens, for processes to meet."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
+
+
+def variables(spec: JobSpec, place: Place, rank: int, port: int) -> dict[str, str]:
     """Return what is added to the environment of a training process.
 
     Args:
         spec: The job.
         place: Its folder.
         rank: Which of its processes.
+        port: Where they meet.
     """
     root, config = place.root, place.config
     hosts = _hosts(spec)
@@ -89,7 +96,7 @@ def variables(spec: JobSpec, place: Place, rank: int) -> dict[str, str]:
             "WORLD_SIZE": spec.processes,
             "LOCAL_WORLD_SIZE": spec.processes,
             "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": _PORT,
+            "MASTER_PORT": port,
         }
     return {**{key: str(value) for key, value in found.items()}, **spec.environment}
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..config import environment, jobs_folder
+from ..actions.policy import parse_actions
+from ..config import environment, jobs_at_once, jobs_folder
 from ..errors import ConfigError
 from ..rules.parameters import parse_rules
 from ..specs import split_specs
@@ -58,6 +59,10 @@ class Job:
         path = Path(script)
         if not path.is_file():
             raise ConfigError(f"no script at {path}; give the path of a Python file")
+        jobs_at_once()  # what is wrong with it is said now
+        for channel, folder in options.get("inputs", {}).items():
+            if not Path(folder).exists():
+                raise ConfigError(f"there is nothing at {folder}, the input {channel!r}")
         self._records = Records(_home(home))
         self.spec = JobSpec(
             name or f"{_as_name(path.stem)}-{time.strftime('%Y-%m-%d-%H-%M-%S')}-{_millis():03d}",
@@ -179,6 +184,8 @@ def as_rules(rules: Sequence[str | RuleSpec]) -> list[RuleSpec]:
         texts = [rule] if isinstance(rule, RuleSpec) else split_specs(rule)
         specs += [one if isinstance(one, RuleSpec) else RuleSpec(one, "") for one in texts]
     watched = parse_rules([spec.rule for spec in specs])
+    for spec in specs:
+        parse_actions(spec.actions)
     return [
         replace(spec, name=spec.name or one.label or one.name)
         for spec, one in zip(specs, watched, strict=True)

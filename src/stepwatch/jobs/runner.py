@@ -15,11 +15,13 @@ import traceback
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from ..config import environment
+from ..config import jobs_at_once
 from ..formats.copying import RunCopy
-from ..store import Store, open_store
+from ..store import Store, open_store, put_parts
 from .contract import write_files
+from .ends import note_ends
 from .job_record import JobRecord
+from .pieces import FilePieces
 from .place import Place
 from .processes import described
 from .reaping import reap
@@ -29,8 +31,6 @@ from .training import Training
 
 _POLL_S = 0.1
 _QUEUE_POLL_S = 0.5
-#: How many jobs may be under way at a time: ``$STEPWATCH_JOBS_AT_ONCE``, else this.
-CAPACITY = max(1, (os.cpu_count() or 2) // 2)
 
 
 class Runner:
@@ -68,8 +68,7 @@ class Runner:
 
     def _wait_for_turn(self) -> bool:
         """Return whether it may begin; it may not if it is stopped before."""
-        capacity = int(environment().get("STEPWATCH_JOBS_AT_ONCE") or CAPACITY)
-        while not self._records.take_slot(self._name, capacity):
+        while not self._records.take_slot(self._name, jobs_at_once()):
             if self._record().stop_asked is not None:
                 return False
             reap(self._records)  # who died before may still hold a place
@@ -107,6 +106,7 @@ class Runner:
         finally:
             training.end()
         if ended is not None:
+            note_ends(self._place, self._spec, ended[2])
             return *ended, code
         if code == 0:
             return "Completed", "Completed", "", code
@@ -148,8 +148,7 @@ def _put_archive(store: Store, key: str, folder: Path) -> None:
         with tarfile.open(fileobj=file, mode="w:gz") as archive:
             for path in sorted(folder.iterdir()):
                 archive.add(path, path.name)
-        file.seek(0)
-        store.put(key, file.read())
+        put_parts(store, key, FilePieces(file))
 
 
 def _put_folder(store: Store, prefix: str, folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -11,7 +12,7 @@ from contextlib import suppress
 from ..config import environment
 from ..rules.parameters import parse_rules
 from ..rules.scope import evidence
-from .contract import command_line, variables
+from .contract import command_line, free_port, variables
 from .place import Place
 from .processes import described, start
 from .records import Records
@@ -34,9 +35,9 @@ class Training:
     def __init__(self, spec: JobSpec, place: Place, records: Records, attempt: int) -> None:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._kill_at: float | None = None
-        # Only what stands in the environment of whoever submitted the job, and what the job says.
+        port = free_port()
         for rank in range(spec.processes):
-            told = {**environment(), **variables(spec, place, rank)}
+            told = {**environment(), **variables(spec, place, rank, port)}
             process = start(_command(spec, place, attempt), place.log(rank), told)
             self._processes.append(process)
             records.add_process(spec.name, described(f"algo-{rank + 1}", process.pid))
@@ -76,6 +77,8 @@ class Training:
 
 def _command(spec: JobSpec, place: Place, attempt: int) -> list[str]:
     script = [spec.script, *command_line(spec)]
+    if attempt and spec.hook_config is not None:  # as on SageMaker it begins anew
+        shutil.rmtree(place.tensors, ignore_errors=True)
     if not spec.capture:
         return [spec.python, "-u", *script]
     options = ["--run", str(place.tensors), "--rules", "none", "--quiet"]
@@ -86,7 +89,7 @@ def _command(spec: JobSpec, place: Place, attempt: int) -> list[str]:
         options += [part for text in (*spec.save, *needed) for part in ("--save", text)]
         if attempt:  # what it does again takes the place of what it did
             options += ["--resume", "0"]
-    if spec.copy_url:
+    if spec.copy_url and not attempt:  # else the runner copies it in the end
         options += ["--mirror", spec.copy_url]
     if spec.tensorboard:
         options += ["--tensorboard", str(place.tensorboard)]
