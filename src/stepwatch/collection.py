@@ -31,6 +31,7 @@ BUILT_IN = (
     "log_partition",
     "classes",
     "dependence",
+    "derivatives",
     "activity",
     "quantiles",
     "embeddings",
@@ -60,7 +61,6 @@ _DEFAULTS = {
     "batches": SavePolicy(digest=EVERY_STEP),
     "samples": _SUMMARY,
     "classes": _SUMMARY,
-    # each costs about one more backward pass
     "dependence": SavePolicy(
         statistics=None, raw=Schedule(steps=frozenset((5, 20, 100, 500, 2000, 10_000)))
     ),
@@ -72,6 +72,7 @@ _DEFAULTS = {
     "average_shap": _ON_REQUEST,
     "full_shap": _ON_REQUEST,
     "trees": _ON_REQUEST,
+    "derivatives": _ON_REQUEST,
     "channels": _ON_REQUEST,
     "tokens": _ON_REQUEST,
     "activity": _ON_REQUEST,

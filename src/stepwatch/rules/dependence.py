@@ -20,6 +20,7 @@ NEARLY_ALL = 0.95
 #: Samples of which this share of a prediction comes are no by-work of a normalization.
 MOST = 0.5
 _SIZE = 12
+_DERIVATIVES = ("derivatives:statistics:steps=5+20+100+500+2000+10000",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +91,28 @@ class Dependence(Rule):
     Args:
         min_share: Of the squared derivatives; less is let be. Above 0.
         consecutive: Looks in a row.
+        derivatives: Let them be taken: ``ahead`` alone is judged without. It costs one more
+            backward pass at each of six steps, of which hooks that the script puts on tensors
+            hear, and in which checkpointed parts run once more.
     """
 
     name = "dependence"
     needs = ("dependence",)
 
-    def __init__(self, min_share: float = 1e-6, consecutive: int = 2) -> None:
+    def __init__(
+        self, min_share: float = 1e-6, consecutive: int = 2, derivatives: bool = False
+    ) -> None:
         above("min_share", min_share, 0, up_to=1)
         at_least("consecutive", consecutive, 1)
         self.min_share, self.consecutive = min_share, consecutive
+        self.derivatives = derivatives
         self._in_a_row = InARow()
         self._judged = False
+
+    @property
+    def evidence(self) -> tuple[str, ...]:  # type: ignore[override]  # that of other rules is fixed
+        """What must be saved for it, in the words of ``--save``."""
+        return _DERIVATIVES if self.derivatives else ()
 
     def check(self, step: StepView) -> Findings:
         seen = list(looks(step)) if step.trains else []

@@ -50,6 +50,10 @@ def network(last=nn.Identity):
     return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 3), last())
 
 
+# Derivatives are taken on request.
+ASKS = ["derivatives:statistics:steps=5"]
+
+
 def told(seen, name="dependence/cross_entropy"):
     """Return the first summary of this name by field, empty if there is none."""
     if name not in names(seen, "dependence"):
@@ -61,11 +65,28 @@ class TestUnharmed:
     def test_training_is_the_same_to_the_last_bit(self, watched):
         """No gradient is added to, and no random number drawn."""
         expected = trained(network())
-        with watched() as seen:
+        with watched(policy=ASKS) as seen:
             found = trained(network())
 
         assert all(map(torch.equal, expected, found))
         assert 0.0 == told(seen)["others"]
+
+    def test_without_being_asked_for_no_graph_is_looked_back(self, watched):
+        """A hook on a tensor is called once for each backward; the rest is known all the same."""
+        calls = []
+
+        class Listens(nn.Module):
+            def forward(self, x):
+                y = torch.relu(x)
+                if y.requires_grad:
+                    y.register_hook(calls.append)
+                return y * 2
+
+        with watched() as seen:
+            trained(network(Listens))
+
+        assert 7 == len(calls)
+        assert {-1.0} == {told(seen)[name] for name in ("others", "order", "future", "gap")}
 
     def test_a_function_of_the_script_is_not_asked_once_more(self, watched):
         """Whoever writes one may count on being called once for each backward."""
@@ -75,7 +96,7 @@ class TestUnharmed:
                 return _Doubled.apply(x)
 
         _Doubled.calls = 0
-        with watched() as seen:
+        with watched(policy=ASKS) as seen:
             trained(network(Own))
 
         assert 7 == _Doubled.calls
@@ -91,7 +112,7 @@ class TestUnharmed:
                 output.register_hook(lambda gradient: heard.append(float(gradient.sum())))
                 return output
 
-        with watched():
+        with watched(policy=ASKS):
             trained(network(Heard))
 
         assert 7 == len(heard)
@@ -111,7 +132,7 @@ class TestUnharmed:
             return [output.grad for output in kept]
 
         expected = gradients([])
-        with watched():
+        with watched(policy=ASKS):
             found = gradients([])
 
         assert all(map(torch.equal, expected, found))
@@ -119,27 +140,27 @@ class TestUnharmed:
 
 class TestWhatIsTold:
     def test_a_softmax_over_samples_makes_each_depend_on_all(self, watched):
-        with watched() as seen:
+        with watched(policy=ASKS) as seen:
             trained(network(), loss=lambda output, y: F.nll_loss(output.log_softmax(0), y))
 
         assert told(seen, "dependence/nll_loss")["others"] > 0
 
     def test_on_an_accelerator_it_comes_when_the_step_ends(self, watched, monkeypatch):
         as_on_an_accelerator(monkeypatch)
-        with watched() as seen:
+        with watched(policy=ASKS) as seen:
             trained(network())
 
         assert 0.0 == told(seen)["others"]
 
     def test_batch_normalization_may_mix_samples(self, watched):
         """It is known how many it takes together."""
-        with watched() as seen:
+        with watched(policy=ASKS) as seen:
             trained(network(lambda: nn.BatchNorm1d(3)))
 
         assert (-1.0, 8.0) == (told(seen)["others"], told(seen)["together"])
 
     def test_the_first_look_is_the_sixth_step(self, watched):
-        with watched() as seen:
+        with watched(policy=ASKS) as seen:
             trained(network(), steps=5)
 
         assert {} == told(seen)

@@ -1,9 +1,10 @@
-"""On which of its inputs a prediction depends, as its derivatives tell at a few steps.
+"""On which of its inputs a prediction depends, as targets tell at a few steps, and derivatives.
 
-At these steps the graph that ``backward()`` is about to use is asked once before it, from one row
-of what a loss is given back to what the first module returned. No parameter gets a gradient, and
-no random number is drawn. A graph with a function of the script's own, which may change something
-when it is asked, is left alone, and so is a training of several processes.
+Derivatives are taken on request only: the graph that ``backward()`` is about to use is asked once
+before it, from one row of what a loss is given back to what the first module returned. No
+parameter gets a gradient, and no random number is drawn; but hooks on tensors inside of a module
+hear of it, and checkpointed parts run once more. A graph with a function of the script's own is
+left alone, and so is a training of several processes.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class Dependence:
                 found[4:8] = shifts(given, target).to(found)
                 found[8:10] = correlation(given, target).to(found)
             rows = rows_of(given, prediction, call)
-            if source is not None and rows is not None:
+            if source is not None and rows is not None and step.wants("derivatives"):
                 mixes = together is not None
                 found[:4] = _looked_back(prediction, source, rows, mixes=mixes).to(found)
             if together is not None:

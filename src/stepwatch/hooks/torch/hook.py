@@ -134,8 +134,8 @@ class TorchHook(Hook):
         *,
         trainable: bool | None = None,
     ) -> None:
-        if isinstance(value, torch.Tensor) and mode is None:
-            self._tracker.save(name, value, kind)
+        if isinstance(value, torch.Tensor):
+            self._tracker.save(name, value, kind, mode)
         else:
             super().observe(name, kind, np.asarray(value), mode, trainable=trainable)
 

@@ -94,8 +94,10 @@ class Steps:
         """Return whether an optimizer has stepped in the open step: it ends with the next."""
         return any(reference() is optimizer for reference in self._stepped)
 
-    def current(self) -> OpenStep:
-        """Return the step to which what happens now belongs."""
+    def current(self, mode: Mode | None = None) -> OpenStep:
+        """Return the step to which what happens now belongs; or that which is open in a mode."""
+        if mode is not None:
+            return self._recorder.open_step(mode)
         if self._last_mode is Mode.TRAIN and self.is_over:
             if self._next is None:
                 self._next = self._recorder.new_step(Mode.TRAIN)

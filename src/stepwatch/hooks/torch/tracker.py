@@ -212,9 +212,9 @@ class Tracker(Surroundings):
             self._gather()
             self.steps.close()
 
-    def save(self, name: str, value: object, collection: str) -> None:
-        """Observe something of the user's in the step that is being observed."""
-        step = self.steps.current()
+    def save(self, name: str, value: object, collection: str, mode: Mode | None = None) -> None:
+        """Observe something of the user's in the step that is observed, or is open in a mode."""
+        step = self.steps.current(mode)
         value = torch.as_tensor(value) if isinstance(value, np.ndarray) else value
         if isinstance(value, torch.Tensor) and value.numel() != 1:
             self.observer.tensor(step, name, value, collection)
