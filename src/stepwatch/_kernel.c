@@ -286,7 +286,11 @@ static void summarize(const char *data, size_t count, int kind, double *row)
 {
     Totals totals = NOTHING;
     size_t least_size = (count + MAX_PIECES - 1) / MAX_PIECES;
-    Pieces pieces = {data, count, PIECE, kind, {{0}}};
+    Pieces pieces; /* its totals are set where they are read: there are many of them */
+    pieces.data = data;
+    pieces.count = count;
+    pieces.size = PIECE;
+    pieces.kind = kind;
     if (least_size > PIECE)
         pieces.size = (least_size + BLOCK - 1) / BLOCK * BLOCK;
     size_t number = num_pieces(&pieces);

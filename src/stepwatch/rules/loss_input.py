@@ -13,7 +13,7 @@ from ..finding import Finding
 from ..statistics import COUNT, MAX, MIN, SUM, ZEROS
 from .checks import number
 from .dependence import looks
-from .rule import Findings, Rule
+from .rule import Findings, NothingToJudge, Rule
 from .scalars import InARow, few_steps
 from .scope import at_least
 from .step_view import StepView, TensorView
@@ -33,6 +33,7 @@ _FUNCTIONS = {
 _LOGITS = "binary_cross_entropy_with_logits"
 # Losses of each element, which broadcast what they are given.
 _ELEMENTWISE = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+_KNOWN = {*_FUNCTIONS.values()}
 
 #: Of logits on both sides of 0 this share is exactly 0 where some are dropped.
 DROPPED = 0.2
@@ -125,9 +126,10 @@ class LossInput(Rule):
     def check(self, step: StepView) -> Findings:
         if not step.trains:
             return
-        self._steps += 1
-        for tensor in step.tensors("predictions"):
-            given = _given(step, tensor)
+        all_given = [_given(step, tensor) for tensor in step.tensors("predictions")]
+        self._steps += any(given.function in _KNOWN for given in all_given)
+        for given in all_given:
+            tensor = given.prediction
             if not given.field(COUNT) or math.isnan(given.field(MIN)):
                 continue
             for condition, met, least in self._conditions(given):
@@ -137,7 +139,11 @@ class LossInput(Rule):
         yield from self._judge_written(step)
 
     def unevaluated(self) -> str | None:
-        return None if self._looks >= LOOKS else few_steps(self._steps, self.consecutive)
+        if self._looks >= LOOKS or self._steps >= self.consecutive:
+            return None
+        if not self._steps:
+            return NothingToJudge("no loss was computed whose input it knows")
+        return few_steps(self._steps, self.consecutive)
 
     def _judge_written(self, step: StepView) -> Findings:
         """Judge losses that the script writes out, by what their graphs compare."""
