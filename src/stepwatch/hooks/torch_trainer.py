@@ -6,17 +6,19 @@ that it logs, what a model is run for, and how a training is ended without an ex
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
 
+from ..capture.guard import guarded
 from ..capture.recorder import Recorder
 from ..errors import TrainingStopped
 from ..steps import Mode
 from .hook import Hook
+from .replaced import Replaced
 from .torch import TorchHook
 from .torch.hook import cannot_end
 
@@ -40,7 +42,8 @@ class TorchTrainerHook(Hook):
         self.torch = captures or TorchHook(run=run, **options)
         given = {name: options[name] for name in ("say", "strict") if name in options}
         super().__init__(self.torch.recorder, control=self.torch.control, **given)
-        self._made: Callable[..., None] | None = None
+        #: What of the trainer is replaced while it is attached.
+        self.replaced = Replaced()
         self._is_owner = captures is None
         self.attach()
 
@@ -79,7 +82,10 @@ class TorchTrainerHook(Hook):
             return
         for name, value in metrics.items():
             if isinstance(value, (int, float)):
-                self.torch.observe(f"metric/{name}", "metrics", np.asarray(value, float), mode)
+                value = np.asarray(value, float)
+            elif not isinstance(value, torch.Tensor):
+                continue
+            self.torch.observe(f"metric/{name}", "metrics", value, mode)
 
     def begins(self) -> None:
         """A training begins: what the trainer logs after an update belongs to its step."""
@@ -100,8 +106,7 @@ class TorchTrainerHook(Hook):
             return
         self.torch.attach()
         self.torch.ends_training = self._end
-        self._made = self.trainer.__init__  # type: ignore[misc]  # it is put back as it was
-        self.trainer.__init__ = self._adding(self._made)  # type: ignore[misc]
+        self.replaced.put(self.trainer, "__init__", self._adding)
         self.active = True
 
     def detach(self) -> None:
@@ -114,18 +119,21 @@ class TorchTrainerHook(Hook):
         return self.failure
 
     def _leave_trainer(self) -> None:
-        if self._made is not None:
-            self.trainer.__init__ = self._made  # type: ignore[misc]
-            self._made, self.torch.ends_training = None, cannot_end
+        self.replaced.remove()
+        if self.torch.ends_training == self._end:
+            self.torch.ends_training = cannot_end
         self.active = False
 
     def _adding(self, made: Callable[..., None]) -> Callable[..., None]:
-        @functools.wraps(made)
         def init(trainer: Any, *args: Any, **kwargs: Any) -> None:
             made(trainer, *args, **kwargs)
-            self.add_to(trainer)
+            self._add_to(trainer)
 
         return init
+
+    @guarded
+    def _add_to(self, trainer: Any) -> None:
+        self.add_to(trainer)
 
     def _end(self, end: BaseException) -> bool:
         """End the training as the trainer does; return whether that is possible."""

@@ -3,7 +3,6 @@
 # ruff: noqa: ARG002  a trainer gives all of it to everybody
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -35,7 +34,6 @@ class TransformersHook(TorchTrainerHook, TrainerCallback):  # type: ignore[misc]
     def __init__(self, run: Any, **options: Any) -> None:
         self._control: Any = None
         self._loss: Any = None
-        self._training_step: Callable[..., Any] | None = None
         super().__init__(run, **options)
 
     def add_to(self, trainer: Any) -> None:
@@ -51,16 +49,9 @@ class TransformersHook(TorchTrainerHook, TrainerCallback):  # type: ignore[misc]
         """Take hold of torch, of the trainer, and of the loss that it computes."""
         if not self.active:
             super().attach()
-            self._training_step = Trainer.training_step
-            Trainer.training_step = self._seeing(Trainer.training_step)
-
-    def _leave_trainer(self) -> None:
-        if self._training_step is not None:
-            Trainer.training_step, self._training_step = self._training_step, None
-        super()._leave_trainer()
+            self.replaced.put(Trainer, "training_step", self._seeing)
 
     def _seeing(self, training_step: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(training_step)
         def call(*args: Any, **kwargs: Any) -> Any:
             loss = training_step(*args, **kwargs)
             self._add_loss(loss)

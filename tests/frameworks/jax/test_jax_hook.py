@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import jax
 import jax.numpy as jnp
 import jax.stages
@@ -248,6 +251,36 @@ class TestSteps:
 
         seen = seen_in(hook).tensor("loss/lambda").statistics(mode=Mode.TRAIN)["mean"]
         np.testing.assert_allclose([*losses, *losses], seen)
+
+    def test_the_body_of_a_loop_is_kept_no_longer_than_by_the_script(self, hook):
+        """Nor is what it closes over, such as a batch."""
+        bodies = []
+
+        def loop(batch):
+            def turn(carry, x):
+                return carry + (x * batch).sum(), x
+
+            bodies.append(weakref.ref(turn))
+            return jax.lax.scan(turn, jnp.zeros(()), jnp.arange(3.0))
+
+        for _ in range(3):
+            loop(jnp.ones(2))
+        gc.collect()
+
+        assert [None, None, None] == [body() for body in bodies]
+
+    def test_the_body_of_a_loop_is_compiled_once(self, hook, compiled):
+        """As by JAX itself, which knows it by its identity."""
+
+        def turn(carry, x):
+            hook.save_scalar("carry", carry)
+            return carry + x, x
+
+        jax.lax.scan(turn, jnp.zeros(()), jnp.arange(3.0))
+        before = compiled()
+        jax.lax.scan(turn, jnp.zeros(()), jnp.arange(3.0))
+
+        assert before == compiled()
 
     def test_a_loop_inside_of_a_model_is_one_step(self, hook):
         """Its module runs once for each turn, as a shared layer does."""

@@ -31,6 +31,32 @@ class TestPausing:
         assert 2 == len(Trial(tmp_path / "run").steps(Mode.TRAIN))
         assert jax.jit is plain
 
+    def test_what_somebody_else_wraps_meanwhile_stays(self, tmp_path):
+        """And is seen once by a hook that takes hold again."""
+        hook = JaxHook(tmp_path / "run", say=lambda _: None, strict=True)
+        ours, jitted = jax.jit, []
+
+        def theirs(function, **options):
+            jitted.append(function)
+            return ours(function, **options)
+
+        jax.jit = theirs
+        try:
+            hook.detach()
+            hook.attach()
+            gradient = jax.jit(jax.grad(lambda w: jnp.sum(w**2)))
+            for _ in range(2):
+                gradient(jnp.ones(2))
+            hook.close()
+            assert jax.jit is theirs
+        finally:
+            jax.jit = ours.__wrapped__
+
+        trial = Trial(tmp_path / "run")
+        assert jitted
+        assert [0, 1] == trial.steps(Mode.TRAIN)
+        assert [2, 2] == list(trial.tensor("gradient/w").statistics()["count"])
+
     def test_of_two_hooks_the_last_one_looks(self, tmp_path):
         """And the first again, once the other has let go."""
         gradient_of = jax.grad

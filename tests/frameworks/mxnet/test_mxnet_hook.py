@@ -36,6 +36,32 @@ def opened(hook, tmp_path):
     return open_run
 
 
+class TestPatches:
+    def test_what_somebody_else_wraps_meanwhile_stays(self, hook, opened):
+        """And is seen once by a hook that takes hold again."""
+        net, x = dense(in_units=2), nd.ones((4, 2))
+        trainer = gluon.Trainer(net.collect_params(), "sgd")
+        ours, updated = gluon.Trainer._update, []
+
+        def theirs(trainer, *given, **named):
+            updated.append(trainer)
+            return ours(trainer, *given, **named)
+
+        gluon.Trainer._update = theirs
+        try:
+            hook.detach()
+            one_step(net, trainer, x, x[:, :1])
+            hook.attach()
+            one_step(net, trainer, x, x[:, :1])
+            trial = opened()
+            assert gluon.Trainer._update is theirs
+        finally:
+            gluon.Trainer._update = ours.__wrapped__
+
+        assert [trainer, trainer] == updated
+        assert [0] == trial.steps(Mode.TRAIN)
+
+
 def dense(units=1, **named):
     net = nn.Dense(units, **named)
     net.initialize()

@@ -84,6 +84,48 @@ class TestTraining:
         assert 2 == trainer.state.global_step
         assert "stopped" == hook.close().state
 
+    def test_what_somebody_else_wraps_meanwhile_stays(self, hook, tmp_path):
+        """And calls what it wrapped as if the hook had never been there."""
+        names, ours = ("__init__", "training_step"), (Trainer.__init__, Trainer.training_step)
+        called = []
+
+        def wrapped(name, original):
+            def theirs(*args, **kwargs):
+                called.append(name)
+                return original(*args, **kwargs)
+
+            return theirs
+
+        theirs = [wrapped(name, one) for name, one in zip(names, ours, strict=True)]
+        try:
+            Trainer.__init__, Trainer.training_step = theirs
+            hook.close()
+            assert theirs == [Trainer.__init__, Trainer.training_step]
+            options = arguments(tmp_path, max_steps=1)
+            trainer = Trainer(tiny_model(), options, train_dataset=samples(8))
+            trainer.train()
+        finally:
+            Trainer.__init__, Trainer.training_step = (one.__wrapped__ for one in ours)
+
+        assert list(names) == called
+        assert hook not in trainer.callback_handler.callbacks
+
+    def test_a_trainer_that_takes_no_callback_is_made_as_ever(self, tmp_path, caplog):
+        """It is said once, and nothing is captured from there on."""
+
+        class Unusual(Trainer):
+            def add_callback(self, callback):
+                if isinstance(callback, TransformersHook):
+                    raise RuntimeError("no more callbacks")
+                super().add_callback(callback)
+
+        with TransformersHook(tmp_path / "run", say=lambda _: None) as hook:
+            trainers = [Unusual(tiny_model(), arguments(tmp_path)) for _ in range(2)]
+
+        assert [True, True] == [trainer.args is not None for trainer in trainers]
+        assert "RuntimeError: no more callbacks" == hook.failure
+        assert 1 == len([one for one in caplog.records if one.name == "stepwatch"])
+
     def test_a_trainer_has_the_hook_once(self, hook, tmp_path):
         """Whether it was given or not."""
         given = trainer_of(hook, tmp_path)

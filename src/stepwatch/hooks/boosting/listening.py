@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
+from ..replaced import Replaced
+
 L = TypeVar("L")
 #: Makes, of a function and the list of those who listen, what stands in its place.
 Telling = Callable[[Callable[..., Any], "list[L]"], Callable[..., Any]]
@@ -21,18 +23,15 @@ class Listening(Generic[L]):
     def __init__(self, places: Sequence[tuple[Any, str]], telling: Telling[L]) -> None:
         self._places, self._telling = places, telling
         self._listeners: list[L] = []
-        self._undo: dict[tuple[int, str], tuple[Any, Any, Any]] = {}
+        self._replaced = Replaced()
 
     def add(self, listener: L) -> None:
         """Tell a listener from here on."""
+        if not self._listeners:
+            for owner, name in self._places:
+                self._replaced.put(owner, name, lambda it: self._telling(it, self._listeners))
         if listener not in self._listeners:
             self._listeners.append(listener)
-        for owner, name in self._places:
-            if (id(owner), name) not in self._undo:
-                original = getattr(owner, name)
-                wrapper = self._telling(original, self._listeners)
-                self._undo[id(owner), name] = owner, original, wrapper
-                setattr(owner, name, wrapper)
 
     def remove(self, listener: L) -> None:
         """Tell a listener no more; after the last one the functions are put back.
@@ -41,9 +40,5 @@ class Listening(Generic[L]):
         """
         if listener in self._listeners:
             self._listeners.remove(listener)
-        if self._listeners:
-            return
-        for (place, name), (owner, original, wrapper) in list(self._undo.items()):
-            if getattr(owner, name) is wrapper:
-                setattr(owner, name, original)
-                del self._undo[place, name]
+        if not self._listeners:
+            self._replaced.remove()

@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 
+from ..replaced import Replaced
 from .modules import ModuleCalls
 from .transforms import Scan, seeing_checkpoint, seeing_gradient, seeing_jit
 from .watching import watcher
@@ -17,7 +18,7 @@ class Patches:
 
     def __init__(self) -> None:
         self.modules = ModuleCalls(watcher)
-        self._before: list[tuple[Any, str, Any]] = []
+        self._replaced = Replaced()
 
     def put(self) -> None:
         """Replace."""
@@ -31,16 +32,12 @@ class Patches:
             (jax.lax, "scan", Scan),
         ]
         for module, name, make in replacements:
-            before = getattr(module, name)
-            self._before.append((module, name, before))
-            setattr(module, name, make(before))
+            self._replaced.put(module, name, make)
         self.modules.wrap()
 
     def remove(self) -> None:
-        """Put back."""
-        while self._before:
-            module, name, before = self._before.pop()
-            setattr(module, name, before)
+        """Put back, but for what somebody else has replaced since."""
+        self._replaced.remove()
         self.modules.remove()
 
 

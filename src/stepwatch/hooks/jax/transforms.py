@@ -7,6 +7,7 @@ it, the function of JAX itself is called; what was made in our place goes on aft
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import MethodType
@@ -124,9 +125,7 @@ class Scan:
     def __init__(self, scan: Function) -> None:
         self._scan = scan
         self.mode = Mode.TRAIN
-        # JAX knows a body that it has compiled by its identity.
-        self._body = functools.lru_cache(maxsize=64)(carrying_turn)
-        functools.update_wrapper(self, scan, updated=())
+        self._turns: weakref.WeakKeyDictionary[Function, Turn] = weakref.WeakKeyDictionary()
 
     def __call__(self, f: Function, *args: Any, **kwargs: Any) -> Any:
         """Run a loop."""
@@ -140,8 +139,42 @@ class Scan:
         return self._seeing
 
     def _seeing(self, f: Function, *args: Any, **kwargs: Any) -> Any:
-        carry, (outputs, seen) = self._scan(self._body(f), *args, **kwargs)
+        carry, (outputs, seen) = self._scan(self._turn(f), *args, **kwargs)
         return (carry, outputs), seen.as_loop()
+
+    def _turn(self, f: Function) -> Turn:
+        # JAX knows a body that it has compiled by its identity.
+        turn = self._turns.get(f)
+        if turn is None or turn.__wrapped__ is not f:
+            turn = self._turns[f] = Turn(f)
+        return turn
+
+
+class Turn:
+    """The body of a loop, with what is seen in it as part of what each turn gives.
+
+    It does not keep the function alive, nor what that closes over: who runs the loop does.
+
+    Args:
+        function: What the user has written.
+    """
+
+    def __init__(self, function: Function) -> None:
+        self._function = weakref.ref(function)
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
+
+    @property
+    def __wrapped__(self) -> Function | None:
+        """The function, of which JAX says the arguments and the place in the script."""
+        return self._function()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute a turn."""
+        function = self._function()
+        assert function is not None, "who runs the loop holds its body"
+        with _collecting(in_loop=True) as seen:
+            carry, output = function(*args, **kwargs)
+        return carry, (output, seen())
 
 
 class Checkpointed:
@@ -209,18 +242,6 @@ def carrying_loss(function: Function, *, has_aux: bool) -> Function:
         if not isinstance(output, tuple) or len(output) != 2:
             return output  # JAX says what is wrong with it
         return output[0], (output[1], seen())
-
-    return carried
-
-
-def carrying_turn(function: Function) -> Function:
-    """Return the body of a loop, with what is seen in it as part of what each turn gives."""
-
-    @functools.wraps(function, updated=())
-    def carried(*args: Any, **kwargs: Any) -> Any:
-        with _collecting(in_loop=True) as seen:
-            carry, output = function(*args, **kwargs)
-        return carry, (output, seen())
 
     return carried
 

@@ -6,7 +6,6 @@ whoever listens what passed. They are there while anybody listens, once for all 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -15,6 +14,8 @@ from mxnet.gluon import Block, Trainer
 from mxnet.metric import EvalMetric
 from mxnet.module import Module
 from mxnet.ndarray import NDArray
+
+from ..replaced import Replaced
 
 Original = Callable[..., Any]
 
@@ -72,7 +73,7 @@ class Patches:
     """The wrappers; who listens joins them, and leaves."""
 
     _listening: ClassVar[list[Hears]] = []
-    _replaced: ClassVar[list[tuple[Any, str, Any]]] = []
+    _replaced: ClassVar[Replaced] = Replaced()
 
     @classmethod
     def join(cls, hears: Hears) -> None:
@@ -88,19 +89,16 @@ class Patches:
                 (Module, "update", _update_module),
                 (Module, "update_metric", _judge),
             ):
-                original = getattr(owner, name)
-                cls._replaced.append((owner, name, original))
-                setattr(owner, name, functools.wraps(original)(wrap(original)))
+                cls._replaced.put(owner, name, wrap)
         cls._listening.append(hears)
 
     @classmethod
     def leave(cls, hears: Hears) -> None:
-        """Tell somebody no more; after the last has left everything is as it was."""
+        """Tell somebody no more; after the last has left all is put back."""
         if hears in cls._listening:
             cls._listening.remove(hears)
-        while cls._replaced and not cls._listening:
-            owner, name, original = cls._replaced.pop()
-            setattr(owner, name, original)
+        if not cls._listening:
+            cls._replaced.remove()
 
     @classmethod
     def tell(cls, what: str, *given: Any, **named: Any) -> None:
