@@ -36,6 +36,14 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
         self._told: dict[str, Any] = {}
         super().__init__(run, **options)
 
+    # A trainer may be copied, or sent to a process that it spawns, which has no hook.
+
+    def __deepcopy__(self, memo: object) -> LightningHook:
+        return self
+
+    def __reduce__(self) -> tuple[type[Callback], tuple[()]]:
+        return Callback, ()
+
     def add_to(self, trainer: Any) -> None:
         """Add this to the callbacks of a trainer that was just made."""
         if self not in trainer.callbacks:
@@ -75,8 +83,8 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
     @guarded
     def on_sanity_check_end(self, trainer: Any, pl_module: LightningModule) -> None:
         """That is over."""
-        self._new(trainer)
         self.torch.resume()
+        self._new(trainer)
 
     @guarded
     def on_validation_start(self, trainer: Any, pl_module: LightningModule) -> None:
@@ -102,10 +110,14 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
         """That is over."""
         self.torch.set_mode(self._mode)
 
-    def _new(self, trainer: Any) -> dict[str, float]:
-        """Return what was logged since the last time: the trainer keeps the last of each."""
+    def _new(self, trainer: Any) -> dict[str, Any]:
+        """Return what was logged since the last time: the trainer keeps the last of each.
+
+        These are tensors, of which the device is not asked here.
+        """
+        if not self.torch.captures:
+            self._told = {}
+            return {}
         metrics = trainer.callback_metrics
         told, self._told = self._told, dict(metrics)
-        return {
-            name: value.item() for name, value in metrics.items() if told.get(name) is not value
-        }
+        return {name: value for name, value in metrics.items() if told.get(name) is not value}

@@ -97,6 +97,7 @@ class TestTensors:
         """Where the tensors lie, or as operations of the step, as with an accelerator."""
 
         def train():
+            keras.utils.set_random_seed(0)  # before a layer draws its own seed
             first = layers.Dense(8, "relu", name="first")
             fit(model(first, layers.BatchNormalization(), layers.Dropout(0.5)))
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -78,6 +81,34 @@ class TestMetrics:
         counts = trial.tensor("loss/mse_loss").statistics(mode=Mode.TRAIN)["count"]
         assert [2, 2] == list(counts)
 
+    def test_what_is_logged_is_not_read_at_once(self, hook, tmp_path, monkeypatch):
+        """To ask a tensor for its number would wait for the device at each batch."""
+        asked, after_batch = [], hook.on_train_batch_end
+
+        def watched(*args):
+            with monkeypatch.context() as patch:
+                patch.setattr(torch.Tensor, "item", lambda _: asked.append("item"))
+                after_batch(*args)
+
+        hook.on_train_batch_end = watched
+        trial = trained(hook, tmp_path)
+
+        assert [] == asked
+        assert 4 == len(trial.tensor("metric/train_loss").steps(Mode.TRAIN))
+
+    def test_what_was_logged_by_the_sanity_check_is_of_no_step(self, hook, tmp_path):
+        """It is not taken for something new after the first batch."""
+        trial = trained(hook, tmp_path, num_sanity_val_steps=2)
+
+        assert [] == trial.tensor("metric/val_loss").steps(Mode.TRAIN)
+
+    def test_a_hook_that_was_closed_asks_for_nothing(self, hook):
+        """A trainer works out its metrics when it is asked for them."""
+        hook.close()
+
+        hook.on_train_batch_end(SimpleNamespace(current_epoch=0), None)
+        hook.on_validation_end(SimpleNamespace(sanity_checking=False), None)
+
 
 class TestTraining:
     def test_gradients_are_those_of_the_step(self, tmp_path):
@@ -110,6 +141,21 @@ class TestTraining:
         not_given = quiet_trainer(PL, tmp_path)
 
         assert [1, 1] == [one.callbacks.count(hook) for one in (given, not_given)]
+
+    def test_a_copy_of_a_trainer_has_the_same_hook(self, hook, tmp_path):
+        """It is the hook of this process, of which there is one for a run."""
+        trainer = quiet_trainer(PL, tmp_path, callbacks=[hook])
+
+        assert hook is copy.deepcopy(trainer.callbacks)[-1]
+
+    def test_a_trainer_is_sent_to_another_process_without_the_hook(self, hook, tmp_path):
+        """As ``strategy="ddp_spawn"`` does: a callback that does nothing takes its place."""
+        trainer = quiet_trainer(PL, tmp_path, callbacks=[hook])
+        place = trainer.callbacks.index(hook)
+
+        sent = pickle.loads(pickle.dumps(trainer.callbacks))
+
+        assert PL.Callback is type(sent[place])
 
     def test_its_other_name_is_watched_as_well(self, tmp_path):
         """``pytorch_lightning``, by ``stepwatch run``."""

@@ -72,8 +72,8 @@ class Backend(Reader, Protocol):
             session: Who watches.
         """
 
-    def dense(self, value: Any) -> Any:
-        """Return a gradient as one tensor."""
+    def stored(self, value: Any) -> Any:
+        """Return what is stored of a gradient, as one tensor; of a sparse one its rows."""
 
 
 def backend() -> Backend:

@@ -80,7 +80,7 @@ class OnJax:
     def dtype_name(self, value: Any) -> str:
         return str(keras.backend.standardize_dtype(value.dtype))
 
-    def dense(self, value: Any) -> Any:
+    def stored(self, value: Any) -> Any:
         return value
 
 

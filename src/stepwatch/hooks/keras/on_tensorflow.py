@@ -80,8 +80,9 @@ class OnTensorFlow:
     def dtype_name(self, value: Any) -> str:
         return str(keras.backend.standardize_dtype(value.dtype))
 
-    def dense(self, value: Any) -> Any:
-        return tf.convert_to_tensor(value)
+    def stored(self, value: Any) -> Any:
+        # Made dense, the gradient of an embedding would be as large as its table.
+        return value.values if isinstance(value, tf.IndexedSlices) else value
 
 
 BACKEND = OnTensorFlow

@@ -65,7 +65,7 @@ class OnTorch:
     def dtype_name(self, value: Any) -> str:
         return str(keras.backend.standardize_dtype(value.dtype))
 
-    def dense(self, value: Any) -> Any:
+    def stored(self, value: Any) -> Any:
         return value
 
 

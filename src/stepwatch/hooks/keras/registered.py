@@ -101,11 +101,12 @@ class RegisteredHook(Base):
     def applies(self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
         """An optimizer is about to apply gradients."""
         del optimizer
-        named = [
-            (f"gradients/{self._path(variable)}Grad", self._array(self._backend.dense(gradient)))
+        pairs = [
+            (f"gradients/{self._path(variable)}Grad", self._backend.stored(gradient))
             for gradient, variable in zip(gradients, variables, strict=False)
-            if gradient is not None and self._is_at_hand(gradient)
+            if gradient is not None
         ]
+        named = [(name, self._array(value)) for name, value in pairs if self._is_at_hand(value)]
         self.save(named, "gradients")
 
     # How

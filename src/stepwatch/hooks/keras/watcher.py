@@ -167,9 +167,10 @@ class Watcher:
             return
         self._name()  # it may have been built just now
         scale = getattr(optimizer, "dynamic_scale", optimizer.loss_scale_factor)
+        wanted = self.owner.recorder.plan.wants("gradients")
         for gradient, variable in zip(gradients, variables, strict=False):
-            if gradient is not None:
-                value = self._backend.dense(gradient)
+            if wanted and gradient is not None:
+                value = self._backend.stored(gradient)
                 value = value if scale is None else keras.ops.divide(value, scale)
                 self._meet(f"gradient/{self._names.of_variable(variable)}", "gradients", value)
         number = len(self._taken.optimizers)

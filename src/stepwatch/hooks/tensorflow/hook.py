@@ -131,7 +131,7 @@ class TensorFlowHook(Hook):
     def _calling(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def call(function: Any, *args: Any, **named: Any) -> Any:
             returned = original(function, *args, **named)
-            self._tapes.gather()
+            self._tapes.gather(function)
             self._answer()
             return returned
 

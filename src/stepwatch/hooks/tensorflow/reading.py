@@ -45,6 +45,16 @@ def is_on_host() -> bool:
     return all(device.device_type == "CPU" for device in tf.config.list_logical_devices())
 
 
+def stored(gradient: Any) -> Any:
+    """Return what is stored of a gradient, as one tensor.
+
+    Of a sparse one, as of an embedding, these are the rows that were looked up, one for each time:
+    shape ``[lookups, …]``. Made dense it would be as large as the variable.
+    """
+    sparse = isinstance(gradient, tf.IndexedSlices)
+    return gradient.values if sparse else tf.convert_to_tensor(gradient)
+
+
 def _words_of(value: Any) -> tuple[Any, Any]:
     is_narrow = value.dtype.is_floating and value.dtype != tf.float64
     wide = tf.cast(value, tf.float32 if is_narrow else tf.float64)

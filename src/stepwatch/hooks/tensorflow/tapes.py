@@ -16,8 +16,8 @@ from ...steps import Mode
 from ..observed.met import Met
 from ..observed.observations import Observations, Packed
 from .naming import Naming
-from .reading import Reading, is_on_host
-from .slots import Slot
+from .reading import Reading, is_on_host, stored
+from .slots import Slot, Slots
 
 Note = Callable[[], None]
 
@@ -57,7 +57,7 @@ class Tapes:
         self._traced = Observations(recorder, Reading(on_host=False))
         self.naming = Naming()
         self._pending: list[tuple[object, Any, Any]] = []
-        self._slots: list[Slot] = []
+        self._slots = Slots()
         self._thread = threading.get_ident()
         self._num_recording = 0
         self._moved: set[str] = set()
@@ -133,10 +133,10 @@ class Tapes:
                 self._tell([met], partial(self._moves, names))
 
     @guarded
-    def gather(self) -> None:
+    def gather(self, function: Any) -> None:
         """A function of the script has returned: take what its graph has told."""
         if self._slots and self._is_looking() and tf.executing_eagerly():
-            most = max(slot.gather() for slot in self._slots)
+            most = self._slots.gather(function)
             if most > 1:
                 self.notes.add(f"the last of {most} steps that one call of a tf.function did")
 
@@ -147,11 +147,12 @@ class Tapes:
         named = [(self.naming.of_variable(one), one, gradient) for one, gradient in weights]
         names = frozenset(name for name, *_ in named)
         all_met += self._targets(target, names)
+        wants = self._owner.recorder.plan.wants
         for name, variable, gradient in named:
-            all_met.append(Met(name, "weights", tf.convert_to_tensor(variable), True))
-            if gradient is not None:
-                dense = tf.convert_to_tensor(gradient)
-                all_met.append(Met(f"gradient/{name}", "gradients", dense))
+            if wants("weights"):
+                all_met.append(Met(name, "weights", tf.convert_to_tensor(variable), True))
+            if gradient is not None and wants("gradients"):
+                all_met.append(Met(f"gradient/{name}", "gradients", stored(gradient)))
         self.weights |= {name: None if g is not None else "no gradient" for name, _, g in named}
         self._tell(all_met, partial(self._step, names))
 
@@ -176,7 +177,7 @@ class Tapes:
             self.notes.add("nothing inside of replicas")
         else:
             take = partial(self._take, first)
-            self._slots.append(Slot(self._traced.packed(all_met), take))
+            self._slots.add(Slot(self._traced.packed(all_met), take))
 
     def _take(self, first: Note, packed: Packed, values: list[Any], words: list[Any]) -> None:
         first()
