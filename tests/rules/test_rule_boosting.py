@@ -6,6 +6,7 @@ import pytest
 from made_steps import judged, steps_at
 from rule_records import step_of
 
+from stepwatch.rules import Watch
 from stepwatch.steps import Mode
 
 
@@ -85,3 +86,16 @@ class TestFeatureImportance:
     def test_as_sagemaker_does_it(self):
         """From the first round on."""
         assert [0] == steps_at(f"{self.rule}:profile=compat", [importances([1.0], 0)])
+
+
+class TestRulesOfNetworks:
+    def test_they_have_nothing_to_judge_in_trees(self):
+        """That is no lack of evidence; a rule of losses that saw none lacks some."""
+        watch = Watch(["vanishing_gradient", "training_mode", "feature_importance_overweight"])
+        for step in rounds([({"train-rmse": 1.0}, {"a-rmse": 1.0})] * 4):
+            watch.look(step)
+        watch.finish()
+
+        assert [("NotEvaluated", True), ("NotEvaluated", True), ("NotEvaluated", False)] == [
+            (status.status, status.idle) for status in watch.statuses()
+        ]

@@ -16,6 +16,13 @@ from .step_view import StepView
 
 #: Collections that only some models have; of the others each training should have something.
 OF_SOME = frozenset({"attention", "embeddings", "routing", "log_partition"})
+#: Collections that a model of trees has.
+OF_TREES = frozenset(
+    {
+        *("losses", "metrics", "scalars", "tensors", "predictions", "labels", "trees", "boosting"),
+        *("hyperparameters", "feature_importance", "average_shap", "full_shap"),
+    }
+)
 #: How many names are kept to suggest from.
 MOST_NAMES = 10_000
 
@@ -74,8 +81,12 @@ class Seen:
         """Return what a rule needs, if only some models have it and none was seen."""
         needs = tuple(watched.rule.needs)
         seen = {name for counts in self._collections.values() for name in counts}
-        is_absent = self._steps and needs and seen.isdisjoint(needs) and OF_SOME.issuperset(needs)
-        return NothingToJudge(f"no {' or '.join(needs)} in this model") if is_absent else None
+        if not (self._steps and needs and seen.isdisjoint(needs)):
+            return None
+        of_networks = "boosting" in seen and OF_TREES.isdisjoint(needs) and {*BUILT_IN} >= {*needs}
+        if of_networks or OF_SOME.issuperset(needs):
+            return NothingToJudge(f"no {' or '.join(needs)} in this model")
+        return None
 
     def left_out(self, watched: Watched) -> str:
         """Return what of a rule's needs was not judged because parts were missing, or ``""``."""
