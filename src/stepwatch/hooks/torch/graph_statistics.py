@@ -50,36 +50,37 @@ def add_to_slot(slot: torch.Tensor, tensor: torch.Tensor) -> None:
         slot: Shape ``[SLOT_WIDTH]``, float64, where the tensor is.
         tensor: Of one of ``DTYPES`` and at most ``MOST_AXES`` axes; not empty.
     """
-    flat = tensor.detach().reshape(-1)
-    if not flat.is_floating_point():
-        flat = flat.to(torch.float64)
-    elif flat.dtype.itemsize < 4:
-        flat = flat.to(torch.float32)
-    magnitude = flat.abs()
+    # Not flattened: the compiler then reads in the order of memory, which it may choose itself.
+    values = tensor.detach()
+    if not values.is_floating_point():
+        values = values.to(torch.float64)
+    elif values.dtype.itemsize < 4:
+        values = values.to(torch.float32)
+    magnitude = values.abs()
     infinity = float("inf")
     finite = magnitude < infinity
-    wide = torch.where(finite, flat, 0.0).to(torch.float64)
+    wide = torch.where(finite, values, 0.0).to(torch.float64)
     added = (
         # 32 bits as the elements have: they share the lanes of a vector.
-        (flat != flat).sum(dtype=torch.int32),
-        (flat == infinity).sum(dtype=torch.int32),
-        (flat == -infinity).sum(dtype=torch.int32),
-        (flat == 0).sum(dtype=torch.int32),
+        (values != values).sum(dtype=torch.int32),
+        (values == infinity).sum(dtype=torch.int32),
+        (values == -infinity).sum(dtype=torch.int32),
+        (values == 0).sum(dtype=torch.int32),
         wide.sum(),
         wide.abs().sum(),
         (wide * wide).sum(),
     )
     least = (
-        torch.where(finite, flat, infinity).amin(),
-        torch.where(finite, -flat, infinity).amin(),
+        torch.where(finite, values, infinity).amin(),
+        torch.where(finite, -values, infinity).amin(),
         torch.where(finite, magnitude, infinity).amin(),
     )
-    sizes = (flat.shape[0], *tensor.shape)
-    counts = [torch.full((), size, dtype=torch.float64, device=flat.device) for size in sizes]
+    sizes = (values.numel(), *tensor.shape)
+    counts = [torch.full((), size, dtype=torch.float64, device=values.device) for size in sizes]
     new = torch.stack([counts[0], *(x.to(torch.float64) for x in (*added, *least)), *counts[1:]])
     new = torch.nn.functional.pad(new, (0, SLOT_WIDTH - len(new)))
     # Without a view of the slot: a compiler takes each for one more input.
-    place = torch.arange(SLOT_WIDTH, device=flat.device)
+    place = torch.arange(SLOT_WIDTH, device=values.device)
     merged = torch.where(place < _SHAPE, torch.minimum(slot, new), new)
     slot.copy_(torch.where(place < _NUM_ADDED, slot + new, merged))
 
