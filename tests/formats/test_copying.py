@@ -15,6 +15,7 @@ from stepwatch.formats.manifest import Manifest
 from stepwatch.formats.native.merge import merge_parts
 from stepwatch.formats.native.reader import NativeReader
 from stepwatch.formats.resume import find_start, resumed
+from stepwatch.store import pieces
 from stepwatch.store.memory import MemoryStore
 from stepwatch.trial import Trial
 
@@ -80,7 +81,8 @@ class TestOrder:
 
     def test_a_large_value_goes_in_pieces(self, name, monkeypatch):
         """No more than one of them is read at once."""
-        monkeypatch.setattr(copying, "PIECE_BYTES", 10)
+        for module in (copying, pieces):
+            monkeypatch.setattr(module, "PIECE_BYTES", 10)
         source, target = MemoryStore(name), MemoryStore(f"{name}-copy")
         read, lengths = source.get, []
         source.get = lambda key, start=0, length=None: (

@@ -13,29 +13,30 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import overload
 
 from ..background import map_parallel
 from ..errors import RunExists
 from ..store import Store, put_parts
+from ..store.pieces import PIECE_BYTES, pieces_of_value
 from .blackbox import is_ring
 from .manifest import Manifest
 from .native.layout import OBSERVATIONS, RESERVE, TENSORS
 from .notes import END, RUN_KEY
+from .profile.layout import PROFILE
 from .smdebug.layout import CLAIM_KEY, END_KEY, EVENTS, INDEX
 
 #: So many keys are remembered; where more wait, they are found by listing both stores.
 MOST_KEYS = 20_000
-PIECE_BYTES = 8 << 20
 # Small values on their way at once, and how many bytes they may hold together.
 _THREADS = 8
 _BATCH_KEYS, _BATCH_BYTES = 64, 16 << 20
 
 _ROWS = (OBSERVATIONS, INDEX)
+_OF_PROFILE = tuple(f"{PROFILE}{what}/" for what in ("spans", "system", "traces", "python"))
 # Keys under which a value never changes.
-_FINAL = (*_ROWS, TENSORS, EVENTS, "checkpoints/", "blackbox/")
+_FINAL = (*_ROWS, TENSORS, EVENTS, "checkpoints/", "blackbox/", *_OF_PROFILE)
 # What may be deleted while a run is written.
-_MAY_GO = (OBSERVATIONS, END)
+_MAY_GO = (OBSERVATIONS, END, *_OF_PROFILE)
 _WORKER = re.compile(r"(?:^|[/_])(worker_\d+)(?=[./-]|$)")
 
 
@@ -65,6 +66,7 @@ class RunCopy:
         self._is_known = is_new
         self._waiting: set[str] = set()
         self._there: set[str] = set()  # of the keys that may go
+        self._watched: set[str] = set()
         self._digests: dict[str, bytes] = {}  # of the values that change
         self._is_checked = self._is_begun = False
         #: How many values were put.
@@ -81,6 +83,14 @@ class RunCopy:
             self._noted.append(key)
         else:
             self._is_known = False
+
+    def watch(self, prefixes: Sequence[str]) -> None:
+        """See what another process set or deleted below prefixes that belong to no worker."""
+        if self._is_first:
+            here = (key for prefix in prefixes for key in self._source.list(prefix))
+            before, self._watched = self._watched, set(here)
+            for key in (before ^ self._watched) | set(filter(changes, self._watched)):
+                self.note(key)
 
     def advance(self) -> None:
         """Copy what is not copied yet.
@@ -158,7 +168,7 @@ class RunCopy:
         except FileNotFoundError:
             return False
         if size > PIECE_BYTES:
-            put_parts(self._target, key, _Pieces(self._source, key, size))
+            put_parts(self._target, key, pieces_of_value(self._source, key, size))
             self.copied += 1
         else:
             self._put(key, data)
@@ -275,26 +285,3 @@ def _turn(key: str) -> tuple[int, str]:
     if key == END_KEY:
         return _LAST, key
     return (_END if key.startswith(END) else _ANY), key
-
-
-class _Pieces(Sequence[bytes]):
-    """A large value, of which a store that takes it in pieces need hold but one."""
-
-    def __init__(self, store: Store, key: str, size: int) -> None:
-        self._store, self._key, self._size = store, key, size
-
-    def __len__(self) -> int:
-        return -(-self._size // PIECE_BYTES)
-
-    @overload
-    def __getitem__(self, index: int) -> bytes: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[bytes]: ...
-
-    def __getitem__(self, index: int | slice) -> bytes | Sequence[bytes]:
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        if not 0 <= index < len(self):
-            raise IndexError(index)
-        return self._store.get(self._key, index * PIECE_BYTES, PIECE_BYTES)

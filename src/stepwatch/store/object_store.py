@@ -22,13 +22,12 @@ from typing import Any, ClassVar, TypeVar
 from ..errors import ConfigError, StoreError
 from ..optional import require
 from . import BytesLike, check_key, check_prefix, check_range
+from .pieces import PIECE_BYTES
 from .refusal import Dialect, Refusal
 
 T = TypeVar("T")
 
-#: Larger values go in pieces of this size, of which some travel at the same time. What is held
-#: in memory beyond the value is so much for each of them.
-PIECE_BYTES = 8 << 20
+# How many pieces travel at the same time.
 _AT_ONCE = 4
 #: For so long a server that never answered is asked, and one that did and is away. A wrong
 #: address should be told soon; a training outlives a server that is started again.
