@@ -38,6 +38,21 @@ class JobNotFound(StepwatchError, LookupError):
     """There is no job of this name."""
 
 
+class RequestRefused(StepwatchError, ValueError):
+    """A request that is answered with an error, in the words of the API that it speaks.
+
+    Args:
+        code: What that API calls such an error, such as ``ValidationException``.
+        message: What is wrong.
+        status: Of HTTP.
+    """
+
+    def __init__(self, code: str, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+
+
 class StepUnavailable(StepwatchError, LookupError):
     """The step was not saved, or will never be."""
 
@@ -72,6 +87,10 @@ class StoreError(StepwatchError, OSError):
 
 class MissingDependency(StepwatchError, ImportError):
     """An optional package is needed and not installed."""
+
+
+class ClusterUnavailable(StepwatchError, ConnectionError):
+    """A cluster was asked to do something and is not there, or lost who did it."""
 
 
 class TrainingStopped(SystemExit):

@@ -15,6 +15,7 @@ from time import monotonic, sleep
 from ..background import Background
 from ..errors import ConfigError, StepwatchError, StoreError
 from ..formats.copying import RunCopy
+from ..formats.profile.layout import SAMPLED
 from ..store import BytesLike, Store, open_store, put_all, put_parts
 from .last_wait import LastWait
 
@@ -92,6 +93,7 @@ class Mirror:
         if self._is_closing:
             sleep(min(TICK_S, max(0.0, self._again_at - monotonic())))
         try:
+            self._copy.watch(SAMPLED)
             self._copy.advance()
             self._pause, self._again_at, self._is_failing = TICK_S, 0.0, False
         except StoreError as error:

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from .aws import AwsAccess, aws_access
-from .hook_json import find_hook_config, read_hook_config
-from .messages import MailServer, mail_server, webhook_url
-from .variables import environment, is_in_sagemaker, jobs_at_once, jobs_folder, runs_folder
+from .hook_json import find_hook_config, read_hook_config, read_hook_configs, said_of
+from .messages import MailServer, mail_server, sms_gateway, webhook_url
+from .profiler_json import find_profiler_config, parse_profiler_config, read_profiler_config
+from .variables import (
+    environment,
+    is_in_sagemaker,
+    jobs_at_once,
+    jobs_folder,
+    let_cupti_go,
+    runs_folder,
+    server_token,
+)
 
 __all__ = [
     "AwsAccess",
@@ -13,11 +22,19 @@ __all__ = [
     "aws_access",
     "environment",
     "find_hook_config",
+    "find_profiler_config",
     "is_in_sagemaker",
     "jobs_at_once",
     "jobs_folder",
+    "let_cupti_go",
     "mail_server",
+    "parse_profiler_config",
     "read_hook_config",
+    "read_hook_configs",
+    "read_profiler_config",
     "runs_folder",
+    "said_of",
+    "server_token",
+    "sms_gateway",
     "webhook_url",
 ]

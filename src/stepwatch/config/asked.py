@@ -56,13 +56,19 @@ def built_in(framework: Framework) -> list[Asked]:
 
 def check_filled(config: HookConfig, framework: Framework) -> None:
     """Raise ConfigError for a collection that is not built in and can hold no tensor."""
-    for name in unfilled(config.collections, framework):
-        known = list(framework.collections)
-        raise ConfigError(
-            f"collection {name!r} is none of those built in for {framework.name} and has no "
-            f"include_regex, so it would hold nothing{nearest(name, known)} (built in are "
-            f"{', '.join(known)})"
-        )
+    for line in empty(config, framework):
+        raise ConfigError(line)
+
+
+def empty(config: HookConfig, framework: Framework) -> list[str]:
+    """Return a line for each collection that is not built in and can hold no tensor."""
+    known = list(framework.collections)
+    return [
+        f"collection {name!r} is none of those built in for {framework.name} and has no "
+        f"include_regex, so it would hold nothing{nearest(name, known)} (built in are "
+        f"{', '.join(known)})"
+        for name in unfilled(config.collections, framework)
+    ]
 
 
 def unfilled(collections: Iterable[SavedCollection], framework: Framework) -> list[str]:

@@ -6,10 +6,9 @@ A collection without patterns is filled by the hook of its framework, or by who 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..errors import ConfigError, nearest
-from ..hook_config import HookConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +40,6 @@ def framework(name: str) -> Framework:
         raise ConfigError(
             f"no framework {name!r}{nearest(name, FRAMEWORKS)} (there are {', '.join(FRAMEWORKS)})"
         ) from None
-
-
-def spoken(config: HookConfig, name: str) -> HookConfig:
-    """Return a configuration that was read for PyTorch, for another framework.
-
-    What built-in collections find by themselves is exchanged; what was asked for stays.
-    """
-    before, after = framework("pytorch").collections, framework(name).collections
-    collections = tuple(
-        replace(one, patterns=(*after[one.name], *one.patterns[len(before[one.name]) :]))
-        if one.name in before and one.name in after
-        else one
-        for one in config.collections
-    )
-    return replace(config, collections=collections)
 
 
 # What both name by itself: the names of gradients begin with "gradient".

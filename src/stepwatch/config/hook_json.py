@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from logging import LogRecord
 from pathlib import Path
 
 from ..errors import ConfigError, ConfigNotFound
 from ..hook_config import HookConfig
-from .asked import check_filled
+from .asked import check_filled, empty
 from .frameworks import framework
 from .hook_document import HookDocument
-from .parameters import Parameters
+from .parameters import Parameters, log
 from .tensorboard_json import tensorboard_folder
 from .variables import JOB_VARIABLE, environment
 
@@ -49,6 +50,40 @@ def read_hook_config(
     config = read_open_hook_config(path, variables, kind=kind, default_interval=default_interval)
     check_filled(config, framework(kind))
     return config
+
+
+def read_hook_configs(
+    kinds: Iterable[str], path: str | os.PathLike[str] | None = None
+) -> dict[str, HookConfig]:
+    """Read a hook configuration for each of several frameworks; what it warns of is said once.
+
+    A collection may hold nothing: it may be meant for another framework than the one that trains.
+
+    Args:
+        kinds: Their names, as of ``read_hook_config``.
+        path: The file, as there.
+
+    Raises:
+        ConfigNotFound: There is no such file.
+        ConfigError: It holds what cannot be meant.
+    """
+    said: set[str] = set()
+
+    def is_news(record: LogRecord) -> bool:
+        is_known = record.getMessage() in said
+        said.add(record.getMessage())
+        return not is_known
+
+    log.addFilter(is_news)
+    try:
+        return {kind: read_open_hook_config(path, kind=kind) for kind in kinds}
+    finally:
+        log.removeFilter(is_news)
+
+
+def said_of(config: HookConfig, kind: str) -> list[str]:
+    """Return what of a hook configuration does nothing for a framework, a line each."""
+    return empty(config, framework(kind))
 
 
 def read_open_hook_config(

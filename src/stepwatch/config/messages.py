@@ -82,6 +82,19 @@ def webhook_url(variables: Mapping[str, str] | None = None) -> str:
     return variables.get("STEPWATCH_WEBHOOK_URL", "")
 
 
+def sms_gateway(variables: Mapping[str, str] | None = None) -> str:
+    """Return the address of what sends text messages, ``$STEPWATCH_SMS_URL``.
+
+    Raises:
+        ConfigError: It is not set.
+    """
+    variables = environment() if variables is None else variables
+    url = variables.get("STEPWATCH_SMS_URL", "")
+    if not url:
+        raise ConfigError("no gateway for text messages is known; set STEPWATCH_SMS_URL")
+    return url
+
+
 _NAMES = ("host", "port", "security", "user", "password", "password_file", "from")
 
 

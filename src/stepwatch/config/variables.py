@@ -22,6 +22,11 @@ def is_in_sagemaker() -> bool:
     return JOB_VARIABLE in environment()
 
 
+def let_cupti_go() -> None:
+    """Ask NVIDIA's profiler to let go of the device after it was used: it slows what follows."""
+    os.environ.setdefault("TEARDOWN_CUPTI", "1")
+
+
 def runs_folder(variables: Mapping[str, str] | None = None) -> Path:
     """Return the folder in which runs lie: ``$STEPWATCH_RUNS``, else ``runs`` here."""
     variables = environment() if variables is None else variables
@@ -47,3 +52,9 @@ def jobs_folder(variables: Mapping[str, str] | None = None) -> Path:
     """Return the folder in which jobs lie: ``$STEPWATCH_JOBS``, else ``~/.stepwatch/jobs``."""
     variables = environment() if variables is None else variables
     return Path(variables.get("STEPWATCH_JOBS") or Path.home() / ".stepwatch" / "jobs")
+
+
+def server_token(variables: Mapping[str, str] | None = None) -> str:
+    """Return the secret that clients of a server of ours share: ``$STEPWATCH_TOKEN``, or none."""
+    variables = environment() if variables is None else variables
+    return variables.get("STEPWATCH_TOKEN", "")
