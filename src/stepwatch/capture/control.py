@@ -83,6 +83,10 @@ class Control:
         """Save more in the next TRAIN steps than was asked for."""
         raise self._refusal("capture more")
 
+    def profile(self, steps: int) -> str:
+        """Record every operation of the next steps."""
+        raise self._refusal("record every operation")
+
     def checkpoint(self, finding: Finding) -> str | Rest:
         """Save models and optimizers as they are now."""
         raise self._refusal("make a checkpoint")

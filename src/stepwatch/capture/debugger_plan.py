@@ -34,6 +34,7 @@ class DebuggerPlan:
         self._histograms = histograms
         self._members: dict[str, tuple[SavedCollection, ...]] = {}
         self._always: dict[str, Stored] = {}
+        self._once: set[tuple[str, Mode, int]] = set()
         self._due: dict[tuple[Mode, int], frozenset[str]] = {}
         self._stored: dict[tuple[str, frozenset[str]], Stored | None] = {}
 
@@ -60,6 +61,10 @@ class DebuggerPlan:
         """Store exactly this of a tensor whenever it is captured, whatever its collections say."""
         self._always[tensor] = stored
 
+    def once(self, tensor: str, mode: Mode, mode_step: int) -> None:
+        """Store a tensor at this step, whatever its collections say."""
+        self._once.add((tensor, mode, mode_step))
+
     def join(self, tensor: str, collections: Sequence[str]) -> None:
         """Put a tensor into collections, new ones as well, and store it whenever it is captured.
 
@@ -81,6 +86,8 @@ class DebuggerPlan:
 
     def stored(self, tensor: str, mode: Mode, mode_step: int) -> Stored | None:
         """Return what of a tensor is stored at a step, ``None`` for nothing."""
+        if (tensor, mode, mode_step) in self._once:
+            return STORE_RAW
         fixed = self._always.get(tensor)
         if fixed is not None:
             return fixed

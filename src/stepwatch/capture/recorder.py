@@ -33,6 +33,7 @@ from .listener import Listener
 from .open_step import OpenStep
 from .output import Output
 from .plan import Plan, Plans
+from .profiling import Profiler
 from .worker import rank_and_size, worker_name
 
 # How long the end of training may wait for what is still queued.
@@ -88,6 +89,9 @@ class Recorder:
         #: What is saved of which tensor; may be exchanged between steps.
         self.plan: Plans = debugger or Plan(collections)
         self.counter = StepCounter(start.step, start.within) if start else StepCounter()
+        #: What is profiled, if a listener does that.
+        self.profiler = next((x for x in listeners if isinstance(x, Profiler)), Profiler(None))
+        self.profiler.phases.counter = self.counter
         self._open: dict[Mode, OpenStep] = {}
         self._layouts: dict[tuple[Mode, int], Layout] = {}
         self._writers = output.open_writers(
@@ -176,6 +180,7 @@ class Recorder:
         """
         if not len(step):
             return None
+        self.profiler.phases.took(mode, number)
         alike = mode, len(step)  # steps that observe more have a layout of their own
         self._layouts[alike], statistics = step.close(self._layouts.get(alike))
         record = StepRecord(

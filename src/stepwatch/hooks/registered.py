@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -58,6 +58,8 @@ class RegisteredHook:
     #: How a model is registered, and why one that ran may not have been seen.
     register: ClassVar[str] = "register_hook(model)"
     unseen: ClassVar[str] = "register the one that is called"
+    #: What collections find by themselves, by name, where smdebug did without patterns.
+    patterns: ClassVar[Mapping[str, str]] = {}
     #: All that were made and are still held by someone.
     known: ClassVar[weakref.WeakSet[RegisteredHook]] = weakref.WeakSet()
 
@@ -80,7 +82,8 @@ class RegisteredHook:
         self._configure: Callable[[], HookConfig] = (
             (lambda: config) if isinstance(config, HookConfig) else config
         )
-        self._config: HookConfig | None = None
+        #: What is saved; ``None`` before the first step.
+        self.config: HookConfig | None = None
         self._format = format
         version = str(importlib.import_module(self.framework).__version__)
         self._recorder = partial(
@@ -167,7 +170,7 @@ class RegisteredHook:
     @guarded
     def reconfigure(self) -> None:
         """Ask anew what to save; from the next step on it is saved."""
-        if self._config is None or not self.active:
+        if self.config is None or not self.active:
             return
         try:
             config = self._configure()
@@ -175,10 +178,10 @@ class RegisteredHook:
             _log.warning("what to save was changed and stays as it was: %s", error)
             return
         recorder = self.recorder
-        if config != self._config and recorder is not None and recorder.debugger_plan:
+        if config != self.config and recorder is not None and recorder.debugger_plan:
             recorder.flush()  # steps under way are stored as they were captured
             recorder.debugger_plan.adopt(config)
-        self._config = config
+        self.config = config
 
     def detach(self) -> None:
         """Let go of the framework for good."""
@@ -218,9 +221,9 @@ class RegisteredHook:
         """A registered model is about to run: the last step is over and another begins."""
         if not self.active:
             return
-        if self._config is None:
-            self._config = self._configure()  # what it raises goes up: it cannot be meant
-            self._start(self._config)
+        if self.config is None:
+            self.config = self._configure()  # what it raises goes up: it cannot be meant
+            self._start(self.config)
         self._begin(root)
 
     def save(self, tensors: Iterable[tuple[str, Any]], kind: str) -> None:
@@ -275,9 +278,9 @@ class RegisteredHook:
     def _finish(self) -> None:
         """Hand on the last step; a run in which nothing ran is written as well."""
         self._warn_of_nothing()
-        if self._config is None:
-            self._config = self._configure()
-            self._start(self._config)
+        if self.config is None:
+            self.config = self._configure()
+            self._start(self.config)
         if self._steps is not None:
             self._steps.end()
 

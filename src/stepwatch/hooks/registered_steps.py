@@ -63,6 +63,11 @@ class RegisteredSteps:
         self._when: tuple[Mode, int, int] | None = None
         self._open: OpenStep | None = None
 
+    @property
+    def when(self) -> tuple[Mode, int, int] | None:
+        """The mode, the global and the mode step of the present step."""
+        return self._when
+
     def begin(self) -> bool:
         """End the present step and count the next; return whether anything is due at it."""
         if self._when is not None:  # what was saved before the first step goes with it
@@ -77,6 +82,16 @@ class RegisteredSteps:
         for name, parameter, trainable in named:
             self.saved.add(name, "weights", parameter, trainable=trainable)
 
+    def anyway(self, named: Iterable[tuple[str, Any]], kind: str) -> None:
+        """Save tensors with the present step, whatever is due at it."""
+        if self._when is None:
+            return
+        mode, _, mode_step = self._when
+        self._open_step()
+        for name, value in named:
+            self._plan.once(name, mode, mode_step)
+            self.saved.add(name, kind, value)
+
     def end(self) -> None:
         """Hand on the present step."""
         if self.due:
@@ -85,6 +100,8 @@ class RegisteredSteps:
             if self._when is None:  # no step ever was
                 self._count()
             self.add_by_hand()
+        if self._when is not None:
+            self._recorder.profiler.phases.end(*self._when[:2])
         if self._open is not None and self._when is not None:
             self.saved.finish()
             mode, number, mode_step = self._when

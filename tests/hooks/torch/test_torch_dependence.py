@@ -7,6 +7,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from summaries_seen import as_on_an_accelerator, names, value
 from torch import nn
+from torch.autograd.graph import saved_tensors_hooks
+from torch.utils.checkpoint import checkpoint
 
 from stepwatch.hooks.torch.dependence import FIELDS
 from stepwatch.hooks.torch.loss_call import LossCall
@@ -50,7 +52,7 @@ def network(last=nn.Identity):
     return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 3), last())
 
 
-# Derivatives are taken on request.
+# Derivatives are taken for rules that ask.
 ASKS = ["derivatives:statistics:steps=5"]
 
 
@@ -102,20 +104,29 @@ class TestUnharmed:
         assert 7 == _Doubled.calls
         assert -1.0 == told(seen)["others"]
 
-    def test_whoever_listens_to_a_gradient_is_told_once_a_step(self, watched):
-        """A hook on an output may write a log, or clip."""
+    @pytest.mark.parametrize(
+        "listen",
+        [
+            lambda tensor, call: tensor.register_hook(call),
+            lambda tensor, call: tensor.grad_fn.register_hook(lambda *_: call(None)),
+            lambda tensor, call: tensor.grad_fn.register_prehook(call),
+        ],
+    )
+    def test_whoever_listens_to_a_gradient_is_told_once_a_step(self, watched, listen):
+        """A hook may write a log, or clip, whether or not a module returned its tensor."""
         heard = []
 
         class Heard(nn.Module):
             def forward(self, x):
-                output = 1 * x
-                output.register_hook(lambda gradient: heard.append(float(gradient.sum())))
-                return output
+                inside = 1 * x
+                listen(inside, lambda given: heard.append(1))
+                return inside * 2
 
-        with watched(policy=ASKS):
+        with watched(policy=ASKS) as seen:
             trained(network(Heard))
 
         assert 7 == len(heard)
+        assert -1.0 == told(seen)["others"]
 
     def test_a_gradient_that_is_kept_is_that_of_the_step(self, watched):
         """``retain_grad`` would add ours to it."""
@@ -123,19 +134,88 @@ class TestUnharmed:
         def gradients(kept):
             class Kept(nn.Module):
                 def forward(self, x):
-                    output = 1 * x
-                    output.retain_grad()
-                    kept.append(output)
-                    return output
+                    inside = 1 * x
+                    inside.retain_grad()
+                    kept.append(inside)
+                    return inside * 2
 
             trained(network(Kept))
-            return [output.grad for output in kept]
+            return [inside.grad for inside in kept]
 
         expected = gradients([])
         with watched(policy=ASKS):
             found = gradients([])
 
         assert all(map(torch.equal, expected, found))
+
+    @pytest.mark.parametrize("reentrant", [False, True])
+    def test_what_is_checkpointed_is_computed_anew_once_a_step(self, watched, reentrant):
+        """Batch normalization in it would count twice."""
+        runs = []
+
+        class Counted(nn.BatchNorm1d):
+            def forward(self, x):
+                runs.append(1)
+                return super().forward(x)
+
+        class Saving(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = Counted(3)
+
+            def forward(self, x):
+                return checkpoint(self.inner, x, use_reentrant=reentrant)
+
+        with watched(policy=ASKS) as seen:
+            trained(network(Saving))
+
+        assert 2 * 7 == len(runs)
+        assert -1.0 == told(seen)["others"]
+
+    def test_what_is_moved_to_the_host_is_moved_back_once_a_step(self, watched):
+        moved = []
+
+        class Packed(nn.Module):
+            def forward(self, x):
+                with saved_tensors_hooks(lambda t: t, lambda t: [moved.append(1), t][1]):
+                    return x.exp()
+
+        with watched(policy=ASKS):
+            trained(network(Packed))
+
+        assert 7 == len(moved)
+
+    def test_whoever_looks_for_anomalies_is_left_alone(self, watched):
+        with watched(policy=ASKS) as seen, torch.autograd.set_detect_anomaly(True):
+            trained(network())
+
+        assert -1.0 == told(seen)["others"]
+
+    def test_of_several_batches_in_a_step_one_is_asked(self, watched, monkeypatch):
+        """A step may accumulate a hundred of them."""
+        asked = []
+        real = torch.autograd.grad
+        monkeypatch.setattr(
+            torch.autograd, "grad", lambda *a, **k: [asked.append(1), real(*a, **k)][1]
+        )
+        model, batch = network(), torch.randn(8, 4)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with watched(policy=ASKS):
+            for _ in range(7):
+                for _ in range(3):
+                    F.cross_entropy(model(batch), torch.arange(8) % 3).backward()
+                optimizer.step()
+
+        assert 1 == len(asked)
+
+    def test_nothing_of_torch_stays_replaced(self, watched):
+        """Also where a forward is never followed by a loss."""
+        before = saved_tensors_hooks.__enter__, torch.Tensor.retain_grad
+        with watched(policy=ASKS):
+            trained(network(), steps=5)
+            network()(torch.randn(8, 4))
+
+        assert before == (saved_tensors_hooks.__enter__, torch.Tensor.retain_grad)
 
 
 class TestWhatIsTold:

@@ -92,7 +92,7 @@ def unseen_in() -> list[str]:
     original = inspect.unwrap(getattr(F, _NAME))
     return [
         name
-        for name, module in list(sys.modules.items())
+        for name, module in sys.modules.copy().items()
         if name.partition(".")[0] != "torch"
         and getattr(module, "__dict__", {}).get(_NAME) is original
     ]

@@ -1,10 +1,10 @@
 """On which of its inputs a prediction depends, as targets tell at a few steps, and derivatives.
 
-Derivatives are taken on request only: the graph that ``backward()`` is about to use is asked once
-before it, from one row of what a loss is given back to what the first module returned. No
-parameter gets a gradient, and no random number is drawn; but hooks on tensors inside of a module
-hear of it, and checkpointed parts run once more. A graph with a function of the script's own is
-left alone, and so is a training of several processes.
+For derivatives the graph that ``backward()`` is about to use is asked once before it, from one row
+of what a loss is given back to what the first module returned, once a step. No parameter gets a
+gradient, and no random number is drawn. What would be told of it, or run once more, is left alone:
+a graph with a function of the script's own, with hooks on tensors or kept gradients, one that
+checkpoints or moves what it saves, and a training of several processes.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from .arrays import plain, tensors_in, unsupported
 from .evidence import keywords_given
 from .looking import in_transform
 from .loss_call import LossCall
+from .noticing import Noticing
 from .ranks import is_one_of_several
 from .sequences import Rows, correlation, rows_of, shifts
 from .snapshot import is_cuda_used
@@ -47,16 +48,18 @@ class Dependence:
         self._source: torch.Tensor | None = None
         self._last: torch.Tensor | None = None
         self._together: int | None = None
+        self._noticing: Noticing | None = None
 
     def begin(self, step: OpenStep, model: torch.nn.Module, inputs: object) -> None:  # noqa: ARG002
         """A model begins to run."""
-        self._forget()
+        self.forget()
         if step.mode is not Mode.TRAIN or not step.wants(_COLLECTION) or _is_elsewhere():
             return
         given = [*_tensors(inputs), *_tensors(keywords_given())]
         # Of several inputs one may be what relates samples to each other, as in a graph.
         if len(given) == 1 and given[0].dim() >= 2:
             self._step, self._given = step, given[0]
+            self._noticing = Noticing() if step.wants("derivatives") else None
 
     def returned(
         self,
@@ -72,9 +75,7 @@ class Dependence:
         if type(output) is not torch.Tensor or not output.requires_grad:
             return
         self._last = output
-        if output._backward_hooks or output.retains_grad:
-            self._forget()  # somebody listens to its gradient, and would be told twice
-        elif isinstance(module, _BatchNorm) and module.training:
+        if isinstance(module, _BatchNorm) and module.training:
             self._together = min(self._together or len(output), len(output))
         elif self._source is None and output.dim() >= 2 and len(output) == len(self._given):
             self._source = output
@@ -84,18 +85,22 @@ class Dependence:
         if step is not self._step:
             return
         given, source, together = self._given, self._source, self._together
-        self._forget()
+        noticing = self._noticing
+        self.forget()
         prediction, target = call.prediction, call.target
         if type(prediction) is not torch.Tensor or unsupported(prediction) or given is None:
             return
-        found = torch.full((len(FIELDS),), torch.nan, device=prediction.device)
         name = f"dependence/{loss.removeprefix('loss/')}"
+        if not self._summaries.wants(step, _COLLECTION, name):
+            return
+        found = torch.full((len(FIELDS),), torch.nan, device=prediction.device)
         with unnoticed(prediction.device.type):
             if isinstance(target, torch.Tensor) and _is_beside(target, given):
                 found[4:8] = shifts(given, target).to(found)
                 found[8:10] = correlation(given, target).to(found)
             rows = rows_of(given, prediction, call)
-            if source is not None and rows is not None and step.wants("derivatives"):
+            unnoticeable = noticing is not None and not noticing.anybody()
+            if source is not None and rows is not None and unnoticeable:
                 mixes = together is not None
                 found[:4] = _looked_back(prediction, source, rows, mixes=mixes).to(found)
             if together is not None:
@@ -107,15 +112,19 @@ class Dependence:
         if step is not self._step:
             return
         given, last = self._given, self._last
-        self._forget()
+        self.forget()
         if given is None or last is None or last.numel() != len(given):
             return
         found = torch.full((len(FIELDS),), -1.0)
         found[11] = compared(value, len(given))
         self._summaries.add(step, _COLLECTION, f"dependence/{loss.removeprefix('loss/')}", found)
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """Look no more at the forward that ran last."""
         self._step = self._given = self._source = self._last = self._together = None
+        if self._noticing is not None:
+            self._noticing.leave()
+            self._noticing = None
 
 
 #: What the elements of a summary are; -1 for what is not known. Shares are of squared derivatives.

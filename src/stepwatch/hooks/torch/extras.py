@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from ...capture.open_step import OpenStep
+from ...capture.recorder import Recorder
 from .activity import Activity
 from .attention import Attention
 from .batch import Batches
@@ -18,6 +19,7 @@ from .names import Names
 from .observe import Observer
 from .optimizer_state import OptimizerStates
 from .parameters import Parameters
+from .profiled import Profiled
 from .quantiles import Quantiles
 from .routing import Routing
 from .samples import Samples
@@ -34,14 +36,18 @@ class Extras:
         names: Of the models.
         parameters: Of the optimizers.
         observer: Who takes what is found.
+        recorder: Whose profiler is told where the time goes.
     """
 
-    def __init__(self, names: Names, parameters: Parameters, observer: Observer) -> None:
+    def __init__(
+        self, names: Names, parameters: Parameters, observer: Observer, recorder: Recorder
+    ) -> None:
         self.attention = Attention(names, observer)
         self._batches = Batches(names, observer)
         self._samples = Samples(names, observer)
         self._scalars = Scalars(observer)
-        self.loop = Loop(observer, self._scalars)
+        self.loop = Loop(observer, self._scalars, recorder.profiler.phases)
+        self._profiled = Profiled(recorder)
         self._loss_inputs = LossInputs(observer)
         self._states = OptimizerStates(parameters, observer, self._scalars)
         self._updates = Updates(parameters, self._scalars)
@@ -56,11 +62,18 @@ class Extras:
             self._quantiles,
             Routing(names, summaries),
             Tokens(observer, summaries),
+            self._profiled.layers,
             self._dependence,
         )
 
+    def after_backward(self) -> None:
+        """Gradients were computed, or failed to be."""
+        self.loop.after_backward()
+        self._profiled.layers.after_backward()
+
     def begin(self, step: OpenStep, model: torch.nn.Module, inputs: object) -> None:
         """A model begins to run; see ``Batches.observe``."""
+        self._profiled.begin(step)
         self.attention.begin()
         self.activity.begin()
         self.loop.begin(step)
@@ -73,6 +86,7 @@ class Extras:
         """A module begins to run."""
         self.loop.enter(module)
         self.attention.enter(module)
+        self._profiled.layers.enter(module)
 
     def saw_loss(self, step: OpenStep, name: str, value: torch.Tensor, call: LossCall) -> None:
         """A loss was computed, and this is how it is named."""
@@ -96,13 +110,26 @@ class Extras:
         self._embeddings.before_update(step, optimizer)
         self._quantiles.before_update(step, optimizer)
         self._updates.before(step, optimizer)
+        self.loop.updates()
 
     def after_update(self, step: OpenStep, optimizer: torch.optim.Optimizer) -> None:
         """It stepped."""
         self._updates.after(step)
         self._states.observe(step, optimizer)
 
+    def listen(self) -> None:
+        """Something may be observed from here on."""
+        self._profiled.listen()
+
+    def pause(self) -> None:
+        """Nothing is observed for a while."""
+        self._dependence.forget()
+        self.loop.pause()
+        self._profiled.pause()
+
     def complete(self, step: OpenStep) -> None:
         """A TRAIN step ends: observe what is still on an accelerator."""
+        self._dependence.forget()
         self.loop.complete(step)
+        self._profiled.layers.complete()
         self._scalars.finish()

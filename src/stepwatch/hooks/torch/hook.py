@@ -147,7 +147,7 @@ class TorchHook(Hook):
         if not self._attached and forget_graphs():
             self._say("what was compiled before is compiled again, to be seen")
         self._attached = True
-        self._handles = listen(tracker, self.control, self._stop_if_asked)
+        self._handles = listen(tracker, self.control, self.end_if_asked)
         self._patches = Patches(
             tracker,
             tracker.graphs.slots.seeing,
@@ -157,6 +157,7 @@ class TorchHook(Hook):
         # know, and a script's output must stay as it was.
         warnings.filterwarnings("ignore", r"Using `torch\.compile\(module\)` when there are global")
         share_threads(shared=True)
+        tracker.extras.listen()
         tracker.active = self.active = True
 
     def detach(self) -> None:
@@ -187,6 +188,7 @@ class TorchHook(Hook):
 
     def resume(self) -> None:
         super().resume()
+        self._tracker.extras.listen()
         self._tracker.active = not self._tracker.failure
 
     def finish(self) -> None:
@@ -201,11 +203,6 @@ class TorchHook(Hook):
             self._stopped = end if isinstance(end, TrainingStopped) else None
         else:
             super().end_training(end)
-
-    def _stop_if_asked(self) -> None:
-        end = self.control.take_end()
-        if end is not None:
-            self.end_training(end)
 
 
 def cannot_end(end: BaseException) -> bool:  # noqa: ARG001

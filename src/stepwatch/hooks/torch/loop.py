@@ -18,6 +18,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from torch.optim.lr_scheduler import LRScheduler
 
 from ...capture.open_step import OpenStep
+from ...capture.phases import Phases
 from ...steps import Mode
 from .observe import Observer
 from .ranks import is_one_of_several
@@ -36,10 +37,11 @@ class Loop:
     Args:
         observer: Who takes the numbers.
         scalars: Who takes those that may be on an accelerator, of TRAIN steps.
+        phases: Who is told what the time is spent on.
     """
 
-    def __init__(self, observer: Observer, scalars: Scalars) -> None:
-        self._observer = observer
+    def __init__(self, observer: Observer, scalars: Scalars, phases: Phases) -> None:
+        self._observer, self._phases = observer, phases
         self._scalars = scalars
         self._weights = LossWeights()
         self._depends: dict[type, bool] = {}
@@ -57,11 +59,13 @@ class Loop:
     def pause(self) -> None:
         """Nothing is heard from here on: the time that passes belongs to no step."""
         self._began_at, self._is_training = None, False
+        self._phases.pause()
 
     def begin(self, step: OpenStep) -> None:
         """A model begins to run."""
         self._num_modules = self._num_in_eval = 0
         self._is_training |= step.mode is Mode.TRAIN
+        self._phases.turn("forward")
 
     def enter(self, module: torch.nn.Module) -> None:
         """A module inside of the model begins to run."""
@@ -80,6 +84,9 @@ class Loop:
             step: Its step.
             is_trained: Whether this model is the one, or one of those, that are trained.
         """
+        evaluates = is_trained and step.mode is not Mode.TRAIN and not self._is_training
+        if evaluates:
+            self._phases.end(step.mode)
         if not step.wants(_COLLECTION):
             return
         if self._num_modules:
@@ -89,7 +96,7 @@ class Loop:
                 self._add(step, "modules_in_eval", self._num_in_eval)
             else:
                 self._add(step, "modules_in_train", in_train)
-        if is_trained and step.mode is not Mode.TRAIN and not self._is_training:
+        if evaluates:
             self._end_interval(step)
 
     def saw_loss(self, step: OpenStep, value: torch.Tensor) -> None:
@@ -100,12 +107,14 @@ class Loop:
     def before_backward(self) -> None:
         """Gradients are about to be computed."""
         self._weights.is_in_backward = True
+        self._phases.turn("backward")
         if self._backward_at is None:
             self._backward_at = perf_counter()
 
     def after_backward(self) -> None:
         """Gradients were computed, or failed to be."""
         self._weights.is_in_backward = False
+        self._phases.turn("other")
         self._num_backwards += 1
         self._num_unused += 1
 
@@ -117,6 +126,8 @@ class Loop:
     def waited(self, seconds: float) -> None:
         """A data loader was waited for."""
         self._waited_s = (self._waited_s or 0.0) + seconds
+        self._phases.turn("data", ago_ns=int(seconds * 1e9))
+        self._phases.turn("other")
 
     def scheduled(self, scheduler: LRScheduler, *, is_new: bool) -> None:
         """A schedule of learning rates took a step, or was made."""
@@ -126,13 +137,19 @@ class Loop:
         """A parameter group is about to be updated whose learning rate a schedule sets."""
         self._schedules.saw_rate(group)
 
+    def updates(self) -> None:
+        """An optimizer is about to step, and was looked at."""
+        self._phases.turn("optimizer")
+
     def stepped(self) -> None:
         """An optimizer stepped."""
+        self._phases.turn("other")
         self._num_optimizer_steps += 1
         self._num_unused = 0
 
     def complete(self, step: OpenStep) -> None:
         """A TRAIN step ends."""
+        self._phases.end(Mode.TRAIN)
         weights, num_backwards = self._weights.take(self.loss_scale), self._num_backwards
         num_lost, self._num_lost = self._num_lost, 0
         self.loss_scale, self._num_backwards, self._is_training = None, 0, False

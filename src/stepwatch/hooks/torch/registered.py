@@ -16,8 +16,10 @@ from ...hook_config import HookConfig
 from .. import registered
 from .module_hooks import ModuleHooks, class_name, named_parameters
 from .module_io import TensorNumbers
+from .profiled import Profiled
 from .ranks import distributed_rank
 from .saved_tensors import SavedTensors
+from .torch_phases import TorchPhases
 
 Value = torch.Tensor | npt.NDArray[np.generic]
 
@@ -50,6 +52,7 @@ class RegisteredHook(registered.RegisteredHook):
     ) -> None:
         super().__init__(config, rank=rank or distributed_rank(), **options)
         self._io = TensorNumbers()
+        self._profiled: tuple[Profiled, TorchPhases] | None = None
         #: What is registered.
         self.modules = ModuleHooks(self, looking=register_first)
 
@@ -110,6 +113,24 @@ class RegisteredHook(registered.RegisteredHook):
             with self._lock:
                 self.save([(name, gradient)], "gradients")
 
+    def before_root(self, root: torch.nn.Module) -> None:
+        super().before_root(root)
+        self._profile()
+
+    @guarded
+    def _profile(self) -> None:
+        """A step has begun: tell its phases, and what else is profiled of it."""
+        if self.recorder is None or self._steps is None or self._steps.when is None:
+            return
+        profiler = self.recorder.profiler
+        if profiler.config is None:
+            return
+        if self._profiled is None:
+            self._profiled = Profiled(self.recorder), TorchPhases(profiler.phases)
+            self._profiled[0].listen()
+        profiler.phases.turn("forward")
+        self._profiled[0].begin_step(*self._steps.when[:2])
+
     # What torch brings along
 
     def root_names(self) -> Sequence[str]:
@@ -127,6 +148,11 @@ class RegisteredHook(registered.RegisteredHook):
 
     def let_go(self) -> None:
         self.modules.remove_all()
+        if self._profiled is not None:
+            profiled, phases = self._profiled
+            profiled.pause()
+            phases.remove()
+            self._profiled = None
 
     def saved_by(self, plan: DebuggerPlan) -> SavedTensors:
         return SavedTensors(plan)

@@ -60,7 +60,8 @@ class Rows:
             Shape ``[4]``, float32, as ``dependence.FIELDS`` has it.
         """
         size = derivative.float().abs()
-        size = (size / size.max().clamp_min(1e-38)).square().flatten(1)
+        largest = size.max()
+        size = (size / largest.clamp_min(1e-38)).square().flatten(1)
         of_samples = size.sum(1)
         own = of_samples.argmax()
         shares = of_samples / of_samples.sum()
@@ -73,7 +74,8 @@ class Rows:
         if self.length > 1 and derivative.shape[1] == self.length and derivative.dim() > 2:
             by_position = size[own].view(self.length, -1).sum(1)
             found[2:] = _over_time(by_position, self.position)
-        return found
+        # what is not finite, or zero throughout, tells nothing
+        return torch.where((largest > 0) & largest.isfinite(), found, torch.nan)
 
 
 def _over_time(sizes: torch.Tensor, position: int) -> torch.Tensor:

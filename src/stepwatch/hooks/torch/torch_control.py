@@ -108,6 +108,11 @@ class TorchControl(Control, Looking):
         self._recorder.plan = plan
         return f"saving more in TRAIN steps {last + 1} to {last + steps}"
 
+    def profile(self, steps: int) -> str:
+        number, _ = self._last_trained()
+        self._recorder.profiler.trace(number + 1, steps)
+        return f"recording every operation of steps {number + 1} to {number + steps}"
+
     def checkpoint(self, finding: Finding) -> str | Rest:
         step, mode_step = self._last_trained()
         function = of_script()

@@ -56,7 +56,7 @@ class Tracker(Surroundings):
         self.observer = Observer()
         self.optimizers = Optimizers(self._is_ours)
         self.parameters = Parameters(self.names, self.optimizers)
-        self.extras = Extras(self.names, self.parameters, self.observer)
+        self.extras = Extras(self.names, self.parameters, self.observer, recorder)
         self.evidence = Evidence(recorder, self.names, self.optimizers)
         self.steps = Steps(
             recorder, self.observer, self.optimizers, self._complete, on_step, hold=hold
@@ -77,7 +77,7 @@ class Tracker(Surroundings):
         """Look no more, until ``active`` is set again."""
         self.active = False
         self.root, self.loss_depth, self._stepping = None, 0, []
-        self.extras.loop.pause()
+        self.extras.pause()
 
     # Modules
 
@@ -158,7 +158,7 @@ class Tracker(Surroundings):
         """Gradients were computed, or failed to be."""
         if not self._looking() or in_backward():
             return
-        self.extras.loop.after_backward()
+        self.extras.after_backward()
         self.graphs.slots.clear()  # graphs that ran again, to be differentiated
         for carried in self._carried.values():
             carried.after_backward()

@@ -1,0 +1,1 @@
+"""Where the time of a training goes, and what its machines do meanwhile."""
