@@ -20,9 +20,11 @@ from stepwatch.actions import Place
 from stepwatch.actions.callback import Callback
 from stepwatch.actions.command import Command
 from stepwatch.actions.mail import Mail
+from stepwatch.actions.sms import Sms
 from stepwatch.actions.webhook import Webhook, message
 from stepwatch.config import MailServer, mail_server
 from stepwatch.errors import ConfigError
+from stepwatch.finding import Finding
 
 smtp = pytest.importorskip("aiosmtpd.smtp")
 controllers = pytest.importorskip("aiosmtpd.controller")
@@ -122,6 +124,33 @@ class TestWebhook:
 
         assert "failed" == notes[-1].outcome
         assert "secret" not in f"{notes}{scene.said}"
+
+
+class TestSms:
+    def test_a_finding_is_given_to_the_gateway(self, monkeypatch):
+        """As much of it as fits into one message."""
+        with web_server() as (url, posted):
+            monkeypatch.setenv("STEPWATCH_SMS_URL", url)
+            Sms("+4915112345678").act(Finding("loss_spike", 7, "", "x" * 500), PLACE)
+
+        content = json.loads(posted[0][2])
+        assert {"to", "text"} == content.keys()
+        assert ("+4915112345678", 160) == (content["to"], len(content["text"]))
+
+    @pytest.mark.parametrize(
+        ("to", "gateway", "why"),
+        [
+            ("0151", "http://127.0.0.1", "to must be"),
+            ("+49x", "http://127.0.0.1", "to must be"),
+            ("+49151", "", "set STEPWATCH_SMS_URL"),
+            ("+49151", "ftp://127.0.0.1", "must begin with https"),
+        ],
+    )
+    def test_what_cannot_be_sent_is_refused_before_training(self, monkeypatch, to, gateway, why):
+        """Numbers are international, and there must be a gateway."""
+        monkeypatch.setenv("STEPWATCH_SMS_URL", gateway)
+        with pytest.raises(ConfigError, match=why):
+            Sms(to)
 
 
 class Inbox:

@@ -9,7 +9,7 @@ import pytest
 from reacting import finding
 
 from stepwatch.actions.capture_more import CaptureMore
-from stepwatch.actions.policy import build, parse_actions
+from stepwatch.actions.policy import build, check_rules, parse_actions
 from stepwatch.actions.state import LowerLr, Restore
 from stepwatch.actions.webhook import Webhook
 from stepwatch.errors import ConfigError
@@ -83,6 +83,7 @@ class TestSpecs:
             ("lower_lr:factor=2", "factor must be above 0 and below 1"),
             ("restore:every=0", "every must be at least 1"),
             ("capture_more:steps=0", "steps must be at least 1"),
+            ("profile:steps=11", "steps must be from 1 to 10"),
             ("capture_more:save=everything", "collection 'everything' is not built in"),
             ("webhook", "STEPWATCH_WEBHOOK_URL"),
             ("webhook:url=ftp://host", "must begin with https://"),
@@ -102,6 +103,19 @@ class TestSpecs:
             parse_actions(text)
         assert clear in str(refused.value)
         assert "\n" not in str(refused.value)
+
+
+class TestRulesThatLook:
+    def test_patterns_that_are_a_rule_which_looks_are_taken(self):
+        policy = parse_actions("stop:rules=loss_*,overfit; checkpoint; warn:rules=loss_spike")
+
+        check_rules(policy, ["loss_spike", "overfit"])
+
+    def test_what_would_never_be_done_is_refused(self):
+        """The message names what would be right."""
+        clear = "stop: no rule that looks is named 'los_spike'; there are loss_spike, overfit; did"
+        with pytest.raises(ConfigError, match=clear):
+            check_rules(parse_actions("stop:rules=overfit,los_spike"), ["loss_spike", "overfit"])
 
 
 class TestFiles:

@@ -32,16 +32,23 @@ class TestRecords:
             environment={"A": "b"},
             processes=2,
             rules=RULES,
-            save=("gradients:raw",),
-            hook_config={"CollectionConfigurations": []},
-            tensorboard=True,
+            hook={"CollectionConfigurations": []},
+            tensorboard={},
+            profiler={"DisableProfiler": True},
+            source="s3://bucket/code.tar.gz",
+            checkpoints="s3://bucket/checkpoints",
+            request={"TrainingJobName": "first"},
             output="s3://bucket/jobs",
             max_run_s=60.0,
             retries=1,
         )
         records.add(spec)
 
+        other = job("other", save=("gradients:raw",), judges="runs/a")
+        records.add(other)
+
         assert spec == Records(records.home).get("first").spec
+        assert other == Records(records.home).get("other").spec
 
     def test_a_job_goes_through_its_life_in_order(self, records):
         """Each stretch ends when the next begins; the last ends with the job."""
@@ -145,6 +152,7 @@ class TestSpec:
             ("a" * 64, {}, "at most 63"),
             ("a", {"processes": 0}, "at least 1 process"),
             ("a", {"max_run_s": 0}, "must be positive"),
+            ("a", {"hook": {}, "save": ("weights:raw",)}, "give one of them"),
             ("a", {"rules": (RULES[0], RULES[0])}, "two rules of a job are called 'loss_spike'"),
         ],
     )

@@ -49,12 +49,16 @@ class Webhook(Tell):
     def act(self, finding: Finding, place: Place) -> str:
         request = urllib.request.Request(
             self._url,
-            data=json.dumps(message(finding, place.run, self.format)).encode(),
+            data=json.dumps(self.message(finding, place)).encode(),
             headers={"Content-Type": "application/json", "User-Agent": "stepwatch"},
             method="POST",
         )
         with _OPENER.open(request, timeout=self._timeout_s) as answer:
             return f"posted to {self._host}, which answered {answer.status}"
+
+    def message(self, finding: Finding, place: Place) -> dict[str, object]:
+        """Return what is posted."""
+        return message(finding, place.run, self.format)
 
 
 def format_of(host: str) -> Format:

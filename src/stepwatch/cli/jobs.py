@@ -42,11 +42,14 @@ def jobs(context: click.Context) -> None:
 @click.option("--rules", multiple=True, help="Rules, as for: stepwatch run; none by default.")
 @click.option("--on-finding", multiple=True, help="What to do about findings, such as 'stop'.")
 @click.option("--save", multiple=True, help="What to save, as for: stepwatch run.")
+@click.option("--hook-config", "hook", metavar="FILE", help="What to save, as for: stepwatch run.")
+@click.option("--tensorboard", is_flag=True, help="Also write files for TensorBoard.")
 @click.option("--processes", default=1, help="How many processes train together.")
 @click.option("--input", "inputs", multiple=True, metavar="CHANNEL=FOLDER", help="Data it reads.")
 @click.option("--output", default="", help="Folder or URL where its results go, too.")
 @click.option("--max-run", "max_run_s", default=86_400.0, help="Seconds it may train at most.")
 @click.option("--retries", default=0, help="How often it is started again if it fails.")
+@click.option("--ray", default="", metavar="RESOURCES", help="Train on a Ray cluster: CPU=2,GPU=1.")
 @click.option("--wait", is_flag=True, help="Show its log until it has ended.")
 def submit(
     script: str,
@@ -55,12 +58,15 @@ def submit(
     rules: tuple[str, ...],
     on_finding: tuple[str, ...],
     save: tuple[str, ...],
+    hook: str | None,
     processes: int,
     inputs: tuple[str, ...],
     output: str,
     max_run_s: float,
     retries: int,
+    ray: str,
     *,
+    tensorboard: bool,
     wait: bool,
 ) -> int:
     """Run SCRIPT with its ARGUMENTS as a job, and go on here at once.
@@ -73,11 +79,14 @@ def submit(
         name=name,
         rules=_rules(rules, on_finding),
         save=save,
+        hook=hook,
+        tensorboard=tensorboard,
         processes=processes,
         inputs=dict(_channel(text) for text in inputs),
         output=output,
         max_run_s=max_run_s,
         retries=retries,
+        ray=ray,
     ).submit()
     output_to = console()
     output_to.print(f"submitted {job.name}; its run is {job.run}", markup=False)
@@ -131,6 +140,14 @@ def stop(name: str) -> None:
     """Ask the job NAME to stop."""
     attach(name).stop()
     print(f"{name} is asked to stop")
+
+
+@jobs.command()
+@click.argument("name")
+def resume(name: str) -> None:
+    """Begin the job NAME again, which failed or was stopped; it finds its checkpoints."""
+    attach(name).resume()
+    print(f"{name} begins again")
 
 
 def _rules(texts: Sequence[str], actions: Sequence[str]) -> list[RuleSpec]:

@@ -8,32 +8,40 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..store.local import LocalStore
 from .place import Place
 from .spec import JobSpec
 
+# Of each there is a folder here, where NVIDIA's driver is loaded.
+_GPUS = Path("/proc/driver/nvidia/gpus")
+
 
 def write_files(spec: JobSpec, place: Place) -> None:
-    """Write what describes a job to its training into ``input/config``; link its channels."""
+    """Write what describes a job to its training into ``input/config``."""
+    asked = spec.request.get("HyperParameters", spec.hyperparameters)
     files: dict[str, object] = {
-        "hyperparameters": dict(spec.hyperparameters),
+        # Values are texts in this file, whatever they are on the command line.
+        "hyperparameters": {key: _text(value) for key, value in asked.items()},
         "resourceconfig": _resources(spec, 0),
         "inputdataconfig": {name: {"TrainingInputMode": "File"} for name in spec.inputs},
-        "checkpointconfig": {"LocalPath": str(place.root / "checkpoints")},
+        "checkpointconfig": {"LocalPath": str(place.checkpoints)},
     }
-    if spec.hook_config is not None:
-        files["debughookconfig"] = {**spec.hook_config, "LocalPath": str(place.tensors)}
-    if spec.tensorboard:
+    if spec.hook is not None:
+        files["debughookconfig"] = {**spec.hook, "LocalPath": str(place.tensors)}
+    if spec.tensorboard is not None:
         files["tensorboardoutputconfig"] = {"LocalPath": str(place.tensorboard)}
+    if spec.profiler is not None:
+        files["profilerconfig"] = dict(spec.profiler)
     for name, content in files.items():
-        (place.config / f"{name}.json").write_text(json.dumps(content, indent=1))
-    for channel, folder in spec.inputs.items():
-        link = place.root / "input" / "data" / channel
-        if not link.is_symlink():
-            link.symlink_to(Path(folder).resolve(), target_is_directory=True)
+        write_file(place, name, content)
+
+
+def write_file(place: Place, name: str, content: object) -> None:
+    """Write one of these files; who reads it meanwhile sees the old one or the new one."""
+    LocalStore(place.config).put(f"{name}.json", json.dumps(content, indent=1).encode())
 
 
 def free_port() -> int:
@@ -52,16 +60,16 @@ def variables(spec: JobSpec, place: Place, rank: int, port: int) -> dict[str, st
         rank: Which of its processes.
         port: Where they meet.
     """
-    root, config = place.root, place.config
+    root, config, script = place.root, place.config, place.script(spec)
     hosts = _hosts(spec)
     found: dict[str, Any] = {
-        "SM_MODEL_DIR": root / "model",
+        "SM_MODEL_DIR": place.model,
         "SM_OUTPUT_DIR": root / "output",
-        "SM_OUTPUT_DATA_DIR": root / "output" / "data",
+        "SM_OUTPUT_DATA_DIR": place.output_data,
         "SM_OUTPUT_FAILURE": place.failure,
         "SM_INPUT_DIR": root / "input",
         "SM_INPUT_CONFIG_DIR": config,
-        "SM_CHECKPOINT_DIR": root / "checkpoints",
+        "SM_CHECKPOINT_DIR": place.checkpoints,
         "SM_CHANNELS": json.dumps(sorted(spec.inputs)),
         "SM_HPS": json.dumps(dict(spec.hyperparameters)),
         "SM_CURRENT_HOST": hosts[rank],
@@ -71,24 +79,32 @@ def variables(spec: JobSpec, place: Place, rank: int, port: int) -> dict[str, st
         "SM_RESOURCE_CONFIG": json.dumps(_resources(spec, rank)),
         "SM_INPUT_DATA_CONFIG": (config / "inputdataconfig.json").read_text(),
         "SM_NUM_CPUS": os.cpu_count() or 1,
-        "SM_NUM_GPUS": 0,
+        "SM_NUM_GPUS": len(list(_GPUS.glob("*"))),
+        "SM_NUM_NEURONS": 0,
+        "SM_NETWORK_INTERFACE_NAME": "lo",
+        "SM_MASTER_ADDR": "127.0.0.1",
+        "SM_MASTER_PORT": port,
         "SM_LOG_LEVEL": 20,
         "SM_USER_ARGS": json.dumps(command_line(spec)),
-        "SM_MODULE_DIR": Path(spec.script).resolve().parent,
-        "SM_MODULE_NAME": Path(spec.script).stem,
-        "SM_ENTRY_SCRIPT": Path(spec.script).name,
-        "SM_SOURCE_DIR": Path(spec.script).resolve().parent,
+        "SM_MODULE_DIR": script.parent,
+        "SM_MODULE_NAME": script.stem,
+        "SM_ENTRY_SCRIPT": script.name,
+        "SM_SOURCE_DIR": script.parent,
+        "SAGEMAKER_METRICS_DIRECTORY": root / "output" / "metrics" / "sagemaker",
         "CHECKPOINT_CONFIG_FILE_PATH": config / "checkpointconfig.json",
         "TENSORBOARD_CONFIG_FILE_PATH": config / "tensorboardoutputconfig.json",
         "STEPWATCH_JOB": spec.name,
     }
-    if spec.hook_config is not None:
+    if spec.hook is not None:
         found["SMDEBUG_CONFIG_FILE_PATH"] = config / "debughookconfig.json"
+    if spec.profiler is not None:
+        found["SMPROFILER_CONFIG_PATH"] = config / "profilerconfig.json"
     for channel in spec.inputs:
         found[f"SM_CHANNEL_{channel.upper()}"] = root / "input" / "data" / channel
     for key, value in spec.hyperparameters.items():
         # One toolkit keeps the dash, another writes an underscore.
-        found[f"SM_HP_{key.upper()}"] = found[f"SM_HP_{key.upper().replace('-', '_')}"] = value
+        name = f"SM_HP_{key.upper()}"
+        found[name] = found[name.replace("-", "_")] = _text(value)
     if spec.processes > 1:
         found |= {
             "RANK": rank,
@@ -105,11 +121,16 @@ def command_line(spec: JobSpec) -> list[str]:
     """Return the arguments of the program, hyperparameters first.
 
     Example:
-        >>> command_line(JobSpec("j", "t.py", ("--fast",), {"lr": "0.1"}))
-        ['--lr', '0.1', '--fast']
+        >>> command_line(JobSpec("j", "t.py", ("--fast",), hyperparameters={"lr": 0.1, "b": "8"}))
+        ['--lr', '0.1', '-b', '8', '--fast']
     """
-    given: Mapping[str, str] = spec.hyperparameters
-    return [*(part for key in given for part in (f"--{key}", given[key])), *spec.arguments]
+    given = spec.hyperparameters
+    names = {key: f"--{key}" if len(key) > 1 else f"-{key}" for key in given}
+    return [*(part for key in given for part in (names[key], str(given[key]))), *spec.arguments]
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _hosts(spec: JobSpec) -> list[str]:

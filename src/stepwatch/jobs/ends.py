@@ -1,12 +1,15 @@
-"""How the run of a stopped job ended: its processes were killed before they could say."""
+"""How the run of a job ended, where its processes could not or should not say."""
 
 from __future__ import annotations
 
+import os
 import time
 
 from ..errors import RunNotFound
+from ..formats import open_reader, run_format
 from ..formats.manifest import End
 from ..formats.notes import end_key
+from ..formats.smdebug.layout import END_KEY
 from ..store import open_store
 from ..trial import Trial
 from .place import Place
@@ -30,3 +33,21 @@ def note_ends(place: Place, spec: JobSpec, why: str) -> None:
         key = end_key(f"worker_{rank}")
         if not store.list(key):
             store.put(key, End("stopped", time.time_ns(), num_steps, error=why).to_json())
+
+
+def mark_end(place: Place, spec: JobSpec) -> None:
+    """Mark that training has ended, as SageMaker does and its hooks then leave to it.
+
+    Also where nothing was saved: somebody may be waiting for the first step.
+    """
+    store = open_store(place.tensors)
+    if spec.hook is not None and run_format(store) != "native" and not store.list(END_KEY):
+        store.put(END_KEY, b"")
+
+
+def num_resumes(run: str | os.PathLike[str]) -> int:
+    """Return how often a run was taken up again; -1 if there is none."""
+    try:
+        return len(open_reader(open_store(run)).manifest.resumes)
+    except RunNotFound:
+        return -1

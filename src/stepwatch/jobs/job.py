@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import os
-import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..actions.policy import parse_actions
-from ..config import environment, jobs_at_once, jobs_folder
+from ..actions.policy import check_rules, parse_actions
+from ..config import jobs_folder
 from ..errors import ConfigError
+from ..rules.compat import compat_rule
 from ..rules.parameters import parse_rules
 from ..specs import split_specs
+from ..store import scheme_of
 from .job_record import JobRecord
+from .judged import SOURCE
 from .place import Place
-from .processes import start
 from .reaping import reap
 from .records import Records
 from .spec import JobSpec, RuleSpec
+from .submitting import begin, submit, update
 
 _POLL_S = 0.1
+Configuration = Mapping[str, Any] | str | os.PathLike[str] | bool | None
 
 
 class Job:
@@ -34,6 +38,11 @@ class Job:
         name: Letters, digits and inner hyphens; by default the script's name and the time.
         rules: What judges it, each in a process of its own: rule specs, or ``RuleSpec`` with what
             is done about findings.
+        hook: What is captured, as a hook configuration of SageMaker Debugger: the JSON object, or
+            the path of a file with it.
+        profiler: A profiler configuration of SageMaker, given in the same way; ``True`` for one
+            that says nothing.
+        tensorboard: A TensorBoard configuration of SageMaker; likewise.
         home: Where jobs lie; ``$STEPWATCH_JOBS`` by default, else ``~/.stepwatch/jobs``.
         options: Further fields of ``JobSpec``.
 
@@ -53,15 +62,17 @@ class Job:
         *,
         name: str = "",
         rules: Sequence[str | RuleSpec] = (),
+        hook: Configuration = None,
+        profiler: Configuration = None,
+        tensorboard: Configuration = None,
         home: str | os.PathLike[str] | None = None,
         **options: Any,
     ) -> None:
         path = Path(script)
         if not path.is_file():
             raise ConfigError(f"no script at {path}; give the path of a Python file")
-        jobs_at_once()  # what is wrong with it is said now
         for channel, folder in options.get("inputs", {}).items():
-            if not Path(folder).exists():
+            if not scheme_of(folder) and not Path(folder).exists():
                 raise ConfigError(f"there is nothing at {folder}, the input {channel!r}")
         self._records = Records(_home(home))
         self.spec = JobSpec(
@@ -69,6 +80,9 @@ class Job:
             str(path.resolve()),
             tuple(map(str, arguments)),
             rules=tuple(as_rules(rules)),
+            hook=_configuration(hook),
+            profiler=_configuration(profiler),
+            tensorboard=_configuration(tensorboard),
             **options,
         )
 
@@ -96,14 +110,38 @@ class Job:
         Raises:
             JobExists: The name is taken.
         """
-        self._records.add(self.spec)
-        self._place.make()
-        program = [sys.executable, "-m", "stepwatch.jobs.runner"]
-        command = [*program, str(self._records.home), self.name]
-        start(command, self._place.runner_log, environment(), outlives=True)
+        submit(self._records, self.spec)
         if wait:
             self.wait()
         return self
+
+    def resume(self) -> Job:
+        """Begin it again where it failed or was stopped, in the same folder.
+
+        The training finds its checkpoints. If it has written there, in a file ``step``, with which
+        TRAIN step it goes on, the run keeps what was before.
+
+        Raises:
+            ConfigError: It has not ended, or has completed.
+        """
+        self._records.begin_again(self.name)
+        begin(self._records, self.name)
+        return self
+
+    def update(
+        self, *, profiler: Mapping[str, Any] | None = None, rules: Sequence[str | RuleSpec] = ()
+    ) -> JobRecord:
+        """Change what is profiled and judged of it while it goes on.
+
+        Args:
+            profiler: Takes the place of the profiler configuration.
+            rules: Judge it, too, from its first step on.
+
+        Raises:
+            ConfigError: It has ended, or a rule that cannot be meant.
+        """
+        update(self._records, self.name, profiler, as_rules(rules))
+        return self.status()
 
     def status(self) -> JobRecord:
         """Return how it stands.
@@ -177,19 +215,36 @@ def as_rules(rules: Sequence[str | RuleSpec]) -> list[RuleSpec]:
     """Return what judges a job, each with a name of its own.
 
     Raises:
-        ConfigError: An unknown rule or parameter.
+        ConfigError: An unknown rule or parameter, or an action about another rule.
     """
     specs: list[RuleSpec] = []
     for rule in rules:
         texts = [rule] if isinstance(rule, RuleSpec) else split_specs(rule)
         specs += [one if isinstance(one, RuleSpec) else RuleSpec(one, "") for one in texts]
-    watched = parse_rules([spec.rule for spec in specs])
-    for spec in specs:
-        parse_actions(spec.actions)
-    return [
-        replace(spec, name=spec.name or one.label or one.name)
-        for spec, one in zip(specs, watched, strict=True)
-    ]
+    ours = [spec for spec in specs if isinstance(spec.rule, str)]
+    built = parse_rules([str(spec.rule) for spec in ours])
+    names = {id(spec): one.name for spec, one in zip(ours, built, strict=True)}
+    named = [replace(spec, name=spec.name or names[id(spec)]) for spec in specs]
+    for spec in named:
+        check_rules(parse_actions(spec.actions), [one.name for one in named])
+        if not isinstance(spec.rule, str) and SOURCE not in spec.rule:
+            compat_rule(spec.name, spec.rule)
+    return named
+
+
+def _configuration(given: Configuration) -> Mapping[str, Any] | None:
+    """Return a configuration as the object that it is; ``None`` for none."""
+    if given is None or isinstance(given, bool):
+        return {} if given else None
+    if isinstance(given, Mapping):
+        return given
+    try:
+        found = json.loads(Path(given).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"the configuration {os.fspath(given)} cannot be read: {error}") from None
+    if not isinstance(found, dict):
+        raise ConfigError(f"the configuration {os.fspath(given)} is no JSON object")
+    return found
 
 
 def _as_name(stem: str) -> str:

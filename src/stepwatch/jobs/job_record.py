@@ -62,6 +62,27 @@ class ProcessRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Overview:
+    """What a list says of a job.
+
+    Args:
+        name: Of it.
+        status: As in ``JobRecord``.
+        secondary: What it is at.
+        created_ns: When it was submitted, nanoseconds since the Unix epoch.
+        ended_ns: When it ended; ``None`` before.
+        changed_ns: When it last came to another stretch of its life.
+    """
+
+    name: str
+    status: str
+    secondary: str
+    created_ns: int
+    ended_ns: int | None
+    changed_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class JobRecord:
     """All that is noted of a job.
 
@@ -90,6 +111,11 @@ class JobRecord:
     stop_asked: str | None
     transitions: tuple[Transition, ...]
     rules: tuple[RuleRecord, ...]
+
+    @property
+    def changed_ns(self) -> int:
+        """When it last came to another stretch of its life, nanoseconds since the Unix epoch."""
+        return self.transitions[-1].started_ns
 
     @property
     def has_ended(self) -> bool:

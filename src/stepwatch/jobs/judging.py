@@ -1,45 +1,52 @@
-"""The process of one rule of a job: ``python -m stepwatch.jobs.judging HOME JOB PLACE``.
+"""The process of one rule of a job: ``python -m stepwatch.jobs.judging HOME JOB PLACE RESUMES``.
 
 It follows the run until it ends, notes how the rule stands, and does what the job says about its
-findings. If it dies, the runner notes that, and everything else goes on.
+findings. If it dies, the runner notes that, and everything else goes on. ``RESUMES`` is how often
+the run had been taken up when the training was started: what was before is none of its matter.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from uuid import uuid4
 
-from ..actions.policy import parse_actions
+from ..actions.policy import Entry, parse_actions
 from ..actions.reactions import Reactions
 from ..capture.control import Control, Request, Settle
-from ..errors import RunNotFound
+from ..errors import ConfigError, RunNotFound, StepwatchError
+from ..finding import Finding
 from ..formats.findings import write_findings, write_statuses
-from ..rules.watch import Watch, watch
+from ..rules.compat import compat_message
+from ..rules.scope import Watched
+from ..rules.watch import RuleStatus, Watch, watch
 from ..trial import Trial
-from .job_record import JobRecord
+from .ends import num_resumes
+from .judged import watched
 from .place import Place
 from .records import Records
-from .spec import RuleSpec
 
 _POLL_S = 0.2
-_BEFORE_THE_END = ("Starting", "Downloading", "Training")
+_BEFORE_THE_END = ("Starting", "Restarting", "Downloading", "Training", "Stopping")
 _NO_DATA = "the job saved nothing, so there was nothing to judge"
 
 
 class JobControl(Control):
-    """What a rule may do to the job that it judges: stop it.
+    """What a rule may do to jobs: stop the one that it judges, or the one that it names.
 
     Args:
         records: Where that is asked for.
-        job: Its name.
+        job: The name of the one that it judges.
+        prefix: What the name of the one begins with that is to be stopped.
     """
 
-    def __init__(self, records: Records, job: str) -> None:
+    def __init__(self, records: Records, job: str, prefix: str = "") -> None:
         super().__init__()
-        self._records, self._job = records, job
+        self._records, self._job, self._prefix = records, job, prefix
 
     def ask(self, request: Request, settle: Settle) -> None:
         """Have something done at once: it is only noted here."""
@@ -49,61 +56,138 @@ class JobControl(Control):
             settle(error)
 
     def stop(self, reason: str) -> None:
-        self._records.ask_stop(self._job, reason)
+        self._records.ask_stop(self._meant(), reason)
 
     def fail(self, error: Exception) -> None:
-        self._records.ask_stop(self._job, str(error))
+        self._records.ask_stop(self._meant(), str(error))
+
+    def _meant(self) -> str:
+        if self._job.startswith(self._prefix):
+            return self._job
+        under_way = [name for name, _ in self._records.under_way()]
+        meant = [name for name in under_way if name.startswith(self._prefix)]
+        if len(meant) != 1:
+            raise ConfigError(
+                f"{len(meant)} jobs under way begin with {self._prefix!r}; only one can be meant"
+            )
+        return meant[0]
 
 
-def judge(home: Path, job: str, place: int) -> None:
-    """Let one rule of a job judge its run, to the end.
+class Judging:
+    """One rule at work on its job.
 
     Args:
-        home: Where the records are.
-        job: Its name.
-        place: Of the rule in the job's list.
+        records: Where it is noted how the rule stands.
+        job: The name of the job.
+        number: The place of the rule in the job's list.
     """
-    records = Records(home)
-    record = records.get(job)
-    rule = record.spec.rules[place]
-    trial = _open(records, record, Place(home, job))
-    if trial is None:
-        records.judge(job, place, "NotEvaluated", _NO_DATA)
-        return
-    engine = Watch([rule.rule])
-    reactions = _reactions(rule, records, job, trial)
-    who, lines = f"job-rule-{place}", []
-    for finding in watch(trial, engine):
-        print(finding.headline(), flush=True)
-        lines.append(finding.to_json())
-        write_findings(trial.store, who, lines)
-        if len(lines) == 1:
-            records.judge(job, place, "IssuesFound", finding.headline())
-        reactions.found(finding)
-    reactions.finish()
-    status = engine.statuses()[0]
-    write_statuses(trial.store, who, [asdict(status)])
-    records.judge(job, place, status.status, status.details)
 
+    def __init__(self, records: Records, job: str, number: int) -> None:
+        self._records, self._job, self._number = records, job, number
+        self._place = Place(records.home, job)
+        spec = records.get(job).spec
+        self._is_stored = bool(spec.judges)
+        self._rule, self._run = spec.rules[number], spec.judges or str(self._place.tensors)
+        # Beside a run that was judged before, by another job.
+        self._who = f"{job if self._is_stored else 'job'}-rule-{number}"
+        self._unable: list[str] = []
 
-def _open(records: Records, record: JobRecord, place: Place) -> Trial | None:
-    """Wait for the run; return ``None`` if the training ended without one."""
-    while True:
-        over = records.get(record.spec.name).secondary not in _BEFORE_THE_END
+    def judge(self, seen_resumes: int) -> None:
+        """Judge the run, to the end.
+
+        Args:
+            seen_resumes: The run has been taken up so often before; see ``num_resumes``.
+        """
         try:
-            return Trial(place.tensors)
-        except RunNotFound:
-            if over:
-                return None
-        time.sleep(_POLL_S)
+            rule = watched(self._rule, self._place, self._run)
+        except StepwatchError as error:
+            print(error, flush=True)
+            self._note("Error", f"{type(error).__name__}: {error}")
+            return
+        trial = self._open(seen_resumes)
+        if trial is None:
+            why = f"there is no run at {self._run}" if self._is_stored else _NO_DATA
+            self._note("NotEvaluated", why)
+        else:
+            self._watch(trial, rule)
 
+    def _watch(self, trial: Trial, rule: Watched) -> None:
+        engine, reactions = Watch([rule]), self._reactions(trial)
+        found = list[Finding]()
+        for finding in watch(trial, engine):
+            print(finding.headline(), flush=True)
+            found.append(finding)
+            write_findings(trial.store, self._who, [one.to_json() for one in found])
+            if len(found) == 1:
+                self._note("IssuesFound", self._said(rule, finding))
+            reactions.found(finding)
+        reactions.finish()
+        status = engine.statuses()[0]
+        write_statuses(trial.store, self._who, [asdict(status)])
+        self._store(trial, rule, found, status)
+        is_met = status.status == "IssuesFound"
+        self._note(status.status, self._said(rule, found[0]) if is_met else status.details)
 
-def _reactions(rule: RuleSpec, records: Records, job: str, trial: Trial) -> Reactions:
-    reactions = Reactions(parse_actions(rule.actions), lambda line: print(line, flush=True))
-    reactions.start(trial.store, f"job-{uuid4().hex[:8]}", {})
-    reactions.attach(JobControl(records, job))
-    return reactions
+    def _said(self, rule: Watched, first: Finding) -> str:
+        """Return what is said of a rule that found something, and what could not be done."""
+        if isinstance(self._rule.rule, str):
+            said = first.headline()
+        else:
+            name = self._rule.rule.get("rule_to_invoke", rule.name)
+            said = f"{compat_message(name, first.step)}: {first.message}"
+        return "; ".join([said, *self._unable])
+
+    def _store(
+        self, trial: Trial, rule: Watched, found: Sequence[Finding], status: RuleStatus
+    ) -> None:
+        """Write what was found where the job's own results lie."""
+        folder = self._place.rule_output(self._rule.name)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "findings.jsonl").write_text("".join(f"{one.to_json()}\n" for one in found))
+        (folder / "status.json").write_text(json.dumps(asdict(status), indent=1))
+        if write := getattr(rule.rule, "write", None):  # a report
+            write(trial, folder)
+
+    def _open(self, seen_resumes: int) -> Trial | None:
+        """Wait for the run; return ``None`` if the training ended without one."""
+        while True:
+            at = self._records.get(self._job).secondary
+            over = self._is_stored or at not in _BEFORE_THE_END
+            if num_resumes(self._run) > (-2 if over else seen_resumes):
+                try:
+                    return Trial(self._run)
+                except RunNotFound:
+                    if over:
+                        return None
+            time.sleep(_POLL_S)
+
+    def _note(self, status: str, details: str) -> None:
+        self._records.judge(self._job, self._number, status, details)
+
+    def _reactions(self, trial: Trial) -> Reactions:
+        reactions = Reactions(self._policy(), self._say)
+        reactions.start(trial.store, f"job-{uuid4().hex[:8]}", {})
+        reactions.attach(JobControl(self._records, self._job, self._rule.stops))
+        return reactions
+
+    def _policy(self) -> list[Entry]:
+        """Return what is done about findings; what cannot be is no reason not to judge."""
+        able: list[str] = []
+        for text in self._rule.actions:
+            try:
+                parse_actions(text)
+            except ConfigError as error:
+                self._say(f"{text} failed: {error}")
+            else:
+                able.append(text)
+        return parse_actions(able)
+
+    def _say(self, line: str) -> None:
+        print(line, flush=True)
+        if line.partition(" ")[2].startswith("failed: "):
+            self._unable.append(line)
 
 
 if __name__ == "__main__":
-    judge(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
+    HOME, JOB, PLACE, RESUMES = sys.argv[1:]
+    Judging(Records(Path(HOME)), JOB, int(PLACE)).judge(int(RESUMES))

@@ -2,9 +2,10 @@
 
 ``<home>/jobs.sqlite`` holds the records of all jobs, ``<home>/<name>/`` what belongs to one::
 
-    input/config/*.json   input/data/<channel>   model/   checkpoints/
+    input/config/*.json   input/data/<channel>   code/   model/   checkpoints/
     output/failure        output/data/           output/tensors/   output/tensorboard/
-    logs/algo-1.log       logs/runner.log        logs/rules/<rule>.log
+    logs/algo-1.log       logs/algo-1.times      logs/runner.log   logs/rules/<rule>.log
+    rule-output/<rule>/   rule-source/<rule>/
 """
 
 from __future__ import annotations
@@ -12,7 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-_FOLDERS = ("input/config", "input/data", "model", "checkpoints", "output/data", "logs/rules")
+from .spec import JobSpec
+
+_FOLDERS = (
+    *("input/config", "input/data", "code", "model", "checkpoints", "output/data"),
+    *("output/metrics/sagemaker", "logs/rules", "rule-output", "rule-source"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +58,55 @@ class Place:
         """What the training may say about why it failed."""
         return self.root / "output" / "failure"
 
+    @property
+    def model(self) -> Path:
+        """What the training makes."""
+        return self.root / "model"
+
+    @property
+    def output_data(self) -> Path:
+        """What it makes besides."""
+        return self.root / "output" / "data"
+
+    @property
+    def code(self) -> Path:
+        """Where the source of the training lies, if it was brought here."""
+        return self.root / "code"
+
+    @property
+    def checkpoints(self) -> Path:
+        """What a training that is started again finds."""
+        return self.root / "checkpoints"
+
+    def rule_output(self, rule: str) -> Path:
+        """What a rule made, by its name."""
+        return self.root / "rule-output" / rule
+
+    def rule_source(self, rule: str) -> Path:
+        """Where the file of a rule lies that is one's own, by its name."""
+        return self.root / "rule-source" / rule
+
+    def script(self, spec: JobSpec) -> Path:
+        """Return the program of a job: in what was brought here, or where it is."""
+        return (self.code / spec.script).resolve()
+
     def log(self, rank: int) -> Path:
         """What a training process writes to its outputs."""
-        return self.root / "logs" / f"algo-{rank + 1}.log"
+        return self.logs / f"algo-{rank + 1}.log"
 
     def rule_log(self, number: int) -> Path:
         """What a rule's process writes, by its place in the job's list."""
-        return self.root / "logs" / "rules" / f"{number}.log"
+        return self.logs / "rules" / f"{number}.log"
+
+    @property
+    def logs(self) -> Path:
+        """What all of its processes write."""
+        return self.root / "logs"
 
     @property
     def runner_log(self) -> Path:
         """What the runner itself has to say."""
-        return self.root / "logs" / "runner.log"
+        return self.logs / "runner.log"
 
     def make(self) -> None:
         """Make the folders."""

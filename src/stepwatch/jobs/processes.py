@@ -19,7 +19,12 @@ _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 
 def start(
-    command: Sequence[str], log: Path, variables: Mapping[str, str], *, outlives: bool = False
+    command: Sequence[str],
+    log: Path,
+    variables: Mapping[str, str],
+    *,
+    folder: Path | None = None,
+    outlives: bool = False,
 ) -> subprocess.Popen[bytes]:
     """Start a program whose outputs go to a file.
 
@@ -27,6 +32,7 @@ def start(
         command: The program and its arguments.
         log: Added to.
         variables: Its whole environment.
+        folder: In which it begins; by default that of this process.
         outlives: Whether it goes on when this process ends; else Linux ends it then.
     """
     with log.open("ab") as output:
@@ -36,9 +42,10 @@ def start(
             stdout=output,
             stderr=subprocess.STDOUT,
             env=dict(variables),
+            cwd=folder,
             start_new_session=True,
             # Called in the child, which has this one thread.
-            preexec_fn=None if outlives or sys.platform != "linux" else _die_with_parent,
+            preexec_fn=None if outlives or sys.platform != "linux" else die_with_parent,
         )
 
 
@@ -66,5 +73,6 @@ def end_group(process: ProcessRecord) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
+    """Have Linux end this process when that which started it ends."""
     ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
+from ..errors import StoreError
 from .processes import end_group, is_alive
 from .records import Records
 
@@ -12,12 +14,20 @@ _BEGINNING_S = 60.0
 
 
 def reap(records: Records) -> None:
-    """End what is left of each job whose runner died, and note that it failed."""
-    for name, created_ns in records.under_way():
+    """End what is left of each job whose runner died, and note that it failed.
+
+    Where that cannot be noted, because the disk is full, whoever asks later does it.
+    """
+    with suppress(StoreError):
+        _reap(records)
+
+
+def _reap(records: Records) -> None:
+    for name, changed_ns in records.under_way():
         processes = records.processes(name)
         runner = next((one for one in processes if one.role == "runner"), None)
         if runner is None:
-            is_gone = time.time_ns() - created_ns > _BEGINNING_S * 1e9
+            is_gone = time.time_ns() - changed_ns > _BEGINNING_S * 1e9
         else:
             is_gone = not is_alive(runner)
         if is_gone:

@@ -4,35 +4,19 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, JobExists, JobNotFound, nearest
-from .job_record import ENDED, JobRecord, ProcessRecord, RuleRecord, Transition
+from .job_record import ENDED, JobRecord, Overview, ProcessRecord, RuleRecord, Transition
+from .records_file import RecordsFile
 from .spec import JobSpec
 
-_WAIT_S = 30.0
 _COLUMNS = (
     *("status", "secondary", "created_ns", "started_ns", "ended_ns"),
     *("exit_code", "failure", "stop_asked"),
 )
-_TABLES = """
-create table if not exists jobs (
-    name text primary key, spec text not null, status text not null, secondary text not null,
-    created_ns integer not null, started_ns integer, ended_ns integer, exit_code integer,
-    failure text not null default '', stop_asked text, holds_slot integer not null default 0);
-create table if not exists transitions (
-    job text not null, status text not null, message text not null,
-    started_ns integer not null, ended_ns integer);
-create table if not exists rules (
-    job text not null, place integer not null, name text not null, status text not null,
-    details text not null default '', changed_ns integer not null, primary key (job, place));
-create table if not exists processes (
-    job text not null, role text not null, host text not null, pid integer not null,
-    identity text not null, primary key (job, role));
-"""
 
 
 class Records:
@@ -44,6 +28,7 @@ class Records:
 
     def __init__(self, home: Path) -> None:
         self.home = home
+        self._file = RecordsFile(home / "jobs.sqlite")
 
     def add(self, spec: JobSpec) -> None:
         """Note a job that is about to begin.
@@ -52,7 +37,7 @@ class Records:
             JobExists: The name is taken.
         """
         now = time.time_ns()
-        with self._change() as database:
+        with self._file.change() as database:
             try:
                 database.execute(
                     "insert into jobs (name, spec, status, secondary, created_ns)"
@@ -67,15 +52,11 @@ class Records:
                 "insert into transitions values (?, 'Starting', 'waiting for its turn', ?, null)",
                 (spec.name, now),
             )
-            database.executemany(
-                "insert into rules (job, place, name, status, changed_ns)"
-                " values (?, ?, ?, 'InProgress', ?)",
-                [(spec.name, place, rule.name, now) for place, rule in enumerate(spec.rules)],
-            )
+            _add_rules(database, spec, 0, now)
 
     def names(self) -> list[str]:
         """Return the names of all jobs, the newest first."""
-        rows = self._rows("select name from jobs order by created_ns desc, name")
+        rows = self._file.rows("select name from jobs order by created_ns desc, name")
         return [name for (name,) in rows]
 
     def get(self, name: str) -> JobRecord:
@@ -84,7 +65,7 @@ class Records:
         Raises:
             JobNotFound: There is no such job.
         """
-        found = self._rows(
+        found = self._file.rows(
             f"select spec, {', '.join(_COLUMNS)} from jobs where name = ?",
             name,
         )
@@ -94,12 +75,12 @@ class Records:
             raise JobNotFound(f"no job is named {name!r}; {there}{nearest(name, known)}")
         spec, *rest = found[0]
         columns: dict[str, Any] = dict(zip(_COLUMNS, rest, strict=True))
-        transitions = self._rows(
+        transitions = self._file.rows(
             "select status, message, started_ns, ended_ns from transitions where job = ?"
             " order by rowid",
             name,
         )
-        rules = self._rows(
+        rules = self._file.rows(
             "select name, status, details, changed_ns from rules where job = ? order by place",
             name,
         )
@@ -110,10 +91,28 @@ class Records:
             rules=tuple(RuleRecord(*row) for row in rules),
         )
 
+    def overview(self) -> list[Overview]:
+        """Return how all jobs that train stand, in no order."""
+        rows = self._file.rows(
+            "select name, status, secondary, created_ns, ended_ns,"
+            " (select max(started_ns) from transitions where job = jobs.name) from jobs"
+            " where json_extract(spec, '$.judges') = ''"
+        )
+        return [Overview(*row) for row in rows]
+
+    def asked(self, name: str) -> tuple[str | None, int]:
+        """Return why a job is to stop, ``None`` if nobody asked, and how many rules it has."""
+        (row,) = self._file.rows(
+            "select stop_asked, (select count(*) from rules where job = jobs.name) from jobs"
+            " where name = ?",
+            name,
+        )
+        return row[0], row[1]
+
     def move(self, name: str, status: str, secondary: str, message: str = "") -> None:
         """Note that a job has come to another stretch of its life."""
         now = time.time_ns()
-        with self._change() as database:
+        with self._file.change() as database:
             database.execute(
                 "update jobs set status = ?, secondary = ?,"
                 " started_ns = case when ? = 'Training' then coalesce(started_ns, ?)"
@@ -132,7 +131,7 @@ class Records:
     ) -> bool:
         """Note how a job ended, unless that is noted already; return whether this call did."""
         now = time.time_ns()
-        with self._change() as database:
+        with self._file.change() as database:
             ended = database.execute(
                 "update jobs set status = ?, secondary = ?, ended_ns = ?, failure = ?,"
                 " exit_code = ?, holds_slot = 0 where name = ? and status not in (?, ?, ?)",
@@ -140,12 +139,58 @@ class Records:
             )
             if not ended.rowcount:
                 return False
-            _follow(database, name, secondary, failure, now)
+            _follow(database, name, secondary, failure, now, ended_ns=now)
+            return True
+
+    def begin_again(self, name: str) -> None:
+        """Note that a job which ended begins anew, with its rules.
+
+        Raises:
+            JobNotFound: There is no such job.
+            ConfigError: It has not ended, or has completed.
+        """
+        now = time.time_ns()
+        record = self.get(name)
+        with self._file.change() as database:
+            begun = database.execute(
+                "update jobs set status = 'InProgress', secondary = 'Restarting', ended_ns = null,"
+                " exit_code = null, failure = '', stop_asked = null"
+                " where name = ? and status in ('Failed', 'Stopped')",
+                (name,),
+            )
+            if not begun.rowcount:
+                raise ConfigError(
+                    f"the job {name!r} is {record.status}; only one that failed or was stopped"
+                    " can be resumed"
+                )
+            _follow(database, name, "Restarting", "waiting for its turn", now)
+            database.execute("delete from processes where job = ?", (name,))
             database.execute(
-                "update transitions set ended_ns = ? where job = ? and ended_ns is null",
+                "update rules set status = 'InProgress', details = '', changed_ns = ?"
+                " where job = ?",
                 (now, name),
             )
-            return True
+
+    def change(self, name: str, changed: Callable[[JobSpec], JobSpec]) -> JobSpec:
+        """Change what a job is to do, and return that; further rules of it stand as all others.
+
+        Args:
+            name: Of the job.
+            changed: Returns what takes the place of what it is given. The rules that there are
+                stay, and come first.
+
+        Raises:
+            JobNotFound: There is no such job.
+        """
+        now = time.time_ns()
+        self.get(name)
+        with self._file.change() as database:
+            query = "select spec from jobs where name = ?"
+            before = JobSpec.from_json(*database.execute(query, (name,)).fetchone())
+            spec = changed(before)
+            database.execute("update jobs set spec = ? where name = ?", (spec.to_json(), name))
+            _add_rules(database, spec, len(before.rules), now)
+        return spec
 
     def ask_stop(self, name: str, why: str) -> None:
         """Ask a job to stop; the first reason stays.
@@ -157,7 +202,7 @@ class Records:
         record = self.get(name)
         if record.has_ended:
             raise ConfigError(f"the job {name!r} has ended: {record.status}")
-        with self._change() as database:
+        with self._file.change() as database:
             database.execute(
                 "update jobs set stop_asked = coalesce(stop_asked, ?), status = 'Stopping'"
                 " where name = ? and status = 'InProgress'",
@@ -166,7 +211,7 @@ class Records:
 
     def judge(self, name: str, place: int, status: str, details: str = "") -> None:
         """Note how a rule of a job stands, by its place in the job's list."""
-        with self._change() as database:
+        with self._file.change() as database:
             database.execute(
                 "update rules set status = ?, details = ?, changed_ns = ?"
                 " where job = ? and place = ? and (status != ? or details != ?)",
@@ -175,7 +220,7 @@ class Records:
 
     def take_slot(self, name: str, capacity: int) -> bool:
         """Let a job begin if fewer than ``capacity`` are under way and none waits longer."""
-        with self._change() as database:
+        with self._file.change() as database:
             (busy,) = database.execute("select count(*) from jobs where holds_slot").fetchone()
             (ahead,) = database.execute(
                 "select count(*) from jobs as other, jobs as mine where mine.name = ?"
@@ -190,7 +235,7 @@ class Records:
 
     def add_process(self, name: str, process: ProcessRecord) -> None:
         """Note a process of a job, in place of what had its role before."""
-        with self._change() as database:
+        with self._file.change() as database:
             database.execute(
                 "insert or replace into processes values (?, ?, ?, ?, ?)",
                 (name, process.role, process.host, process.pid, process.identity),
@@ -198,50 +243,41 @@ class Records:
 
     def processes(self, name: str) -> list[ProcessRecord]:
         """Return the processes that a job has had, the last of each role."""
-        rows = self._rows("select role, host, pid, identity from processes where job = ?", name)
+        rows = self._file.rows(
+            "select role, host, pid, identity from processes where job = ?", name
+        )
         return [ProcessRecord(*row) for row in rows]
 
     def under_way(self) -> list[tuple[str, int]]:
-        """Return the names of the jobs that have not ended, each with when it was created."""
-        return self._rows("select name, created_ns from jobs where status not in (?, ?, ?)", *ENDED)
+        """Return the names of the jobs that have not ended, each with when it last changed."""
+        return self._file.rows(
+            "select name, (select max(started_ns) from transitions where job = jobs.name) from jobs"
+            " where status not in (?, ?, ?)",
+            *ENDED,
+        )
 
-    def _rows(self, query: str, *values: Any) -> list[Any]:
-        if not (self.home / "jobs.sqlite").is_file():
-            return []
-        with self._open() as database:
-            return database.execute(query, values).fetchall()
 
-    @contextmanager
-    def _change(self) -> Iterator[sqlite3.Connection]:
-        self.home.mkdir(parents=True, exist_ok=True)
-        with self._open() as database:
-            database.execute("pragma journal_mode = wal")
-            for table in _TABLES.split(";"):
-                database.execute(table)
-            database.execute("begin immediate")
-            try:
-                yield database
-            except BaseException:
-                database.execute("rollback")
-                raise
-            database.execute("commit")
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        database = sqlite3.connect(self.home / "jobs.sqlite", timeout=_WAIT_S, isolation_level=None)
-        try:
-            yield database
-        finally:
-            database.close()
+def _add_rules(database: sqlite3.Connection, spec: JobSpec, first: int, now: int) -> None:
+    database.executemany(
+        "insert into rules (job, place, name, status, changed_ns)"
+        " values (?, ?, ?, 'InProgress', ?)",
+        [(spec.name, first + n, rule.name, now) for n, rule in enumerate(spec.rules[first:])],
+    )
 
 
 def _follow(
-    database: sqlite3.Connection, name: str, secondary: str, message: str, now: int
+    database: sqlite3.Connection,
+    name: str,
+    secondary: str,
+    message: str,
+    now: int,
+    *,
+    ended_ns: int | None = None,
 ) -> None:
-    """End the last transition and begin one."""
+    """End the last transition and begin one, which may have ended already."""
     database.execute(
         "update transitions set ended_ns = ? where job = ? and ended_ns is null", (now, name)
     )
     database.execute(
-        "insert into transitions values (?, ?, ?, ?, null)", (name, secondary, message, now)
+        "insert into transitions values (?, ?, ?, ?, ?)", (name, secondary, message, now, ended_ns)
     )

@@ -7,21 +7,22 @@ killed, Linux ends the processes that it started, and whoever next asks notes th
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
-import tarfile
 import time
 import traceback
 from pathlib import Path
-from tempfile import TemporaryFile
 
 from ..config import jobs_at_once
-from ..formats.copying import RunCopy
-from ..store import Store, open_store, put_parts
+from ..errors import StepwatchError
 from .contract import write_files
-from .ends import note_ends
+from .ends import mark_end, note_ends
+from .inputs import fetch
 from .job_record import JobRecord
-from .pieces import FilePieces
+from .last_words import last_words
+from .log_times import LogClock
+from .outputs import upload
 from .place import Place
 from .processes import described
 from .reaping import reap
@@ -44,7 +45,12 @@ class Runner:
     def __init__(self, home: Path, name: str) -> None:
         self._records, self._name = Records(home), name
         self._place = Place(home, name)
-        self._spec = self._records.get(name).spec
+        record = self._record()
+        self._spec = record.spec
+        #: How often it was trained before.
+        self._attempt = sum(one.status == "Training" for one in record.transitions)
+        self._rules = RuleProcesses(self._spec, self._place, self._records)
+        self._clock = LogClock(self._place.logs)
 
     def run(self) -> None:
         """Carry it out, to the end; whatever is raised ends in the records."""
@@ -54,45 +60,59 @@ class Runner:
             if not self._wait_for_turn():
                 records.end(name, "Stopped", "Stopped", "stopped before it began")
                 return
-            records.move(name, "InProgress", "Downloading", "preparing the inputs")
-            write_files(self._spec, self._place)
-            rules = RuleProcesses(self._spec, self._place, records)
-            status, secondary, failure, code = self._train(rules)
-            records.move(name, self._status(), "Uploading", "storing what was made")
-            rules.finish()
-            self._upload()
-            records.end(name, status, secondary, failure, code)
+            self._carry_out()
         except Exception as error:  # noqa: BLE001  the last resort: it must not be under way for ever
             traceback.print_exc()
-            records.end(name, "Failed", "Failed", f"InternalError: {type(error).__name__}: {error}")
+            whose = "ClientError" if isinstance(error, StepwatchError) else "InternalError"
+            why = f"{whose}: {type(error).__name__}: {error}"
+            records.end(name, "Failed", "Failed", why)
+
+    def _carry_out(self) -> None:
+        records, name = self._records, self._name
+        records.move(name, "InProgress", "Downloading", "preparing the inputs")
+        fetch(self._spec, self._place)
+        write_files(self._record().spec, self._place)  # it may have been changed by now
+        status, secondary, failure, code = self._judge() if self._spec.judges else self._train()
+        self._clock.note()
+        mark_end(self._place, self._spec)
+        records.move(name, self._status(), "Uploading", "storing what was made")
+        self._rules.finish()
+        upload(self._spec, self._place)
+        records.end(name, status, secondary, failure, code)
 
     def _wait_for_turn(self) -> bool:
         """Return whether it may begin; it may not if it is stopped before."""
         while not self._records.take_slot(self._name, jobs_at_once()):
-            if self._record().stop_asked is not None:
+            if self._asked()[0] is not None:
                 return False
             reap(self._records)  # who died before may still hold a place
             time.sleep(_QUEUE_POLL_S)
-        return self._record().stop_asked is None
+        return self._asked()[0] is None
 
-    def _train(self, rules: RuleProcesses) -> tuple[str, str, str, int | None]:
+    def _train(self) -> tuple[str, str, str, int | None]:
         """Train, again if it fails and may; return how the job ends."""
-        for attempt in range(self._spec.retries + 1):
+        last = self._attempt + self._spec.retries
+        for attempt in range(self._attempt, last + 1):
             message = "training" if not attempt else f"training, attempt {attempt + 1}"
-            self._records.move(self._name, "InProgress", "Training", message)
-            ended = self._train_once(rules, attempt)
+            self._records.move(self._name, self._status(), "Training", message)
+            if attempt and self._spec.hook is not None:  # as on SageMaker it begins anew
+                shutil.rmtree(self._place.tensors, ignore_errors=True)
+            self._rules.begin(self._asked()[1])
+            ended = self._train_once(attempt)
             if ended[0] != "Failed":
                 break
         return ended
 
-    def _train_once(self, rules: RuleProcesses, attempt: int) -> tuple[str, str, str, int | None]:
+    def _train_once(self, attempt: int) -> tuple[str, str, str, int | None]:
         training = Training(self._spec, self._place, self._records, attempt)
         give_up_at = time.monotonic() + self._spec.max_run_s
         ended: tuple[str, str, str] | None = None
         try:
             while (code := training.exit_code()) is None:
-                rules.look()
-                asked = self._record().stop_asked
+                asked, num_rules = self._asked()
+                self._rules.join(num_rules)
+                self._rules.look()
+                self._clock.look()
                 if ended is None and asked is not None:
                     ended = "Stopped", "Stopped", asked
                     self._records.move(self._name, "Stopping", "Stopping", asked)
@@ -112,49 +132,38 @@ class Runner:
             return "Completed", "Completed", "", code
         return "Failed", "Failed", self._failure(code), code
 
+    def _judge(self) -> tuple[str, str, str, int | None]:
+        """Let the rules judge a run that there is; return how the job ends."""
+        self._records.move(self._name, self._status(), "Training", "judging")
+        give_up_at = time.monotonic() + self._spec.max_run_s
+        self._rules.begin(self._asked()[1])
+        while self._rules.look():
+            self._clock.look()
+            asked = self._asked()[0]
+            if asked is not None or time.monotonic() > give_up_at:
+                self._rules.finish(0)
+                return "Stopped", "Stopped", asked or "it judged too long", None
+            time.sleep(_POLL_S)
+        return "Completed", "Completed", "", None
+
     def _failure(self, code: int) -> str:
         """Return why training failed: what it says itself, else its last line."""
         if self._place.failure.is_file():
             said = self._place.failure.read_text(errors="replace").strip()
         else:
-            logs = [self._place.log(rank) for rank in range(self._spec.processes)]
-            ends = [log.read_text(errors="replace").rstrip() for log in logs if log.exists()]
-            said = next((end.rpartition("\n")[2] for end in ends if end), "")
+            ends = [last_words(self._place.log(rank)) for rank in range(self._spec.processes)]
+            said = next(filter(None, ends), "")
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         return f"AlgorithmError: {said or 'it said nothing'} ({how})"
-
-    def _upload(self) -> None:
-        """Put what was made where the job wants it, too."""
-        if not self._spec.output:
-            return
-        store = open_store(self._spec.output_url)
-        for archive, folder in (("model", "model"), ("output", "output/data")):
-            _put_archive(store, f"output/{archive}.tar.gz", self._place.root / folder)
-        _put_folder(store, "tensorboard-output", self._place.tensorboard)
-        if self._place.tensors.is_dir():  # what the training could not copy while it went on
-            RunCopy(open_store(self._place.tensors), open_store(self._spec.copy_url)).advance()
 
     def _record(self) -> JobRecord:
         return self._records.get(self._name)
 
+    def _asked(self) -> tuple[str | None, int]:
+        return self._records.asked(self._name)
+
     def _status(self) -> str:
-        return "InProgress" if self._record().stop_asked is None else "Stopping"
-
-
-def _put_archive(store: Store, key: str, folder: Path) -> None:
-    if not folder.is_dir() or not any(folder.iterdir()):
-        return
-    with TemporaryFile() as file:
-        with tarfile.open(fileobj=file, mode="w:gz") as archive:
-            for path in sorted(folder.iterdir()):
-                archive.add(path, path.name)
-        put_parts(store, key, FilePieces(file))
-
-
-def _put_folder(store: Store, prefix: str, folder: Path) -> None:
-    for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
-        if path.is_file():
-            store.put(f"{prefix}/{path.relative_to(folder).as_posix()}", path.read_bytes())
+        return "InProgress" if self._asked()[0] is None else "Stopping"
 
 
 if __name__ == "__main__":

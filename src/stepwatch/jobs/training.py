@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
+import sys
 import time
 from contextlib import suppress
 
 from ..config import environment
-from ..rules.parameters import parse_rules
-from ..rules.scope import evidence
+from ..formats import run_format
+from ..store import open_store
 from .contract import command_line, free_port, variables
+from .judged import needed
 from .place import Place
 from .processes import described, start
 from .records import Records
@@ -35,10 +36,10 @@ class Training:
     def __init__(self, spec: JobSpec, place: Place, records: Records, attempt: int) -> None:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._kill_at: float | None = None
-        port = free_port()
+        port, folder = free_port(), place.code if spec.source else None
         for rank in range(spec.processes):
             told = {**environment(), **variables(spec, place, rank, port)}
-            process = start(_command(spec, place, attempt), place.log(rank), told)
+            process = start(_command(spec, place, attempt), place.log(rank), told, folder=folder)
             self._processes.append(process)
             records.add_process(spec.name, described(f"algo-{rank + 1}", process.pid))
 
@@ -76,21 +77,28 @@ class Training:
 
 
 def _command(spec: JobSpec, place: Place, attempt: int) -> list[str]:
-    script = [spec.script, *command_line(spec)]
-    if attempt and spec.hook_config is not None:  # as on SageMaker it begins anew
-        shutil.rmtree(place.tensors, ignore_errors=True)
+    where = [sys.executable, "-m", "stepwatch.jobs.ray.remote", spec.ray] if spec.ray else []
+    script = [str(place.script(spec)), *command_line(spec)]
     if not spec.capture:
-        return [spec.python, "-u", *script]
+        return [*where, spec.python, "-u", *script]
     options = ["--run", str(place.tensors), "--rules", "none", "--quiet"]
-    if spec.hook_config is not None:
+    if spec.hook is not None:
         options += ["--hook-config", str(place.config / "debughookconfig.json")]
     else:
-        needed = evidence(parse_rules([rule.rule for rule in spec.rules]))
-        options += [part for text in (*spec.save, *needed) for part in ("--save", text)]
+        saved = (*spec.save, *needed(spec, place))
+        options += [part for text in saved for part in ("--save", text)]
         if attempt:  # what it does again takes the place of what it did
-            options += ["--resume", "0"]
+            options += ["--resume", str(_resumed_step(place))]
     if spec.copy_url and not attempt:  # else the runner copies it in the end
         options += ["--mirror", spec.copy_url]
-    if spec.tensorboard:
+    if spec.tensorboard is not None:
         options += ["--tensorboard", str(place.tensorboard)]
-    return [spec.python, "-u", "-m", "stepwatch", "run", *options, *script]
+    return [*where, spec.python, "-u", "-m", "stepwatch", "run", *options, *script]
+
+
+def _resumed_step(place: Place) -> int:
+    """Return the TRAIN step that the training says it begins with when it is started again."""
+    said = place.checkpoints / "step"
+    is_known = said.is_file() and run_format(open_store(place.tensors)) is not None
+    text = said.read_text(errors="replace").strip() if is_known else ""
+    return int(text) if text.isdecimal() else 0

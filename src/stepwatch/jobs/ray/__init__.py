@@ -1,0 +1,1 @@
+"""Work spread over a Ray cluster: Ray says where and when, nothing here does."""

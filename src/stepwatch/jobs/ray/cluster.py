@@ -1,0 +1,85 @@
+"""A Ray cluster, and calls that are made on its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
+from typing import Any, TypeVar
+
+from ...errors import ClusterUnavailable, ConfigError
+from ...optional import require
+
+T = TypeVar("T")
+
+
+def connect(*, show_output: bool = False) -> ModuleType:
+    """Return Ray, connected to the cluster of ``$RAY_ADDRESS``, else of this machine.
+
+    Args:
+        show_output: Print here what is printed on the nodes.
+
+    Raises:
+        MissingDependency: Ray is not installed.
+        ClusterUnavailable: There is no cluster.
+    """
+    ray = require("ray", extra="ray")
+    if not ray.is_initialized():
+        try:
+            ray.init(address="auto", logging_level="error", log_to_driver=show_output)
+        except ConnectionError:
+            raise ClusterUnavailable(
+                "there is no Ray cluster; set RAY_ADDRESS, or begin one with: ray start --head"
+            ) from None
+    return ray
+
+
+def resources(text: str) -> dict[str, Any]:
+    """Return what Ray is asked to keep for a process, in its own words.
+
+    Raises:
+        ConfigError: It is no list of numbers with names.
+
+    Example:
+        >>> resources("CPU=2,GPU=1,fast_disk=1")
+        {'num_cpus': 2.0, 'num_gpus': 1.0, 'resources': {'fast_disk': 1.0}}
+    """
+    try:
+        pairs = (one.strip().split("=") for one in text.split(","))
+        asked = {name: float(number) for name, number in pairs}
+    except ValueError:
+        raise ConfigError(
+            f"{text!r} does not say what a process takes; for example CPU=2,GPU=1"
+        ) from None
+    cpus, gpus = asked.pop("CPU", 1.0), asked.pop("GPU", 0.0)
+    return {"num_cpus": cpus, "num_gpus": gpus, "resources": asked}
+
+
+def num_cpus(ray: ModuleType) -> int:
+    """Return how many processors the nodes offer; at least 1."""
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+
+def spread(function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, T]]:
+    """Yield what a function returns for each call, after its place, as they are done.
+
+    A call is made again where its node was lost, so the function must not change anything.
+
+    Raises:
+        Exception: What the function raised first; the calls that are left are given up.
+        ClusterUnavailable: A node was lost again and again.
+    """
+    ray = connect()
+    remote = ray.remote(num_cpus=1)(function)
+    places = {remote.remote(*call): place for place, call in enumerate(calls)}
+    waiting = list(places)
+    try:
+        while waiting:
+            (done,), waiting = ray.wait(waiting, num_returns=1)
+            yield places[done], ray.get(done)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None
+    except ray.exceptions.RayError as error:
+        raise ClusterUnavailable(f"the Ray cluster lost who did the work: {error}") from error
+    finally:
+        for call in waiting:
+            ray.cancel(call, force=True)

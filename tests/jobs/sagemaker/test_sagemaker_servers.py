@@ -1,0 +1,98 @@
+"""Servers come and go, and there may be several: jobs are none of theirs."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from botocore.exceptions import ClientError
+from serving import TIMEOUT_S, Server, ended, request, wait_for, write_source
+
+WAITS = """
+import os, time
+print("begun", flush=True)
+while not os.path.exists(os.environ["END"]):
+    time.sleep(0.02)
+"""
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Return a function that starts a server on one folder of jobs."""
+    servers = []
+
+    def make():
+        servers.append(Server(tmp_path / "jobs"))
+        return servers[-1]
+
+    yield make
+    for server in servers:
+        server.close()
+
+
+class TestServers:
+    @pytest.mark.slow
+    def test_one_is_killed_and_another_goes_on(self, start, tmp_path):
+        """The job trains meanwhile; whatever was told stays."""
+        write_source(tmp_path, WAITS)
+        first = start()
+        end = tmp_path / "end"
+        asked = request("lives-on", tmp_path, Environment={"END": str(end)})
+        arn = first.client().create_training_job(**asked)["TrainingJobArn"]
+        log = tmp_path / "jobs" / "lives-on" / "logs" / "algo-1.log"
+        wait_for(lambda: log.exists() and log.read_text(), "it did not begin")
+        first.process.kill()
+        first.process.wait()
+
+        client = start().client()
+        told = client.describe_training_job(TrainingJobName="lives-on")
+        assert ("InProgress", arn) == (told["TrainingJobStatus"], told["TrainingJobArn"])
+        end.touch()
+        assert "Completed" == ended(client, "lives-on")["TrainingJobStatus"]
+
+    @pytest.mark.slow
+    def test_two_have_one_list(self, start, tmp_path):
+        """A name is taken once, at whichever, and one stops what the other began."""
+        write_source(tmp_path, WAITS)
+        clients = [server.client() for server in (start(), start())]
+        asked = request("wanted", tmp_path, Environment={"END": str(tmp_path / "end")})
+
+        def create(client):
+            try:
+                client.create_training_job(**asked)
+            except ClientError as error:
+                return error.response["Error"]["Code"]
+            return "made"
+
+        with ThreadPoolExecutor() as pool:
+            answers = list(pool.map(create, clients * 5))
+        assert ["ResourceInUse"] * 9 + ["made"] == sorted(answers)
+
+        clients[1].stop_training_job(TrainingJobName="wanted")
+        assert "Stopped" == ended(clients[0], "wanted")["TrainingJobStatus"]
+
+    def test_it_ends_when_it_is_told_to(self, start):
+        """By Ctrl-C, at once."""
+        server = start()
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(TIMEOUT_S) in (0, 130, -signal.SIGINT)
+
+    def test_a_port_that_is_taken(self, tmp_path):
+        """One line says what to do."""
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            command = [sys.executable, "-m", "stepwatch", "serve", "--jobs", str(tmp_path)]
+            done = subprocess.run(
+                [*command, "--port", str(taken.getsockname()[1])],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        assert 2 == done.returncode
+        assert done.stderr.endswith("give another --port, or 0\n")
+        assert 1 == len(done.stderr.splitlines())
