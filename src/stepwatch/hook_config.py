@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .errors import ConfigError, nearest
 from .steps import Mode
@@ -217,6 +217,20 @@ class HookConfig:
     steps: Mapping[Mode, SaveSteps] = field(default_factory=lambda: ALL_MODES)
     stored: Stored = RAW
     mirror: str | None = None
+
+    def finding(self, patterns: Mapping[str, str]) -> HookConfig:
+        """Return it with a further pattern in some of its collections.
+
+        Args:
+            patterns: By the name of the collection.
+        """
+        collections = tuple(
+            replace(one, patterns=(*one.patterns, patterns[one.name]))
+            if one.name in patterns
+            else one
+            for one in self.collections
+        )
+        return replace(self, collections=collections)
 
     @property
     def saved(self) -> tuple[SavedCollection, ...]:

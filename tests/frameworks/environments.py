@@ -1,7 +1,8 @@
 """Runs the tests of each framework in an environment of its own.
 
-A folder here with a ``requirements.txt`` is one environment. It runs the tests that lie beside
-that file; ``xgboost-1.7``, which has none, runs those of ``xgboost``.
+A folder with a ``requirements.txt`` is one environment. It runs the tests that lie beside that
+file; ``xgboost-1.7``, which has none, runs those of ``xgboost``. Other tests that need packages of
+their own are run the same way, ``--among`` the folders where they lie.
 
 Usage:
     python tests/frameworks/environments.py --cache FOLDER [ENVIRONMENT ...]
@@ -31,16 +32,17 @@ class Environment:
     """A framework, installed beside Stepwatch.
 
     Args:
-        name: Its folder here.
+        name: Its folder.
         cache: Where environments are kept.
+        among: Where its folder lies.
     """
 
-    def __init__(self, name: str, cache: Path) -> None:
+    def __init__(self, name: str, cache: Path, among: Path = HERE) -> None:
         self.name = name
-        self.requirements = HERE / name / "requirements.txt"
-        self.tests = HERE / name.partition("-")[0]
+        self.requirements = among / name / "requirements.txt"
+        self.tests = among / name.partition("-")[0]
         self._folder = cache / name
-        self._python = str(self._folder / "bin" / "python")
+        self.python = str(self._folder / "bin" / "python")
 
     def make(self) -> None:
         """Build it, if its recipe reads differently from when it was built."""
@@ -59,15 +61,15 @@ class Environment:
             self._install(*OURS)
             self._note("metadata", metadata)
 
-    def run_tests(self) -> int:
-        """Return the exit status of pytest."""
-        command = [self._python, "-m", "pytest", "-m", "framework", str(self.tests)]
+    def run_tests(self, mark: str) -> int:
+        """Return the exit status of pytest, for the tests with a mark."""
+        command = [self.python, "-m", "pytest", "-m", mark, str(self.tests)]
         # Several threads on few cores wait for each other longer than they work.
         environment = {**os.environ, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
         return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
     def _install(self, *what: str) -> None:
-        command = [self._python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+        command = [self.python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         subprocess.run([*command, *what], cwd=ROOT, check=True)
 
     def _was_made_from(self, what: str, text: str) -> bool:
@@ -78,12 +80,12 @@ class Environment:
         (self._folder / f"made-from-{what}.txt").write_text(text)
 
 
-def known() -> list[str]:
+def known(among: Path) -> list[str]:
     """Return the names of all environments."""
-    return sorted(path.parent.name for path in HERE.glob("*/requirements.txt"))
+    return sorted(path.parent.name for path in among.glob("*/requirements.txt"))
 
 
-def failure_of(environment: Environment) -> str:
+def failure_of(environment: Environment, mark: str) -> str:
     """Make an environment and run its tests; return what went wrong, empty if nothing."""
     recipe = environment.requirements.relative_to(ROOT)
     try:
@@ -92,7 +94,7 @@ def failure_of(environment: Environment) -> str:
         return f"could not be built from {recipe}: pip ended with status {error.returncode}"
     except OSError as error:
         return f"could not be built from {recipe}: {error}"
-    status = environment.run_tests()
+    status = environment.run_tests(mark)
     if status == NO_TESTS:
         return f"no test in {environment.tests.relative_to(ROOT)} was run"
     return f"tests failed, pytest ended with status {status}" if status else ""
@@ -103,14 +105,19 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="run the tests of frameworks")
     parser.add_argument("--cache", type=Path, required=True, help="where environments are kept")
     parser.add_argument("names", nargs="*", metavar="ENVIRONMENT", help="some; all by default")
+    parser.add_argument("--among", type=Path, default=HERE, help="where their folders lie")
+    parser.add_argument("--mark", default="framework", help="of the tests that are run")
     asked = parser.parse_args(arguments)
-    unknown = set(asked.names) - set(known())
+    among = asked.among.resolve()
+    there = known(among)
+    unknown = set(asked.names) - set(there)
     if unknown:
-        parser.error(f"no environment {', '.join(sorted(unknown))}; there are {', '.join(known())}")
+        parser.error(f"no environment {', '.join(sorted(unknown))}; there are {', '.join(there)}")
     failures = {}
-    for name in asked.names or known():
+    for name in asked.names or there:
         print(f"== {name}", flush=True)
-        failures[name] = failure_of(Environment(name, asked.cache.expanduser()))
+        environment = Environment(name, asked.cache.expanduser(), among)
+        failures[name] = failure_of(environment, asked.mark)
     for name, failure in failures.items():
         print(f"{name}: {failure or 'passed'}")
     return 1 if any(failures.values()) else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..capture.control import Control
 from ..capture.listener import Listener
-from ..config.frameworks import spoken
+from ..config import said_of
 from ..formats.manifest import End
 from ..hook_config import HookConfig
 
@@ -18,14 +18,19 @@ if TYPE_CHECKING:
     from ..hooks.registered import RegisteredHook
 
 #: The frameworks that can be hooked, and what configurations call them.
-KINDS = {"torch": "pytorch", "mxnet": "mxnet"}
+KINDS = {
+    "torch": "pytorch",
+    "mxnet": "mxnet",
+    "xgboost": "xgboost",
+    "keras": "tensorflow",
+}
 
 
 class ConfiguredHook:
     """Captures what a hook configuration asks for, of the first model that runs.
 
     Args:
-        config: It, as it was read for PyTorch.
+        configs: What it says to each framework; see ``KINDS``.
         listeners: Who looks at every step.
         command: The script and its arguments, for the record.
         say: Shows a line.
@@ -33,13 +38,13 @@ class ConfiguredHook:
 
     def __init__(
         self,
-        config: HookConfig,
+        configs: Mapping[str, HookConfig],
         *,
         listeners: Sequence[Listener],
         command: Sequence[str],
         say: Callable[[str], None],
     ) -> None:
-        self._config = config
+        self._configs = configs
         self._say = say
         #: It may be ended, and nothing more.
         self.control = Control()
@@ -53,11 +58,14 @@ class ConfiguredHook:
 
     def attach(self, framework: str) -> None:
         """A framework was imported."""
+        config = self._configs[KINDS[framework]]
+        for line in said_of(config, KINDS[framework]):
+            self._say(line)
         hook_class: type[RegisteredHook] = import_module(
             f"stepwatch.hooks.{framework}.registered"
         ).RegisteredHook
-        config = spoken(self._config, KINDS[framework])
-        self._hooks.append(hook_class(partial(self._agreed, config), **self._options))
+        agreed = partial(self._agreed, config.finding(hook_class.patterns))
+        self._hooks.append(hook_class(agreed, **self._options))
 
     def close(self, state: str, error: str) -> End | None:
         """Let go of what trains and store what is left; ``None`` where this process writes nothing.

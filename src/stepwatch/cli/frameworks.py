@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import registry
@@ -99,7 +99,7 @@ class Configured:
     """Hooks what is imported, as a hook configuration says.
 
     Args:
-        config: It.
+        configs: What it says to each framework, or why it cannot be meant; see ``KINDS``.
         listeners: Who looks at every step.
         command: The script and its arguments, for the record.
         say: Shows a line.
@@ -108,14 +108,14 @@ class Configured:
 
     def __init__(
         self,
-        config: HookConfig,
+        configs: Mapping[str, HookConfig],
         *,
         listeners: Sequence[Listener],
         command: Sequence[str],
         say: Callable[[str], None],
         attached: Callable[[Control], None],
     ) -> None:
-        self._config, self._listeners, self._command = config, listeners, command
+        self._configs, self._listeners, self._command = configs, listeners, command
         self._say, self._attached = say, attached
         #: The hook, once a framework was imported.
         self.first: ConfiguredHook | None = None
@@ -133,7 +133,7 @@ class Configured:
 
         if self.first is None:
             self.first = ConfiguredHook(
-                self._config, listeners=self._listeners, command=self._command, say=self._say
+                self._configs, listeners=self._listeners, command=self._command, say=self._say
             )
             self._attached(self.first.control)
         self.first.attach(framework)

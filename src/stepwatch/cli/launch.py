@@ -8,18 +8,19 @@ import os
 import runpy
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib.machinery import PathFinder, SourceFileLoader
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import MappingProxyType, ModuleType, TracebackType
 
 from ..actions.policy import Entry
 from ..actions.reactions import Reactions
 from ..capture.ending import how_it_ended
 from ..capture.listener import Listener
+from ..capture.profiling import Profiler
 from ..capture.worker import rank_and_size
 from ..config import environment
 from ..errors import ConfigError, StepwatchError
@@ -113,11 +114,13 @@ class Launcher:
         reactions: What is done about findings.
         run_format: How the run is laid out.
         tensorboard: Where TensorBoard's files go; ``None`` for nowhere.
-        hook_config: What to save in smdebug's words, instead of ``policy``, and where.
+        hook_configs: What to save in smdebug's words, instead of ``policy``, and where: what a hook
+            configuration says to each framework, as of ``configured.KINDS``. Empty for none.
         black_box_mb: Size of the black box in MiB; 0 for none.
         snapshot_every: It keeps the state before each so many TRAIN steps; 0 for none.
         mirror: Where the run is copied to as it goes on; ``None`` for nowhere.
         resume: The TRAIN step at which the run is taken up again; ``None`` for a new one.
+        profiler: Tells where the time goes; ``None`` for nobody.
         quiet: Say only what was found.
     """
 
@@ -131,11 +134,12 @@ class Launcher:
         reactions: Sequence[Entry],
         run_format: str = "native",
         tensorboard: str | None = None,
-        hook_config: HookConfig | None = None,
+        hook_configs: Mapping[str, HookConfig] = MappingProxyType({}),
         black_box_mb: int = 64,
         snapshot_every: int = 0,
         mirror: str | None = None,
         resume: int | None = None,
+        profiler: Profiler | None = None,
         quiet: bool = False,
     ) -> None:
         self._script = script
@@ -150,10 +154,12 @@ class Launcher:
             restarted=self._live.end_episodes,
             hides=self._progress.hides,
         )
-        listeners: list[Listener] = [self._progress, self._saved_for, self._live, self._reactions]
+        # what is profiled is stored before rules look at the last of it
+        listeners: list[Listener] = [] if profiler is None else [profiler]
+        listeners += [self._progress, self._saved_for, self._live, self._reactions]
         command = [script.name, *script.arguments]
         self._frameworks: Frameworks | Configured
-        if hook_config is None:
+        if not hook_configs:
             self._frameworks = Frameworks(
                 run,
                 policy=policy,
@@ -170,7 +176,7 @@ class Launcher:
             )
         else:
             self._frameworks = Configured(
-                replace(hook_config, mirror=mirror),
+                hook_configs,
                 listeners=listeners,
                 command=command,
                 say=self._progress.say_more,

@@ -6,13 +6,14 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import click
 
-from ..actions.policy import parse_actions
+from ..actions.policy import check_rules, parse_actions
 from ..capture.worker import rank_and_size
 from ..collection import parse_save
-from ..config import environment, find_hook_config, read_hook_config, runs_folder
+from ..config import environment, find_hook_config, read_hook_configs, runs_folder
 from ..errors import ConfigError, RunExists, StoreError
 from ..formats import FORMATS
 from ..formats.manifest import Manifest
@@ -24,7 +25,9 @@ from ..rules import DEFAULT_RULES
 from ..rules.parameters import parse_rules
 from ..specs import split_specs
 from ..store import Store, open_store
+from .configured import KINDS
 from .launch import Launcher, Script, default_run
+from .profiled import make_profiler, profiling_options
 
 
 @click.command(
@@ -101,6 +104,7 @@ from .launch import Launcher, Script, default_run
     help="Go on with the run at --run from this TRAIN step on, which the script begins with; "
     "what was stored from there on is replaced.",
 )
+@profiling_options
 @click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as in python -m.")
 @click.option("-q", "--quiet", is_flag=True, help="Say only what was found.")
 def run(
@@ -120,23 +124,26 @@ def run(
     *,
     module: bool,
     quiet: bool,
+    **profiling: Any,
 ) -> object:
     """Run SCRIPT with its ARGUMENTS, see inside its training, and say what goes wrong.
 
     The script needs no change. Its output, exit status and signals stay as they were.
     """
     specs = rule_specs(rules)
-    parse_rules(specs)
+    watched = parse_rules(specs)
     for text in save:
         parse_save(text)
     snapshot_every = _parse_snapshot(snapshot, black_box_mb)
     reactions = parse_actions(on_finding)
+    check_rules(reactions, [rule.name for rule in watched])
     program = Script(script, arguments, is_module=module)
     program.check()
-    config = _hook_config(hook_file, save)
-    url = to or (config.run if config else default_run(runs_folder(), script))
+    configs = _hook_configs(hook_file, save)
+    own = next((one.run for one in configs.values() if isinstance(one, HookConfig)), "")
+    url = to or own or default_run(runs_folder(), script)
     rank, size = rank_and_size(environment())
-    if resume is not None and (config is not None or to is None):
+    if resume is not None and (configs or to is None):
         raise ConfigError(
             "--resume needs --run, where the run lies that goes on; not --hook-config"
         )
@@ -144,7 +151,7 @@ def run(
         if resume and to is not None:
             find_start(open_store(to), resume, size, is_first=True)
         elif resume is None or not open_store(url).list(RUN_KEY):
-            (_check_place if config is None else _check_place_of_hook)(open_store(url), url)
+            (_check_place_of_hook if configs else _check_place)(open_store(url), url)
         if mirror is not None:
             _check_mirror(open_store(mirror), mirror, of=open_store(url), is_new=resume is None)
     board = None if tensorboard is None else open_store(tensorboard)
@@ -158,11 +165,12 @@ def run(
         reactions=reactions,
         run_format=run_format,
         tensorboard=None if board is None else board.url,
-        hook_config=config and _placed(config, url, board),
+        hook_configs={kind: _placed(one, url, board, mirror) for kind, one in configs.items()},
         black_box_mb=black_box_mb,
         snapshot_every=snapshot_every,
         mirror=mirror,
         resume=resume,
+        profiler=make_profiler(by_default=run_format == "native" and not configs, **profiling),
         quiet=quiet,
     ).launch
 
@@ -197,18 +205,22 @@ def _parse_snapshot(text: str, black_box_mb: int) -> int:
     return int(number)
 
 
-def _hook_config(file: str | None, save: Sequence[str]) -> HookConfig | None:
-    """Return what the given hook configuration says, or that of the environment."""
+def _hook_configs(file: str | None, save: Sequence[str]) -> dict[str, HookConfig]:
+    """Return what the given hook configuration, or that of the environment, says to each framework.
+
+    Empty where there is none.
+    """
     if file is None:  # what is typed counts more than what lies there
         file = None if save else find_hook_config()
     elif save:
         raise ConfigError("--hook-config and --save each say what to save; give one of them")
-    return None if file is None else read_hook_config(file)
+    return {} if file is None else read_hook_configs(dict.fromkeys(KINDS.values()), file)
 
 
-def _placed(config: HookConfig, url: str, board: Store | None) -> HookConfig:
+def _placed(config: HookConfig, url: str, board: Store | None, mirror: str | None) -> HookConfig:
     """Return the configuration with the places that were given on the command line."""
-    return replace(config, run=url, tensorboard=config.tensorboard if board is None else board.url)
+    tensorboard = config.tensorboard if board is None else board.url
+    return replace(config, run=url, tensorboard=tensorboard, mirror=mirror)
 
 
 def _check_place_of_hook(store: Store, url: str) -> None:

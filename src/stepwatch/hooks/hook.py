@@ -91,7 +91,7 @@ class Hook:
         mirror: str | None = None,
         resume: int | None = None,
     ) -> None:
-        self.strict, self.active, self.failure = strict, False, ""
+        self.strict, self.active, self.failure, self.coverage = strict, False, "", ""
         self._say = say or _say
         output = Output(
             format=format, tensorboard=tensorboard, black_box_mb=black_box_mb,
@@ -102,9 +102,7 @@ class Hook:
             run, policy=policy, output=output, listeners=listeners, command=command,
             versions=versions, rank=rank,
         )  # fmt: skip
-        #: What may be done to the training between two of its steps.
         self.control = control or Control()
-        self.coverage = ""
         self._on_begin = on_begin
         self._has_begun = False
         self._mode: Mode | None = None
@@ -199,10 +197,17 @@ class Hook:
         self.recorder.end_step(ended)
         self.stepped(ended)
         if ended is Mode.TRAIN:
-            self.control.answer()
-            end = self.control.take_end()
-            if end is not None:
-                self.end_training(end)
+            self.answer()
+
+    def answer(self) -> None:
+        """Do what was asked for while a TRAIN step ran, and end the training if that was."""
+        self.control.answer()
+        self.end_if_asked()
+
+    def end_if_asked(self) -> None:
+        """End the training if somebody asked for it."""
+        if (end := self.control.take_end()) is not None:
+            self.end_training(end)
 
     def stepped(self, mode: Mode) -> None:
         """A step was handed on; after the first TRAIN step, say what is captured."""

@@ -23,10 +23,13 @@ class Replaced:
         """Replace a function.
 
         Args:
-            owner: The module or the class that holds it.
+            owner: The module or the class that has it. Where a base class defines it, it is
+                replaced there, for all that inherit it.
             name: Its name there.
             make: Makes, of the function, what is called instead.
         """
+        if isinstance(owner, type):
+            owner = next(kind for kind in owner.__mro__ if name in vars(kind))
         original = getattr(owner, name)
         called = make(original)
 

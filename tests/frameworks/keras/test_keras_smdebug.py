@@ -49,7 +49,6 @@ class TestFit:
         model, trial = trained(tmp_path / "run")
 
         assert [0, 2, 4, 6] == trial.steps(mode=smd.modes.TRAIN)
-        assert [0] == trial.steps(mode=smd.modes.EVAL)
         values = [
             trial.tensor("dense/weights/dense/kernel:0").value(step, mode=smd.modes.TRAIN)
             for step in (0, 6)
@@ -66,3 +65,93 @@ class TestFit:
         if keras.backend.backend() != "jax":
             outputs = trial.tensor_names(collection="layers")
             assert {"dense/outputs", "dense_1/outputs"} <= set(outputs)
+
+    def test_the_end_of_an_epoch_is_saved_whatever_is_due(self, tmp_path):
+        """With its last step, which is that of its evaluation."""
+        _, trial = trained(tmp_path / "run")
+
+        assert [0, 1] == trial.tensor("val_loss").steps(mode=smd.modes.EVAL)
+        assert [0, 2, 4, 6] == trial.tensor("loss").steps(mode=smd.modes.TRAIN)
+        value = trial.tensor("batch").value
+        assert [0, 1] == [value(step, mode=smd.modes.EVAL).item() for step in (0, 1)]
+
+    def test_without_evaluation_it_is_the_last_step_of_training(self, tmp_path):
+        """What else is saved keeps its rhythm."""
+        model = keras.Sequential([keras.Input((4,)), layers.Dense(1)])
+        model.compile("sgd", "mse")
+        hook = smd.KerasHook(
+            str(tmp_path / "run"),
+            save_config=smd.SaveConfig(save_interval=100),
+            include_collections=["often"],
+        )
+        often = hook.get_collection("often")
+        often.include("kernel")
+        often.save_config = smd.SaveConfig(save_interval=3)
+        model.fit(X, X.sum(1), batch_size=16, epochs=2, verbose=0, callbacks=[hook])
+        hook.close()
+
+        trial = smd.create_trial(str(tmp_path / "run"))
+        kernel = next(name for name in trial.tensor_names() if "kernel" in name)
+        assert [0, 3, 7] == trial.tensor("loss").steps()
+        assert [0, 3, 6] == trial.tensor(kernel).steps()
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="tapes are TensorFlow's")
+class TestTape:
+    def test_each_wrapped_tape_is_a_step(self, tmp_path):
+        """Variables are as the tape found them; a tape that nobody wraps is none."""
+        import tensorflow as tf
+
+        weight = tf.Variable([[1.0], [2.0]], name="weight")
+        table = tf.Variable(tf.ones([4, 2]), name="table")
+        hook = smd.KerasHook(
+            str(tmp_path / "run"),
+            save_config=smd.SaveConfig(save_interval=2),
+            include_collections=["weights", "gradients", "losses"],
+        )
+        for _ in range(3):
+            with tf.GradientTape():
+                pass
+            with hook.wrap_tape(tf.GradientTape()) as tape:
+                loss = tf.reduce_sum(tf.gather(table, [1, 1]) @ weight)
+            gradients = tape.gradient(loss, [weight, table])
+            weight.assign_sub(gradients[0])
+        hook.close()
+
+        trial = smd.create_trial(str(tmp_path / "run"))
+        assert [0, 2] == trial.steps(mode=smd.modes.TRAIN)
+        assert {"weights/weight:0", "weights/table:0"} == set(trial.tensor_names(regex="^weights/"))
+        assert "loss" in trial.tensor_names(collection="losses")
+        assert [[1.0], [2.0]] == trial.tensor("weights/weight:0").value(0).tolist()
+        assert [[-3.0], [-2.0]] == trial.tensor("weights/weight:0").value(2).tolist()
+        dense = trial.tensor("gradients/tableGrad").value(0)
+        assert [[0.0, 0.0], [2.0, 4.0], [0.0, 0.0], [0.0, 0.0]] == dense.tolist()
+
+    def test_a_tape_inside_of_a_graph_is_passed_over(self, tmp_path):
+        """It has no values; and what is computed stays what it is."""
+        import tensorflow as tf
+
+        weight = tf.Variable(3.0, name="weight")
+        hook = smd.KerasHook(str(tmp_path / "run"), save_all=True)
+
+        @tf.function
+        def step():
+            with hook.wrap_tape(tf.GradientTape()) as tape:
+                loss = weight**2
+            return tape.gradient(loss, weight)
+
+        assert 6.0 == step().numpy()
+        hook.close()
+        assert [] == smd.create_trial(str(tmp_path / "run")).steps()
+
+    def test_tapes_are_left_alone_once_the_hook_is_closed(self, tmp_path):
+        """Bit for bit the functions that were there."""
+        import tensorflow as tf
+
+        before = tf.GradientTape.__enter__, tf.GradientTape.gradient
+        hook = smd.KerasHook(str(tmp_path / "run"))
+        hook.wrap_tape(tf.GradientTape())
+        assert before[0] is not tf.GradientTape.__enter__
+        hook.close()
+
+        assert before == (tf.GradientTape.__enter__, tf.GradientTape.gradient)

@@ -14,21 +14,12 @@ from stepwatch.hooks.keras.registered import RegisteredHook
 
 __all__ = ["KerasHook"]
 
-# What smdebug found without patterns, by the names that its hook gives.
-_PATTERNS = {
-    "weights": "/weights/((?!bias).)*$",
-    "gradients": "^gradients/",
-    "losses": "^(val_)?([^/]*_)?loss$",
-    "metrics": "^(?!(val_)?([^/]*_)?loss$)[^/]+$",
-    "layers": "/(in|out)puts(_|$)",
-    "optimizer_variables": "^[A-Z][A-Za-z0-9]*/.*:0$",
-}
-
 
 class KerasHook(RegisteringHook, keras.callbacks.Callback):  # type: ignore[misc]  # no types
     """Saves tensors of Keras models; handed to ``fit`` among the callbacks.
 
-    Each batch is a step, whose weights and metrics are saved when it is over. Nothing that goes
+    Each batch is a step, whose weights and metrics are saved when it is over. In a loop with
+    ``tf.GradientTape`` each tape that is wrapped is a step. Nothing that goes
     wrong while tensors are saved reaches the training. See ``BaseHook`` for the arguments.
     """
 
@@ -37,7 +28,7 @@ class KerasHook(RegisteringHook, keras.callbacks.Callback):  # type: ignore[misc
 
     def _attach(self) -> None:
         keras.callbacks.Callback.__init__(self)
-        for name, pattern in _PATTERNS.items():
+        for name, pattern in RegisteredHook.patterns.items():
             self.collection_manager.get(name).include(pattern)
         super()._attach()
 
@@ -48,6 +39,13 @@ class KerasHook(RegisteringHook, keras.callbacks.Callback):  # type: ignore[misc
         """Return the optimizer as it is: its gradients are heard of anyway."""
         return optimizer
 
+    def wrap_tape(self, tape: Any) -> Any:
+        """Save of this gradient tape, which is one step; return it.
+
+        Inside of a ``tf.function`` nothing is saved.
+        """
+        return self._registered.wrap_tape(tape)
+
     def register_model(self, model: Any) -> None:
         """Do nothing: the model is that of which Keras tells its callbacks."""
 
@@ -57,7 +55,7 @@ class KerasHook(RegisteringHook, keras.callbacks.Callback):  # type: ignore[misc
 
     def on_train_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
         """It is over."""
-        self._registered.ends(self.model, "train", {**(logs or {}), "batch": batch})
+        self._registered.ends(self.model, "train", batch, logs or {})
 
     def on_test_batch_begin(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
         """A batch of ``evaluate`` is about to run."""
@@ -65,7 +63,7 @@ class KerasHook(RegisteringHook, keras.callbacks.Callback):  # type: ignore[misc
 
     def on_test_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
         """It is over."""
-        self._registered.ends(self.model, "test", logs or {})
+        self._registered.ends(self.model, "test", batch, logs or {})
 
     def on_predict_batch_begin(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
         """A batch of ``predict`` is about to run."""
@@ -73,4 +71,8 @@ class KerasHook(RegisteringHook, keras.callbacks.Callback):  # type: ignore[misc
 
     def on_predict_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
         """It is over."""
-        self._registered.ends(self.model, "predict", {})
+        self._registered.ends(self.model, "predict", batch, logs or {})
+
+    def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
+        """An epoch of ``fit`` is over, and the evaluation after it."""
+        self._registered.epoch_ends(epoch, logs or {})

@@ -94,7 +94,7 @@ class Hook(RegisteringHook, TrainingCallback):  # type: ignore[misc]  # xgboost 
     ) -> bool:
         """A round is over; return False, for the training goes on."""
         del epoch
-        self._registered.after_round(model, evals_log)
+        self._registered.save_round(model, evals_log)
         return False
 
 

@@ -17,6 +17,7 @@ from ...record import TensorInfo
 from ...steps import Mode
 from ..hook import Hook
 from .classes import class_counts, confusion
+from .listening import Listening
 from .round import Evaluated, Metric, Round, Trained
 
 _log = logging.getLogger("stepwatch")
@@ -35,6 +36,8 @@ class BoostingHook(Hook):
 
     #: What the framework raises where it cannot tell something of a model.
     refusal: ClassVar[type[Exception]]
+    #: Who listens to all trainings of this process.
+    trainings: ClassVar[Listening[Any]]
 
     def __init__(self, run: Any, **options: Any) -> None:
         self._refused: set[str] = set()
@@ -44,6 +47,16 @@ class BoostingHook(Hook):
         self._last: Round | None = None
         self._ending: BaseException | None = None
         self.attach()
+
+    def attach(self) -> None:
+        """Listen to all trainings."""
+        self.trainings.add(self)
+        super().attach()
+
+    def detach(self) -> None:
+        """Listen no more."""
+        super().detach()
+        self.trainings.remove(self)
 
     @guarded
     def observe_round(self, one: Round) -> None:

@@ -44,9 +44,7 @@ class JaxHook(Hook):
 
     def __init__(self, run: str | os.PathLike[str] | Recorder, **options: Any) -> None:
         super().__init__(run, **{"rank": _rank(), **options})
-        self._steps = Steps(
-            self.recorder, self._ended, self._stop_if_asked, self._fail, strict=self.strict
-        )
+        self._steps = Steps(self.recorder, self._ended, self.answer, self._fail, strict=self.strict)
         self._tracker = Tracker(
             self.recorder, self._steps, PATCHES.modules, self._fail, strict=self.strict
         )
@@ -135,6 +133,11 @@ class JaxHook(Hook):
             line += f", nothing of {some(tracker.unseen)} ({_UNSEEN})"
         return line
 
+    def end_training(self, end: BaseException) -> None:
+        """End the training before the next call: what the last one returned is then kept."""
+        self._steps.settle()
+        super().end_training(end)
+
     def let_go(self) -> str:
         super().let_go()
         return self._tracker.failure or self._steps.failure
@@ -145,14 +148,6 @@ class JaxHook(Hook):
         self.stepped(mode)
         if mode is Mode.TRAIN:
             self.control.answer()
-
-    def _stop_if_asked(self) -> None:
-        """End the training before the next call: what the last one returned is then kept."""
-        self.control.answer()
-        end = self.control.take_end()
-        if end is not None:
-            self._steps.settle()
-            self.end_training(end)
 
     def _fail(self) -> None:
         self._steps.forget()

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any, Protocol
 
+from ..replaced import Function, Replaced
 from .names import leaves
-
-Function = Callable[..., Any]
 
 
 class Caller(Protocol):
@@ -29,7 +27,8 @@ class ModuleCalls:
 
     def __init__(self, current: Callable[[], Caller | None]) -> None:
         self._current = current
-        self._replaced: dict[type, tuple[Function, Function]] = {}
+        self._kinds: set[type] = set()
+        self._replaced = Replaced()
 
     def wrap(self) -> None:
         """Wrap those that were defined since the last time."""
@@ -37,21 +36,16 @@ class ModuleCalls:
         if root is None:  # not imported, or being so
             return
         for kind in list(_subclasses(root)):
-            own = vars(kind).get("__call__")
-            if isinstance(own, FunctionType) and kind not in self._replaced:
-                wrapped = self._wrapped(own)
-                self._replaced[kind] = own, wrapped
-                kind.__call__ = wrapped
+            if isinstance(vars(kind).get("__call__"), FunctionType) and kind not in self._kinds:
+                self._kinds.add(kind)
+                self._replaced.put(kind, "__call__", self._telling)
 
     def remove(self) -> None:
         """Put all back, but for what somebody else has replaced since."""
-        for kind, (own, wrapped) in self._replaced.items():
-            if vars(kind).get("__call__") is wrapped:
-                kind.__call__ = own  # type: ignore[method-assign]
-        self._replaced.clear()
+        self._replaced.remove()
+        self._kinds.clear()
 
-    def _wrapped(self, own: Function) -> Function:
-        @functools.wraps(own)
+    def _telling(self, own: Function) -> Function:
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
             caller = current()
             if caller is None:

@@ -9,8 +9,8 @@ from weakref import WeakSet
 
 import keras
 
+from ..replaced import Replaced
 from .backend import Backend
-from .taps import put_back, wrap
 from .watcher import MODES, Owner, Watcher
 
 
@@ -26,18 +26,16 @@ class Functions:
     def __init__(self, owner: Owner, backend: Backend, watches: Callable[[Any], bool]) -> None:
         self._owner, self._backend, self._watches = owner, backend, watches
         self._models: WeakSet[Any] = WeakSet()
-        self._wrapped: list[tuple[type, str, Any, Any]] = []
+        self._replaced = Replaced()
 
     def attach(self) -> None:
         """Watch the functions of models from here on, those that are made already as well."""
         for kind in MODES:
-            wrapper = partial(self._making, kind)
-            self._wrapped.append(wrap(keras.Model, f"make_{kind}_function", wrapper))
+            self._replaced.put(keras.Model, f"make_{kind}_function", partial(self._making, kind))
 
     def detach(self) -> None:
         """Let models run functions of their own again, made anew when they are needed."""
-        while self._wrapped:
-            put_back(*self._wrapped.pop())
+        self._replaced.remove()
         for model in self._models:
             for kind in MODES:
                 name = f"{kind}_function"

@@ -12,10 +12,10 @@ from ...errors import TrainingStopped
 from ...steps import Mode
 from ..hook import Array, Hook
 from ..observed.observations import Observations
+from ..replaced import Replaced
 from .backend import backend
 from .functions import Functions
 from .seen import Seen
-from .taps import put_back, wrap
 from .watcher import MODES
 
 
@@ -47,7 +47,7 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         self.observations = Observations(self.recorder, self.backend)
         self.seen = Seen()
         self._functions = Functions(self, self.backend, self._watches)
-        self._wrapped: list[tuple[type, str, Any, Any]] = []
+        self._replaced = Replaced()
         #: The mode of the step that runs, or ran last.
         self._running = Mode.TRAIN
         self._is_over = self._is_in_fit = False
@@ -62,15 +62,14 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         for kind, mode in MODES.items():
             in_fit, alone = (self._ending(mode, is_in_fit=is_in) for is_in in (True, False))
             batch_end = f"on_{kind}_batch_end"
-            self._wrapped.append(wrap(keras.callbacks.CallbackList, batch_end, in_fit))
-            self._wrapped.append(wrap(keras.Model, f"{kind}_on_batch", alone))
+            self._replaced.put(keras.callbacks.CallbackList, batch_end, in_fit)
+            self._replaced.put(keras.Model, f"{kind}_on_batch", alone)
         self.active = True
 
     def detach(self) -> None:
         """Let go of Keras; nothing is captured until ``attach``."""
         self.active = False
-        while self._wrapped:
-            put_back(*self._wrapped.pop())
+        self._replaced.remove()
         self._functions.detach()
 
     def finish(self) -> None:
@@ -128,7 +127,8 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
                 if self._is_over and self._running is (self._mode or mode):
                     self._is_in_fit = is_in_fit
                     self._hand_on()
-                    self._answer()
+                    if self._running is Mode.TRAIN:
+                        self.answer()
                 return returned
 
             return call
@@ -140,11 +140,3 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         self._is_over = False
         self.recorder.end_step(self._running)
         self.stepped(self._running)
-
-    def _answer(self) -> None:
-        """Do what was asked for meanwhile, now that the script has a say no more."""
-        if self._running is Mode.TRAIN:
-            self.control.answer()
-            end = self.control.take_end()
-            if end is not None:
-                self.end_training(end)

@@ -2,13 +2,15 @@
 
 Weights, metrics and the variables of the optimizer are read when a batch is over. Where steps run
 as Python, what layers return and the gradients are saved as well; inside of compiled steps smdebug
-saw none, and this does not either.
+saw none, and this does not either. In a loop of the script's own it saves what tapes differentiate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar
+from weakref import ref
 
 import keras
 import numpy as np
@@ -16,11 +18,11 @@ import numpy as np
 from ...capture.guard import guarded
 from ...steps import Mode
 from ..registered import RegisteredHook as Base
+from ..replaced import Replaced
 from .backend import backend, tensors_in
 from .names import ModelNames, slot_names
 from .taps import TAPS
-
-MODES = {"train": Mode.TRAIN, "test": Mode.EVAL, "predict": Mode.PREDICT}
+from .watcher import MODES
 
 
 class RegisteredHook(Base):
@@ -28,35 +30,52 @@ class RegisteredHook(Base):
 
     Args:
         config: What to save and where, or what returns it.
+        register_first: Save of the first model that runs without being handed over among the
+            callbacks, and of gradient tapes that nobody wrapped.
         options: As of ``hooks.registered.RegisteredHook``.
     """
 
     framework = "keras"
     register = "fit(..., callbacks=[hook])"
+    unseen = "or hook.wrap_tape(tape); a tape inside of a tf.function is not seen"
+    patterns: ClassVar[Mapping[str, str]] = {
+        "weights": "(^|/)weights/((?!bias).)*$",
+        "gradients": "^gradients/",
+        "losses": "^(val_)?([^/]*_)?loss(_[0-9]+)?$",
+        "metrics": "^(?!(val_)?([^/]*_)?loss(_[0-9]+)?$)[^/]+$",
+        "layers": "/(in|out)puts(_|$)",
+        "optimizer_variables": "^[A-Z][A-Za-z0-9]*/.*:0$",
+    }
 
-    def __init__(self, config: Any, **options: Any) -> None:
+    def __init__(self, config: Any, *, register_first: bool = False, **options: Any) -> None:
         self._backend = backend()
         self._names: ModelNames | None = None
+        self._replaced = Replaced()
+        self._tapes: Any = None
+        self._root: ref[Any] | None = None
+        self._is_in_batch = False
+        self._finds_tapes = register_first
         super().__init__(config, rank=(0, 1), **options)
+        if register_first:
+            self._listen()
 
     # What the callback tells
 
     def begins(self, model: Any, kind: str) -> None:
         """A batch of ``train``, ``test`` or ``predict`` is about to run."""
+        self._is_in_batch = True
         self.numbers.use(MODES[kind])
         self.before_root(model)
 
     @guarded
-    def ends(self, model: Any, kind: str, logs: Mapping[str, Any]) -> None:
+    def ends(self, model: Any, kind: str, batch: int, logs: Mapping[str, Any]) -> None:
         """It is over; Keras says this of it."""
+        self._is_in_batch = False
         TAPS.leave(self)
         if not (self.active and self.is_due):
             return
-        prefix = "val_" if kind == "test" else ""
-        numbers = {f"{prefix}{key}": np.asarray(value) for key, value in logs.items()}
-        numbers = {key: one for key, one in numbers.items() if one.dtype.kind in "fiub"}
-        self.save([one for one in numbers.items() if one[0].endswith("loss")], "losses")
-        self.save([one for one in numbers.items() if not one[0].endswith("loss")], "metrics")
+        for collection, numbers in _numbers({**logs, "batch": batch}).items():
+            self.save(numbers, collection)
         sync = getattr(model, "jax_state_sync", None)
         if sync is not None:  # in ``fit`` on JAX a model does not hold its variables
             sync()
@@ -64,13 +83,44 @@ class RegisteredHook(Base):
         if kind == "train" and model.optimizer is not None:
             self.save(self._optimizer(model), "optimizer_states")
 
+    @guarded
+    def epoch_ends(self, epoch: int, logs: Mapping[str, Any]) -> None:
+        """An epoch is over: what Keras says of it is saved with its last step, due or not."""
+        if self.active and self._steps is not None:
+            for collection, numbers in _numbers({**logs, "batch": epoch}).items():
+                self._steps.anyway(numbers, collection)
+
+    # What tapes tell
+
+    def wrap_tape(self, tape: Any) -> Any:
+        """Save of this gradient tape, which is one step; return it."""
+        self._look_at_tapes()
+        return self._tapes.wrap(tape)
+
+    def tape_begins(self, tape: Any) -> None:
+        """A tape begins to record."""
+        self.numbers.use(Mode.TRAIN)
+        self.before_root(tape)
+
+    @guarded
+    def differentiated(self, target: Any, sources: Any, gradients: Any) -> None:
+        """A tape returned the gradients of a target by its sources."""
+        if self.active and self.is_due:
+            from ..tensorflow.saved_tapes import tape_tensors
+
+            for kind, name, value in tape_tensors(target, sources, gradients):
+                self.save([(name, value)], kind)
+
     # What a hook brings along
 
     def root_names(self) -> Sequence[str]:
         model = None if self._names is None else self._names.model()
-        return [] if model is None else [str(model.name)]
+        tapes = ["gradient tapes"] if self._tapes is not None and self.has_begun else []
+        return tapes if model is None else [str(model.name)]
 
     def look(self, root: Any) -> None:
+        if not isinstance(root, keras.Model):
+            return
         if self._names is None or self._names.num_variables != len(root.variables):
             self._names = ModelNames(root)
         TAPS.listen(self)
@@ -80,6 +130,9 @@ class RegisteredHook(Base):
 
     def let_go(self) -> None:
         TAPS.leave(self)
+        self._replaced.remove()
+        if self._tapes is not None:
+            self._tapes.remove()
 
     def copy_of(self, value: Any) -> Any:
         return np.array(self._backend.to_numpy(value))
@@ -111,6 +164,41 @@ class RegisteredHook(Base):
 
     # How
 
+    def _listen(self) -> None:
+        """Hear of all batches, and of tapes where there are some."""
+        told = {"on_epoch_end": lambda _, epoch, logs=None: self.epoch_ends(epoch, logs or {})}
+        for kind in MODES:
+            told[f"on_{kind}_batch_begin"] = partial(self._batch_begins, kind)
+            told[f"on_{kind}_batch_end"] = partial(self._batch_ends, kind)
+        for name, tell in told.items():
+            self._replaced.put(keras.callbacks.CallbackList, name, partial(self._telling, tell))
+        if keras.backend.backend() == "tensorflow":
+            self._look_at_tapes()
+
+    def _telling(self, tell: Callable[..., None], original: Callable[..., Any]) -> Any:
+        def call(callbacks: Any, *args: Any, **named: Any) -> None:
+            original(callbacks, *args, **named)
+            self._root = self._root or ref(callbacks.model)
+            if self._root() is callbacks.model:
+                tell(callbacks.model, *args, **named)
+
+        return call
+
+    def _batch_begins(self, kind: str, model: Any, batch: int, logs: object = None) -> None:
+        del batch, logs
+        self.begins(model, kind)
+
+    def _batch_ends(
+        self, kind: str, model: Any, batch: int, logs: Mapping[str, Any] | None = None
+    ) -> None:
+        self.ends(model, kind, batch, logs or {})
+
+    def _look_at_tapes(self) -> None:
+        if self._tapes is None:
+            from ..tensorflow.saved_tapes import SavedTapes
+
+            self._tapes = SavedTapes(self, lambda: self._finds_tapes and not self._is_in_batch)
+
     def _weights(self, model: Any) -> Iterable[tuple[str, Any]]:
         for variable in model.variables:
             if variable.name != "seed_generator_state":
@@ -138,6 +226,16 @@ class RegisteredHook(Base):
         if first is None or type(first).__name__.endswith("Tracer"):
             return False
         return hasattr(first, "numpy") or keras.backend.backend() == "jax"
+
+
+def _numbers(logs: Mapping[str, Any]) -> dict[str, list[tuple[str, Any]]]:
+    """Return what Keras tells in numbers, by collection."""
+    told = [(key, np.asarray(value)) for key, value in logs.items() if key != "outputs"]
+    numbers = [one for one in told if one[1].dtype.kind in "fiub"]
+    return {
+        "losses": [one for one in numbers if one[0].endswith("loss")],
+        "metrics": [one for one in numbers if not one[0].endswith("loss")],
+    }
 
 
 def _outputs(layer: str, path: str) -> str:

@@ -5,12 +5,13 @@ Their methods are wrapped while anybody listens, once for all hooks of a process
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import keras
+
+from ..replaced import Replaced
 
 
 class Listener(Protocol):
@@ -31,7 +32,7 @@ class Taps:
 
     def __init__(self) -> None:
         self._listeners: tuple[Listener, ...] = ()
-        self._wrapped: list[tuple[type, str, Any, Any]] = []
+        self._replaced = Replaced()
         self._inside = threading.local()
 
     def listen(self, listener: Listener) -> None:
@@ -45,8 +46,7 @@ class Taps:
         was_heard = bool(self._listeners)
         self._listeners = tuple(one for one in self._listeners if one is not listener)
         if was_heard and not self._listeners:
-            while self._wrapped:
-                put_back(*self._wrapped.pop())
+            self._replaced.remove()
 
     def _wrap(self) -> None:
         scaled = keras.optimizers.LossScaleOptimizer
@@ -59,7 +59,7 @@ class Taps:
             (scaled, "apply", self._apply),
             (scaled, "stateless_apply", self._stateless_apply),
         ):
-            self._wrapped.append(wrap(kind, name, wrapper))
+            self._replaced.put(kind, name, wrapper)
 
     def _layer(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def call(layer: Any, *args: Any, **named: Any) -> Any:
@@ -129,20 +129,3 @@ class Taps:
 
 #: There is one, because methods are wrapped once.
 TAPS = Taps()
-
-
-def wrap(
-    kind: type, name: str, wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]
-) -> tuple[type, str, Any, Any]:
-    """Wrap a method where it is defined; return what ``put_back`` takes."""
-    owner = next(one for one in kind.__mro__ if name in vars(one))
-    original = vars(owner)[name]
-    wrapped = functools.wraps(original)(wrapper(original))
-    setattr(owner, name, wrapped)
-    return owner, name, original, wrapped
-
-
-def put_back(owner: type, name: str, original: Any, wrapped: Any) -> None:
-    """Put a method back, unless somebody has wrapped it again since."""
-    if vars(owner).get(name) is wrapped:
-        setattr(owner, name, original)

@@ -15,7 +15,7 @@ from lightgbm.callback import EarlyStopException
 
 from ...capture.guard import guarded
 from ..boosting import OWN_EVERY, BoostingHook, Evaluated, Metric, Round, Trained
-from .listening import trainings
+from . import listening
 from .model import LightGBMModel, read_parameters
 
 Array = npt.NDArray[np.generic]
@@ -39,6 +39,7 @@ class LightGBMHook(BoostingHook):
 
     framework: ClassVar[str] = "lightgbm"
     refusal = LightGBMError
+    trainings = listening.trainings
 
     def __init__(self, run: Any, **options: Any) -> None:
         #: After callbacks that keep and print metrics, before the one that stops early.
@@ -46,16 +47,6 @@ class LightGBMHook(BoostingHook):
         self._booster: weakref.ref[Any] | None = None
         self._objective = ""
         super().__init__(run, **options)
-
-    def attach(self) -> None:
-        """Listen to all trainings."""
-        trainings.add(self)
-        super().attach()
-
-    def detach(self) -> None:
-        """Listen no more."""
-        super().detach()
-        trainings.remove(self)
 
     def __call__(self, env: Any) -> None:
         """A round is over; as a callback of LightGBM.

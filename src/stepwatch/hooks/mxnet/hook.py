@@ -97,10 +97,7 @@ class MXNetHook(Hook):
     def _end_if_asked(self) -> None:
         if self._asks:
             self._asks = False
-            self.control.answer()
-            end = self.control.take_end()
-            if end is not None:
-                self.end_training(end)
+            self.answer()
 
 
 def _plain(value: object) -> object:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +12,7 @@ from ...capture.guard import guarded
 from ...steps import Mode
 from ..coverage_line import coverage_line
 from ..hook import Hook
+from ..replaced import Replaced
 from .tapes import Tapes
 
 
@@ -38,7 +38,7 @@ class TensorFlowHook(Hook):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._tapes = Tapes(self)
-        self._wrapped: list[tuple[type, str, Any, Any]] = []
+        self._replaced = Replaced()
         self._taps: Any = None
         self._has_ended = False
         self.attach()
@@ -53,10 +53,7 @@ class TensorFlowHook(Hook):
             (tf.GradientTape, "gradient", self._differentiating),
             (type(tf.function(_nothing)), "__call__", self._calling),
         ):
-            original = vars(owner)[name]
-            wrapped = functools.wraps(original)(wrapper(original))
-            setattr(owner, name, wrapped)
-            self._wrapped.append((owner, name, original, wrapped))
+            self._replaced.put(owner, name, wrapper)
         self.active = True
 
     def detach(self) -> None:
@@ -65,10 +62,7 @@ class TensorFlowHook(Hook):
         if self._taps is not None:
             self._taps.leave(self._tapes)
             self._taps = None
-        while self._wrapped:
-            owner, name, original, wrapped = self._wrapped.pop()
-            if vars(owner)[name] is wrapped:
-                setattr(owner, name, original)
+        self._replaced.remove()
 
     def finish(self) -> None:
         self.end_open()
@@ -141,10 +135,7 @@ class TensorFlowHook(Hook):
         """Do what was asked for, if a step is over."""
         if self._has_ended:
             self._has_ended = False
-            self.control.answer()
-            end = self.control.take_end()
-            if end is not None:
-                self.end_training(end)
+            self.answer()
 
 
 def _nothing() -> None:

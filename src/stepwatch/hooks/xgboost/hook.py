@@ -13,8 +13,8 @@ from xgboost.core import XGBoostError
 
 from ...capture.guard import guarded
 from ..boosting import OWN_EVERY, BoostingHook, Evaluated, Metric, Round, Trained
-from .listening import trainings
-from .model import XGBoostModel, read_config
+from . import listening
+from .model import XGBoostModel, mean_and_spread, read_config
 
 #: What the data that are trained on are called where they are not evaluated.
 TRAIN = "train"
@@ -37,6 +37,7 @@ class XGBoostHook(BoostingHook, TrainingCallback):  # type: ignore[misc]  # xgbo
 
     framework: ClassVar[str] = "xgboost"
     refusal = XGBoostError
+    trainings = listening.trainings
 
     def __init__(self, run: Any, **options: Any) -> None:
         self._container: weakref.ref[Any] | None = None
@@ -50,16 +51,6 @@ class XGBoostHook(BoostingHook, TrainingCallback):  # type: ignore[misc]  # xgbo
 
     def __reduce__(self) -> tuple[type[TrainingCallback], tuple[()]]:
         return TrainingCallback, ()
-
-    def attach(self) -> None:
-        """Listen to all trainings."""
-        trainings.add(self)
-        super().attach()
-
-    def detach(self) -> None:
-        """Listen no more."""
-        super().detach()
-        trainings.remove(self)
 
     def after_round(
         self, container: Any, model: Any, number: int, train: Any, evals: Sequence[Any]
@@ -97,7 +88,7 @@ class XGBoostHook(BoostingHook, TrainingCallback):  # type: ignore[misc]  # xgbo
 def _metrics(history: Mapping[str, Mapping[str, Any]], trains: Collection[str]) -> list[Metric]:
     """Return what was evaluated last, of each data and metric."""
     return [
-        Metric(data, metric, *_mean_and_spread(values[-1]), trains=data in trains)
+        Metric(data, metric, *mean_and_spread(values[-1]), trains=data in trains)
         for data, metrics in history.items()
         for metric, values in metrics.items()
     ]
@@ -128,10 +119,3 @@ def _evaluated(model: Any, train: Any, evals: Sequence[Any]) -> list[Evaluated]:
         Evaluated(name, data is train, data.get_label, partial(model.predict, data))
         for name, data in named.items()
     ]
-
-
-def _mean_and_spread(score: Any) -> tuple[float, float | None]:
-    """Return a score; over folds with its standard deviation."""
-    if isinstance(score, tuple):
-        return float(score[0]), float(score[1])
-    return float(score), None

@@ -71,7 +71,7 @@ class XGBoostModel:
             By feature, float32, shape ``[rows]``, or ``[rows, classes]``.
         """
         values = self._booster.predict(self._train, pred_contribs=True)
-        names = [*feature_names(self._booster), "bias"]
+        names = [*_feature_names(self._booster), "bias"]
         return {name: values[..., place] for place, name in enumerate(names)}
 
 
@@ -84,7 +84,7 @@ def _dump(booster: Any, number: int) -> list[str]:
     return list(texts[-(len(texts) // (number + 1)) :])
 
 
-def feature_names(booster: Any) -> list[str]:
+def _feature_names(booster: Any) -> list[str]:
     """Return the names of the columns, made up as XGBoost does where they have none."""
     named = booster.feature_names
     return list(named) if named else [f"f{at}" for at in range(booster.num_features())]
@@ -93,6 +93,13 @@ def feature_names(booster: Any) -> list[str]:
 def read_config(booster: Any) -> dict[str, str]:
     """Return the parameters of a model by name, as texts; with the values by default."""
     return dict(_leaves(json.loads(booster.save_config())["learner"]))
+
+
+def mean_and_spread(score: Any) -> tuple[float, float | None]:
+    """Return a score; over folds with its standard deviation."""
+    if isinstance(score, tuple):
+        return float(score[0]), float(score[1])
+    return float(score), None
 
 
 def _leaves(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

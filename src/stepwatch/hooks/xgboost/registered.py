@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,8 @@ from ...capture.guard import guarded
 from ...hook_config import HookConfig
 from .. import registered
 from ..registered_steps import ByHand
-from .model import XGBoostModel, feature_names, read_config
+from .listening import trainings
+from .model import XGBoostModel, mean_and_spread, read_config
 
 Array = npt.NDArray[np.generic]
 
@@ -29,6 +32,8 @@ class RegisteredHook(registered.RegisteredHook):
         train_data: What SHAP values are computed of, an ``xgboost.DMatrix``; none without it.
         validation_data: What labels and predictions are of; none without it.
         rank: Which process this is, and of how many; by default what XGBoost says.
+        register_first: Save of the first training of this process without being handed over among
+            the callbacks, with the data and the parameters that it has.
         options: As of the hook that all frameworks have in common.
     """
 
@@ -44,6 +49,7 @@ class RegisteredHook(registered.RegisteredHook):
         train_data: Any = None,
         validation_data: Any = None,
         rank: tuple[int, int] | None = None,
+        register_first: bool = False,
         **options: Any,
     ) -> None:
         here = collective.get_rank(), collective.get_world_size()
@@ -51,8 +57,23 @@ class RegisteredHook(registered.RegisteredHook):
         self._hyperparameters = hyperparameters or {}
         self._train, self._validation = train_data, validation_data
         self._history: Mapping[str, Mapping[str, Sequence[Any]]] = {}
+        self._container: weakref.ref[Any] | None = None
+        if register_first:
+            trainings.add(self)
 
-    def after_round(self, model: Any, history: Mapping[str, Mapping[str, Sequence[Any]]]) -> None:
+    def after_round(
+        self, container: Any, model: Any, number: int, train: Any, evals: Sequence[Any]
+    ) -> bool:
+        """A round of a training is over; return False, for it goes on."""
+        del number
+        if self.active:
+            self._meet(container, model, train, evals)
+            is_first = self._container is not None and self._container() is container
+            if is_first:
+                self.save_round(model, container.history)
+        return False
+
+    def save_round(self, model: Any, history: Mapping[str, Mapping[str, Sequence[Any]]]) -> None:
         """A round is over: save what is due of it.
 
         Args:
@@ -82,6 +103,9 @@ class RegisteredHook(registered.RegisteredHook):
         """Return a copy of an array."""
         return np.array(value)
 
+    def let_go(self) -> None:
+        trainings.remove(self)
+
     def look(self, root: Any) -> None:
         """Save what is due of the round that is over."""
         groups: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
@@ -100,6 +124,14 @@ class RegisteredHook(registered.RegisteredHook):
     # Inside
 
     @guarded
+    def _meet(self, container: Any, model: Any, train: Any, evals: Sequence[Any]) -> None:
+        if self._container is None:
+            self._container = weakref.ref(container)
+            self._train = train
+            self._validation = next((data for data, _ in evals if data is not train), None)
+            self._hyperparameters = {} if container.is_cv else read_config(model)
+
+    @guarded
     def _add_by_hand(self) -> None:
         if self._steps is not None:
             self._steps.add_by_hand()
@@ -107,8 +139,7 @@ class RegisteredHook(registered.RegisteredHook):
     def _metrics(self) -> Iterator[tuple[str, float]]:
         for data, metrics in self._history.items():
             for metric, values in metrics.items():
-                last = values[-1]
-                yield f"{data}-{metric}", float(last[0] if isinstance(last, tuple) else last)
+                yield f"{data}-{metric}", mean_and_spread(values[-1])[0]
 
     def _groups_of(self, booster: Any) -> dict[str, Callable[[], Iterator[tuple[str, Any]]]]:
         number = booster.num_boosted_rounds() - 1
@@ -118,8 +149,9 @@ class RegisteredHook(registered.RegisteredHook):
             "trees": lambda: _trees(model),
         }
         if self._train is not None:
-            groups["average_shap"] = lambda: _shap(booster, self._train, average=True)
-            groups["full_shap"] = lambda: _shap(booster, self._train, average=False)
+            shap = cache(model.shap)  # asked for twice, and a pass over all trees
+            groups["average_shap"] = lambda: _means(shap())
+            groups["full_shap"] = lambda: _matrices(shap())
         if self._validation is not None:
             data = self._validation
             groups["labels"] = lambda: iter([("labels", data.get_label())])
@@ -131,11 +163,14 @@ class RegisteredHook(registered.RegisteredHook):
 _PLAIN = ("metrics", "labels", "predictions")
 
 
-def _shap(booster: Any, data: Any, *, average: bool) -> Iterator[tuple[str, Array]]:
-    """Yield the mean of each feature, or under each name the values of all of them."""
-    values = booster.predict(data, pred_contribs=True)
-    for place, name in enumerate([*feature_names(booster), "bias"]):
-        yield name, values[..., place].mean(axis=0) if average else values
+def _means(shap: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
+    return ((name, values.mean(axis=0)) for name, values in shap.items())
+
+
+def _matrices(shap: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
+    """Return under the name of each feature the values of all of them."""
+    matrix = np.stack(list(shap.values()), axis=-1)
+    return ((name, matrix) for name in shap)
 
 
 def _trees(model: XGBoostModel) -> Iterator[tuple[str, Array]]:

@@ -1,0 +1,159 @@
+"""Runs judged on a Ray cluster, as ``stepwatch check --ray`` does it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+import ray
+from ray_cluster import cluster
+
+from stepwatch.cli.main import main
+from stepwatch.errors import ClusterUnavailable, RunNotFound
+from stepwatch.jobs.ray.cluster import num_cpus, spread
+from stepwatch.testing import make_run
+
+__all__ = ["cluster"]
+
+pytestmark = [pytest.mark.framework, pytest.mark.timeout(300)]
+
+RULES = "exploding_tensor; loss_not_decreasing:num_steps=5; loss_spike; overfit; vanishing_gradient"
+OFTEN = """\
+from stepwatch import Finding, Rule
+
+class Often(Rule):
+    name = "often"
+
+    def check(self, step):
+        if step.number % 3 == 0:
+            yield Finding(self.name, step.number, "fc.weight", "again", condition=str(step.number))
+"""
+
+
+@pytest.fixture
+def check(capsys):
+    """Return a function that checks runs, and returns the exit status and what was printed."""
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as end:
+            main(["check", *map(str, arguments)])
+        told = capsys.readouterr()
+        return end.value.code or 0, told.out, told.err
+
+    return run
+
+
+@pytest.fixture
+def rules(tmp_path):
+    (tmp_path / "often.py").write_text(OFTEN)
+    return "--rules", f"{RULES}; {tmp_path / 'often.py'}:Often"
+
+
+def runs_in(folder: Path, number: int) -> list[Path]:
+    made = [folder / f"run-{one}" for one in range(number)]
+    for one, path in enumerate(made):
+        make_run(path, steps=20 + one)
+    return made
+
+
+class TestChecking:
+    def test_one_run_is_judged_as_on_one_machine(self, cluster, check, rules, tmp_path):
+        """Its rules are shared among the nodes; the document is the same to the last byte."""
+        (run,) = runs_in(tmp_path, 1)
+        alone = check(run, *rules, "--json")
+        spread_out = check(run, *rules, "--json", "--ray")
+
+        assert alone == spread_out
+        assert 1 == alone[0]
+        assert 2 == num_cpus(ray)
+
+    def test_many_runs_are_judged_as_on_one_machine(self, cluster, check, rules, tmp_path):
+        """In the order in which they were asked for, for people and for machines."""
+        runs = runs_in(tmp_path, 5)
+
+        assert check(*runs, *rules, "--json") == check(*runs, *rules, "--json", "--ray")
+        assert check(*runs, *rules) == check(*runs, *rules, "--ray")
+        documents = json.loads(check(*runs, *rules, "--json", "--ray")[1])["runs"]
+        assert [20, 21, 22, 23, 24] == [one["steps"] for one in documents]
+
+    def test_a_rule_that_is_there_for_nobody_is_refused_before_any_work(
+        self, cluster, check, tmp_path
+    ):
+        status, out, err = check(*runs_in(tmp_path, 1), "--rules", "los_spike", "--ray")
+
+        assert (2, "", 1) == (status, out, len(err.splitlines()))
+        assert "loss_spike" in err
+
+
+class TestNoCluster:
+    def test_it_is_said_in_one_line_with_the_way_out(self, check, monkeypatch, tmp_path):
+        """Nothing is begun in its place.
+
+        Ray looks for clusters of the whole machine, so that it is told here that there is none.
+        """
+        (run,) = runs_in(tmp_path, 1)
+
+        def absent(**_):
+            raise ConnectionError("Could not find any running Ray instance.")
+
+        monkeypatch.setattr(ray, "is_initialized", lambda: False)
+        monkeypatch.setattr(ray, "init", absent)
+        status, out, err = check(run, "--ray")
+
+        assert (2, "", 1) == (status, out, len(err.splitlines()))
+        assert "ray start --head" in err
+
+
+class TestSpread:
+    def test_the_nodes_do_the_work(self, cluster):
+        """None of it is done in this process, and more than one node takes part."""
+        nodes = dict(spread(where, [(number,) for number in range(6)]))
+
+        assert [*range(6)] == sorted(nodes)
+        assert 2 == len({node for node, _ in nodes.values()})
+        assert os.getpid() not in {process for _, process in nodes.values()}
+
+    def test_what_a_call_raises_is_raised_here(self, cluster):
+        """As it is, and not wrapped in something of Ray's."""
+        with pytest.raises(RunNotFound) as caught:
+            list(spread(fail, [(1,), (2,)]))
+
+        assert RunNotFound is type(caught.value)
+
+    def test_a_call_whose_process_is_killed_is_made_again(self, cluster, tmp_path):
+        """Its work changed nothing, so it may."""
+        assert [(0, 2)] == list(spread(die_once, [(str(tmp_path / "died"),)]))
+
+    def test_a_call_that_always_dies_is_an_error_of_one_line(self, cluster):
+        with pytest.raises(ClusterUnavailable, match="lost who did the work"):
+            list(spread(die, [()]))
+
+
+def where(number):
+    import time
+
+    time.sleep(0.5)  # long enough for the others to be given to another node
+    return ray.get_runtime_context().get_node_id(), os.getpid()
+
+
+def fail(number):
+    raise RunNotFound(f"no run {number}")
+
+
+def die_once(note):
+    if Path(note).exists():
+        return 2
+    Path(note).touch()
+    return os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+# What is called on a node is brought there by value: this module is not importable from there.
+ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
