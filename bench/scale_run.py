@@ -31,20 +31,21 @@ def tensor_name(number: int) -> str:
     return f"blocks.{number}.weight"
 
 
-def write_run(folder: Path, steps: int, tensors: int) -> None:
+def write_run(folder: Path, steps: int, tensors: int, collection: str = "weights") -> None:
     """Write a run, and say on stderr how far it is.
 
     Args:
         folder: Where; it holds nothing yet.
         steps: How many, all of mode TRAIN.
         tensors: How many in each step.
+        collection: What they are; the first one is a loss if they are gradients.
     """
     store = open_store(folder)
     start_run(store, Manifest("scale", time.time_ns()))
     # The clock stands still: a part is written when its rows are enough, as in a fast training.
     writer = NativeWriter(store, "worker_0", clock=lambda: 0.0)
     said = time.monotonic()
-    for record in _records(steps, tensors):
+    for record in _records(steps, tensors, collection):
         writer.write(record)
         if time.monotonic() - said > 5:
             said = time.monotonic()
@@ -61,13 +62,14 @@ def compact_run(folder: Path) -> None:
         compact(store, reader.parts(worker))
 
 
-def _records(steps: int, tensors: int) -> Iterator[StepRecord]:
-    layout = Layout(
-        tuple(
-            TensorInfo(tensor_name(number), "weights", "float32", (512, 512), True, 1)
-            for number in range(tensors)
-        )
-    )
+def _records(steps: int, tensors: int, collection: str) -> Iterator[StepRecord]:
+    infos = [
+        TensorInfo(tensor_name(number), collection, "float32", (512, 512), True, 1)
+        for number in range(tensors)
+    ]
+    if collection == "gradients":
+        infos[0] = TensorInfo("loss/cross_entropy", "losses", "float32", (), True, 1)
+    layout = Layout(tuple(infos))
     random = np.random.default_rng(0)
     size = max(1, BLOCK // tensors)
     for first in range(0, steps, size):

@@ -64,20 +64,31 @@ def test_without_notes_the_first_process_stands_for_all():
     assert frozenset() == Presence(True, {}, {}, 2).gone(BOTH)
 
 
-def test_a_dead_worker_does_not_hold_up_the_steps_of_the_living():
-    """What it did not write will not come."""
-    store = MemoryStore("presence-dead")
+@pytest.mark.parametrize(
+    ("pid", "steps", "last_steps"),
+    [
+        (2**22 + 1, [0, 1, 2, 3], {"worker_0": 3}),
+        (os.getpid(), [0, 1], {"worker_0": 3, "worker_1": 1}),
+    ],
+    ids=["dead", "alive"],
+)
+def test_a_worker_that_lives_holds_up_the_steps_of_others_and_a_dead_one_does_not(
+    pid, steps, last_steps
+):
+    """What a dead one did not write will not come; of who lives it is told how far they are."""
+    store = MemoryStore(f"presence-{pid}")
     here = (socket.gethostname(), os.getpid(), "")
     start_run(store, Manifest("run", 0, num_workers=2, host=here[0], pid=here[1]))
-    write_process(store, "worker_1", Process(here[0], 2**22 + 1, ""))
-    for worker, steps in (("worker_0", 4), ("worker_1", 2)):
+    write_process(store, "worker_1", Process(here[0], pid, ""))
+    for worker, count in (("worker_0", 4), ("worker_1", 2)):
         writer = NativeWriter(store, worker)
-        for step in range(steps):
+        for step in range(count):
             writer.write(make_record(step, {"w": [1.0]}, worker=worker))
         writer.flush()
     trial = Trial(store)
 
-    assert ("running", [0, 1, 2, 3]) == (trial.state, trial.steps())
+    assert ("running", steps) == (trial.state, trial.steps())
+    assert last_steps == trial.last_steps
 
 
 def test_a_note_is_read_as_it_was_written():

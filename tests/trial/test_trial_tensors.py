@@ -107,6 +107,21 @@ class TestStatistics:
         for name in (*FIELDS, *DERIVED):
             np.testing.assert_array_equal(quantity(rows, name), series[name])
 
+    def test_only_what_is_asked_for_is_read(self, trial):
+        """It is what it is among all; what was not read is not known."""
+        tensor = trial.tensor("fc.weight")
+        series = tensor.statistics(only=["mean", "l2"])
+        everything = tensor.statistics()
+
+        for name in ("mean", "l2"):
+            np.testing.assert_array_equal(everything[name], series[name])
+        assert everything.steps.tolist() == series.steps.tolist()
+        assert {"mean", "l2"} <= set(series.to_arrow().column_names)
+        with pytest.raises(KeyError):
+            series["max"]
+        with pytest.raises(KeyError):
+            tensor.statistics(only=["mean", "no such thing"])
+
     def test_a_mode_has_its_steps_only(self, trial):
         """Under both counts."""
         series = trial.tensor("fc.weight").statistics(Mode.EVAL)

@@ -13,6 +13,8 @@ from ..plots.terminal import line_plot
 from ..store import open_store
 from ..trial import Trial
 from ..trial.bounds import Noise, Rounding, Tolerance
+from ..trial.diff_result import DiffResult
+from ..trial.diff_words import details, not_compared, verdict
 from ..trial.differences import Difference
 from ..trial.divergence import Search
 from ..trial.metered import MeteredStore
@@ -20,8 +22,6 @@ from ..trial.settings import other_settings
 from ..trial.stages import stage_of
 from ..trial.two_runs import Pair, TwoRuns
 from .console import console, print_json, table
-from .diff_result import DiffResult
-from .diff_words import details, not_compared, verdict
 
 DIFFERENT_STATUS = 1
 _MOST_ROWS = 10

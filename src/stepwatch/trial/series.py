@@ -17,7 +17,7 @@ class Series:
 
     Args:
         table: Columns ``worker``, ``step``, ``mode``, ``mode_step``, ``time_ns``, ``dtype``,
-            ``shape`` and the fields of ``statistics.FIELDS``.
+            ``shape`` and the fields of ``statistics.FIELDS``, or some of these.
 
     Example:
         ``series = trial.tensor("loss/mse_loss").statistics()``, then ``series.steps`` and
@@ -67,9 +67,10 @@ class Series:
         return np.stack([fields[..., field] for field in range(NUM_FIELDS)], axis=-1)
 
     def to_arrow(self, derived: Sequence[str] = tuple(DERIVED)) -> pa.Table:
-        """Return a table, with derived quantities as further columns."""
+        """Return a table, with derived quantities as further columns, as far as they are known."""
         table = self._table
-        for name in derived:
+        known = set(table.column_names)
+        for name in (name for name in derived if known.issuperset(fields_of(name))):
             table = table.append_column(name, pa.array(self[name]))
         return table
 
@@ -80,6 +81,32 @@ class Series:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Hand the table to any library that speaks the Arrow PyCapsule protocol."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+
+def fields_of(statistic: str) -> tuple[str, ...]:
+    """Return the fields that a statistic is computed of.
+
+    Example:
+        >>> fields_of("l2"), fields_of("max")
+        (('sum_sq',), ('max',))
+
+    Raises:
+        KeyError: An unknown name.
+    """
+    taken = _Taken()
+    quantity(cast("Row", taken), statistic)
+    return tuple(dict.fromkeys(FIELDS[field] for field in taken.fields))
+
+
+class _Taken:
+    """Notes which fields are taken of it."""
+
+    def __init__(self) -> None:
+        self.fields: list[int] = []
+
+    def __getitem__(self, place: tuple[object, int]) -> npt.NDArray[np.float64]:
+        self.fields.append(place[1])
+        return np.zeros(1)
 
 
 class _Fields:

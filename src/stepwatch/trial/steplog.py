@@ -43,8 +43,9 @@ class StepLog:
     def global_steps(self, mode: Mode = Mode.GLOBAL, *, incomplete: bool = False) -> Steps:
         """Return the complete global steps of a mode, ascending; GLOBAL is all modes."""
         if mode is Mode.GLOBAL:
-            parts = list(self._global.values())
-            found = np.unique(np.concatenate(parts)) if parts else _NO_STEPS
+            parts = [_NO_STEPS, *self._global.values()]
+            found = np.sort(np.concatenate(parts), kind="stable")  # they are in order already
+            found = found[np.diff(found, prepend=-1) > 0]
         else:
             found = self._global.get(mode, _NO_STEPS)
         return found if incomplete else found[found <= self.last_complete]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 from ..errors import StepUnavailable, TensorUnavailable
 from ..statistics import FIELDS, NAN, Statistics
 from ..steps import Mode
-from .series import Series
+from .series import Series, fields_of
 from .shards import Gathered, merge_parts
 
 if TYPE_CHECKING:
@@ -43,14 +44,27 @@ class Tensor:
         column = "step" if mode is Mode.GLOBAL else "mode_step"
         return np.unique(table.column(column).to_numpy()).tolist()  # type: ignore[no-any-return]
 
-    def statistics(self, mode: Mode | str = Mode.GLOBAL, worker: str | None = None) -> Series:
+    def statistics(
+        self,
+        mode: Mode | str = Mode.GLOBAL,
+        worker: str | None = None,
+        *,
+        only: Sequence[str] = (),
+    ) -> Series:
         """Return its statistics at all complete steps.
 
         Args:
             mode: Only steps of this mode.
             worker: Only what this worker saw; all by default.
+            only: Read the steps and what these statistics are computed of, and no more: of a long
+                run that is much less work. By default everything.
+
+        Raises:
+            KeyError: ``only`` holds an unknown name.
         """
-        return Series(self._rows(list(_ROW_COLUMNS), Mode(mode), worker))
+        fields = [field for name in only for field in fields_of(name)]
+        columns = ["step", "mode_step", *dict.fromkeys(fields)] if only else list(_ROW_COLUMNS)
+        return Series(self._rows(columns, Mode(mode), worker))
 
     def merged(self, mode: Mode | str = Mode.GLOBAL) -> Series:
         """Return the statistics of the whole tensor, one row for each complete step.

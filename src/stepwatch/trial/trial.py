@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .. import registry
 from ..collection import BUILT_IN, Collection, compiled, default_policy
-from ..errors import StepUnavailable, TensorUnavailable, nearest
+from ..errors import TensorUnavailable, nearest
 from ..formats import open_reader
 from ..formats.manifest import read_note
 from ..formats.native.observations import SCHEMA
@@ -20,11 +24,12 @@ from ..formats.reader import Located
 from ..record import StepRecord
 from ..steps import Mode
 from ..store import Store, open_store
+from .open_profile import profile_of
 from .presence import look
+from .profile import Profile
 from .steplog import StepLog, by_step
 from .tensor import Tensor
-
-_POLL_S = 0.2
+from .waiting import POLL_S, wait_for_steps
 
 
 class Trial:
@@ -68,6 +73,11 @@ class Trial:
         """What holds the run."""
         return self._store
 
+    @cached_property
+    def profile(self) -> Profile:
+        """Where the time went, and what the machines did then; empty if nothing was profiled."""
+        return profile_of(self._store)
+
     def refresh(self) -> None:
         """See what was written since."""
         about = read_note(self._store)
@@ -80,10 +90,15 @@ class Trial:
         # How many workers there are may be known only by now.
         presence = replace(presence, num_workers=self.reader.manifest.num_workers)
         self._state = presence.state(workers)
-        self._log = StepLog(
-            {worker: self.reader.step_ranges(worker) for worker in workers},
-            self.reader.last_complete(presence.gone(workers), presence.num_awaited(workers)),
-        )
+        gone = presence.gone(workers)
+        ranges = {worker: self.reader.step_ranges(worker) for worker in workers}
+        self._log = StepLog(ranges, self.reader.last_complete(gone, presence.num_awaited(workers)))
+        #: The last step of each worker that may still write, complete or not.
+        self.last_steps = {
+            worker: max((range_.last for range_ in found), default=-1)
+            for worker, found in ranges.items()
+            if worker not in gone
+        }
 
     @property
     def state(self) -> str:
@@ -139,6 +154,16 @@ class Trial:
         """
         return self._log.global_steps(Mode(mode)).tolist()  # type: ignore[no-any-return]
 
+    def step_numbers(self, mode: Mode | str = Mode.GLOBAL) -> npt.NDArray[np.int64]:
+        """Return the complete global steps of a mode, ascending; of a million that is no list."""
+        return self._log.global_steps(Mode(mode))
+
+    @cached_property
+    def plot(self) -> Any:
+        """Figures of this run, a ``stepwatch.plots.of_trial.Plots``; needs plotly."""
+        figures: Any = registry.load("stepwatch.plots", "trial")  # plots stand above
+        return figures(self)
+
     def tensor_names(self, regex: str | None = None, collection: str | None = None) -> list[str]:
         """Return the names of tensors, sorted.
 
@@ -189,14 +214,15 @@ class Trial:
             TensorUnavailable: There is nothing at all, or nothing of this worker.
         """
         self._check_worker(worker)
-        wanted = [*dict.fromkeys(("step", "mode", *columns))]
+        its_mode = () if mode is Mode.GLOBAL else ("mode",)
+        wanted = [*dict.fromkeys(("step", *its_mode, *columns))]
         at = None if step is None else (mode, step)
         tables = [("", SCHEMA.empty_table().select(wanted))]
         tables += self.reader.observations(tensors, wanted, at)
         table = pa.concat_tables(
             table.select(wanted).append_column("worker", pa.repeat(who, len(table)))
             for who, table in tables
-            if worker in (None, who, "")
+            if worker is None or who in ("", worker)
         ).unify_dictionaries()
         if mode is not Mode.GLOBAL:
             table = table.filter(pc.equal(table.column("mode").cast(pa.string()), mode.value))
@@ -243,7 +269,7 @@ class Trial:
                 return
             if waiting:
                 yield ()
-            time.sleep(_POLL_S)
+            time.sleep(POLL_S)
             self.refresh()
             for first in self.reader.manifest.resumes[num_resumes:]:
                 after = min(after, first - 1)
@@ -262,36 +288,4 @@ class Trial:
             StepUnavailable: One of them was passed over, or the run ended before it.
             TimeoutError: They did not come in time.
         """
-        mode = Mode(mode)
-        missing = set(steps)
-
-        def look() -> bool:
-            missing.difference_update(self.steps(mode))
-            if missing and (self.ended or self._passed(min(missing), mode)):
-                raise self._never(min(missing), mode)
-            return not missing
-
-        self._wait(look, timeout, lambda: f"step {min(missing)} of mode {mode}")
-
-    def _wait(
-        self, done: Callable[[], bool], timeout: float | None, what: Callable[[], str]
-    ) -> None:
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while not done():
-            left = _POLL_S if deadline is None else deadline - time.monotonic()
-            if left <= 0:
-                raise TimeoutError(f"{what()} did not come within {timeout} s")
-            time.sleep(min(left, _POLL_S))
-            self.refresh()
-
-    def _passed(self, step: int, mode: Mode) -> bool:
-        return bool((self._log.steps(mode) > step).any())
-
-    def _never(self, step: int, mode: Mode) -> StepUnavailable:
-        saved = self._log.steps(mode)
-        if not len(saved):
-            return StepUnavailable(f"the run ended without a step of mode {mode}")
-        near = int(saved[np.argmin(np.abs(saved - step))])
-        return StepUnavailable(
-            f"step {step} of mode {mode} was not saved; the nearest saved step is {near}"
-        )
+        wait_for_steps(self, steps, Mode(mode), timeout)

@@ -123,7 +123,7 @@ class TestReadTensors:
         few, store.bytes_read = store.bytes_read, 0
         part.read_tensors(frozenset({"t7"}))
 
-        assert ["step", "sum", "tensor"] == table.column_names
+        assert ["step", "sum"] == table.column_names
         assert few < store.bytes_read / 3
 
     def test_gives_what_a_filter_over_all_rows_gives(self, store):

@@ -24,6 +24,8 @@ from ...steps import Mode
 from .text_columns import TEXT, Texts, text_codes
 
 T = TypeVar("T")
+#: The fields of the tensors of a layout, as columns.
+LayoutColumns = tuple[tuple[Any, ...], ...]
 # min, max, sums and abs_min are measurements; the fields before them are counts.
 _STATISTICS = [
     pa.field(name, pa.int64() if index < MIN else pa.float64()) for index, name in enumerate(FIELDS)
@@ -159,7 +161,7 @@ def _blob_names(
 
 
 def to_records(
-    table: pa.Table, worker: str, layouts: dict[tuple[TensorInfo, ...], Layout]
+    table: pa.Table, worker: str, layouts: dict[LayoutColumns, Layout], after: int = -1
 ) -> Iterator[_Rows]:
     """Yield the steps of a table, ascending, with the blob of each of their rows.
 
@@ -167,14 +169,16 @@ def to_records(
         table: Rows of one worker, in any order.
         worker: Whose they are.
         layouts: Layouts met before, kept from call to call; equal layouts become one object.
+        after: Only steps later than this one.
     """
     columns = {name: text_codes(table.column(name)) for name in TEXT_COLUMNS}
     step, order = table.column("step").to_numpy(), table.column("order").to_numpy()
     by_step = np.lexsort((order, step))
+    by_step = by_step[np.searchsorted(step[by_step], after, side="right") :]
     step = step[by_step]
     mode_step = table.column("mode_step").to_numpy()[by_step]
     time_ns = table.column("time_ns").to_numpy()[by_step]
-    statistics = np.stack([table.column(name).to_numpy() for name in FIELDS], axis=1)[by_step]
+    statistics = np.stack([table.column(name).to_numpy()[by_step] for name in FIELDS], axis=1)
     trainable = _nullable(table.column("trainable"))[by_step]
     groups = _nullable(table.column("optimizer_groups"))[by_step]
     codes = {name: column.codes[by_step] for name, column in columns.items()}
@@ -255,18 +259,21 @@ def _indices(text: str) -> tuple[int, ...]:
 def _layout(
     infos: npt.NDArray[np.int64],
     values: dict[str, list[str]],
-    layouts: dict[tuple[TensorInfo, ...], Layout],
+    layouts: dict[LayoutColumns, Layout],
 ) -> Layout:
-    tensors = tuple(
-        TensorInfo(
-            name=values["tensor"][tensor],
-            collection=values["collection"][collection],
-            dtype=values["dtype"][dtype],
-            shape=_indices(values["shape"][shape]),
-            trainable=None if trainable < 0 else bool(trainable),
-            optimizer_groups=None if groups < 0 else int(groups),
-            offset=None if offset < 0 else _indices(values["offset"][offset]),
-        )
-        for tensor, collection, dtype, shape, offset, trainable, groups in infos.tolist()
+    # Tens of thousands of tensors in each of many parts: what can be is done column by column.
+    tensor, collection, dtype, shape, offset, trainable, groups = infos.T.tolist()
+    columns = (
+        tuple(map(values["tensor"].__getitem__, tensor)),
+        tuple(map(values["collection"].__getitem__, collection)),
+        tuple(map(values["dtype"].__getitem__, dtype)),
+        tuple(map([_indices(text) for text in values["shape"]].__getitem__, shape)),
+        tuple(None if one < 0 else bool(one) for one in trainable),
+        tuple(None if one < 0 else one for one in groups),
+        # -1 is the last
+        tuple(map([*map(_indices, values["offset"]), None].__getitem__, offset)),
     )
-    return layouts.setdefault(tensors, Layout(tensors))
+    layout = layouts.get(columns)
+    if layout is None:
+        layout = layouts[columns] = Layout(tuple(map(TensorInfo, *columns)))
+    return layout

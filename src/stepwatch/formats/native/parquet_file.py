@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import mmap
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -157,14 +157,8 @@ def groups_of(metadata: pq.FileMetaData, column: str, names: Collection[str]) ->
         column: The column of names.
         names: What to look for.
     """
-    index = _paths(metadata).index(column)
     groups = range(metadata.num_row_groups)
-
-    def bounds(group: int) -> tuple[str, str]:
-        statistics = metadata.row_group(group).column(index).statistics
-        known = statistics is not None and statistics.has_min_max
-        return (statistics.min, statistics.max) if known else ("", _LAST_TEXT)
-
+    bounds = _bounds(metadata, column)
     found = set()
     for name in names:
         for group in groups[bisect_left(groups, name, key=lambda group: bounds(group)[1]) :]:
@@ -172,6 +166,24 @@ def groups_of(metadata: pq.FileMetaData, column: str, names: Collection[str]) ->
                 break
             found.add(group)
     return sorted(found)
+
+
+def holds_only(metadata: pq.FileMetaData, column: str, names: Collection[str]) -> bool:
+    """Return whether a file of one row group says that all its rows have one of some names."""
+    first, last = _bounds(metadata, column)(0)
+    return first == last and first in names
+
+
+def _bounds(metadata: pq.FileMetaData, column: str) -> Callable[[int], tuple[str, str]]:
+    """Return what gives the first and the last name that a row group may hold."""
+    index = _paths(metadata).index(column)
+
+    def bounds(group: int) -> tuple[str, str]:
+        statistics = metadata.row_group(group).column(index).statistics
+        known = statistics is not None and statistics.has_min_max
+        return (statistics.min, statistics.max) if known else ("", _LAST_TEXT)
+
+    return bounds
 
 
 def chunk_ranges(

@@ -31,6 +31,7 @@ from .parquet_file import (
     distrusting,
     encode,
     groups_of,
+    holds_only,
     read_footer,
     read_ranges,
 )
@@ -178,16 +179,12 @@ class Part:
         self, tensors: frozenset[str], columns: Sequence[str] | None = None
     ) -> pa.Table:
         """Return the rows of some tensors, reading no row group that holds none of them."""
-        wanted = columns and [*dict.fromkeys((*columns, "tensor"))]
         if self.known.groups and tensors:
-            table = self._read_groups(tensors, wanted)
-        else:
-            footer = self._footers(self)
-            groups = groups_of(footer.metadata, "tensor", tensors)
-            table = self._read(footer, groups, wanted, use_threads=False)
-        if set(text_codes(table.column("tensor")).values) <= tensors:
-            return table  # nothing else is in there
-        return table.filter(pc.is_in(table.column("tensor"), pa.array(sorted(tensors))))
+            return self._read_groups(tensors, columns)
+        footer = self._footers(self)
+        groups = groups_of(footer.metadata, "tensor", tensors)
+        table = self._read(footer, groups, _named(columns), use_threads=False)
+        return _only(tensors, table, columns)
 
     def _read_groups(self, tensors: frozenset[str], columns: Sequence[str] | None) -> pa.Table:
         """Read the row groups that may hold some tensors, each with its own footer."""
@@ -196,9 +193,12 @@ class Part:
         tables = []
         for index in sorted({max(0, bisect_right(firsts, name) - 1) for name in tensors}):
             place = (stops[index], stops[index + 1])
-            source = read_ranges(self._store, self.key, place[1], [place])
-            tables.append(self._decode(source, None, [0], columns, use_threads=False))
-        return pa.concat_tables(tables).unify_dictionaries()
+            file = self._open(read_ranges(self._store, self.key, place[1], [place]))
+            if holds_only(file.metadata, "tensor", tensors):
+                tables.append(self._decode(file, [0], columns))
+            else:
+                tables.append(_only(tensors, self._decode(file, [0], _named(columns)), columns))
+        return tables[0] if len(tables) == 1 else pa.concat_tables(tables).unify_dictionaries()
 
     def _read(
         self,
@@ -210,19 +210,14 @@ class Part:
     ) -> pa.Table:
         ranges = chunk_ranges(footer.metadata, groups, columns)
         source = read_ranges(self._store, self.key, footer.extent.file, ranges)
-        return self._decode(source, footer.metadata, groups, columns, use_threads=use_threads)
+        file = self._open(source, footer.metadata)
+        return self._decode(file, groups, columns, use_threads=use_threads)
 
-    def _decode(
-        self,
-        source: pa.BufferReader,
-        metadata: pq.FileMetaData | None,
-        groups: Sequence[int],
-        columns: Sequence[str] | None,
-        *,
-        use_threads: bool,
-    ) -> pa.Table:
+    def _open(
+        self, source: pa.BufferReader, metadata: pq.FileMetaData | None = None
+    ) -> pq.ParquetFile:
         with distrusting(self.key, 0):
-            file = pq.ParquetFile(
+            return pq.ParquetFile(
                 source,
                 metadata=metadata,
                 # Own footers are as new as the last text column; others may be from before.
@@ -230,6 +225,16 @@ class Part:
                 pre_buffer=False,
                 page_checksum_verification=True,
             )
+
+    def _decode(
+        self,
+        file: pq.ParquetFile,
+        groups: Sequence[int],
+        columns: Sequence[str] | None,
+        *,
+        use_threads: bool = False,
+    ) -> pa.Table:
+        with distrusting(self.key, 0):
             table = file.read_row_groups(list(groups), columns=columns, use_threads=use_threads)
         for name in SCHEMA.names if columns is None else columns:
             if name not in table.column_names and name in SINCE_LATER:  # it is from before
@@ -243,3 +248,15 @@ class Part:
         except (KeyError, TypeError, ValueError) as error:
             raise CorruptRun(self.key, 0, f"no steps in its metadata ({error!r})") from None
         return Known(self.span, meta, footer.metadata.num_rows, footer.extent)
+
+
+def _named(columns: Sequence[str] | None) -> Sequence[str] | None:
+    """Return columns with that of the names."""
+    return columns and [*dict.fromkeys((*columns, "tensor"))]
+
+
+def _only(tensors: frozenset[str], table: pa.Table, columns: Sequence[str] | None) -> pa.Table:
+    """Return some columns of the rows of some tensors."""
+    if not set(text_codes(table.column("tensor")).values) <= tensors:
+        table = table.filter(pc.is_in(table.column("tensor"), pa.array(sorted(tensors))))
+    return table if columns is None else table.select(list(columns))

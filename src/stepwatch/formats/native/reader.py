@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from ...background import map_parallel
 from ...errors import CorruptRun, RunNotFound
-from ...record import Layout, StepRecord, TensorInfo
+from ...record import Layout, StepRecord
 from ...steps import Mode
 from ...store import Store
 from ..manifest import End, Manifest, read_ends
@@ -33,7 +33,7 @@ from .blobs import BlobFile
 from .chain import covers, find_holes, widest
 from .contents import read_contents
 from .layout import OBSERVATIONS, Span, observations_key, parse_span, tensors_key
-from .observations import to_records
+from .observations import LayoutColumns, to_records
 from .parts import Part, tensors_in
 
 _LISTINGS = 5
@@ -67,7 +67,7 @@ class NativeReader:
             ) from None
         self.manifest = Manifest.from_json(RUN_KEY, data)
         self._parts: dict[Span, Part] = {}
-        self._layouts: dict[tuple[TensorInfo, ...], Layout] = {}
+        self._layouts: dict[LayoutColumns, Layout] = {}
         self._names: dict[str, dict[str, str]] = {}
         self._said: set[Span] = set()
         self._footers = lru_cache(maxsize=_FOOTERS)(Part.read_footer)
@@ -172,9 +172,7 @@ class NativeReader:
             if part.span.last <= after:
                 continue
             table = self._read(part.span, None, None)
-            if part.span.first <= after:
-                table = table.filter(pa.array(table.column("step").to_numpy() > after))
-            for rows in to_records(table, worker, self._layouts):
+            for rows in to_records(table, worker, self._layouts, after):
                 raw = _Raw(self, worker, rows.record.step, rows.blobs)
                 yield replace(rows.record, raw=raw)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..trial.bounds import Bound
-from ..trial.differences import Cause, Difference, causes, differences
-from ..trial.divergence import Parted, Search
-from ..trial.two_runs import Pair, TwoRuns
+from .bounds import Bound
+from .differences import Cause, Difference, causes, differences
+from .divergence import Parted, Search
+from .two_runs import Pair, TwoRuns
 
 
 @dataclass(slots=True)

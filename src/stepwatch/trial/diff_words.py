@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..trial.differences import Cause
-from ..trial.divergence import Parted
-from ..trial.two_runs import Only
 from .diff_result import DiffResult
+from .differences import Cause
+from .divergence import Parted
+from .two_runs import Only
 
 _MOST_NAMES = 3
 # Without these it cannot be told at which stage of a step two runs part.
