@@ -65,13 +65,15 @@ class Finding:
 
     def where(self) -> str:
         """Return the step in words, ``step 33 (TRAIN 16)``."""
+        if self.step < 0:
+            return "before any step"
         within = "" if self.mode_step is None else f" {self.mode_step}"
         return f"step {self.step} ({self.mode}{within})" if self.mode else f"step {self.step}"
 
     def to_dict(self) -> dict[str, object]:
         """Return plain data of JSON's types; non-finite numbers become strings."""
         fields = {"finding_id": self.finding_id, **asdict(self)}
-        return {name: _plain(value) for name, value in fields.items()}
+        return {name: plain(value) for name, value in fields.items()}
 
     def to_json(self) -> str:
         """Return ``to_dict`` as one line of JSON."""
@@ -97,12 +99,12 @@ class Finding:
         )
 
 
-def _plain(value: object) -> object:
-    """Return ``value`` with nan and infinities as strings, which JSON can hold."""
+def plain(value: object) -> object:
+    """Return a value with nan and infinities as strings, which JSON can hold."""
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return str(value)
     if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
+        return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(inner) for inner in value]
+        return [plain(inner) for inner in value]
     return value

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
+from functools import cache
 from typing import Any
 from unittest import mock
 
@@ -179,8 +180,9 @@ class _Capture:
                 yield info(f"gradient/{name}", "gradients", values), values
 
 
+@cache
 def records_of(program: Callable[[], None]) -> list[StepRecord]:
-    """Run a training program and return the record of each of its steps."""
+    """Run a training program, once, and return the record of each of its steps."""
     capture = _Capture()
     zero_grad, clip = torch.optim.Optimizer.zero_grad, torch.nn.utils.clip_grad_norm_
 

@@ -94,10 +94,11 @@ def trains(
     after: Callable = lambda model, step: None,
     every: int | None = 15,
     brightness: float = 1.0,
+    evaluated: float = 1.0,
     normalized: bool = False,
     activation: Callable = nn.ReLU,
 ) -> None:
-    """Train a classifier, and evaluate it on all data after ``every`` steps."""
+    """Train a classifier, and evaluate it on all data, so bright, after ``every`` steps."""
     torch.manual_seed(0)
     x, y = points()
     x = brightness * x
@@ -111,8 +112,28 @@ def trains(
         if every and step % every == every - 1:
             model.eval()
             with torch.no_grad():
-                F.cross_entropy(model(x), y)
+                F.cross_entropy(model(evaluated * x), y)
             model.train()
+
+
+def clips(late: bool = False, scaler: bool = False, unscales: bool = True, steps: int = 15) -> None:
+    """Train with clipping, before the optimizer's step or after it, of gradients scaled or not."""
+    torch.manual_seed(0)
+    x, y = points()
+    model = _network(normalized=False, activation=nn.ReLU)
+    tuned = torch.optim.SGD(model.parameters(), lr=0.01)
+    scaling = torch.amp.GradScaler("cpu", init_scale=64.0, enabled=scaler)
+    for inputs, labels in batches(x, y, steps):
+        tuned.zero_grad()
+        scaling.scale(F.cross_entropy(model(inputs), labels)).backward()
+        if unscales:
+            scaling.unscale_(tuned)
+        if late:
+            scaling.step(tuned)
+        nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        if not late:
+            scaling.step(tuned)
+        scaling.update()
 
 
 class Averaged:
@@ -238,6 +259,12 @@ STEPS = [
     Scenario("input_drift:consecutive=5", trains, False),
     Scenario("input_drift:consecutive=5", partial(trains, data=partial(in_place, factor=3.0)),
              True),
+    Scenario("input_drift", partial(trains, every=5, evaluated=3.0), True),
+    Scenario("input_drift", partial(trains, every=5, evaluated=1.5), False),
+    Scenario("gradient_clipping", partial(clips, late=True), True),
+    Scenario("gradient_clipping", clips, False),
+    Scenario("gradient_clipping", partial(clips, scaler=True, unscales=False), True),
+    Scenario("gradient_clipping", partial(clips, scaler=True), False),
     Scenario("input_scale", partial(trains, brightness=100.0, steps=5), True),
     Scenario("input_scale", partial(trains, brightness=100.0, normalized=True, steps=5), False),
     Scenario("input_scale", partial(trains, steps=5), False),

@@ -343,18 +343,16 @@ def plays(discriminator_lr=2e-3, lr=2e-3, one_line=False, steps=160):
 
 _ONE_TO_ONE = {"size": 1, "steps": 40}
 
-# With what it asks for on request.
-_DEPENDENCE = "dependence:derivatives=true"
 STRUCTURE = [
-    Scenario(_DEPENDENCE, partial(writes, _one_ahead), True),
-    Scenario(_DEPENDENCE, writes, False),
-    Scenario(_DEPENDENCE, partial(writes, loss=_classes_second), False),
-    Scenario(_DEPENDENCE, partial(writes, _one_ahead, _classes_second), True),
-    Scenario(_DEPENDENCE, partial(writes, _far_only), True),
-    Scenario(_DEPENDENCE, partial(writes, _across_samples), True),
-    Scenario(_DEPENDENCE, partial(writes, loss=_turned), True),
-    Scenario(_DEPENDENCE, partial(writes, loss=_both_turned), False),
-    Scenario(_DEPENDENCE, partial(writes, ahead=2), True),
+    Scenario("dependence", partial(writes, _one_ahead), True),
+    Scenario("dependence", writes, False),
+    Scenario("dependence", partial(writes, loss=_classes_second), False),
+    Scenario("dependence", partial(writes, _one_ahead, _classes_second), True),
+    Scenario("dependence", partial(writes, _far_only), True),
+    Scenario("dependence", partial(writes, _across_samples), True),
+    Scenario("dependence", partial(writes, loss=_turned), True),
+    Scenario("dependence", partial(writes, loss=_both_turned), False),
+    Scenario("dependence", partial(writes, ahead=2), True),
     Scenario("attention_instability", partial(writes, _nearly_flat, steps=60), True),
     Scenario("attention_instability", partial(writes, steps=60), False),
     Scenario("embedding_drift", partial(writes, part="one place", steps=70), True),
@@ -363,9 +361,9 @@ STRUCTURE = [
     Scenario("initial_state", partial(writes, part="copied", steps=8), True),
     Scenario("initial_state", partial(writes, part="tied", steps=8), False),
     Scenario("initial_state", partial(writes, part="loud", steps=8), True),
-    Scenario(_DEPENDENCE, partial(classifies, _plain, loss=_softmax_over_samples), True),
-    Scenario(_DEPENDENCE, partial(classifies, _plain), False),
-    Scenario(_DEPENDENCE, partial(classifies, _plain, loss=_contrasts), False),
+    Scenario("dependence", partial(classifies, _plain, loss=_softmax_over_samples), True),
+    Scenario("dependence", partial(classifies, _plain), False),
+    Scenario("dependence", partial(classifies, _plain, loss=_contrasts), False),
     Scenario("loss_input", partial(written_out, False), True),
     Scenario("loss_input", written_out, False),
     Scenario("loss_input", partial(written_out, ranks=True), False),

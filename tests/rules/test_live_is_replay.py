@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from rule_programs import noisy_regression, small_classifier
 from rule_runs import assert_live_is_replay, judge
 from scenarios import HEALTHY, SCENARIOS, Scenario, first_of_each_rule
 
@@ -28,7 +29,15 @@ def test_a_rule_speaks_up_when_it_must_wherever_it_runs(scenario, tmp_path):
     assert_live_is_replay(tmp_path, scenario.rule, findings, statuses)
 
 
-@pytest.mark.parametrize("program", HEALTHY, ids=_name)
+#: These take seconds each under the real hook; on hand-made records all are judged quickly.
+_LONG = (small_classifier, noisy_regression)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [pytest.param(one, marks=[pytest.mark.slow] if one in _LONG else []) for one in HEALTHY],
+    ids=_name,
+)
 def test_the_default_rules_are_silent_on_a_healthy_program_wherever_they_run(program, tmp_path):
     """Under the real hook as on hand-made records."""
     findings, statuses = judge(program, DEFAULT_RULES, tmp_path)

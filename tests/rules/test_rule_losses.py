@@ -68,6 +68,25 @@ class TestLossNotDecreasing:
         found = run("loss_not_decreasing:num_steps=100,smooth=25", loss_steps(2.3 + 0.3 * noise))
         assert ["plateau"] == [finding.evidence["verdict"] for finding in found]
 
+    @pytest.mark.parametrize("factor", [1.1, 2.0])
+    def test_a_rise_that_no_noise_explains_need_not_wait(self, factor):
+        """Told once the last 25 losses are all above the first 25, however far apart they are."""
+        losses = [factor**n for n in range(80)]
+        (finding,) = run("loss_not_decreasing:num_steps=100,smooth=25", loss_steps(losses))
+        assert ("rose", 49) == (finding.evidence["verdict"], finding.step)
+
+    def test_a_loss_that_doubles_is_no_noise(self):
+        """Its medians are far apart, and its losses scatter as far around them."""
+        losses = [2 - 0.01 * n for n in range(125)] + [2.0**n for n in range(200)]
+        found = run("loss_not_decreasing:num_steps=100,smooth=25", loss_steps(losses))
+        assert "rose" in [finding.evidence["verdict"] for finding in found]
+
+    def test_a_rise_within_the_noise_waits(self):
+        """Batches scatter by more than the loss rose."""
+        noise = np.random.default_rng(0).normal(size=80)
+        losses = [2 + 0.01 * n + 0.5 * x for n, x in enumerate(noise)]
+        assert [] == run("loss_not_decreasing:num_steps=100,smooth=25", loss_steps(losses))
+
     def test_another_model_is_judged_by_its_own_losses(self):
         """A script that trains one model after the other: the second begins where it begins."""
         first = [

@@ -58,9 +58,11 @@ class TestParseRules:
         (watched,) = parse_rules(f"{tmp_path}/mine.py:Mine:limit=5,end_step=9")
         assert ("mine", 5, 9) == (watched.name, watched.rule.limit, watched.scope.end_step)
 
-    def test_the_default_rules_need_nothing_that_is_not_saved_by_default(self):
-        """What they cost is what capturing costs."""
-        assert () == evidence(parse_rules(DEFAULT_RULES))
+    def test_the_default_rules_ask_for_derivatives_at_six_steps_and_nothing_else(self):
+        """What they cost beside is what capturing costs."""
+        (asked,) = evidence(parse_rules(DEFAULT_RULES))
+
+        assert "derivatives:statistics:steps=5+20+100+500+2000+10000" == asked
 
     def test_no_default_rule_is_named_twice(self):
         watched = parse_rules(DEFAULT_RULES)

@@ -217,6 +217,20 @@ class TestRlCollapse:
 
         assert "NotEvaluated" == judged("rl_collapse", steps)[1].status
 
+    def test_the_entropy_of_a_classifier_falls_as_it_learns(self):
+        """Nothing tells it from a policy's but the reward that is logged beside it."""
+        steps = [scalars(s, entropy=2.0 / (1 + s)) for s in range(80)]
+        status = judged("rl_collapse:only_with_reward=true", steps)[1]
+
+        assert ("NotEvaluated", True) == (status.status, status.idle)
+        assert [] != steps_at("rl_collapse", steps)
+
+    def test_the_share_of_groups_that_do_not_vary_is_no_spread(self):
+        """As trainers of language models log it: 0 is what it should be."""
+        steps = [scalars(s, reward=0.5, frac_reward_zero_std=0.0) for s in range(60)]
+
+        assert [] == steps_at("rl_collapse", steps)
+
     def test_rewards_that_do_not_vary_are_found(self):
         steps = [scalars(s, reward_std=0.5 if s < 40 else 0.0) for s in range(60)]
 
@@ -374,6 +388,7 @@ class TestArithmetic:
         ("learning_rate_anomaly", {"ended_ratio": 0.9}),
         ("stale_optimizer_state", {"max_rms": 0.0}),
         ("low_precision_loss", {"max_lost": 1.5}),
+        ("low_precision_loss", {"target": "float64"}),
         ("attention_instability", {"min_entropy": -0.1}),
         ("output_logit_drift", {"min_offset": 0.0}),
         ("activation_outlier", {"min_growth": 1.0}),

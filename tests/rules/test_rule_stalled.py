@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import pytest
 from classic_programs import seeded
 from made_steps import full_step
 
@@ -78,6 +79,8 @@ def test_who_follows_a_run_looks_at_the_clock_while_it_waits(monkeypatch):
 
     class Trial:
         patterns = {}  # noqa: RUF012
+        last_steps = {"worker_0": 0}  # noqa: RUF012
+        profile = None
 
         def records(self, *, follow, waiting):
             yield (record,)
@@ -86,6 +89,30 @@ def test_who_follows_a_run_looks_at_the_clock_while_it_waits(monkeypatch):
 
     found = list(watch(Trial(), "stalled_training:threshold=60"))
     assert [0] == [finding.step for finding in found]
+
+
+@pytest.mark.parametrize(
+    ("last_steps", "worker", "told"),
+    [
+        (
+            {"worker_0": 7, "worker_1": 0, "worker_2": 5},
+            "worker_1",
+            "worker_1 stopped there, worker_0 is at step 7",
+        ),
+        ({"worker_0": 0, "worker_1": 4, "worker_2": 0}, "", "worker_0, worker_2 stopped there"),
+        ({"worker_0": 0, "worker_1": 0}, "", None),
+    ],
+)
+def test_workers_that_stand_still_while_others_go_on_are_named(last_steps, worker, told):
+    """A step is complete when all wrote it, so nothing is seen of those who go on."""
+    engine = Watch("stalled_training:threshold=60")
+    engine.look(full_step({"losses": {"l": [1.0]}}, 0))
+    engine.tick(0, last_steps)
+    (finding,) = engine.tick(61 * SECOND, last_steps)
+
+    assert worker == finding.worker
+    assert (told or "of worker_0") in finding.message
+    assert bool(told) == ("stopped there" in finding.message)
 
 
 def test_a_listener_looks_at_the_clock_and_says_what_it_finds(monkeypatch):

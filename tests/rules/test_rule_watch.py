@@ -178,6 +178,7 @@ class TestStatuses:
 def test_watch_yields_findings_of_a_trial_and_then_of_the_end():
     class Trial:
         patterns = {}  # noqa: RUF012
+        profile = None  # no rule asks for it
 
         def records(self, *, follow, waiting):
             assert (follow, waiting) == (True, True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -131,6 +131,25 @@ def parse_actions(texts: str | Sequence[str]) -> list[Entry]:
     if not any(isinstance(entry.action, Warn) for entry in entries):
         entries.insert(0, build("warn", {}))
     return entries
+
+
+def check_rules(entries: Sequence[Entry], looking: Collection[str]) -> None:
+    """Raise for an action about rules of which none looks: it would never be done.
+
+    Args:
+        entries: The policy.
+        looking: The names of the rules that look.
+
+    Raises:
+        ConfigError: A pattern that is none of the names.
+    """
+    for entry in entries:
+        for pattern in entry.terms.rules:
+            if not any(fnmatchcase(name, pattern) for name in looking):
+                raise ConfigError(
+                    f"{entry.name}: no rule that looks is named {pattern!r}; there are"
+                    f" {', '.join(looking) or 'none'}{nearest(pattern, looking)}"
+                )
 
 
 def build(name: str, parameters: Mapping[str, object]) -> Entry:

@@ -10,7 +10,7 @@ from uuid import uuid4
 import click
 from rich.console import Console
 
-from ..actions.policy import Entry, parse_actions
+from ..actions.policy import Entry, check_rules, parse_actions
 from ..actions.reactions import Reactions
 from ..actions.warn import Warn
 from ..errors import RunNotFound
@@ -35,6 +35,7 @@ def watch(run: str, rules: tuple[str, ...], on_finding: tuple[str, ...], wait: f
     """
     engine = Watch(rule_specs(rules))
     policy = parse_actions(on_finding)
+    check_rules(policy, [status.rule for status in engine.statuses()])
     trial = _open(run, wait)
     output = console()
     reactions = _reactions(policy, trial, output)

@@ -19,6 +19,7 @@ DEFAULT_RULES = (
     # the bias before a normalization and that of attention's keys have no gradient by nature
     ",exclude_regex=bias",
     "grad_norm_spike:z=10,min_ratio=5,clip_share=0.99,clip_window=100,clip_ratio=100",
+    "gradient_clipping",
     "exploding_tensor:amp_skips=10,allow_masks=true",
     "non_finite_origin:amp_skips=10",
     "all_zero:collection_names=outputs,start_step=10,consecutive=10",
@@ -50,6 +51,7 @@ DEFAULT_RULES = (
     "initial_state",
     "memory_growth",
     "gan_collapse",
+    "rl_collapse:only_with_reward=true",
     # to wait makes a training slow, and not wrong
     "data_stall:max_share=0.5,severity=info",
     "straggler:severity=info",

@@ -47,7 +47,7 @@ class StaleGradients(Rule):
                     value=stale,
                     threshold=0.0,
                     condition="stale_gradients",
-                    remedy="call optimizer.zero_grad() once for each optimizer step",
+                    remedy="call zero_grad() once for each optimizer step",
                 )
 
     def unevaluated(self) -> str | None:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Protocol
 
 from ..errors import ConfigError
 from .parameters import build, find_rule
 from .scope import Watched
-from .watch import RuleStatus
 
 _NAME = "rule_to_invoke"
 # The run itself, which whoever watches knows.
 _IMPLICIT = ("base_trial",)
-_OTHER_TRIAL = re.compile(r"other_trial_(\d+)")
+#: Under such names runs to compare with are given.
+OTHER_TRIAL = re.compile(r"other_trial_(\d+)")
 _MOST_DETAILS = 1024
 
 
@@ -36,7 +37,7 @@ def compat_rule(name: str, parameters: Mapping[str, str]) -> Watched:
         ('mine', 'vanishing_gradient', 'stop')
     """
     rule = parameters.get(_NAME, name)
-    others = [key for key in parameters if _OTHER_TRIAL.fullmatch(key)]
+    others = [key for key in parameters if OTHER_TRIAL.fullmatch(key)]
     others.sort(key=lambda key: int(key.rpartition("_")[2]))
     known = {
         key: value for key, value in parameters.items() if key not in (_NAME, *_IMPLICIT, *others)
@@ -44,7 +45,8 @@ def compat_rule(name: str, parameters: Mapping[str, str]) -> Watched:
     if others:
         known["other_trials"] = ",".join(parameters[key] for key in others)
     try:
-        watched = build(rule, {"profile": "compat", **known})
+        gather = getattr(find_rule(rule), "gathered", dict)
+        watched = build(rule, {"profile": "compat", **gather(known)})
     except ConfigError as error:
         raise ConfigError(f"rule configuration {name!r}: {error}") from None
     return replace(watched, label=name)
@@ -60,13 +62,26 @@ def compat_name(watched: Watched) -> str:
     return find_rule(watched.rule.name).__name__
 
 
-def compat_status(status: RuleStatus) -> tuple[str, str]:
+class Standing(Protocol):
+    """How a rule stands, whoever noted it."""
+
+    @property
+    def status(self) -> str:
+        """One of ``watch.RuleStatus``, or ``Stopping``."""
+
+    @property
+    def details(self) -> str:
+        """Why."""
+
+
+def compat_status(status: Standing) -> tuple[str, str]:
     """Return ``RuleEvaluationStatus`` and ``StatusDetails`` of a rule.
 
     A rule that judged nothing is an ``Error`` with the code ``NOT_EVALUATED``: it must not look
     like one that found nothing. ``CONFIG`` and ``INTERNAL`` are the codes of those that raised.
 
     Example:
+        >>> from stepwatch.rules.watch import RuleStatus
         >>> compat_status(RuleStatus("overfit", "NotEvaluated", 0, 0, "no loss was seen"))
         ('Error', 'NOT_EVALUATED: no loss was seen')
     """

@@ -70,8 +70,9 @@ def looks(step: StepView) -> Iterator[tuple[TensorView, Look]]:
 _REMEDIES = {
     "future": "mask attention: a position may see those before it and itself, is_causal=True; see"
     " over which axis softmax is taken, and that no axes are mixed by view or reshape",
-    "samples": "look for a softmax, mean, view or reshape over the axis of the batch; if the"
-    " statistics of the batch are meant, as in a normalization, this is as it should be",
+    "samples": "look for a recurrent layer that needs batch_first=True, and for a softmax, mean,"
+    " view or reshape over the axis of the batch; if the statistics of the batch are meant, as in a"
+    " normalization, this is as it should be",
     "blind": "see which keys the mask hides, and that no axes are mixed by view or reshape",
     "order": "flatten predictions and targets in the same order of axes",
     "ahead": "shift the targets by one position, once: in the data or in the loss",
@@ -91,16 +92,15 @@ class Dependence(Rule):
     Args:
         min_share: Of the squared derivatives; less is let be. Above 0.
         consecutive: Looks in a row.
-        derivatives: Let them be taken: ``ahead`` alone is judged without. It costs one more
-            backward pass at each of six steps, of which hooks that the script puts on tensors
-            hear, and in which checkpointed parts run once more.
+        derivatives: Let them be taken; without them ``ahead`` alone is judged. It costs less than
+            one more backward pass at each of six steps.
     """
 
     name = "dependence"
     needs = ("dependence",)
 
     def __init__(
-        self, min_share: float = 1e-6, consecutive: int = 2, derivatives: bool = False
+        self, min_share: float = 1e-6, consecutive: int = 2, derivatives: bool = True
     ) -> None:
         above("min_share", min_share, 0, up_to=1)
         at_least("consecutive", consecutive, 1)

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 from weakref import WeakKeyDictionary
 
 from ..finding import Finding
 from ..record import Layout
+from .profile.window import ProfileWindow
 from .rule import NothingToJudge
-from .scope import Watched
+from .scope import Scope, Watched
 from .seen import Seen
 from .step_view import StepView
 
 Status = Literal["InProgress", "NoIssuesFound", "IssuesFound", "NotEvaluated", "Error", "Stopped"]
 
 _log = logging.getLogger("stepwatch")
+_NO_PROFILE = (
+    "nothing of a profile was seen; stepwatch run --profile makes one, which worker_0 judges"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +73,27 @@ class Entry:
         """Whether it is still shown steps."""
         return not (self._ended or self.stopped or self._error)
 
+    @property
+    def scans(self) -> bool:
+        """Whether it judges the profile of a run, and not its steps."""
+        return hasattr(self.watched.rule, "scan")
+
     def look(self, step: StepView) -> list[Finding]:
-        view = self.watched.scope.view(step)
+        view = None if self.scans else self.watched.scope.view(step)
         if view is None or not self._has_evidence(view):
             return []
         self.evaluations += 1
         self._last_step = view.number
         found = self._guarded(lambda: list(self.watched.rule.check(view)))
         return self._news(found, view) if found else []
+
+    def scan(self, window: ProfileWindow) -> list[Finding]:
+        self.evaluations += 1
+        self._last_step = window.step
+        scan = self.watched.rule.scan  # type: ignore[attr-defined]  # it is there if ``scans``
+        found = self._guarded(lambda: list(scan(window)))
+        # an episode is counted in windows: a step may take a millisecond or an hour
+        return self._news(found, at=window.start_ns // window.length_ns) if found else []
 
     def start_anew(self) -> None:
         """Another model is trained: let a rule forget the one before."""
@@ -85,9 +102,9 @@ class Entry:
             self._judged_before |= self.evaluations > 0 and rule.unevaluated() is None
             self.watched = replace(self.watched, rule=copy.deepcopy(self._unused))
 
-    def tick(self, now_ns: int) -> list[Finding]:
+    def tick(self, now_ns: int, last_steps: Mapping[str, int]) -> list[Finding]:
         look = getattr(self.watched.rule, "tick", None)
-        found = self._guarded(lambda: list(look(now_ns))) if look else None
+        found = self._guarded(lambda: list(look(now_ns, last_steps))) if look else None
         return self._news(found) if found else []
 
     def end_episodes(self) -> None:
@@ -124,7 +141,7 @@ class Entry:
         if self.findings:
             return "IssuesFound", self._found()
         if not self.evaluations:
-            return "NotEvaluated", seen.why_nothing(self.watched)
+            return "NotEvaluated", _NO_PROFILE if self.scans else seen.why_nothing(self.watched)
         least = self.watched.scope.min_evaluations
         if self.evaluations < least:
             few = f"{self.evaluations} evaluations are fewer than min_evaluations={least}"
@@ -132,7 +149,9 @@ class Entry:
         left_out = seen.left_out(self.watched)
         if self._unevaluated:
             return "NotEvaluated", f"{self._unevaluated}{left_out}{seen.hint(self.watched)}"
-        return "NoIssuesFound", f"{self.evaluations} evaluations{left_out}"
+        summary = getattr(self.watched.rule, "summary", str)()
+        more = f"; {summary}" if summary else ""
+        return "NoIssuesFound", f"{self.evaluations} evaluations{left_out}{more}"
 
     def _found(self) -> str:
         if not self.findings:
@@ -154,11 +173,13 @@ class Entry:
             self._fed[record.layout] = answer
         return answer
 
-    def _news(self, found: list[Finding], view: StepView | None = None) -> list[Finding]:
+    def _news(
+        self, found: list[Finding], view: StepView | None = None, at: int | None = None
+    ) -> list[Finding]:
         news = []
         scope = self.watched.scope
         for finding in found:
-            if not self._is_news(finding, scope.cooldown_steps):
+            if not self._is_news(finding, finding.step if at is None else at, scope):
                 self._suppressed += 1
                 continue
             told = replace(
@@ -177,11 +198,11 @@ class Entry:
                 break
         return news
 
-    def _is_news(self, finding: Finding, cooldown_steps: int) -> bool:
+    def _is_news(self, finding: Finding, at: int, scope: Scope) -> bool:
         key = (finding.condition or finding.tensor, finding.worker)
         last = self._last_met.get(key)
-        self._last_met[key] = finding.step
-        return last is None or finding.step - last > cooldown_steps
+        self._last_met[key] = at
+        return last is None or at - last > scope.cooldown_steps
 
     def _set_unevaluated(self, why: str | None) -> list[Finding]:
         self._unevaluated = why

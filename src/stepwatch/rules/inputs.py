@@ -10,8 +10,9 @@ import numpy as np
 
 from ..finding import Finding
 from ..record import Layout, TensorInfo
-from ..statistics import COUNT, MAX, MIN, SUM_SQ
-from .checks import Floats, non_finite, number
+from ..statistics import MAX, MIN
+from ..steps import Mode
+from .checks import number
 from .rule import Findings, Rule
 from .scalars import InARow, few_steps
 from .scope import Selection, above, at_least
@@ -23,20 +24,6 @@ SATURATED = 0.9
 _SQUARES = re.compile("mse|l1_loss|huber|L1Loss", re.IGNORECASE)
 
 
-def root_mean_square(rows: Floats) -> Floats:
-    """Return the root mean square of the finite elements.
-
-    Args:
-        rows: Statistics, shape ``[..., NUM_FIELDS]``.
-
-    Returns:
-        Shape ``[...]``, float64; nan where no element is finite.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        result: Floats = np.sqrt(rows[..., SUM_SQ] / (rows[..., COUNT] - non_finite(rows)))
-    return result
-
-
 class InputDrift(Rule):
     """Inputs that become many times larger or smaller while it trains.
 
@@ -44,33 +31,58 @@ class InputDrift(Rule):
     the first TRAIN steps. It changes so when samples are changed in place, and each epoch changes
     them again. A single batch that is ``factor`` times as large as any before is told as well.
 
+    Inputs of EVAL steps are held against the same TRAIN steps, by mean and standard deviation, as
+    if both were normal: a normalization that was forgotten for one of them sets them ``nats``
+    apart, and ten times as far as any of the TRAIN steps is.
+
     Args:
         factor: So many times the largest at first, or the least over this, is a drift. Above 1.
         first: TRAIN steps whose inputs are the first.
         consecutive: TRAIN steps in a row.
+        nats: The divergence of inputs that are evaluated from those that are trained. Above 0.
+        evaluations: EVAL steps in a row.
     """
 
     name = "input_drift"
     needs = ("batches",)
     per_model = True
 
-    def __init__(self, factor: float = 10.0, first: int = 20, consecutive: int = 20) -> None:
+    def __init__(
+        self,
+        factor: float = 10.0,
+        first: int = 20,
+        consecutive: int = 20,
+        nats: float = 0.5,
+        evaluations: int = 4,
+    ) -> None:
         above("factor", factor, 1)
         at_least("first", first, 1)
         at_least("consecutive", consecutive, 1)
+        above("nats", nats, 0)
+        at_least("evaluations", evaluations, 1)
+        self.nats, self.evaluations = nats, evaluations
         self.factor, self.first, self.consecutive = factor, first, consecutive
         self._inputs = Selection(("batches",), keep=_is_real)
         self._sizes: dict[tuple[str, str], list[float]] = {}
         self._peaks: dict[tuple[str, str], float] = {}
+        self._trained: dict[_Input, list[tuple[float, float]]] = {}
         self._in_a_row = InARow()
         self._steps = 0
 
     def check(self, step: StepView) -> Findings:
+        if step.mode is Mode.EVAL:
+            for group, _ in self._inputs.groups(step):
+                for tensor in group:
+                    yield from self._judge_evaluated(step, tensor)
         if not step.trains:
             return
         self._steps += 1
         for group, names in self._inputs.groups(step):
-            sizes = root_mean_square(group.record.statistics[group.rows]).tolist()
+            for tensor in group:
+                seen = self._trained.setdefault(_input(tensor), [])
+                if len(seen) < self.first:
+                    seen.append((tensor.statistics.mean, tensor.statistics.std))
+            sizes = group.quantity("rms").tolist()
             for name, size in zip(names, sizes, strict=True):
                 yield from self._judge(step, group.record.worker, name, size)
 
@@ -128,6 +140,58 @@ class InputDrift(Rule):
         else:
             self._peaks[worker, name] = max(peak, size)
 
+    def _judge_evaluated(self, step: StepView, tensor: TensorView) -> Findings:
+        trained = self._trained.get(_input(tensor), ())
+        if len(trained) < self.first:
+            return
+        usual = tuple(np.median(trained, axis=0).tolist())
+        now = tensor.statistics.mean, tensor.statistics.std
+        apart = divergence(now, usual)
+        spread = max(divergence(each, usual) for each in trained)
+        met = apart > max(self.nats, 10 * spread)
+        if self._in_a_row.count((*_input(tensor), "evaluated"), met) >= self.evaluations:
+            yield Finding(
+                self.name,
+                step.number,
+                tensor.name,
+                f"{tensor.name}: inputs that are evaluated have mean {number(now[0])} and standard"
+                f" deviation {number(now[1])} at step {step.number}; those that are trained have"
+                f" {number(usual[0])} and {number(usual[1])}: {number(apart)} nats apart"
+                f" (> {number(self.nats)}), {self.evaluations} EVAL steps in a row",
+                worker=tensor.worker,
+                value=apart,
+                threshold=self.nats,
+                condition=f"{tensor.name} evaluated",
+                remedy="do to the inputs of an evaluation what is done in training: the same"
+                " normalization, by the numbers of the training data, and the same units",
+            )
+
+
+_Input = tuple[str, str, tuple[int, ...]]
+
+
+def _input(tensor: TensorView) -> _Input:
+    """Return the worker, the name and the shape of a sample: the same at all steps."""
+    return tensor.worker, tensor.name, tuple(tensor.info.shape[1:])
+
+
+def divergence(of: tuple[float, float], given: tuple[float, float]) -> float:
+    """Return Kullback and Leibler's divergence of a normal distribution from another.
+
+    Each is given by its mean and its standard deviation.
+
+    Returns:
+        Nats, at least 0; nan where a standard deviation is 0.
+
+    Example:
+        >>> divergence((1.0, 1.0), (0.0, 1.0))
+        0.5
+    """
+    (mean, std), (other, spread) = of, given
+    if not (std > 0 and spread > 0):
+        return math.nan
+    return math.log(spread / std) + ((std**2 + (mean - other) ** 2) / spread**2 - 1) / 2
+
 
 class InputScale(Rule):
     """Inputs so large that a new model cannot begin to learn from them.
@@ -165,7 +229,7 @@ class InputScale(Rule):
             if worker in self._judged:
                 continue
             self._judged.add(worker)
-            sizes = root_mean_square(group.record.statistics[group.rows])
+            sizes = group.quantity("rms")
             if not (sizes > self.size).any():
                 continue
             worst = int(np.nanargmax(sizes))
@@ -211,7 +275,7 @@ def _saturated(step: StepView, worker: str) -> Iterator[TensorView]:
             rows = group.record.statistics[group.rows]
             ends = (rows[:, MIN] < -SATURATED) & (rows[:, MAX] > SATURATED)
             bounded = (rows[:, MIN] >= -1) & (rows[:, MAX] <= 1)
-            yield from group.where(ends & bounded & (root_mean_square(rows) ** 2 > SATURATED))
+            yield from group.where(ends & bounded & (group.quantity("rms") ** 2 > SATURATED))
 
 
 def _beyond(step: StepView, worker: str) -> Iterator[tuple[TensorView, float]]:
@@ -221,14 +285,14 @@ def _beyond(step: StepView, worker: str) -> Iterator[tuple[TensorView, float]]:
         label, loss = (step.tensor(f"{kind}/{what}", worker) for kind in ("label", "loss"))
         if given.worker != worker or label is None or loss is None:
             continue
-        size = float(root_mean_square(given.record.statistics[given.row]))
+        size = given.statistics.rms
         if _LOGITS.search(what):
             shape = given.info.shape
             guessing = math.log(max(2, shape[1] if len(shape) > 1 else 2))
             if loss.scalar > 2 * guessing:
                 yield given, size
         elif _SQUARES.search(what):
-            unit = float(root_mean_square(label.record.statistics[label.row]))
+            unit = label.statistics.rms
             yield given, size / unit if unit else math.nan
 
 

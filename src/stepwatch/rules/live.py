@@ -11,11 +11,14 @@ from ..formats.findings import write_findings, write_statuses
 from ..formats.workers import are_several
 from ..record import StepRecord
 from ..store import Store
+from ..trial.profile import Profile
 from .chain import chains
 from .parameters import Spec, parse_rules
 from .scope import evidence
 from .step_view import StepView
 from .watch import RuleStatus, Watch
+
+_FIRST = "worker_0"
 
 
 class LiveWatch:
@@ -46,6 +49,7 @@ class LiveWatch:
         self._on_finding = on_finding
         self._patterns: Mapping[str, Sequence[str]] = {}
         self._store: Store | None = None
+        self._profile: Profile | None = None
         self._worker, self._others = "", False
         self.findings: list[Finding] = []
 
@@ -53,6 +57,8 @@ class LiveWatch:
         """Learn where the run lies, and whether others train with this worker."""
         self._store, self._worker, self._patterns = store, worker, patterns
         self._others = are_several(store)
+        if worker == _FIRST:  # of what all machines and workers do, one judges
+            self._profile = Profile(store)
 
     def look(self, record: StepRecord) -> None:
         """Show a step to the rules."""
@@ -60,7 +66,7 @@ class LiveWatch:
 
     def tick(self) -> None:
         """Let the rules look at the clock."""
-        self._tell(self._watch.tick(time.time_ns()))
+        self._tell(self._watch.tick(time.time_ns(), profile=self._profile))
 
     def end_episodes(self) -> None:
         """The training goes on from an earlier state: what is met from here on is news."""
@@ -68,6 +74,8 @@ class LiveWatch:
 
     def finish(self) -> None:
         """Let the rules say what is left to say, and store where they stand."""
+        if self._profile is not None:  # the others may still write to it
+            self._tell(self._watch.scan(self._profile, ended=not self._others))
         self._tell(self._watch.finish())
         if self._store is not None:
             write_statuses(self._store, self._worker, map(asdict, self.statuses()))

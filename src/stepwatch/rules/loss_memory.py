@@ -41,13 +41,21 @@ def losses_of(step: StepView, selection: Selection) -> dict[str, float]:
 
 
 class Series:
-    """One loss over the steps of its mode, as far back as comparing needs."""
+    """One loss over the steps of its mode, as far back as comparing needs.
 
-    def __init__(self, num_steps: int, smooth: int) -> None:
-        self._num_steps, self._smooth = num_steps, smooth
+    Args:
+        num_steps: Steps between the losses that are compared.
+        smooth: Medians of so many losses are.
+        rise: Where all losses rose by this fraction, that is no noise, and a first such rise is
+            judged before it is time.
+    """
+
+    def __init__(self, num_steps: int, smooth: int, rise: float) -> None:
+        self._num_steps, self._smooth, self._rise = num_steps, smooth, rise
         # one loss a step at most, so this reaches back num_steps and smooth losses further
         self.losses: deque[tuple[int, int, float]] = deque(maxlen=num_steps + smooth)
         self._last_judged: int | None = None
+        self._is_above = False
         self.first = math.nan
         self.bad = False
         self.judged = False
@@ -60,21 +68,39 @@ class Series:
                 self._last_judged = at
                 self.first = self._median(self._smooth)
             return None
-        if at < self._last_judged + self._num_steps:
+        is_time = at >= self._last_judged + self._num_steps
+        if self.judged and not is_time:
+            return None
+        old = sum(1 for other, _, _ in self.losses if other <= at - self._num_steps)
+        earlier = old or self._smooth
+        self._is_above = self._lies_above(earlier)
+        if not (is_time or self._is_above):
             return None
         self._last_judged = at
         self.judged = True
-        earlier = sum(1 for other, _, _ in self.losses if other <= at - self._num_steps)
         now = self._median(len(self.losses)) if math.isfinite(loss) else loss
         return self.losses[earlier - 1][1], self._median(earlier), now
 
+    def _lies_above(self, end: int) -> bool:
+        """Return whether each of the last losses is above each of those before index ``end``.
+
+        By ``rise``: no noise does that. One loss alone says nothing of noise.
+        """
+        if self._smooth < 2 or len(self.losses) < end + self._smooth:
+            return False
+        losses = [loss for _, _, loss in self.losses]
+        highest = max(losses[max(0, end - self._smooth) : end])
+        return min(losses[-self._smooth :]) > highest + self._rise * abs(highest)
+
     def noise(self) -> float:
-        """Return three standard errors of the difference of two medians; 0 without smoothing.
+        """Return three standard errors of the difference of two medians.
+
+        0 without smoothing, and where each of the last losses is above each of the earlier ones.
 
         The standard error of a median of ``n`` normal values is 1.2533 sigma / sqrt(n).
         """
         last = np.array([loss for _, _, loss in self.losses][-self._smooth :])
-        if self._smooth < 2 or not np.isfinite(last).all():
+        if self._smooth < 2 or self._is_above or not np.isfinite(last).all():
             return 0.0
         sigma = 1.4826 * float(np.median(np.abs(last - np.median(last))))
         return 3 * 1.2533 * sigma * math.sqrt(2 / self._smooth)

@@ -97,7 +97,10 @@ class LossNotDecreasing(Rule):
         at = step.number if everything else step.mode_step
         for name, loss in losses.items():
             key = (name, "" if everything else mode)
-            series = self._series.setdefault(key, Series(self.num_steps, self.smooth))
+            series = self._series.get(key)
+            if series is None:
+                rise = self.increase_percent / 100
+                series = self._series[key] = Series(self.num_steps, self.smooth, rise)
             pair = series.add(at, step.number, loss)
             if pair is not None:
                 yield from self._judge(name, step, series, pair)

@@ -73,6 +73,10 @@ class Places:
             # the first of its places, so that it does not matter which layout comes first
             self._rows[tensor.name] = min(row, self._rows.get(tensor.name, row))
 
+    def __reduce__(self) -> tuple[type[Places], tuple[()], dict[str, object]]:
+        """Go to another process without the layouts, of which no more will be heard there."""
+        return Places, (), {"_collections": self._collections, "_rows": self._rows}
+
     @property
     def collections(self) -> frozenset[str]:
         """The built-in collections of which a tensor was seen."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..finding import Finding
 from .checks import number
-from .rule import Findings, Rule
+from .rule import Findings, NothingToJudge, Rule
 from .scalars import First, InARow
 from .scope import above, at_least, compiled, within
 from .step_view import StepView, TensorView
@@ -37,22 +37,25 @@ class RlCollapse(Rule):
         max_mismatch: Above 0.
         consecutive: Looks in a row.
         warmup: Looks of which the median is what a number was at first.
+        only_with_reward: Judge nothing before a reward was logged: other trainings have an entropy.
     """
 
     name = "rl_collapse"
-    needs = ("scalars", "metrics")
+    # of no collection: where nothing is logged it has nothing to judge, and says so
+    needs = ()
     per_model = True
 
     def __init__(
         self,
         entropy_regex: str = r"(?<!cross_)(?<!attention_)entropy(?!.*(loss|coef|bonus))",
         reward_regex: str = r"(reward|return)(?!.*(std|var))",
-        reward_std_regex: str = r"reward.*(std|var)",
+        reward_std_regex: str = r"reward(?!.*zero).*(std|var)",
         mismatch_regex: str = r"(^|[/_])k3($|[/_])|mismatch",
         min_entropy: float = 0.2,
         max_mismatch: float = 0.01,
         consecutive: int = 10,
         warmup: int = 20,
+        only_with_reward: bool = False,
     ) -> None:
         self._regexes = {
             "entropy": entropy_regex,
@@ -71,7 +74,7 @@ class RlCollapse(Rule):
         self._first = First(warmup)
         self._in_a_row = InARow()
         self._rewards: dict[str, _Rewards] = {}
-        self._warmup = warmup
+        self._warmup, self.only_with_reward = warmup, only_with_reward
         self._judged = False
 
     def check(self, step: StepView) -> Findings:
@@ -80,6 +83,8 @@ class RlCollapse(Rule):
         for tensor in self._named(step, "reward"):
             rewards = self._rewards.setdefault(tensor.worker, _Rewards(self._warmup))
             rewards.add(tensor.statistics.mean)
+        if self.only_with_reward and not self._rewards:
+            return
         for tensor in self._named(step, "entropy"):
             yield from self._judge_entropy(step, tensor)
         for tensor in self._named(step, "mismatch"):
@@ -90,7 +95,7 @@ class RlCollapse(Rule):
     def unevaluated(self) -> str | None:
         if self._judged:
             return None
-        return "no scalar with the entropy of a policy, a mismatch or a spread of rewards was seen"
+        return NothingToJudge("no entropy of a policy, mismatch or spread of rewards was logged")
 
     def _named(self, step: StepView, what: str) -> Iterator[TensorView]:
         for tensor in step.tensors("scalars", "metrics"):

@@ -141,8 +141,9 @@ class ReplicaDivergence(Rule):
             threshold=0.0,
             severity="error",
             condition=condition,
-            remedy="wrap the model in DistributedDataParallel and call the wrapper; if one worker"
-            " alone is off, look at what it does differently, and test its memory",
+            remedy="average the gradients of all workers at each step (in PyTorch wrap the model in"
+            " DistributedDataParallel and call the wrapper); if one worker alone is off, look at"
+            " what it does differently, and test its memory",
             evidence={"parameters": list(apart[:20]), "workers": odd[:20]},
         )
 
@@ -169,8 +170,8 @@ class ReplicaDivergence(Rule):
                 value=float(len(twins)),
                 threshold=1.0,
                 condition="same_data",
-                remedy="give the DataLoader a DistributedSampler, or shuffle with a seed that"
-                " depends on the rank",
+                remedy="give each worker a share of the data of its own (in PyTorch by a"
+                " DistributedSampler), or shuffle with a seed that depends on the rank",
             )
 
 

@@ -60,11 +60,13 @@ class Rule:
         """Yield what can only be said once the last step was seen."""
         return ()
 
-    def tick(self, now_ns: int) -> Iterable[Finding]:  # noqa: ARG002
+    def tick(self, now_ns: int, last_steps: Mapping[str, int]) -> Iterable[Finding]:  # noqa: ARG002
         """Look at the clock, some times a second while the run goes on and never in replay.
 
         Args:
             now_ns: The time of day, nanoseconds since the Unix epoch.
+            last_steps: The last step that each worker wrote, complete or not; empty in the
+                training process, which knows nothing of the others.
         """
         return ()
 

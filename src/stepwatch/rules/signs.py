@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 
 from ..finding import Finding
 from .places import Places, subject
+from .profile import PROFILE_RULES
 
 # A label ends so where one rule was asked for several times.
 _NUMBER = re.compile(r"-\d+$")
@@ -118,11 +119,13 @@ SIGNS = {
     "mode": Sign(("training_mode",), f"see since when: {_SHOW} --statistic mean", late=10),
     "stale": Sign(
         ("stale_gradients", "untrained_parameter:zero_grad"),
-        "train once with optimizer.zero_grad() right before loss.backward()",
+        "train once with zero_grad() right before backward()",
         late=10,
     ),
     "scale": Sign(
-        ("grad_accumulation_scale",), f"look at the weight of the loss: {_SHOW}", late=10
+        ("grad_accumulation_scale", "gradient_clipping"),
+        f"look at the weight of the loss, or the norm: {_SHOW}",
+        late=10,
     ),
     "unchanged": Sign(
         ("unchanged_tensor", "untrained_parameter:unchanged"),
@@ -197,6 +200,7 @@ SIGNS = {
         ("data_stall", "straggler", "stalled_training"),
         "time the data loader without the model, worker by worker",
     ),
+    "machine": Sign(PROFILE_RULES, "see where the time goes: stepwatch profile {run}"),
     "memory": Sign(("memory_growth",), f"see how it grows: {_SHOW} --statistic mean", late=100),
     "outcome": Sign(
         (
@@ -214,6 +218,7 @@ SIGNS = {
     "other": Sign(("*",), f"look at it: {_SHOW}"),
 }
 
+_LOST = ("waiting", "machine", "memory", "other")
 _NOT_FINITE = ("bad_data", "non_finite", "exploded")
 _DIVERGED = ("spike", "non_finite", "exploded")
 
@@ -231,6 +236,7 @@ LINKS = (
     Link("inactive", "inactive", same_tensor, certain=True),
     # one rule that says the same of several tensors, or says more of it
     *(Link(sign, sign) for sign in ("schedule", "drift", "inactive", "updates", "waiting")),
+    *_links(("waiting", "machine"), ("machine",)),
     Link("schedule", "rate"),
     # steps that are too large or too small, and what they end in
     *_links(
@@ -253,7 +259,7 @@ LINKS = (
     Link("inactive", "unchanged", on_the_way_back),
     Link("vanishing", "unchanged", same_tensor),
     # what comes of it: nothing follows from time that is lost
-    *_links((sign for sign in SIGNS if sign not in ("waiting", "memory", "other")), ("outcome",)),
+    *_links((sign for sign in SIGNS if sign not in _LOST), ("outcome",)),
 )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..finding import Finding
-from .checks import number
+from .checks import listed, number
 from .rule import Findings, Rule
 from .scope import above
 from .step_view import StepView
@@ -17,7 +19,8 @@ class StalledTrainingRule(Rule):
     """No step for too long while the run goes on.
 
     The only rule that looks at the clock: it judges while a run is watched, and never in replay.
-    A step counts from when it is seen, so that the clocks of two machines need not agree.
+    A step counts from when it is seen, so that the clocks of two machines need not agree. Where
+    other workers went on without some, it names these.
 
     Args:
         threshold: So many seconds without a step are too long.
@@ -53,7 +56,7 @@ class StalledTrainingRule(Rule):
         self._fresh = True
         return iter(())
 
-    def tick(self, now_ns: int) -> Findings:
+    def tick(self, now_ns: int, last_steps: Mapping[str, int]) -> Findings:
         self._ticked = True
         if self._fresh or (self._since_ns is None and self.count_startup):
             if self._fresh and self._since_ns is not None:
@@ -63,27 +66,36 @@ class StalledTrainingRule(Rule):
             return
         waited = (now_ns - self._since_ns) / _SECOND
         if waited > self.threshold:
-            yield self._finding(waited)
+            yield self._finding(waited, last_steps)
 
     def unevaluated(self) -> str | None:
         if self._ticked:
             return None
         return "only a run that goes on can stall: stepwatch run, or stepwatch watch"
 
-    def _finding(self, waited: float) -> Finding:
+    def _finding(self, waited: float, last_steps: Mapping[str, int]) -> Finding:
         number_of_step, last = self._last or (-1, "none")
         near = self.threshold < _SAFE * self._longest_s
+        behind = [worker for worker, step in last_steps.items() if step <= number_of_step]
+        first = max(last_steps, key=last_steps.__getitem__, default="")
+        parted = behind and first not in behind
         return Finding(
             self.name,
             number_of_step,
             "",
             f"no step for {waited:.0f} s (> {self.threshold} s); the last: {last}"
             + (
+                f"; {listed(behind)} stopped there, {first} is at step {last_steps[first]}"
+                if parted
+                else ""
+            )
+            + (
                 f"; there was a wait of {number(self._longest_s)} s before: a threshold of"
                 f" {_SAFE} times that tells a stall from a pause"
                 if near
                 else ""
             ),
+            worker=behind[0] if parted and len(behind) == 1 else "",
             value=waited,
             threshold=float(self.threshold),
             severity="error",

@@ -166,7 +166,7 @@ class UnchangedTensor(Rule):
             threshold=0.0,
             condition=f"{leader} {step.mode.value}",
             remedy="see whether an optimizer holds it, whether its learning rate is 0, and whether"
-            " it is frozen or cut off by detach()",
+            " it is frozen or cut off (detach(), stop_gradient)",
             evidence={"steps": [*steps, step.number], "tensors": names[:20]},
         )
 

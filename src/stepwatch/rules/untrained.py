@@ -21,14 +21,14 @@ FOREIGN = "optimizer/"
 CAUSES = {
     "no_gradient": (
         "wanted a gradient and never got one in {k} steps or more",
-        "use it in the loss, take away a detach() or no_grad(), or freeze it on purpose with"
-        " requires_grad_(False)",
+        "use it in the loss, take away what cuts it off (detach(), no_grad(), stop_gradient), or"
+        " freeze it on purpose",
     ),
     "not_in_optimizer": (
         "of the model were held by no optimizer, and did not change, at {k} steps in a row",
-        "create the optimizer after the last change to the model, from model.parameters(), which"
-        " holds no layers of a plain list (take an nn.ModuleList); or freeze it on purpose with"
-        " requires_grad_(False)",
+        "create the optimizer after the last change to the model, from all its parameters; those of"
+        " layers in a plain list are not among them (in PyTorch take an nn.ModuleList); or freeze"
+        " it on purpose",
     ),
     "in_two_groups": (
         "were held by more than one parameter group at {k} steps in a row, so each step moves"
@@ -47,13 +47,14 @@ CAUSES = {
     "frozen_again": (
         "were trained at first and have been frozen at {k} steps in a row, though an optimizer"
         " holds them",
-        "look for requires_grad_(False) in what runs beside training, and undo it afterwards",
+        "look for what freezes it, such as requires_grad_(False), in what runs beside training, and"
+        " undo it afterwards",
     ),
     "frozen_inside": (
         "are of a block that was frozen at {k} steps in a row while blocks like it before it, and"
         " layers after it, train",
-        "call requires_grad_(True) on the block; if it is frozen on purpose, do not give it to the"
-        " optimizer",
+        "let the block train, as by requires_grad_(True); if it is frozen on purpose, do not give"
+        " it to the optimizer",
     ),
 }
 

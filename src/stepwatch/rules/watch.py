@@ -17,8 +17,14 @@ from ..record import StepRecord
 from .entry import Entry
 from .entry import RuleStatus as RuleStatus
 from .parameters import Spec, parse_rules
+from .profile.cut import Cutter, Profile
+from .profile.rule import SCAN_INTERVAL_US
 from .seen import Seen, Trained
 from .step_view import StepView
+
+_UNKNOWN: Mapping[str, int] = {}
+#: How often a profile is asked for what is new.
+_SCAN_NS = 5 * 10**9
 
 
 class Watch:
@@ -50,6 +56,8 @@ class Watch:
         self._finished = False
         self._trained = Trained()
         self._last_step = -1
+        self._cutter: Cutter | None = None
+        self._scanned_ns = 0
 
     def look(self, step: StepView) -> list[Finding]:
         """Show one step to the rules; steps must come in order.
@@ -76,14 +84,50 @@ class Watch:
                 findings += entry.look(step)
         return findings
 
-    def tick(self, now_ns: int) -> list[Finding]:
+    def tick(
+        self,
+        now_ns: int,
+        last_steps: Mapping[str, int] = _UNKNOWN,
+        profile: Profile | None = None,
+    ) -> list[Finding]:
         """Let the rules look at the clock, some times a second while the run goes on.
 
         Args:
             now_ns: The time of day, nanoseconds since the Unix epoch.
+            last_steps: The last step that each worker wrote, where that is known.
+            profile: Looked at once in a few seconds.
         """
         running = [entry for entry in self._entries if entry.running]
-        return [finding for entry in running for finding in entry.tick(now_ns)]
+        findings = [finding for entry in running for finding in entry.tick(now_ns, last_steps)]
+        if profile is not None and now_ns - self._scanned_ns >= _SCAN_NS:
+            self._scanned_ns = now_ns
+            findings += self.scan(profile, ended=False)
+        return findings
+
+    def scan(self, profile: Profile, *, ended: bool) -> list[Finding]:
+        """Show the rules on profiles what is new in one.
+
+        Args:
+            profile: As it is now; the same one at each call.
+            ended: Whether nothing more will be written.
+
+        Returns:
+            What is news, window after window, in the order of the rules.
+        """
+        entries = [entry for entry in self._entries if entry.scans]
+        if not entries:
+            return []
+        if self._cutter is None:
+            intervals = [getattr(one.watched.rule, "scan_interval_us", 0) for one in entries]
+            known = [interval for interval in intervals if interval]
+            self._cutter = Cutter(1000 * min([SCAN_INTERVAL_US, *known]))
+        return [
+            finding
+            for window in self._cutter.windows(profile, ended=ended)
+            for entry in entries
+            if entry.running
+            for finding in entry.scan(window)
+        ]
 
     def end_episodes(self) -> None:
         """The training goes on from an earlier state: what is met from here on is news."""
@@ -113,11 +157,19 @@ class Watch:
 
 
 class Trial(Protocol):
-    """What is asked of a trial: its steps, in order."""
+    """What is asked of a trial: its steps, in order, and how far its workers are."""
 
     @property
     def patterns(self) -> Mapping[str, Sequence[str]]:
         """The patterns of the run's own collections."""
+
+    @property
+    def profile(self) -> Profile:
+        """Where the time went, and what the machines did."""
+
+    @property
+    def last_steps(self) -> Mapping[str, int]:
+        """The last step of each worker that may still write."""
 
     def records(self, *, follow: bool, waiting: bool) -> Iterator[Sequence[StepRecord]]:
         """Yield complete steps, with ``follow`` until the run has ended.
@@ -142,5 +194,6 @@ def watch(
         if records:
             yield from engine.look(StepView(records, patterns))
         else:
-            yield from engine.tick(time.time_ns())
+            yield from engine.tick(time.time_ns(), trial.last_steps, trial.profile)
+    yield from engine.scan(trial.profile, ended=True)
     yield from engine.finish()

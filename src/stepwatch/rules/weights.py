@@ -186,7 +186,7 @@ class UntrainedParameter(Rule):
                     value=stale,
                     threshold=0.0,
                     condition="zero_grad",
-                    remedy="call optimizer.zero_grad() once for each optimizer step",
+                    remedy="call zero_grad() once for each optimizer step",
                 )
 
     def _finding(

@@ -1,0 +1,65 @@
+"""What is lost to formats of eight bits, where they are used and before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import ml_dtypes
+import numpy as np
+import pytest
+from made_steps import full_record, full_step, judged, steps_at
+
+from stepwatch.exponents import count_exponents
+from stepwatch.rules import StepView, build
+
+
+@pytest.mark.parametrize(("size", "fires"), [(2.0**-7, True), (1.0, False)])
+def test_gradients_of_eight_bits_that_underflow_are_found(size, fires):
+    """Their least normal number is 2**-6."""
+    gradient = np.where(np.arange(100) % 4 == 0, size, 0).astype(ml_dtypes.float8_e4m3fn)
+    steps = [full_step({"gradients": {"gradient/fc.weight": gradient}}, s) for s in range(8)]
+
+    assert fires == bool(steps_at("low_precision_loss", steps))
+
+
+def counted(values, step):
+    """Return a step with a gradient and the histogram of its exponents."""
+    record = full_record({"gradients": {"gradient/fc.weight": np.float32(values)}}, step)
+    return StepView([replace(record, exponents={"gradient/fc.weight": count_exponents(values)})])
+
+
+class TestTargetFormat:
+    """What fp8 would lose is told before it is used."""
+
+    def conditions(self, spec, steps):
+        found, _ = judged(f"low_precision_loss:target=float8_e4m3fn{spec}", steps)
+        return [finding.condition.split()[0] for finding in found]
+
+    def test_small_numbers_are_flushed_only_where_nothing_scales_them(self):
+        """Of a normal distribution of width 1e-3 two thirds are below the half of 2**-9."""
+        steps = [counted(1e-3 * np.random.default_rng(s).standard_normal(500), s) for s in range(6)]
+
+        assert ["flushed"] == self.conditions(",scaled=false", steps)
+        assert [] == self.conditions("", steps)
+
+    def test_what_spans_too_many_powers_of_two_is_flushed_at_every_scale(self):
+        values = np.append(np.full(99, 1e-4), 100.0)
+
+        assert ["flushed"] == self.conditions("", [counted(values, s) for s in range(6)])
+
+    def test_what_is_larger_than_the_largest_number_is_told(self):
+        values = np.linspace(1, 1000, 100)
+        assert ["too_large"] == self.conditions(
+            ",scaled=false", [counted(values, s) for s in range(6)]
+        )
+
+    def test_a_jump_of_the_largest_magnitude_makes_a_learnt_scale_stale(self):
+        steps = [counted(np.full(9, 20.0 if s == 18 else 1.0), s) for s in range(30)]
+        found, _ = judged("low_precision_loss:target=float8_e4m3fn", steps)
+
+        assert [(18, "jump gradients", 20.0)] == [(f.step, f.condition, f.value) for f in found]
+
+    def test_it_asks_for_the_exponents(self):
+        assert () == build("low_precision_loss", {}).rule.evidence
+        asked = build("low_precision_loss", {"target": "float8_e5m2"}).rule.evidence
+        assert "gradients:exponents:every=10" in asked
