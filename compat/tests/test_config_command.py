@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from smdebug.trials import create_trial
 from stepwatch import Trial
 from stepwatch.steps import Mode
 
@@ -26,6 +27,19 @@ for step in range(9):
     optimizer.zero_grad()
     loss_of(model(torch.randn(16, 4)), torch.ones(16, 1)).backward()
     optimizer.step()
+"""
+
+
+BY_HAND = """\
+import os
+import torch
+import sagemaker_debugger
+torch.set_num_threads(1)
+model = torch.nn.Linear(4, 1)
+for i in range(3):
+    output = model(torch.ones(1, 4))
+    place = os.path.join("/opt/ml/output/tensors", f"epoch_1_i_{i}")
+    sagemaker_debugger.save_tensor(output, "output_tensor", place)
 """
 
 
@@ -50,3 +64,30 @@ class TestStepwatchRun:
             trial.tensor("MSELoss_output_0").steps(Mode.GLOBAL),
         ), told.stderr
         assert "the script has a hook of its own, which saves" in told.stderr
+
+    def test_a_tensor_saved_by_hand_goes_to_the_hook_of_the_command(self, tmp_path):
+        """The script knows of no hook; its collection finds each by its name, at every step."""
+        collection = {
+            "CollectionName": "output_tensors",
+            "CollectionParameters": {"include_regex": "epoch"},
+        }
+        document = {
+            "LocalPath": "out",
+            "HookParameters": {"save_interval": "1"},
+            "CollectionConfigurations": [collection],
+        }
+        (tmp_path / "hook.json").write_text(json.dumps(document))
+        (tmp_path / "train.py").write_text(BY_HAND)
+        told = subprocess.run(
+            [Path(sys.executable).with_name("stepwatch"), "run", "train.py"],
+            cwd=tmp_path,
+            env=os.environ | {"SMDEBUG_CONFIG_FILE_PATH": "hook.json"},
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert 0 == told.returncode, told.stderr
+        trial = create_trial(str(tmp_path / "out"))
+        names = [f"epoch_1_i_{i}/output_tensor" for i in range(3)]
+        assert names == trial.tensor_names(collection="output_tensors"), told.stderr
+        assert [[0], [1], [2]] == [trial.tensor(name).steps() for name in names]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -318,6 +319,41 @@ class TestOpening:
 
         assert [0] == create_trial(str(tmp_path / place)).steps()
 
+    def test_the_output_of_a_job_that_has_yet_to_begin(self, tmp_path, monkeypatch):
+        """A notebook opens it as soon as the job trains; its run comes when the script saves."""
+        slept = []
+
+        def train(seconds):
+            slept.append(seconds)
+            if len(slept) == 3:
+                finished(tmp_path / "job" / "debug-output", {0: W})
+
+        monkeypatch.setattr("smdebug.trials.opening.time.sleep", train)
+
+        assert [0] == create_trial(str(tmp_path / "job" / "debug-output")).steps()
+        assert 3 == len(slept)
+
+    def test_the_output_of_a_job_that_has_saved_no_step(self, tmp_path, monkeypatch):
+        """Its collections are there first, and no name of a tensor yet."""
+        run = Written(tmp_path / "job" / "debug-output")
+        monkeypatch.setattr(
+            "smdebug.trials.followed_run.time.sleep", lambda _: (run.step(0, W), run.end())
+        )
+
+        assert ["w"] == create_trial(run.url).tensor_names()
+
+    def test_the_output_of_a_job_that_never_comes(self, tmp_path, monkeypatch):
+        """It is waited for, and not for ever."""
+        clock = [0.0]
+        time = SimpleNamespace(
+            monotonic=lambda: clock[0], sleep=lambda seconds: clock.append(clock.pop() + 100)
+        )
+        monkeypatch.setattr("smdebug.trials.opening.time", time)
+        with pytest.raises(RunNotFound, match="once the training has begun"):
+            create_trial(str(tmp_path / "job" / "debug-output"))
+
+        assert 600 == clock[0]
+
     def test_a_neighbour_is_not_taken(self, tmp_path):
         """Only beside ``output`` is another folder meant."""
         finished(tmp_path / "debug-output", {0: W})
@@ -332,10 +368,11 @@ class TestOpening:
 
         assert 2 == len(trials)
 
-    def test_a_profile_is_refused_in_one_line(self, tmp_path):
-        """What is not there says so when it is called."""
-        with pytest.raises(NotImplementedError, match="profiles"):
-            create_trial(str(tmp_path), profiler=True)
+    def test_a_profile_is_opened_where_that_is_asked_for(self, tmp_path):
+        """A trial of its own kind."""
+        trial = create_trial(str(tmp_path), profiler=True, output_dir=str(tmp_path / "out"))
+
+        assert ("ProfilerTrial", 0) == (type(trial).__name__, trial.first_timestamp)
 
     def test_a_run_on_s3(self, monkeypatch):
         """With a store that is installed for it, by bucket and prefix."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from smdebug.pytorch import Hook
+    from stepwatch.hooks.registered import RegisteredHook
 
 # Where SageMaker's hooks write.
 _OUTPUT = "/opt/ml/output/tensors"
@@ -30,12 +31,26 @@ def save_tensor(value: object, name: str, path: str | os.PathLike[str] | None = 
     Example:
         ``save_tensor(output, "output", f"/opt/ml/output/tensors/epoch_{epoch}")``
     """
-    hook = _hook_of_process(path)
-    if hook is None:
-        return
     folder = PurePath(path).name if path is not None else ""
     full = f"{folder}/{name}" if folder else name
-    hook.save_tensor(full, value, hook.collections_finding(full) or ["default"])
+    running = _hook_of_command()
+    if running is not None and running.config is not None:
+        found = [one.name for one in running.config.saved if one.holds(full)]
+        running.save_tensor(full, value, found or ["default"])
+        return
+    hook = _hook_of_process(path)
+    if hook is not None:
+        hook.save_tensor(full, value, hook.collections_finding(full) or ["default"])
+
+
+def _hook_of_command() -> RegisteredHook | None:
+    """Return the hook that a command put on the script, if that saves already."""
+    from smdebug.pytorch import get_hook
+    from stepwatch.hooks.registered import RegisteredHook
+
+    if get_hook() is not None:
+        return None
+    return next((one for one in RegisteredHook.known if one.active and one.has_begun), None)
 
 
 def _hook_of_process(path: str | os.PathLike[str] | None) -> Hook | None:

@@ -1,4 +1,4 @@
-"""What stands where the analysis of profiles will."""
+"""What stands where smdebug has something that Stepwatch has not."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from typing import NoReturn
 from smdebug.exceptions import SMDebugNotImplementedError
 
 
-def unavailable(name: str) -> Callable[..., NoReturn]:
+def unavailable(name: str, instead: str) -> Callable[..., NoReturn]:
     """Return what raises as soon as it is called: old imports work, old calls say why not.
 
     Args:
         name: What it is called.
+        instead: What there is in its place.
     """
 
     def call(*_: object, **__: object) -> NoReturn:
-        raise SMDebugNotImplementedError(
-            f"{name} is about profiles, which Stepwatch cannot do yet; the tensors of a run are "
-            "read by smdebug.trials.create_trial"
-        )
+        raise SMDebugNotImplementedError(f"there is no {name} in Stepwatch; {instead}")
 
     call.__name__ = call.__qualname__ = name
     return call

@@ -1,8 +1,12 @@
-"""What training scripts take from here: a truth value of an argument, and units of time."""
+"""Units of time, and what training scripts take from here: a truth value of an argument."""
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from enum import Enum
+
+#: How smdebug writes a time.
+TIME_FORMAT = "%Y-%m-%dT%H:%M:%S:%f"
 
 _TRUE = ("y", "yes", "t", "true", "on", "1")
 _FALSE = ("n", "no", "f", "false", "off", "0")
@@ -15,6 +19,31 @@ class TimeUnits(Enum):
     MILLISECONDS = 2
     MICROSECONDS = 3
     NANOSECONDS = 4
+
+
+_MICROSECONDS = {
+    TimeUnits.SECONDS: 1e6,
+    TimeUnits.MILLISECONDS: 1e3,
+    TimeUnits.MICROSECONDS: 1,
+    TimeUnits.NANOSECONDS: 1e-3,
+}
+
+
+def convert_utc_timestamp_to_microseconds(
+    timestamp: float, unit: TimeUnits = TimeUnits.MICROSECONDS
+) -> int:
+    """Return a time of a unit in microseconds."""
+    return round(timestamp * _MICROSECONDS[unit])
+
+
+def us_since_epoch_to_human_readable_time(us_since_epoch: float) -> str:
+    """Return microseconds since the Unix epoch as a date and a time, UTC.
+
+    Example:
+        >>> us_since_epoch_to_human_readable_time(1591160640_500000)
+        '2020-06-03T05:04:00:500000'
+    """
+    return datetime.fromtimestamp(us_since_epoch / 1e6, timezone.utc).strftime(TIME_FORMAT)
 
 
 def str2bool(v: str | bool) -> bool:

@@ -21,7 +21,7 @@ from smdebug.exceptions import NoMoreData, SMDebugTypeError, StepUnavailable
 from smdebug.trials.evidence import EVERYTHING, Evidence, Span
 from smdebug.trials.late_values import value_when_there
 from smdebug.trials.native_evidence import NativeEvidence
-from smdebug.trials.opening import DamagedRun, find_run, open_run
+from smdebug.trials.opening import PATIENCE_S, DamagedRun, find_run, is_announced, open_run
 from smdebug.trials.smdebug_evidence import SmdebugEvidence
 from smdebug.trials.step_axis import StepAxis
 from stepwatch.errors import CorruptRun
@@ -67,6 +67,8 @@ class FollowedRun:
         self._axis = self._new_axis()
         self._loaded_all = False
         self._note_end()
+        if is_announced(path):
+            self._wait_for_first_step()
 
     @property
     def index_reader(self) -> RunReader:
@@ -205,6 +207,14 @@ class FollowedRun:
         if not self._loaded_all or step < last:
             return StepUnavailable(step, mode)
         return NoMoreData(step, mode, last)
+
+    def _wait_for_first_step(self) -> None:
+        """Wait until there is something to look at: a notebook looks as soon as it is opened."""
+        give_up_at = time.monotonic() + PATIENCE_S
+        while self.last_complete_step < 0 and not self.loaded_all_steps:
+            if time.monotonic() >= give_up_at:
+                return
+            time.sleep(_POLL_S)
 
     def _new_axis(self) -> StepAxis:
         reader = self._run.reader

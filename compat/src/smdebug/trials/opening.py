@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from smdebug.core import environment
 from smdebug.exceptions import IndexReaderException, MissingCollectionFiles, SMDebugError
@@ -15,6 +16,9 @@ from stepwatch.trial import Trial as Run
 
 # Where SageMaker puts what a hook wrote, below the output of a job.
 _UPLOADED = "debug-output"
+#: How long the output of a job is waited for whose training may be about to begin, seconds.
+PATIENCE_S = 600.0
+_POLL_S = 0.5
 
 
 class TrialNotFound(SMDebugError, RunNotFound):
@@ -32,15 +36,34 @@ class DamagedRun(IndexReaderException, CorruptRun):
         return self.message
 
 
+def is_announced(path: str) -> bool:
+    """Return whether a path is that of a job's output, whose run may still begin."""
+    return path.rstrip("/").endswith(f"/{_UPLOADED}")
+
+
 def find_run(path: str) -> tuple[str, Store]:
     """Return where the run lies that a folder or URL names, and the store that holds it.
 
-    The output of a SageMaker job may be named instead of the folder in it that holds the run.
+    The output of a SageMaker job may be named instead of the folder in it that holds the run. If
+    that folder is named, its run is waited for.
 
     Raises:
         TrialNotFound: There is none.
     """
     given = path.rstrip("/") or path
+    give_up_at = time.monotonic() + (PATIENCE_S if is_announced(path) else 0)
+    while (found := _look(path, given)) is None:
+        if time.monotonic() >= give_up_at:
+            raise TrialNotFound(
+                f"no run at {path}: nothing that a hook writes is there, neither collections/ nor"
+                " index/; a trial is opened at the out_dir of the hook, for a SageMaker job at its"
+                " debug-output, once the training has begun"
+            )
+        time.sleep(_POLL_S)
+    return found
+
+
+def _look(path: str, given: str) -> tuple[str, Store] | None:
     parent = given.rpartition("/")[0]
     for place in (path, f"{given}/{_UPLOADED}", f"{parent}/{_UPLOADED}" if parent else ""):
         if not place or (place != path and not _is_output(given, place)):
@@ -48,11 +71,7 @@ def find_run(path: str) -> tuple[str, Store]:
         store = open_store(os.path.expanduser(place))
         if run_format(store) is not None:
             return place, store
-    raise TrialNotFound(
-        f"no run at {path}: nothing that a hook writes is there, neither collections/ nor index/; "
-        "a trial is opened at the out_dir of the hook, for a SageMaker job at its debug-output, "
-        "once the training has begun"
-    )
+    return None
 
 
 def open_run(store: Store) -> Run:

@@ -20,13 +20,13 @@ def create_trial(
     *,
     out_dir: str | os.PathLike[str] | None = None,
     **kwargs: Any,
-) -> Trial:
+) -> Trial | ProfilerTrial:
     """Open a run, of smdebug's format or Stepwatch's; it may still be written.
 
     Args:
         path: Its folder or URL: the ``out_dir`` of the hook.
         name: What to call it; by default the last part of the path.
-        profiler: Open a profile instead.
+        profiler: Open a profile instead: of a job on SageMaker, or of a run.
         output_dir: Where reports about a profile go.
         out_dir: The same as ``path``.
         kwargs: ``range_steps``, ``cache`` and others of the trial.
