@@ -120,6 +120,32 @@ class TestForMachines:
 
         assert (0, verdict, []) == (status, json.loads(out)["verdict"], json.loads(out)["chains"])
 
+    def test_several_runs_are_one_document(self, verb, tmp_path):
+        """Each as if it were asked for alone; the exit status is the worst."""
+        rule = tmp_path / "second.py"
+        rule.write_text(
+            "from stepwatch import Finding, Rule\n"
+            "class Long(Rule):\n"
+            "    name = 'long'\n"
+            "    def check(self, step):\n"
+            "        if step.number == 12:\n"
+            "            yield Finding(self.name, step.number, '', 'so many')\n"
+        )
+        asked = ("--rules", f"exploding_tensor; {rule}:Long")
+        runs = [tmp_path / "one", tmp_path / "two"]
+        for run, steps in zip(runs, (10, 20), strict=True):
+            make_run(run, steps=steps)
+        status, out, _ = verb("check", *runs, *asked, "--json")
+        alone = [json.loads(verb("check", run, *asked, "--json")[1]) for run in runs]
+        _, told, _ = verb("check", *runs, *asked)
+
+        assert 1 == status
+        assert {"schema_version": 1, "exit_status": 1, "runs": alone} == json.loads(out)
+        assert [0, 1] == [one["exit_status"] for one in alone]
+        assert [str(run) for run in runs] == [
+            line for line in told.splitlines() if line in map(str, runs)
+        ]
+
     def test_what_cannot_be_done_is_status_two(self, verb, tmp_path):
         status, out, err = verb("check", tmp_path / "nowhere", "--json")
 

@@ -25,6 +25,8 @@ from pathlib import Path
 
 PACKAGES = ("radosgw", "ceph-mon", "ceph-osd", "ceph-common")
 ACCESS_KEY, SECRET_KEY = "testkey", "testsecret"
+#: By which clients may ask for objects to be encrypted.
+KMS_KEY = "test-kms-key"
 START_SECONDS = 60
 _DEATH_SIGNAL = 1  # of the parent: PR_SET_PDEATHSIG of Linux
 
@@ -57,6 +59,9 @@ mon data avail crit = 1
 mon data avail warn = 1
 rgw frontends = beast endpoint=127.0.0.1:{port} tcp_nodelay=1
 rgw dns name = 127.0.0.1
+rgw crypt require ssl = false
+rgw crypt s3 kms backend = testing
+rgw crypt s3 kms encryption keys = {kms_key}=YSBrZXkgdGhhdCBldmVyeWJvZHkgbWF5IGtub3cgbm8=
 """
 _KEYS = (
     ("mon.", "mon", "allow *"),
@@ -128,6 +133,7 @@ class Ceph:
             (self._folder / name).mkdir()
         fsid = str(uuid.uuid4())
         facts = {"folder": self._folder, "port": self._port, "monitor": self._monitor}
+        facts["kms_key"] = KMS_KEY
         text = _CONFIGURATION.format(fsid=fsid, **facts)
         (self._folder / "ceph.conf").write_text(text)
         monmap = ["--fsid", fsid, "--addv", "a", self._monitor, f"{self._folder}/monmap"]

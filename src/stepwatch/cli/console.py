@@ -11,9 +11,9 @@ from rich.table import Table
 
 from ..finding import Finding
 from ..rules.chain import Chain
+from ..rules.judgement import Judgement
+from ..rules.verdict import followed, headline, not_judged, plural
 from ..rules.watch import RuleStatus
-from .judgement import Judgement
-from .verdict import followed, headline, not_judged, plural
 
 SEVERITY_STYLES = {"error": "bold red", "warning": "bold yellow", "info": "cyan"}
 

@@ -15,13 +15,13 @@ from ..formats.workers import are_several
 from ..record import StepRecord
 from ..rules.chain import chains
 from ..rules.places import Places
+from ..rules.verdict import followed, headline, plural
 from ..rules.watch import RuleStatus
 from ..statistics import quantity
 from ..steps import Mode
 from ..store import Store
 from .status_line import StatusLine
 from .told import Told
-from .verdict import followed, headline, plural
 
 # The line at the bottom of a terminal; lines in a file come less often, and ever less.
 _REDRAW_S = 0.25
