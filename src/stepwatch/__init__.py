@@ -10,10 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .capture.profiling import Profiler as Profiler
     from .collection import Collection as Collection
     from .finding import Finding as Finding
     from .hooks.torch import TorchHook as TorchHook
     from .hooks.torch.checkpoints import on_checkpoint as on_checkpoint
+    from .profiler_config import ProfilerConfig as ProfilerConfig
+    from .profiler_config import Range as Range
     from .rules.live import LiveWatch as LiveWatch
     from .rules.rule import Rule as Rule
     from .rules.step_view import StepView as StepView
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from .save_policy import Schedule as Schedule
     from .steps import Mode as Mode
     from .trial import Trial as Trial
+    from .trial.open_profile import open_profile as open_profile
 
 __version__ = "0.1.0"
 
@@ -31,6 +35,9 @@ _HOMES = {
     "Finding": "finding",
     "LiveWatch": "rules.live",
     "Mode": "steps",
+    "Profiler": "capture.profiling",
+    "ProfilerConfig": "profiler_config",
+    "Range": "profiler_config",
     "Rule": "rules.rule",
     "SavePolicy": "save_policy",
     "Schedule": "save_policy",
@@ -39,6 +46,7 @@ _HOMES = {
     "Trial": "trial",
     "Watch": "rules.watch",
     "on_checkpoint": "hooks.torch.checkpoints",
+    "open_profile": "trial.open_profile",
     "watch": "rules.watch",
 }
 __all__ = sorted(_HOMES)

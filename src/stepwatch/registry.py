@@ -10,7 +10,8 @@ from importlib.metadata import EntryPoint, entry_points
 
 from .errors import ConfigError, MissingDependency, nearest
 
-GROUPS = tuple(f"stepwatch.{kind}" for kind in ("hooks", "stores", "rules", "actions", "commands"))
+_KINDS = ("hooks", "stores", "rules", "actions", "plots", "reports", "commands")
+GROUPS = tuple(f"stepwatch.{kind}" for kind in _KINDS)
 
 
 def names(group: str) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from ..formats.actions import read_actions
 from ..formats.blackbox.place import FOLDER
 from ..formats.findings import read_findings, read_statuses
 from ..plots.terminal import line_plot
+from ..report import run as run_report
 from ..statistics import DERIVED, FIELDS
 from ..trial import Series, Tensor, Trial
 from .action_notes import print_actions
@@ -44,7 +45,10 @@ def show(run: str, tensor: str | None, statistic: str, plot: str | None, *, as_j
     findings = [Finding.from_json(line) for line in read_findings(trial.store)]
     names = _names(trial, tensor)
     if plot:
-        write_page(trial, Path(plot), names if tensor else [], statistic, findings)
+        made = (
+            run_report.of_tensors(trial, names, statistic) if tensor else run_report.report(trial)
+        )
+        write_page(Path(plot), made)
         print(f"wrote {plot}")
     elif as_json:
         print_json(_as_json(trial, names if tensor else [], findings))

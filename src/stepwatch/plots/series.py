@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +11,10 @@ import numpy.typing as npt
 from ..finding import Finding
 from ..optional import require
 from .downsample import Envelope, columns, envelope
+from .lines import line
 from .marks import MARK_AXIS, vertical_lines
 from .scale import suits_log
-from .theme import COLORWAY, MODE_COLORS, as_text, faded, shortened, template
+from .theme import COLORWAY, MODE_COLORS, as_text, shortened, template
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -54,31 +55,97 @@ def series(
         ValueError: Columns of different lengths, descending steps, or fewer than one point.
         MissingDependency: Plotly is not installed.
     """
-    go = require("plotly.graph_objects", extra="plots")
     steps_, values_ = columns(steps, values)
     log = suits_log(values_) if log is None else log
     drawn = np.where(values_ > 0, values_, np.nan) if log else values_
+    lines = {
+        mode: envelope(steps_[rows], drawn[rows], points=points)
+        for mode, rows in _by_mode(modes, len(steps_)).items()
+    }
+    return _figure(
+        lines,
+        title=name,
+        about=_subtitle(statistic, values_, points, log=log),
+        not_finite=_not_finite(steps_[~np.isfinite(values_)], points),
+        findings=findings,
+        log=log,
+    )
+
+
+def of_envelopes(
+    lines: Mapping[str, Envelope],
+    *,
+    title: str,
+    about: str,
+    findings: Iterable[Finding] = (),
+) -> Figure:
+    """Draw lines that are bounded already, with findings as vertical lines; see ``series``.
+
+    Args:
+        lines: By mode, or by whatever tells them apart.
+        title: What is drawn.
+        about: Small print under the title.
+        findings: Those to be marked.
+
+    Returns:
+        The figure, in the light scheme; on a logarithmic axis where the values ask for it.
+
+    Raises:
+        MissingDependency: Plotly is not installed.
+    """
+    unfit = [one.first[one.non_finite > 0] for one in lines.values()]
+    steps = np.unique(np.concatenate([np.empty(0, np.int64), *unfit]))
+    extremes = [extreme for one in lines.values() for extreme in (one.low, one.high)]
+    return _figure(
+        lines,
+        title=title,
+        about=about + (f" · not finite at {len(steps):,} places" if len(steps) else ""),
+        not_finite=_not_finite(steps, max(1, len(steps))),
+        findings=findings,
+        log=suits_log(np.concatenate([np.empty(0), *extremes])),
+    )
+
+
+def _figure(
+    lines: Mapping[str, Envelope],
+    *,
+    title: str,
+    about: str,
+    not_finite: Sequence[dict[str, Any]],
+    findings: Iterable[Finding],
+    log: bool,
+) -> Figure:
+    go = require("plotly.graph_objects", extra="plots")
     traces: list[dict[str, Any]] = []
-    for number, (mode, rows) in enumerate(_by_mode(modes, len(steps_)).items()):
+    for number, (mode, column) in enumerate(lines.items()):
         color = MODE_COLORS.get(mode, COLORWAY[number % len(COLORWAY)])
-        traces += _line(envelope(steps_[rows], drawn[rows], points=points), mode, color)
-    traces += _not_finite(steps_[~np.isfinite(values_)], points)
-    traces += vertical_lines(findings)
+        traces += line(column, mode, color, show_name=bool(mode))
+    traces += [*not_finite, *vertical_lines(findings)]
     figure = go.Figure(traces)
     figure.update_layout(
         template=template(),
         height=340,
         hovermode="closest",
         title={
-            "text": as_text(shortened(name, 90)),
-            "subtitle": {"text": as_text(_subtitle(statistic, values_, points, log=log))},
+            "text": as_text(shortened(title, 90)),
+            "subtitle": {"text": as_text(about)},
         },
         xaxis={"title": {"text": "step"}},
-        yaxis={"type": "log" if log else "linear"},
+        yaxis={
+            "type": "log" if log else "linear",
+            "range": None if log else _around_constant(lines),
+        },
         yaxis2=MARK_AXIS,
         showlegend=len(traces) > 1,
     )
     return figure
+
+
+def _around_constant(lines: Mapping[str, Envelope]) -> tuple[float, float] | None:
+    """Return the range of an axis for values that are all the same: it shows their size."""
+    known = {value for line in lines.values() for value in (*line.low, *line.high)} - {0.0}
+    (value, *others) = [one for one in known if one == one] or [float("nan")]
+    return None if others or value != value else (min(0.0, 2 * value), max(0.0, 2 * value))
 
 
 def _by_mode(modes: Sequence[str] | None, length: int) -> dict[str, npt.NDArray[np.bool_]]:
@@ -89,62 +156,6 @@ def _by_mode(modes: Sequence[str] | None, length: int) -> dict[str, npt.NDArray[
         raise ValueError(f"modes must be as many as steps, got {len(modes)} and {length}")
     names = np.array([str(mode) for mode in modes], dtype=object)
     return {mode: names == mode for mode in dict.fromkeys(names)}
-
-
-def _line(column: Envelope, mode: str, color: str) -> list[dict[str, Any]]:
-    """Return the traces of one mode: the line, under it the band where values share a bucket."""
-    middle = (column.first + column.last) // 2
-    bucketed = bool((column.first != column.last).any())
-    label = as_text(mode) or "value"
-    line = {
-        "type": "scatter",
-        "x": middle,
-        "y": column.mean,
-        "name": label,
-        "legendgroup": as_text(mode),
-        "showlegend": bool(mode),
-        "mode": "lines" if len(column) > 1 else "markers",
-        "line": {"color": color, "width": 1.8},
-        "hovertemplate": f"step %{{x}}<br>{label} <b>%{{y:.5g}}</b><extra></extra>",
-    }
-    # Few steps, or one between two gaps, are no line; dots show them.
-    if 1 < len(column) <= 60:
-        line |= {"mode": "lines+markers", "marker": {"size": 4}}
-    if not bucketed:
-        return [line]
-    about = np.column_stack([column.first, column.last, column.low, column.high])
-    line["customdata"] = about
-    line["hovertemplate"] = (
-        "steps %{customdata[0]:d} to %{customdata[1]:d}"
-        f"<br>{label} mean <b>%{{y:.5g}}</b>"
-        "<br>lowest %{customdata[2]:.5g}, highest %{customdata[3]:.5g}<extra></extra>"
-    )
-    return [_band(column, middle, mode, color), line]
-
-
-def _band(column: Envelope, middle: npt.NDArray[np.int64], mode: str, color: str) -> dict[str, Any]:
-    """Return the area from lowest to highest, an outline around each stretch without a gap."""
-    (drawn,) = np.nonzero(~np.isnan(column.low))
-    x: list[float | None] = []
-    y: list[float | None] = []
-    for stretch in np.split(drawn, np.flatnonzero(np.diff(drawn) > 1) + 1):
-        there, back = middle[stretch].tolist(), middle[stretch[::-1]].tolist()
-        x += [*there, *back, *there[:1], None]
-        high, low = column.high[stretch].tolist(), column.low[stretch[::-1]].tolist()
-        y += [*high, *low, *high[:1], None]
-    return {
-        "type": "scatter",
-        "x": x,
-        "y": y,
-        "name": "lowest to highest",
-        "legendgroup": as_text(mode),
-        "showlegend": False,
-        "hoverinfo": "skip",
-        "mode": "lines",
-        "line": {"color": faded(color, 0.5), "width": 0.8},
-        "fill": "toself",
-        "fillcolor": faded(color, 0.18),
-    }
 
 
 def _not_finite(steps: npt.NDArray[np.int64], points: int) -> list[dict[str, Any]]:

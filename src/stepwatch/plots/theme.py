@@ -130,6 +130,34 @@ def template(scheme: Scheme = "light") -> Template:
     return go.layout.Template(layout=layout)
 
 
+def colors(count: int) -> list[str]:
+    """Return colours for so many things: those of ``COLORWAY``, or of more an even scale.
+
+    Example:
+        >>> colors(2), len(set(colors(12)))
+        (['#3a7fc4', '#d98312'], 12)
+    """
+    if count <= len(COLORWAY):
+        return [*COLORWAY[:count]]
+    return [_between(place / (count - 1)) for place in range(count)]
+
+
+# From blue over green to amber, all of them clear on white and on near-black.
+_SCALE = ("#3f5fc0", "#3a7fc4", "#179a80", "#7fae3a", "#d98312", "#c8553d")
+
+
+def _between(place: float) -> str:
+    """Return the colour at a place from 0 to 1."""
+    at = min(place * (len(_SCALE) - 1), len(_SCALE) - 1.0001)
+    low, high = _SCALE[int(at)], _SCALE[int(at) + 1]
+    part = at - int(at)
+    mixed = (
+        round(int(low[i : i + 2], 16) * (1 - part) + int(high[i : i + 2], 16) * part)
+        for i in (1, 3, 5)
+    )
+    return "#" + "".join(f"{one:02x}" for one in mixed)
+
+
 def in_scheme(figure: Figure, scheme: Scheme) -> Figure:
     """Return a copy of one of our figures in another scheme."""
     copy = type(figure)(figure)

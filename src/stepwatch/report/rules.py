@@ -1,0 +1,144 @@
+"""Reports as rules, as SageMaker has them: they judge a run, and leave files behind.
+
+Whoever lets such a rule judge calls ``write`` once the run has ended, with the folder of the
+rule's output.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
+
+from ..errors import ConfigError, nearest
+from ..finding import Finding
+from ..rules.parameters import find_rule, parse_rules
+from ..rules.profile import PROFILE_RULES
+from ..rules.profile.rule import SCAN_INTERVAL_US, ProfileRule
+from ..rules.profile.window import ProfileWindow
+from ..rules.rule import Findings, Rule
+from ..rules.step_view import StepView
+from ..trial import Trial
+from . import profiler, xgboost
+from .document import Report, Section, plain
+from .notebook import report_notebook
+from .page import report_page
+from .profiler_rules import judged_profile
+
+# Of SageMaker, a switch against telemetry. There is none.
+_WITHOUT_MEANING = "opt_out_telemetry"
+
+
+class ProfilerReport(ProfileRule):
+    """All rules on the profile, with SageMaker's conditions, and a report of what they say.
+
+    Args:
+        rule_parameters: Parameters of these rules, each as ``Rule_parameter=value``.
+        scan_interval_us: Microseconds from one judgement to the next.
+    """
+
+    name = "profiler_report"
+    evidence_words = "readings and steps"
+    #: It goes on after its first finding, for it is many rules.
+    compat: ClassVar[Mapping[str, object]] = {"on_fire": "continue"}
+
+    def __init__(
+        self, rule_parameters: Sequence[str] = (), scan_interval_us: int = SCAN_INTERVAL_US
+    ) -> None:
+        super().__init__(scan_interval_us)
+        self.rule_parameters = tuple(rule_parameters)
+        self._specs = _specs(self.rule_parameters, scan_interval_us)
+        asked = [watched.rule for watched in parse_rules(self._specs)]
+        self._rules = [rule for rule in asked if isinstance(rule, ProfileRule)]
+
+    @classmethod
+    def gathered(cls, parameters: Mapping[str, object]) -> dict[str, object]:
+        """Return SageMaker's parameters, ``<Rule>_<parameter>`` each, as those of this rule."""
+        known = {name.replace("_", "") for name in PROFILE_RULES}
+        of_rules = [name for name in parameters if name.partition("_")[0].lower() in known]
+        texts = [f"{name}={parameters[name]}" for name in of_rules]
+        rest = {
+            name: value
+            for name, value in parameters.items()
+            if name not in (*of_rules, _WITHOUT_MEANING)
+        }
+        return {**rest, "rule_parameters": texts} if texts else rest
+
+    def scan(self, window: ProfileWindow) -> Findings:
+        """Let every rule look at a window."""
+        for rule in self._rules:
+            for finding in rule.scan(window):
+                about = f"{rule.name} {finding.condition or finding.tensor}"
+                yield replace(finding, message=f"{rule.name}: {finding.message}", condition=about)
+
+    @property
+    def datapoints(self) -> int:
+        return max(rule.datapoints for rule in self._rules)
+
+    def write(self, trial: Trial, folder: Path) -> None:
+        """Write the report and the numbers of each rule, where SageMaker has them."""
+        judgement = judged_profile(trial, self._specs)
+        place = folder / "profiler-output"
+        numbers = place / "profiler-reports"
+        numbers.mkdir(parents=True, exist_ok=True)
+        _write(place / "profiler-report", profiler.of(trial, judgement))
+        for name, facts in judgement.facts.items():
+            path = numbers / f"{find_rule(name).__name__}.json"
+            path.write_text(json.dumps(plain(facts.to_dict()), indent=1), encoding="utf-8")
+
+
+class CreateXgboostReport(Rule):
+    """No judgement: a report on a training of boosted trees, when it has ended."""
+
+    name = "create_xgboost_report"
+    needs = ("hyperparameters", "feature_importance", "labels", "predictions", "boosting")
+    evidence = ("labels:raw:every=5", "predictions:raw:every=5", "average_shap:raw:every=5")
+    compat: ClassVar[Mapping[str, object]] = {"on_fire": "continue"}
+
+    def check(self, step: StepView) -> Iterable[Finding]:  # noqa: ARG002
+        return ()
+
+    def write(self, trial: Trial, folder: Path) -> None:
+        """Write the report and the numbers of each section, where SageMaker has them."""
+        made = xgboost.report(trial)
+        numbers = folder / "xgboost-reports"
+        numbers.mkdir(parents=True, exist_ok=True)
+        _write(folder / "xgboost_report", made)
+        for section in made.sections:
+            if _is_of_sagemaker(section):
+                path = numbers / f"{section.key}.json"
+                path.write_text(json.dumps(plain(section), indent=1), encoding="utf-8")
+
+
+def _write(path: Path, made: Report) -> None:
+    """Write a report as a page and as a notebook."""
+    path.with_suffix(".html").write_text(report_page(made), encoding="utf-8")
+    path.with_suffix(".ipynb").write_text(report_notebook(made), encoding="utf-8")
+
+
+def _is_of_sagemaker(section: Section) -> bool:
+    """Return whether a section has a name that SageMaker gives a file."""
+    return section.key[0].isupper()
+
+
+def _specs(texts: Sequence[str], scan_interval_us: int) -> list[dict[str, object]]:
+    """Return the specs of all rules, with what was said of them."""
+    names = {name.replace("_", ""): name for name in PROFILE_RULES}
+    given: dict[str, dict[str, object]] = {name: {} for name in PROFILE_RULES}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        rule, underscore, parameter = name.strip().partition("_")
+        known = names.get(rule.lower())
+        if not equals or not underscore or known is None:
+            raise ConfigError(
+                f"{text!r} must be Rule_parameter=value, with one of the rules"
+                f" {', '.join(names.values())}{nearest(rule.lower(), names)}"
+            )
+        given[known][parameter.lower()] = value
+    interval = {"scan_interval_us": scan_interval_us, "profile": "compat"}
+    return [
+        {"rule": name, "on_fire": "continue", **interval, **parameters}
+        for name, parameters in given.items()
+    ]

@@ -1,0 +1,236 @@
+"""The run report joins findings, steps and machine, and says what is not known."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+from profiled_runs import START_NS, STEP_NS, profiled_run
+
+from stepwatch.errors import ConfigError
+from stepwatch.finding import Finding
+from stepwatch.formats import Place, open_writer
+from stepwatch.formats.findings import write_findings, write_statuses
+from stepwatch.formats.manifest import End, Manifest
+from stepwatch.report import report, report_page, suits
+from stepwatch.report.document import Cause, Chart, Table, Text
+from stepwatch.rules.watch import RuleStatus
+from stepwatch.store import open_store
+from stepwatch.testing import make_record, make_run
+from stepwatch.trial import Trial
+
+EVIL = '<img src=x onerror="alert(1)">'
+SPIKE = Finding("loss_spike", 60, "loss/mse_loss", "9 is far above 1", "TRAIN", "worker_0")
+ORIGIN = Finding(
+    "non_finite_origin", 50, "gradient/layer0.weight", "3 nan", severity="error", mode="TRAIN"
+)
+
+
+def judged_run(trial, findings, statuses=()):
+    """Store what rules said in a run; return its trial."""
+    write_findings(trial.store, "worker_0", [finding.to_json() for finding in findings])
+    known = [RuleStatus(one.rule, "IssuesFound", 1, 1, one.message) for one in findings]
+    write_statuses(trial.store, "worker_0", [asdict(one) for one in (*known, *statuses)])
+    return Trial(trial.store)
+
+
+def sections(made):
+    return {section.key: section for section in made.sections}
+
+
+def of_kind(section, kind):
+    return [block for block in section.blocks if isinstance(block, kind)]
+
+
+def texts(section):
+    return " ".join(block.text for block in of_kind(section, Text))
+
+
+@pytest.fixture(scope="module")
+def faulty():
+    """A profiled run of 200 steps with two findings, and a rule that could not judge."""
+    trial = profiled_run("memory://faulty", slow={50})
+    could_not = RuleStatus("overfit", "NotEvaluated", 0, 0, "no EVAL loss was there")
+    return judged_run(trial, [ORIGIN, SPIKE], [could_not])
+
+
+class TestCauses:
+    def test_the_answer_is_the_first_cause(self, faulty):
+        """The worst one, in one sentence; its severity is the colour of the page."""
+        made = report(faulty)
+
+        assert "run" == suits(faulty)
+        assert ORIGIN.headline() == made.headline
+        assert "error" == made.tone
+
+    def test_each_cause_has_the_steps_around_it(self, faulty):
+        """Three before and three after are listed, fifty are drawn."""
+        section = sections(report(faulty))["cause-1"]
+
+        (cause,) = of_kind(section, Cause)
+        assert ORIGIN.finding_id in cause.findings
+        assert [47, 48, 49, 50, 51, 52, 53] == [row[0] for row in of_kind(section, Table)[0].rows]
+        drawn = of_kind(section, Chart)[0].numbers["columns"]["rms"]
+        assert (0, 100) == (drawn["first"][0], drawn["last"][-1])
+
+    def test_what_the_machine_did_then(self, faulty):
+        """The time of the step is pointed out, and its readings stand beside those of the run."""
+        section = sections(report(faulty))["cause-1"]
+
+        chart = of_kind(section, Chart)[1]
+        begins = START_NS + 50 * STEP_NS
+        assert (begins, begins + 10 * STEP_NS) == chart.data["span"]
+        assert {"CPU", "GPU0", "GPU1", "memory"} <= chart.data["columns"].keys()
+        rows = {row[0]: row[1] for row in of_kind(section, Table)[1].rows}
+        assert 80 == pytest.approx(rows["GPU0"], abs=6)
+
+    def test_more_causes_are_listed(self, tmp_path):
+        """Five have a section each, the rest a row."""
+        findings = [Finding(f"mine_{step}", step, "", "odd") for step in range(8)]
+        trial = judged_run(Trial(make_run(tmp_path / "run", steps=9)), findings)
+
+        found = sections(report(trial))
+
+        assert {f"cause-{number}" for number in range(1, 6)} == {
+            key for key in found if key.startswith("cause-")
+        }
+        assert 3 == len(of_kind(found["more-causes"], Table)[0].rows)
+
+    def test_a_tensor_of_several_workers(self, tmp_path):
+        """A row and a line for each."""
+        store = open_store(tmp_path / "run")
+        manifest = Manifest("two", 1, num_workers=2)
+        first = open_writer(Place(store, "worker_0", manifest))
+        second = open_writer(Place(store, "worker_1", manifest, is_first=False))
+        for writer, worker in ((first, "worker_0"), (second, "worker_1")):
+            for step in range(10):
+                writer.write(make_record(step, {"loss/mse": np.float32(step)}, worker=worker))
+        for writer in (first, second):
+            writer.close(End("finished", 2, 10))
+        finding = Finding("loss_spike", 5, "loss/mse", "odd", worker="worker_1")
+
+        section = sections(report(judged_run(Trial(store), [finding])))["cause-1"]
+
+        table = of_kind(section, Table)[0]
+        assert ("worker", "step", "mode", "value") == table.columns
+        assert 14 == len(table.rows)
+        assert {"worker_0", "worker_1"} == {*of_kind(section, Chart)[0].data["columns"]}
+
+
+class TestWhatIsNotKnown:
+    def test_rules_that_could_not_judge(self, faulty):
+        """With the reason, and in the table of all rules."""
+        found = sections(report(faulty))
+
+        assert "no EVAL loss was there" in texts(found["not-checked"])
+        rules = {row[0]: row[1] for row in of_kind(found["rules"], Table)[0].rows}
+        assert "NotEvaluated" == rules["overfit"]
+
+    def test_what_was_lost_and_what_failed(self, tmp_path):
+        """Coverage, dropped steps, failures and the error of the training."""
+        store = open_store(tmp_path / "run")
+        writer = open_writer(Place(store, "worker_0", Manifest("lost", 1)))
+        writer.write(make_record(0, {"loss/mse": np.float32(1)}))
+        end = End("failed", 2, 5, 4, 2, "KeyError: 'x'", "capturing 1 of 2", "4 of 5 steps (slow)")
+        writer.close(end)
+
+        said = texts(sections(report(judged_run(Trial(store), [])))["missing"])
+
+        for part in ("capturing 1 of 2", "4 of 5 steps (slow)", "2 failures", "KeyError"):
+            assert part in said
+        assert "nobody read what the machine did" in said
+
+    def test_a_run_that_died(self, tmp_path):
+        """It left no note of its end."""
+        store = open_store(tmp_path / "run")
+        manifest = Manifest("died", 1, host="elsewhere", pid=1, process="gone")
+        writer = open_writer(Place(store, "worker_0", manifest))
+        for step in range(3):
+            writer.write(make_record(step, {"loss/mse": np.float32(1)}))
+        writer.close(End("finished", 2, 3))
+        store.delete("end/worker_0.json")
+        trial = Trial(store)
+
+        made = report(judged_run(trial, []))
+
+        assert trial.state == made.facts["state"]
+
+    def test_nothing_to_report(self, tmp_path):
+        """A run without a step is refused in one line."""
+        trial = Trial(make_run(tmp_path / "run", steps=0))
+
+        with pytest.raises(ConfigError, match="holds no step and no profile yet"):
+            report(trial)
+
+
+class TestJudging:
+    def test_what_was_stored_counts(self, faulty):
+        """Nothing is judged anew."""
+        causes = [block for section in report(faulty).sections for block in of_kind(section, Cause)]
+
+        assert [(ORIGIN, (ORIGIN.finding_id, SPIKE.finding_id))] == [
+            (cause.finding, cause.findings) for cause in causes
+        ]
+
+    def test_other_rules_judge_anew(self, faulty):
+        """What is stored is left aside then."""
+        made = report(faulty, rules=["exploding_tensor"])
+
+        assert "no findings" in made.headline
+        assert 1 == len(of_kind(sections(made)["rules"], Table)[0].rows)
+
+    def test_a_run_that_nobody_judged_is_judged_now(self, tmp_path):
+        """By the default rules."""
+        made = report(Trial(make_run(tmp_path / "run", steps=3)))
+
+        assert len(of_kind(sections(made)["rules"], Table)[0].rows) > 20
+
+
+class TestDocument:
+    def test_it_is_json(self, faulty):
+        """Numbers that are not finite are texts; charts hold what they draw."""
+        made = report(faulty).to_dict()
+
+        again = json.loads(json.dumps(made, allow_nan=False))
+        kinds = {block["type"] for section in again["sections"] for block in section["blocks"]}
+        assert {"chart", "table", "text", "cause"} == kinds
+
+    def test_the_same_run_gives_the_same_page(self, faulty):
+        """Byte for byte."""
+        assert report_page(report(faulty)) == report_page(report(Trial(faulty.store)))
+
+    @pytest.mark.slow
+    def test_a_long_run_is_bounded(self, tmp_path):
+        """A page of 6,000 steps holds no more numbers than one of 1,500."""
+        sizes = [
+            len(json.dumps(report(judged_run(Trial(one), [])).to_dict()))
+            for one in (_long(tmp_path / "short", 1_500), _long(tmp_path / "long", 6_000))
+        ]
+
+        assert sizes[1] < 1.3 * sizes[0]
+
+    def test_names_are_text(self, tmp_path):
+        """Of tensors, rules and messages; no element of theirs is on the page."""
+        store = open_store(tmp_path / "run")
+        writer = open_writer(Place(store, "worker_0", Manifest("evil", 1, (EVIL,))))
+        for step in range(3):
+            writer.write(make_record(step, {f"loss/{EVIL}": np.float32(step), EVIL: np.ones(3)}))
+        writer.close(End("finished", 2, 3, coverage=EVIL))
+        finding = Finding(EVIL, 1, f"loss/{EVIL}", EVIL, remedy=EVIL)
+
+        page = report_page(report(judged_run(Trial(store), [finding])))
+
+        assert "<img" not in page.replace("\\u003cimg", "")
+
+
+def _long(folder, steps):
+    store = open_store(folder)
+    writer = open_writer(Place(store, "worker_0", Manifest("long", 1)))
+    layout = make_record(0, {"loss/mse": np.float32(1)}).layout
+    for step in range(steps):
+        record = make_record(step, {"loss/mse": np.float32(1 / (step + 1))})
+        writer.write(replace(record, layout=layout))
+    writer.close(End("finished", 2, steps))
+    return store
