@@ -13,8 +13,10 @@ TREATY_RECIPE := tests/treaty/requirements.txt
 # Where each framework is installed, for the tests of its hook; ENVS="xgboost keras" for some.
 FRAMEWORKS ?= $(HOME)/.cache/stepwatch/frameworks
 ENVS ?=
+# Where the clients of SageMaker are installed, for the tests that drive our server by them.
+CLIENTS ?= $(HOME)/.cache/stepwatch/sagemaker
 
-.PHONY: help demo test test-slow test-treaty test-frameworks test-s3 test-azure treaty check format bench rulebench clean
+.PHONY: help demo test test-slow test-treaty test-frameworks test-s3 test-azure test-browser test-sagemaker treaty check format bench rulebench clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 18
@@ -45,6 +47,17 @@ test-azure: $(VENV)/dev  ## run the tests that need Azurite, which they install 
 	$(BIN)/python tests/azure/azurite.py
 	$(BIN)/python -m pytest -n $(JOBS) tests/azure
 
+test-browser: $(VENV)/dev  ## draw pages in a real browser, which is installed with apt-get
+	$(BIN)/python tests/browser/chromium.py
+	$(BIN)/python -m pip install --quiet "playwright>=1.48"
+	$(BIN)/python -m pytest -p no:xdist tests/browser
+
+# Trainings and rules run in the Python of this checkout, clients in environments of their own.
+test-sagemaker: $(VENV)/dev  ## drive the server by the real SDKs of SageMaker and a real S3 server
+	STEPWATCH_TEST_S3=1 STEPWATCH_SERVER_PYTHON=$(abspath $(BIN))/python STEPWATCH_FRAMEWORKS="$(FRAMEWORKS)" \
+		$(BIN)/python tests/s3/ceph.py $(BIN)/python tests/frameworks/environments.py \
+		--among tests/sagemaker --mark sagemaker --cache "$(CLIENTS)" $(ENVS)
+
 check: $(VENV)/dev  ## style and types only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -58,7 +71,9 @@ bench: $(VENV)/dev treaty  ## what capturing costs, what reading costs, and what
 	$(BIN)/python bench/kernel.py
 	$(BIN)/python bench/capture.py
 	$(BIN)/python bench/open_run.py
+	$(BIN)/python bench/scale.py --quick
 	STEPWATCH_TREATY_PYTHON=$(TREATY)/bin/python $(BIN)/python bench/treaty.py
+	STEPWATCH_TREATY_PYTHON=$(TREATY)/bin/python $(BIN)/python bench/scale_rival.py
 
 rulebench: $(VENV)/dev  ## let the rules judge faulty and healthy trainings; about 15 minutes
 	$(BIN)/python -m rulebench --jobs $(JOBS) --seeds 2 --write

@@ -20,9 +20,10 @@ from pathlib import Path
 
 from models import KINDS, let_all_compile
 from processes import SMDEBUG, find_smdebug
-from report import machine, recompiled, rows_of, table
 from scenes import Bench
 from ways import NONE, OURS, Way
+
+from report import machine, recompiled, rows_of, table
 
 MODES = ("eager", "compiled")
 

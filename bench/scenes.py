@@ -15,10 +15,11 @@ from processes import (
     smdebug_footprint,
     smdebug_times,
 )
-from report import Scene
 from rounds import Timed, take_turns
 from ways import Way
 from write_rate import WriteRate, write_rate
+
+from report import Scene
 
 WARM_UP = 5
 FOOTPRINT_STEPS = 20

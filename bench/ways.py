@@ -12,7 +12,7 @@ from typing import Any
 from models import Training
 from torch.utils.hooks import RemovableHandle
 
-from stepwatch import SavePolicy, Schedule
+from stepwatch import Profiler, SavePolicy, Schedule
 from stepwatch.collection import Policy
 from stepwatch.hooks.torch import TorchHook
 
@@ -66,6 +66,7 @@ class Watched(Plain):
         compiled: Whether the model is compiled.
         policy: What to save.
         black_box_mb: Memory for the black box; 0 for none.
+        profiled: Whether it is told where the time goes.
     """
 
     def __init__(
@@ -76,10 +77,12 @@ class Watched(Plain):
         compiled: bool = False,
         policy: Policy = None,
         black_box_mb: int = 0,
+        profiled: bool = False,
     ) -> None:
         super().__init__(kind, folder, compiled=compiled)
         self._first_number = next(HUNDREDS)
         more: dict[str, Any] = {"black_box_mb": black_box_mb} if HAS_BLACK_BOX else {}
+        more |= {"listeners": [Profiler()]} if profiled else {}
         self.hook = TorchHook(
             self.model, run=folder, policy=policy, say=lambda _: None, strict=True, **more
         )
@@ -121,11 +124,11 @@ class Way:
     of_totals: bool = False
 
 
-def watched(policy: Policy, black_box_mb: int = 0) -> Callable[..., Plain]:
+def watched(policy: Policy, **options: Any) -> Callable[..., Plain]:
     """Return what makes a training that is watched with a policy."""
 
     def make(kind: str, folder: Path, *, compiled: bool = False) -> Plain:
-        return Watched(kind, folder, compiled=compiled, policy=policy, black_box_mb=black_box_mb)
+        return Watched(kind, folder, compiled=compiled, policy=policy, **options)
 
     return make
 
@@ -139,7 +142,9 @@ OURS: dict[str, Way] = {
     "all-raw-50": Way(watched(SavePolicy(raw=Schedule(every=50))), 50),
 }
 if HAS_BLACK_BOX:
-    OURS["black-box"] = Way(watched(SavePolicy(statistics=None), BLACK_BOX_MB), target=1.01)
+    nothing = SavePolicy(statistics=None)
+    OURS["black-box"] = Way(watched(nothing, black_box_mb=BLACK_BOX_MB), target=1.01)
+    OURS["profile"] = Way(watched(nothing, profiled=True), target=1.01)
 
 
 def bytes_in(folder: Path) -> int:

@@ -21,8 +21,8 @@ FLOORS = (
     ("store", "background"),
     ("formats",),
     ("capture", "trial"),
-    ("hooks", "rules", "actions", "plots"),
-    ("jobs",),
+    ("hooks", "rules", "actions", "plots", "profiler"),
+    ("jobs", "report", "dashboard"),
     ("cli", "testing"),
 )
 VALUES = {
@@ -37,6 +37,7 @@ VALUES = {
     "whole",
     "finding",
     "hook_config",
+    "profiler_config",
     "specs",
     "_kernel",
     "_crc32c",

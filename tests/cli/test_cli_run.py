@@ -249,6 +249,7 @@ class TestBadInput:
             (["--save", "gradients:raw:every=0", "script.py"], "every"),
             (["--save", "/(/:raw", "script.py"], "does not compile"),
             (["--on-finding", "panic", "script.py"], "there are callback, capture_more"),
+            (["--on-finding", "stop:rules=x", "script.py"], "no rule that looks is named 'x'"),
             (["--run", "taken", "script.py"], "taken already holds a run"),
             (["--run", "full", "script.py"], "full is not empty"),
             (["--run", "script.py", "script.py"], "script.py"),
