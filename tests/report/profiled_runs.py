@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import numpy as np
 
 from stepwatch.formats.manifest import End
@@ -23,6 +25,7 @@ from stepwatch.trial import Trial
 #: When the first step of a made profile begins, nanoseconds since the Unix epoch.
 START_NS = 1_700_000_000 * 10**9
 STEP_NS, TICK_NS = 100_000_000, 500_000_000
+_NUMBERS = count()
 _PHASES = (("data", 0.1), ("forward", 0.3), ("backward", 0.5), ("optimizer", 0.05), ("other", 0.05))
 
 
@@ -39,7 +42,8 @@ def profiled_run(
     tensors=True,
 ):
     """Write a run whose steps took 0.1 s, the slow ones ten times that; return its trial."""
-    store = open_store(make_run(url, steps=steps if tensors else 0))
+    # Fixtures of a module are made again where tests of several take turns.
+    store = open_store(make_run(f"{url}-{next(_NUMBERS)}", steps=steps if tensors else 0))
     spans, end_ns = _spans(steps, slow, loaders)
     PartsWriter(store, SPANS, "worker_0").write(spans_table("worker_0", spans))
     for node in nodes:

@@ -1,0 +1,113 @@
+"""Serves the dashboard from this process."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import secrets
+import socket
+from dataclasses import dataclass
+
+from ..errors import ConfigError, StoreError
+from ..optional import require
+from .open_runs import place_of
+
+# Who takes nothing of what is sent to it for so long is hung up on, by the system.
+_PATIENCE_MS = 20_000
+_MOST_CONNECTIONS = 400
+
+
+@dataclass(frozen=True)
+class Server:
+    """A socket that listens, and what is told through it.
+
+    Args:
+        place: A folder or URL that runs lie beneath, or that is one.
+        listening: The socket.
+        host: The address that was asked for.
+        token: What must be known; empty for nothing.
+    """
+
+    place: str
+    listening: socket.socket
+    host: str
+    token: str
+
+    @property
+    def url(self) -> str:
+        """The address to open, with the token if there is one."""
+        host = "localhost" if self.host in ("127.0.0.1", "::1") else self.host
+        host = socket.gethostname() if _is_any(host) else host
+        host = f"[{host}]" if ":" in host else host
+        port = self.listening.getsockname()[1]
+        return f"http://{host}:{port}/" + (f"?token={self.token}" if self.token else "")
+
+    def run(self) -> None:
+        """Answer until the process is interrupted."""
+        uvicorn = require("uvicorn", extra="dashboard")
+        require("starlette", extra="dashboard")
+        from .app import make_app
+
+        names = {"localhost", self.host, socket.gethostname()}
+        config = uvicorn.Config(
+            make_app(self.place, names=sorted(names), token=self.token),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_graceful_shutdown=1,
+        )
+        uvicorn.Server(config).run(sockets=[self.listening])
+
+
+def listen(place: str, *, host: str, port: int, token: str = "") -> Server:
+    """Take a port; browsers may ask from now on and are answered once ``run`` is called.
+
+    Args:
+        place: A folder or URL.
+        host: The address; beyond this machine a token is made if none is given.
+        port: Which one; 0 for any that is free.
+        token: What must be known to see anything.
+
+    Raises:
+        ConfigError: The token has other characters than an address may have.
+        StoreError: The address cannot be listened on.
+        MissingDependency: The server is not installed.
+    """
+    require("uvicorn", extra="dashboard")
+    if not re.fullmatch(r"[\w.~-]*", token, re.ASCII):
+        raise ConfigError("a token may have letters, digits and the signs - . _ ~ only")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # each connection has it from here
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _PATIENCE_MS)
+    try:
+        listening.bind((host, port))
+        listening.listen(128)
+    except OSError as error:
+        listening.close()
+        raise StoreError(
+            f"cannot listen on {host} port {port}: {error.strerror}; "
+            "choose another with --port, or any with --port 0"
+        ) from None
+    if not token and not is_loopback(host):
+        token = secrets.token_urlsafe(16)
+    return Server(place_of(place), listening, host, token)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address can be reached from this machine only.
+
+    Example:
+        >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+        (True, True, False)
+    """
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_any(host: str) -> bool:
+    return host in ("0.0.0.0", "::", "")

@@ -1,0 +1,62 @@
+// The rules: how each stands, what was not checked, and with which parameters.
+
+import { choice, el } from "./dom.js";
+import { count } from "./format.js";
+import { ask } from "./net.js";
+
+const words = {
+  IssuesFound: ["found something", "warning"],
+  NoIssuesFound: ["found nothing", "good"],
+  NotEvaluated: ["not evaluated", "none"],
+  InProgress: ["judging", "info"],
+  Stopped: ["stopped", "none"],
+  Error: ["failed", "error"],
+};
+
+export async function show({ content, query, signal, state }) {
+  const { run } = query;
+  const about = el("p", { className: "about" });
+  const list = el("div", { className: "rules-list" });
+  const rest = el("p", { className: "about" });
+  const wanted = { status: "" };
+  let told = { rules: [] };
+  const options = [["", "all"], ...Object.entries(words).map(([key, [label]]) => [key, label])];
+  const filter = choice("status", options, "", (value) => {
+    wanted.status = value;
+    fill(list, told.rules, wanted.status);
+  });
+  const top = el("div", { className: "line" }, el("h1", {}, "Rules"), filter);
+  content.append(el("div", { className: "top" }, top, about), list, rest);
+
+  const update = async () => {
+    const [whole, found] = await Promise.all([ask("run", { run }, signal), ask("rules", { run }, signal)]);
+    told = found;
+    state(whole.state);
+    about.textContent = told.headline;
+    fill(list, told.rules, wanted.status);
+    rest.textContent = told.not_asked.length ? `not asked: ${told.not_asked.join(", ")}` : "";
+  };
+  await update();
+  return update;
+}
+
+function fill(list, rules, status) {
+  const open = new Set([...list.querySelectorAll("details[open]")].map((one) => one.dataset.rule));
+  const shown = rules.filter((rule) => !status || rule.status === status);
+  list.replaceChildren(...shown.map((rule) => row(rule, open.has(rule.rule))));
+}
+
+function row(rule, open) {
+  const [label, tone] = words[rule.status];
+  const parameters = Object.entries(rule.parameters).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
+  const detail = rule.status === "NoIssuesFound" ? "" : rule.details;
+  return el(
+    "details",
+    { open, "data-rule": rule.rule, className: rule.idle ? "idle" : "" },
+    el("summary", {}, el("span", { className: `badge ${tone}` }, label), el("b", {}, rule.rule.replaceAll("_", " ")), el("span", { className: "detail" }, detail)),
+    el("p", {}, rule.looks_for),
+    el("p", { className: "about" }, `${count(rule.evaluations)} steps judged · needs ${rule.needs.join(" or ") || "nothing"}`),
+    detail ? el("p", {}, detail) : "",
+    el("dl", {}, ...parameters),
+  );
+}

@@ -1,0 +1,258 @@
+"""The dashboard in a real browser: every page on every kind of run, by mouse and by keyboard."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+from chromium import DESKTOP, PHONE
+
+from looked_at import EVIL, begin, make_arrays, make_runs_folder, profile
+from stepwatch.formats.manifest import End
+from stepwatch.store import open_store
+from stepwatch.testing import make_record
+
+pytest_plugins = ["browser_fixtures"]
+pytestmark = pytest.mark.browser
+
+STEPWATCH = Path(sys.executable).with_name("stepwatch")
+#: What a live step may take to be on the screen, on a machine that does much else.
+PATIENCE_MS = 15_000
+
+RUN_PAGES = {
+    "overview": "run?run={run}",
+    "tensors": "tensors?run={run}",
+    "search": "tensors?run={run}&search=weight",
+    "tensor": "tensor?run={run}&name=fc.weight&step=3",
+    "images": "tensor?run={run}&name=conv.weight",
+    "machine": "machine?run={run}",
+    "step": "machine?run={run}&step=4",
+    "rules": "rules?run={run}",
+}
+
+
+@contextmanager
+def served(place, *options):
+    """Serve the runs at a place by the command, and yield the address it prints."""
+    command = [STEPWATCH, "dash", str(place), "--port", "0", "--no-open", *options]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        yield re.search(r"http\S+", server.stdout.readline())[0]
+    finally:
+        server.terminate()
+        server.wait()
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """The folder of ``looked_at``, with a profile."""
+    folder = make_runs_folder(tmp_path_factory.mktemp("runs"))
+    profile(open_store(folder / "healthy"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(runs):
+    with served(runs) as url:
+        yield url
+
+
+def settled(visit):
+    """Wait until nothing more is asked for and the page has said what it has to say."""
+    visit.page.wait_for_function("() => document.querySelector('.page')?.innerText.length > 3")
+    visit.page.wait_for_timeout(300)
+    visit.page.wait_for_function(
+        "() => { const now = performance.getEntriesByType('resource').length;"
+        " const same = window.lastCount === now; window.lastCount = now; return same; }",
+        polling=700,
+    )
+
+
+def is_sound(visit, address):
+    """Nothing failed, nothing came from elsewhere, and nothing is wider than the window."""
+    assert [] == visit.errors
+    assert [] == visit.outside(address)
+    assert visit.overflow() <= 0
+    assert all(figure["width"] > 200 < figure["height"] + 60 for figure in visit.figures())
+
+
+class TestPages:
+    @pytest.mark.parametrize("look", [(DESKTOP, "light"), (PHONE, "dark")], ids=["wide", "narrow"])
+    @pytest.mark.parametrize("run", ["healthy", "deep/faulty"])
+    @pytest.mark.parametrize("page", RUN_PAGES)
+    def test_a_page_of_a_run(self, browser, screenshot, address, page, run, look):
+        """It is drawn, in both schemes and widths."""
+        size, scheme = look
+        url = f"{address}#/{RUN_PAGES[page].format(run=quote(run))}"
+        with browser.visit(url, size=size, scheme=scheme) as visit:
+            settled(visit)
+            screenshot(visit, f"{page}-{run.replace('/', '-')}-{scheme}")
+            is_sound(visit, address)
+            ground = visit.color("body")
+            assert ("rgb(255, 255, 255)" == ground) is (scheme == "light")
+
+    @pytest.mark.parametrize("page", ["overview", "tensors", "machine", "rules"])
+    @pytest.mark.parametrize("run", ["smdebug", "damaged"])
+    def test_a_page_of_another_kind_of_run(self, browser, screenshot, address, page, run):
+        """One of smdebug's, and one that cannot be read, which says so."""
+        with browser.visit(f"{address}#/{RUN_PAGES[page].format(run=run)}") as visit:
+            settled(visit)
+            screenshot(visit, f"{page}-{run}")
+            is_sound(visit, address)
+            assert ("is damaged" in visit.page.inner_text("main")) is (run == "damaged")
+
+    @pytest.mark.parametrize("look", [(DESKTOP, "light"), (PHONE, "dark")], ids=["wide", "narrow"])
+    def test_the_table_of_runs(self, browser, screenshot, address, look):
+        """All of them, with their state, and what is damaged."""
+        with browser.visit(address, size=look[0], scheme=look[1]) as visit:
+            visit.page.wait_for_function(
+                "() => [...document.querySelectorAll('tbody .state')].every(one => one.innerText)"
+                " && document.querySelectorAll('tbody tr').length === 4"
+            )
+            screenshot(visit, f"runs-{look[1]}")
+            is_sound(visit, address)
+            rows = visit.page.locator("tbody tr").all_inner_texts()
+            assert 4 == len(rows)
+            assert any("unreadable" in row and "is damaged" in row for row in rows)
+
+    def test_a_folder_without_runs(self, browser, screenshot, tmp_path):
+        """It says how to make one."""
+        with served(tmp_path) as address, browser.visit(address) as visit:
+            settled(visit)
+            screenshot(visit, "runs-none")
+            is_sound(visit, address)
+            assert "stepwatch run train.py" in visit.page.inner_text("main")
+
+    def test_two_runs_side_by_side(self, browser, screenshot, address):
+        """They are ticked in the table."""
+        with browser.visit(address) as visit:
+            page = visit.page
+            page.get_by_label("compare healthy").check()
+            page.get_by_label("compare deep/faulty").check()
+            page.get_by_role("link", name="compare").click()
+            visit.wait_for_figures(1)
+            page.wait_for_selector("tbody tr")
+            screenshot(visit, "compare")
+            is_sound(visit, address)
+            assert "They part at step 6 (TRAIN 5)" in page.inner_text(".headline")
+
+
+class TestVerdict:
+    def test_the_first_cause_is_read_first(self, browser, address):
+        """Above everything, with what followed beneath it and the way to its tensor."""
+        with browser.visit(f"{address}#/run?run={quote('deep/faulty')}") as visit:
+            visit.page.wait_for_selector(".cause")
+            lines = visit.page.inner_text(".verdict").splitlines()
+            assert "2 findings" in lines[0]
+            visit.page.click(".cause summary")
+            assert visit.page.locator(".cause li").is_visible()
+            visit.page.click(".cause .where a")
+            visit.page.wait_for_selector("h1 code")
+            assert "output/fc" == visit.page.inner_text("h1")
+
+    def test_names_are_text(self, browser, address):
+        """Markup in the name of a tensor and in a finding is shown, not run."""
+        for page in (f"run?run={quote('deep/faulty')}", f"tensors?run={quote('deep/faulty')}"):
+            with browser.visit(f"{address}#/{page}") as visit:
+                settled(visit)
+                assert EVIL in visit.page.inner_text("main")
+                assert 0 == visit.page.locator("img[src=x]").count()
+                assert visit.page.title() != "1"
+                assert [] == visit.errors
+        tensor = f"tensor?run={quote('deep/faulty')}&name={quote(EVIL)}"
+        with browser.visit(f"{address}#/{tensor}") as visit:
+            visit.wait_for_figures(1)
+            assert EVIL == visit.page.inner_text("h1")
+            assert [] == visit.errors
+
+
+class TestHands:
+    def test_a_click_on_a_layer_goes_to_its_tensor_at_that_step(self, browser, address):
+        """The row says which, the column says when."""
+        with browser.visit(f"{address}#/run?run=healthy") as visit:
+            visit.wait_for_figures(2)
+            plot = visit.page.locator(".plot").last.locator(".nsewdrag").first
+            plot.scroll_into_view_if_needed()
+            box = plot.bounding_box()
+            plot.click(position={"x": box["width"] * 0.5, "y": box["height"] * 0.5})
+            visit.page.wait_for_url(re.compile("#/tensor"))
+            assert "gradient%2Ffc.weight" in visit.page.url
+            assert re.search(r"step=\d+", visit.page.url)
+
+    def test_everything_is_reached_by_keys(self, browser, address):
+        """Slash to search, arrows and enter to open, arrows through steps, escape to go up."""
+        with browser.visit(f"{address}#/run?run=healthy") as visit:
+            page, keys = visit.page, visit.page.keyboard
+            page.wait_for_selector(".banner")
+            keys.press("/")
+            page.wait_for_selector("input[type=search]")
+            page.wait_for_function("() => document.activeElement.type === 'search'")
+            keys.type("conv")
+            page.wait_for_function("() => document.querySelectorAll('.tree a').length === 1")
+            keys.press("ArrowDown")
+            keys.press("Enter")
+            page.wait_for_selector("[data-before]")
+            before = page.inner_text(".line h2")
+            keys.press("ArrowLeft")
+            page.wait_for_function(
+                "before => document.querySelector('.line h2')?.innerText !== before", arg=before
+            )
+            for there in ("#/tensors", "#/run?", "#/"):
+                keys.press("Escape")
+                page.wait_for_url(re.compile(re.escape(there)))
+            page.wait_for_selector("tbody tr")
+            keys.press("ArrowDown")
+            assert 1 == page.locator("tr.chosen").count()
+
+    def test_the_table_is_filtered_and_sorted(self, browser, address):
+        """By what is typed, and by a click on a heading."""
+        with browser.visit(address) as visit:
+            page = visit.page
+            page.wait_for_selector("tbody tr")
+            page.get_by_label("filter runs").fill("faulty")
+            assert ["deep/faulty"] == page.locator("td.name > a").all_inner_texts()
+            page.get_by_label("filter runs").fill("")
+            page.get_by_role("button", name="run").click()
+            names = page.locator("td.name > a").all_inner_texts()
+            assert sorted(names) == names
+
+
+class TestLive:
+    def test_steps_come_while_one_looks(self, browser, screenshot, tmp_path):
+        """Without a reload; and the run's end as well."""
+        writer = begin(tmp_path / "live")
+        with served(tmp_path / "live") as address:
+            for step in range(5):
+                writer.write(make_record(step, make_arrays(step)))
+            writer.flush()
+            with browser.visit(address) as visit:
+                page = visit.page
+                page.wait_for_selector(".state.running")
+                visit.wait_for_figures(2)
+                for step in range(5, 8):
+                    writer.write(make_record(step, {"loss/mse": np.float32(step)}))
+                    writer.flush()
+                    page.get_by_text(f"{step + 1} steps").first.wait_for(timeout=PATIENCE_MS)
+                screenshot(visit, "live")
+                writer.close(End("finished", time.time_ns(), 8))
+                page.wait_for_selector(".state.finished", timeout=PATIENCE_MS)
+                last = "() => document.querySelector('.js-plotly-plot').calcdata[0].at(-1).y"
+                assert 7 == page.evaluate(last)
+                is_sound(visit, address)
+
+    def test_without_the_token_nothing_is_shown(self, browser, runs):
+        """With it, as the command prints it, everything is, and the address forgets it."""
+        with served(runs, "--token", "abc") as address:
+            with browser.visit(address) as visit:
+                visit.page.wait_for_selector("tbody tr")
+                assert "abc" not in visit.page.url
+                assert [] == visit.errors
+            with browser.visit(address.partition("?")[0]) as visit:
+                assert "a token is needed" in visit.page.inner_text("body")

@@ -1,0 +1,194 @@
+"""The dashboard as a browser asks it: answers, refusals, and what it may run."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from starlette.testclient import TestClient
+
+from looked_at import EVIL, told
+from stepwatch.dashboard.app import make_app
+from stepwatch.testing import make_run
+
+pytest_plugins = ["looked_at_fixtures"]
+
+
+@pytest.fixture
+def client(runs_folder):
+    with TestClient(make_app(str(runs_folder)), base_url="http://localhost:6460") as client:
+        yield client
+
+
+def all_runs(client):
+    """Return the table of runs once all were looked at."""
+    while True:
+        found = told(client.get("/api/runs"))
+        if not found["pending"]:
+            return {run["name"]: run for run in found["runs"]}
+
+
+class TestRuns:
+    def test_all_runs_beneath_the_place_are_listed(self, client):
+        """In either format and however deep; one that is damaged says so."""
+        found = all_runs(client)
+
+        assert {"healthy", "deep/faulty", "smdebug", "damaged"} == set(found)
+        assert ("finished", 16, 0) == tuple(
+            found["healthy"][what] for what in ("state", "steps", "findings")
+        )
+        assert "unreadable" == found["damaged"]["state"]
+        assert "is damaged" in found["damaged"]["error"]
+        assert ("nan", 2) == (found["deep/faulty"]["last_loss"], found["deep/faulty"]["findings"])
+
+    def test_a_run_that_begins_while_one_looks_is_found(self, client, runs_folder):
+        """It is asked for by name before the list was taken again."""
+        all_runs(client)
+        make_run(runs_folder / "later", steps=2)
+
+        assert 2 == told(client.get("/api/run", params={"run": "later"}))["steps"]["GLOBAL"]
+
+    @pytest.mark.parametrize("name", ["../healthy", "/etc", "deep", "..", "", "deep/../healthy"])
+    def test_what_is_not_listed_is_not_opened(self, client, name):
+        """No path leads out of the place."""
+        answer = client.get("/api/run", params={"run": name})
+
+        assert 404 == answer.status_code
+        assert "no run" in json.loads(answer.text)["error"]
+
+    def test_a_damaged_run_is_an_answer(self, client):
+        """What is damaged, and where."""
+        assert "is damaged" in told(client.get("/api/run", params={"run": "damaged"}))["error"]
+
+    def test_what_cannot_be_meant_is_refused(self, client):
+        """With status 400 and one line."""
+        answer = client.get("/api/figure", params={"run": "healthy", "figure": "pie"})
+
+        assert 400 == answer.status_code
+        assert "there are numbers" in json.loads(answer.text)["error"]
+
+    def test_an_answer_is_computed_once_until_the_run_changes(self, client, monkeypatch):
+        """A hundred who ask wait for one."""
+        from stepwatch.dashboard import app
+
+        calls = []
+        rules = app._ANSWERS["rules"]
+        monkeypatch.setitem(app._ANSWERS, "rules", lambda *args: calls.append(1) or rules(*args))
+        for _ in range(5):
+            client.get("/api/rules", params={"run": "healthy"})
+
+        assert [1] == calls
+
+    def test_two_runs_are_compared(self, client):
+        """And a run is not compared with itself."""
+        query = {"a": "healthy", "b": "deep/faulty"}
+
+        assert not told(client.get("/api/compare", params=query))["same"]
+        same = client.get("/api/compare", params={"a": "healthy", "b": "healthy"})
+        assert 400 == same.status_code
+
+
+class TestStatic:
+    @pytest.mark.parametrize(
+        "path", ["/", "/theme.css", "/theme.json", "/plotly.js", "/static/app.js"]
+    )
+    def test_the_page_comes_with_a_policy(self, client, path):
+        """No script or style but its own files, nothing from elsewhere, in no frame."""
+        answer = client.get(path)
+        policy = answer.headers["content-security-policy"]
+
+        assert 200 == answer.status_code
+        assert "script-src 'self';" in policy
+        assert "'unsafe-inline'" not in policy
+        assert "'unsafe-eval'" not in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "nosniff" == answer.headers["x-content-type-options"]
+
+    def test_no_markup_is_made_of_text(self):
+        """What a page shows it makes of elements and text nodes."""
+        from stepwatch.dashboard.app import _STATIC
+
+        for path in _STATIC.glob("*.js"):
+            text = path.read_text()
+            for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
+                assert word not in text, path.name
+
+    def test_no_file_outside_is_served(self, client):
+        """However it is written."""
+        for path in ("/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py"):
+            assert 404 == client.get(path).status_code
+
+    def test_names_are_told_as_they_are(self, client):
+        """They are JSON; what shows them makes text of it."""
+        found = told(client.get("/api/tensors", params={"run": "deep/faulty", "search": "onerror"}))
+
+        assert [EVIL] == [entry["path"] for entry in found["entries"]]
+
+
+class TestGate:
+    @pytest.mark.parametrize("host", ["localhost:1", "127.0.0.1:6460", "[::1]:6460", "10.0.0.7"])
+    def test_this_machine_is_asked_by_its_names_and_addresses(self, client, host):
+        """An address is what it is."""
+        assert 200 == client.get("/api/runs", headers={"host": host}).status_code
+
+    @pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "", "a b"])
+    def test_other_names_are_not_served(self, client, host):
+        """They were made to resolve to this machine by somebody else."""
+        assert 421 == client.get("/api/runs", headers={"host": host}).status_code
+
+    @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:1"])
+    def test_pages_elsewhere_may_not_ask(self, client, origin):
+        """Also not those of another port."""
+        assert 403 == client.get("/api/runs", headers={"origin": origin}).status_code
+
+    def test_nothing_can_be_changed(self, client):
+        """Everything is asked by GET."""
+        for method in (client.post, client.put, client.delete):
+            assert 405 == method("/api/runs").status_code
+
+
+class TestToken:
+    @pytest.fixture
+    def guarded(self, runs_folder):
+        app = make_app(str(runs_folder), token="s3cret-token")
+        with TestClient(app, base_url="http://localhost:6460") as client:
+            yield client
+
+    @pytest.mark.parametrize("path", ["/", "/api/runs", "/plotly.js", "/events?run=healthy"])
+    def test_without_it_nothing_is_shown(self, guarded, path):
+        """Not even the page."""
+        assert 401 == guarded.get(path).status_code
+        assert 401 == guarded.get(path, headers={"authorization": "Bearer s3cret"}).status_code
+
+    def test_who_opens_the_address_with_it_is_let_in(self, guarded):
+        """It moves from the address into a cookie that scripts and other sites cannot use."""
+        answer = guarded.get("/", params={"token": "s3cret-token"}, follow_redirects=False)
+        cookie = answer.headers["set-cookie"].lower()
+
+        assert (303, "/") == (answer.status_code, answer.headers["location"])
+        assert "httponly" in cookie
+        assert "samesite=strict" in cookie
+        assert 200 == guarded.get("/api/runs").status_code
+
+    def test_programs_tell_it_in_a_header(self, guarded):
+        """As a bearer."""
+        header = {"authorization": "Bearer s3cret-token"}
+
+        assert 200 == guarded.get("/api/runs", headers=header).status_code
+
+
+class TestOneRun:
+    def test_a_single_run_is_the_place_itself(self, runs_folder):
+        """It is called as its folder."""
+        with TestClient(make_app(str(runs_folder / "healthy"))) as client:
+            client.base_url = "http://localhost:6460"
+            found = told(client.get("/api/runs"))
+
+            assert found["one"]
+            assert ["healthy"] == [run["name"] for run in found["runs"]]
+            assert "healthy" == told(client.get("/api/run?run=healthy"))["verdict"]
+
+    def test_an_empty_folder_has_no_runs_yet(self, tmp_path):
+        """That is no error."""
+        with TestClient(make_app(str(tmp_path)), base_url="http://localhost:1") as client:
+            assert [] == told(client.get("/api/runs"))["runs"]
