@@ -9,9 +9,9 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import cache, partial
-from importlib import resources
+from importlib import import_module, resources
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,9 @@ def make_app(place: str, *, names: Sequence[str] = ("localhost",), token: str = 
         names: The names of this machine; see ``Gate``.
         token: What must be known to see anything; empty for nothing.
     """
+    with suppress(ImportError):
+        # By one thread: pyarrow imports it when it needs it; Plotly trips over one half imported.
+        import_module("pandas")
     runs = OpenRuns(place)
     answers = _Answers(runs)
 

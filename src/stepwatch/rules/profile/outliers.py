@@ -106,6 +106,8 @@ class StepOutlier(ProfileRule):
     def details(self) -> Mapping[str, object]:
         found: dict[str, object] = {}
         for (worker, mode), recent in self._durations.items():
+            if not recent.values.size:
+                continue
             limit = self._limit(recent.values)
             numbers = {
                 "steps": recent.count,
