@@ -37,7 +37,7 @@ def assert_same(run, copy):
     }
 
 
-@pytest.mark.parametrize("format", ["native", "smdebug"])
+@pytest.mark.parametrize("format", ["native", pytest.param("smdebug", marks=pytest.mark.slow)])
 def test_a_training_is_mirrored_to_its_end(stepwatch, write, tmp_path, format):
     """Findings, full values and end note included; nothing of it is told."""
     write("train(8, spoiled=5)\n", "train.py")
@@ -54,6 +54,7 @@ def test_a_training_is_mirrored_to_its_end(stepwatch, write, tmp_path, format):
     )
 
 
+@pytest.mark.slow
 def test_a_mirror_whose_training_was_killed_is_finished_later(stepwatch, write, tmp_path):
     """What was stored before its end is all there; to call it again changes nothing."""
     script = write(WAITS, "train.py")

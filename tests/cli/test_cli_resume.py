@@ -39,7 +39,7 @@ if killed:
 """
 
 
-@pytest.mark.parametrize("format", ["native", "smdebug"])
+@pytest.mark.parametrize("format", ["native", pytest.param("smdebug", marks=pytest.mark.slow)])
 def test_a_killed_training_goes_on_at_its_checkpoint(tmp_path, format):
     """Its run is one run, without the steps that were lost; the copy is as the run."""
     (tmp_path / "train.py").write_text(TRAINS)
@@ -53,6 +53,7 @@ def test_a_killed_training_goes_on_at_its_checkpoint(tmp_path, format):
         assert ("finished", list(range(20))) == (trial.state, trial.steps("TRAIN"))
 
 
+@pytest.mark.slow
 def test_a_watcher_sees_what_is_found_anew(tmp_path):
     """It stays while the training is dead to nobody's knowledge, as on another machine."""
     (tmp_path / "train.py").write_text(TRAINS)
