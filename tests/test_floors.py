@@ -39,6 +39,7 @@ VALUES = {
     "hook_config",
     "profiler_config",
     "specs",
+    "addresses",
     "_kernel",
     "_crc32c",
     "_digest",

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import click
 
+from ..addresses import is_loopback
 from ..config import runs_folder
-from ..dashboard.server import Server, is_loopback, listen
+from ..dashboard.server import Server, listen
 from ..errors import RunNotFound, StoreError
 from ..store import open_store, scheme_of
 

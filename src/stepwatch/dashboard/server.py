@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import secrets
 import socket
 from dataclasses import dataclass
 
+from ..addresses import is_loopback
 from ..errors import ConfigError, StoreError
 from ..optional import require
 from .open_runs import place_of
@@ -94,19 +94,6 @@ def listen(place: str, *, host: str, port: int, token: str = "") -> Server:
     if not token and not is_loopback(host):
         token = secrets.token_urlsafe(16)
     return Server(place_of(place), listening, host, token)
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether an address can be reached from this machine only.
-
-    Example:
-        >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
-        (True, True, False)
-    """
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _is_any(host: str) -> bool:

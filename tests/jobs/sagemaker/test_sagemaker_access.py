@@ -11,9 +11,10 @@ import urllib3
 from botocore.exceptions import ClientError
 from serving import Server, shared
 
+from stepwatch.addresses import is_loopback
 from stepwatch.errors import ConfigError
 from stepwatch.jobs.inputs import unpack
-from stepwatch.jobs.sagemaker.access import Access, is_loopback
+from stepwatch.jobs.sagemaker.access import Access
 from stepwatch.jobs.sagemaker.app import MOST_BYTES
 
 SECRET = "a-long-secret-of-this-server"

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from ipaddress import ip_address
 
+from ...addresses import is_loopback
 from ...errors import ConfigError, RequestRefused
 from ...optional import require
 
@@ -75,14 +75,6 @@ class Access:
         if said.startswith("Bearer "):
             return hmac.compare_digest(said.removeprefix("Bearer ").encode(), self.token.encode())
         return is_signed(headers, body, self.token)
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only programs of this machine reach an address."""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
