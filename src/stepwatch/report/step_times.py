@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..formats.profile.tables import PHASES
+from ..rules.profile.recent import longest_usual
 from ..trial.profile import Profile
 from .machine import quantiles, rows_of
 
@@ -18,8 +19,6 @@ Floats = npt.NDArray[np.float64]
 _NS = 1_000_000_000
 #: Steps this many deviations above the median are outliers, once there are enough of them.
 DEVIATIONS, ENOUGH = 3.0, 100
-# A standard deviation is so many median absolute deviations, if values are normal.
-_NORMAL = 1.4826
 
 
 @dataclass(frozen=True)
@@ -59,15 +58,12 @@ class StepTimes:
 
     @property
     def limit(self) -> float:
-        """Above how many seconds a step took far longer than most; infinite for few steps.
-
-        From medians: the mean and the standard deviation are what outliers hide themselves in.
-        """
+        """Above how many seconds a step took far longer than most; infinite for few steps."""
         if self.counts.sum() <= ENOUGH:
             return float("inf")
         (median,) = quantiles(self.seconds, self.counts, (0.5,))
         (apart,) = quantiles(np.abs(self.seconds - median), self.counts, (0.5,))
-        return max(median + DEVIATIONS * _NORMAL * apart, 1.5 * median)
+        return longest_usual(median, apart, deviations=DEVIATIONS)
 
     def outliers(self) -> npt.NDArray[np.bool_]:
         """Return which rows took far longer than most."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..record import Layout, TensorInfo
 from ..steps import Mode
-from .checks import scalar_value
+from .checks import MAD_TO_STD, scalar_value
 from .scope import Selection
 from .step_view import StepView
 
@@ -102,7 +102,7 @@ class Series:
         last = np.array([loss for _, _, loss in self.losses][-self._smooth :])
         if self._smooth < 2 or self._is_above or not np.isfinite(last).all():
             return 0.0
-        sigma = 1.4826 * float(np.median(np.abs(last - np.median(last))))
+        sigma = MAD_TO_STD * float(np.median(np.abs(last - np.median(last))))
         return 3 * 1.2533 * sigma * math.sqrt(2 / self._smooth)
 
     def _median(self, end: int) -> float:

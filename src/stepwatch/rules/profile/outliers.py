@@ -15,7 +15,7 @@ from ..rule import Findings
 from ..scope import above, at_least, one_of
 from .pauses import checkpoints
 from .pauses import within as lies_within
-from .recent import Recent, spread
+from .recent import Recent, longest_usual, spread
 from .rule import SCAN_INTERVAL_US, ProfileRule, too_few
 from .snapshots import Mask
 from .window import Ints, ProfileWindow, Spans
@@ -24,8 +24,6 @@ from .window import Ints, ProfileWindow, Spans
 _ENOUGH = 100
 #: So many are kept.
 _KEPT = 100_000
-#: A standard deviation is so many median absolute deviations, if values are normal.
-_NORMAL = 1.4826
 _SECOND = 10**9
 _Key = tuple[str, str]
 
@@ -130,8 +128,8 @@ class StepOutlier(ProfileRule):
         if self.method == "mean":
             return float(seconds.mean() + self.stddev * seconds.std())
         median = float(np.median(seconds))
-        deviation = _NORMAL * float(np.median(np.abs(seconds - median)))
-        return max(median + self.stddev * deviation, 1.5 * median)
+        apart = float(np.median(np.abs(seconds - median)))
+        return longest_usual(median, apart, deviations=self.stddev)
 
     def _finding(
         self, step: int, worker: str, mode: str, seconds: Floats, slow: Floats, limit: float

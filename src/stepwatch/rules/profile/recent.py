@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 
-from ..checks import Floats
+from ..checks import MAD_TO_STD, Floats
 
 _WIDTH = math.log(1.01)
 
@@ -83,3 +83,16 @@ def spread(values: Floats) -> dict[str, float]:
     at = {"min": 0, "p5": 5, "p25": 25, "p50": 50, "p75": 75, "p95": 95, "p99": 99, "max": 100}
     found = np.percentile(values, list(at.values()))
     return {name: round(float(value), 2) for name, value in zip(at, found, strict=True)}
+
+
+def longest_usual(median: float, apart: float, *, deviations: float) -> float:
+    """Return above what a duration is far longer than most.
+
+    From medians: the mean and the standard deviation are what outliers hide themselves in.
+
+    Args:
+        median: Of the durations.
+        apart: Their median absolute deviation.
+        deviations: So many standard deviations above the median, and half of it at least.
+    """
+    return max(median + deviations * MAD_TO_STD * apart, 1.5 * median)
