@@ -43,7 +43,8 @@ def test_findings_are_the_same_wherever_they_are_found(tmp_path):
 
     assert ["step_outlier"] == [finding.rule for finding in live.findings]
     (finding,) = live.findings
-    assert ("worker_0", "TRAIN", 15.0) == (finding.worker, finding.mode, finding.value)
+    assert ("worker_0", "TRAIN") == (finding.worker, finding.mode)
+    assert finding.value >= 15, "a busy machine adds some of its own"
     assert "the phase" in finding.message
     assert {"IssuesFound", "NoIssuesFound", "NotEvaluated"} == {s.status for s in live.statuses()}
     assert (found, live.statuses()) == judged(tmp_path, follow=False)
