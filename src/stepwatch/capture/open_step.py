@@ -83,14 +83,16 @@ class OpenStep:
         """Return whether any tensor of a kind may be saved at this step; see ``Plan.wants``."""
         return self._plan.wants(kind, self.mode_step)
 
-    def add(self, info: TensorInfo, array: Array) -> int | None:
+    def add(self, info: TensorInfo, array: Array, level: int | None = None) -> int | None:
         """Observe a tensor; return its row if it is new and wanted.
 
         Args:
             info: What is known of it.
             array: Its value, of any shape; read now, so it may change afterwards.
+            level: What is saved, if ``level`` was asked before.
         """
-        level = self.level(info)
+        if level is None:
+            level = self.level(info)
         if level == NOTHING:
             return None
         row = self._rows.get(info.name)
@@ -98,7 +100,7 @@ class OpenStep:
             self._make_room()
             # It may refuse the array: nothing was noted yet.
             _summarize(array, self._matrix[len(self.tensors)])
-            added = self.add_row(info)
+            added = self._note(info)
         else:
             part = np.empty(NUM_FIELDS)
             _summarize(array, part)
@@ -145,10 +147,7 @@ class OpenStep:
     def add_row(self, info: TensorInfo) -> int:
         """Make room for a new tensor and return its row, for the caller to fill."""
         self._make_room()
-        row = len(self.tensors)
-        self.tensors.append(info)
-        self._rows[info.name] = row
-        return row
+        return self._note(info)
 
     def claim(self, info: TensorInfo) -> npt.NDArray[np.float64]:
         """Return the row of a tensor to be filled, in place of what was noted under its name.
@@ -210,6 +209,12 @@ class OpenStep:
         self.digests |= other.digests
         for name, counts in other.exponents.items():
             self.add_exponents(name, counts)
+
+    def _note(self, info: TensorInfo) -> int:
+        """Give a tensor the next row, for which there is room."""
+        row = self._rows[info.name] = len(self.tensors)
+        self.tensors.append(info)
+        return row
 
     def _make_room(self) -> None:
         if len(self.tensors) == len(self._matrix):

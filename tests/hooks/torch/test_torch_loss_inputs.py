@@ -103,9 +103,9 @@ class TestPredictions:
         """What the model returned is what the loss is given, or a view of all of it."""
         read, add = [], OpenStep.add
 
-        def noting(step, info, array):
+        def noting(step, info, array, *level):
             read.append(info.name)
-            return add(step, info, array)
+            return add(step, info, array, *level)
 
         monkeypatch.setattr(OpenStep, "add", noting)
         with watched() as seen:

@@ -90,12 +90,16 @@ class Activity:
         """A model begins to run: what is called now is called for the first time."""
         self._calls.clear()
 
+    def listens(self, step: OpenStep) -> bool:
+        """Return whether it is to be told of what modules return."""
+        return step.wants("activity")
+
     def returned(
         self, step: OpenStep, module: torch.nn.Module, name: str, given: object, output: object
     ) -> None:
         """A module returned: of some the functions that they call cannot be heard."""
         del output
-        if isinstance(module, (torch.nn.Tanh, torch.nn.Sigmoid)) and step.wants("activity"):
+        if isinstance(module, (torch.nn.Tanh, torch.nn.Sigmoid)):
             kind = TANH if isinstance(module, torch.nn.Tanh) else SIGMOID
             for _, tensor in tensors_in(given):
                 self._observe(step, kind, name, tensor)

@@ -61,6 +61,10 @@ class Dependence:
             self._step, self._given = step, given[0]
             self._noticing = Noticing() if step.wants("derivatives") else None
 
+    def listens(self, step: OpenStep) -> bool:
+        """Return whether it is to be told of what modules return."""
+        return step is self._step
+
     def returned(
         self,
         step: OpenStep,

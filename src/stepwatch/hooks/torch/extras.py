@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import torch
 
 from ...capture.open_step import OpenStep
@@ -27,6 +29,18 @@ from .scalars import Scalars
 from .summaries import Summaries
 from .tokens import Tokens
 from .updates import Updates
+
+
+class OfOutputs(Protocol):
+    """Observes something of what modules return."""
+
+    def listens(self, step: OpenStep) -> bool:
+        """Return whether it is to be told, in a step in which a model begins to run."""
+
+    def returned(
+        self, step: OpenStep, module: torch.nn.Module, name: str, given: object, output: object
+    ) -> None:
+        """A module of this name returned."""
 
 
 class Extras:
@@ -57,7 +71,7 @@ class Extras:
         self._dependence = Dependence(summaries)
         self._embeddings = Embeddings(names, parameters, summaries)
         self._quantiles = Quantiles(parameters, summaries)
-        self._of_outputs = (
+        self._of_outputs: tuple[OfOutputs, ...] = (
             self.activity,
             self._quantiles,
             Routing(names, summaries),
@@ -65,6 +79,7 @@ class Extras:
             self._profiled.layers,
             self._dependence,
         )
+        self._listening: list[OfOutputs] = []
 
     def after_backward(self) -> None:
         """Gradients were computed, or failed to be."""
@@ -81,6 +96,7 @@ class Extras:
         self._samples.observe(step, model, inputs)
         self._channels.observe(step, model, inputs)
         self._dependence.begin(step, model, inputs)
+        self._listening = [one for one in self._of_outputs if one.listens(step)]
 
     def enter(self, module: torch.nn.Module) -> None:
         """A module begins to run."""
@@ -102,7 +118,7 @@ class Extras:
         self, step: OpenStep, module: torch.nn.Module, name: str, given: object, output: object
     ) -> None:
         """A module of this name returned."""
-        for one in self._of_outputs:
+        for one in self._listening:
             one.returned(step, module, name, given, output)
 
     def before_update(self, step: OpenStep, optimizer: torch.optim.Optimizer) -> None:

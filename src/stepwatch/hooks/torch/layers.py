@@ -49,6 +49,10 @@ class Layers:
         if self._on:
             self._stack.append((module, self._ticks()))
 
+    def listens(self, step: OpenStep) -> bool:
+        """Return whether it is to be told of what modules return."""
+        return self._on and step.mode is Mode.TRAIN
+
     def returned(
         self, step: OpenStep, module: torch.nn.Module, name: str, given: object, output: object
     ) -> None:

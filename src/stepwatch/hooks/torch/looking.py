@@ -23,8 +23,13 @@ class Looking:
         self._process, self._thread = os.getpid(), threading.get_ident()
 
     def _looking(self) -> bool:
-        ours = self.active and self._is_here() and threading.get_ident() == self._thread
-        return ours and not torch._C._get_tracing_state()
+        # In one expression, as it is asked twice for each module that runs.
+        return (
+            self.active
+            and os.getpid() == self._process
+            and threading.get_ident() == self._thread
+            and not torch._C._get_tracing_state()
+        )
 
     def _is_here(self) -> bool:
         """Return whether this is the process that we were made in, and no fork of it."""

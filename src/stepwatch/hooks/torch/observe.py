@@ -187,6 +187,9 @@ class Observer:
         scale: torch.Tensor | None = None,
     ) -> None:
         """Observe a tensor of which everything is known but its value, divided by ``scale``."""
+        level = step.level(info)
+        if level == NOTHING and info.name in self.seen:
+            return
         self.seen.add(info.name)
         why = unsupported(tensor)
         if why is not None:
@@ -194,7 +197,6 @@ class Observer:
         if why is not None:
             self.refused[info.name] = why
             return
-        level = step.level(info)
         if level == NOTHING:
             return
         if scale is not None:
@@ -204,17 +206,19 @@ class Observer:
         elif not on_host(tensor):
             self._add_on_device(step, info, tensor, level)
         elif info.collection in _ALIASES:
-            self._add_output(step, info, tensor)
+            self._add_output(step, info, tensor, level)
         else:
-            step.add(info, to_numpy(tensor))
+            step.add(info, to_numpy(tensor), level)
 
-    def _add_output(self, step: OpenStep, info: TensorInfo, tensor: torch.Tensor) -> None:
+    def _add_output(
+        self, step: OpenStep, info: TensorInfo, tensor: torch.Tensor, level: int
+    ) -> None:
         if self._last is not None and info.name not in step:
             last, where, row = self._last
             # A container returns what its last child returned; so does a model to its loss.
             if where is step and last.is_same(tensor) and step.alias(info, row):
                 return
-        added = step.add(info, to_numpy(tensor))
+        added = step.add(info, to_numpy(tensor), level)
         if added is not None and info.collection == "outputs":
             self._last = (LastSeen(tensor), step, added)
 

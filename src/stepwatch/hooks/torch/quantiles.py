@@ -53,14 +53,17 @@ class Quantiles:
         self._parameters = parameters
         self._summaries = summaries
 
+    def listens(self, step: OpenStep) -> bool:
+        """Return whether it is to be told of what modules return."""
+        return step.wants("quantiles")
+
     def returned(
         self, step: OpenStep, module: torch.nn.Module, name: str, given: object, output: object
     ) -> None:
         """A module returned."""
         del module, given
-        if step.wants("quantiles"):
-            for path, tensor in tensors_in(output):
-                self._observe(step, f"output/{name}{path}", tensor)
+        for path, tensor in tensors_in(output):
+            self._observe(step, f"output/{name}{path}", tensor)
 
     def before_update(self, step: OpenStep, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer is about to step."""

@@ -52,6 +52,10 @@ class Routing:
         self._summaries = summaries
         self._routers: WeakKeyDictionary[torch.nn.Module, bool] = WeakKeyDictionary()
 
+    def listens(self, step: OpenStep) -> bool:
+        """Return whether it is to be told of what modules return."""
+        return step.wants("routing")
+
     def returned(
         self, step: OpenStep, module: torch.nn.Module, name: str, given: object, output: object
     ) -> None:
@@ -59,7 +63,7 @@ class Routing:
         del given
         if not isinstance(module, torch.nn.Linear) or not _ROUTER.search(name):
             return
-        if not step.wants("routing") or not self._is_router(module):
+        if not self._is_router(module):
             return
         if not isinstance(output, torch.Tensor) or unsupported(output) or not output.numel():
             return

@@ -51,12 +51,16 @@ class Tokens:
         self._observer = observer
         self._summaries = summaries
 
+    def listens(self, step: OpenStep) -> bool:
+        """Return whether it is to be told of what modules return."""
+        return step.wants("tokens")
+
     def returned(
         self, step: OpenStep, module: torch.nn.Module, name: str, given: object, output: object
     ) -> None:
         """A module returned."""
         del output
-        if not isinstance(module, torch.nn.Embedding) or not step.wants("tokens"):
+        if not isinstance(module, torch.nn.Embedding):
             return
         ids = next((tensor for _, tensor in tensors_in(given)), None)
         if ids is None or unsupported(ids) or ids.is_floating_point() or not ids.numel():

@@ -94,10 +94,8 @@ class Tracker(Surroundings):
             if self.is_model(module):
                 self.root = module
                 self._begin(module, inputs)
-        elif self.names.lack(module, self.root):
-            self.names.add(self.root)
-        elif self.steps.last_mode is Mode.TRAIN and not in_transform():
-            self.names.adopt(module)
+        elif self.names.of(module) is None:
+            self._meet(module, self.root)
         self.extras.enter(module)
 
     @guarded
@@ -116,13 +114,12 @@ class Tracker(Surroundings):
         if self.graphs.runs(module):
             self._gather(module)  # first: what is inside ended before
         if self.root is not None:
-            name = self.names.of(module)
+            name, step = self.names.of(module), self.steps.current()
             if name is not None and output is not None:
-                self.observer.outputs(self.steps.current(), name, given, output)
-                self.extras.returned(self.steps.current(), module, name, given, output)
+                self.observer.outputs(step, name, given, output)
+                self.extras.returned(step, module, name, given, output)
             if module is self.root:
-                is_trained = self.names.is_trained(module)
-                self.extras.loop.leave(self.steps.current(), is_trained=is_trained)
+                self.extras.loop.leave(step, is_trained=self.names.is_trained(module))
                 self.root = None
 
     # What is wrapped
@@ -249,6 +246,13 @@ class Tracker(Surroundings):
             self.names.set_trained(model)
             self.evidence.begin(model, self.steps.current(), inputs)
         self.extras.begin(self.steps.current(), model, inputs)
+
+    def _meet(self, module: torch.nn.Module, root: torch.nn.Module) -> None:
+        """A module without a name runs inside of a model."""
+        if self.names.lack(module, root):
+            self.names.add(root)
+        elif self.steps.last_mode is Mode.TRAIN and not in_transform():
+            self.names.adopt(module)
 
     def _saw_loss(self, what: str, value: object, call: LossCall | None = None) -> None:
         if isinstance(value, torch.Tensor) and value.numel() == 1:

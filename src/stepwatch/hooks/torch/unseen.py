@@ -37,11 +37,13 @@ def unseen(function: Function) -> Function:
 
 def unless_traced(function: Function) -> Function:
     """Return a function that does nothing where a compiler traces it, and is unseen elsewhere."""
-    told = unseen(function)
+    disabled: Any = torch.compiler.disable(function)  # type: ignore[no-untyped-call]
 
     @functools.wraps(function)
     def call(*args: Any) -> Any:
-        return None if torch.compiler.is_compiling() else told(*args)
+        if torch.compiler.is_compiling():
+            return None
+        return disabled(*args) if _may_compile() else function(*args)
 
     return as_it_is(call)  # type: ignore[return-value]  # same signature
 
