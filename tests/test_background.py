@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import signal
 import threading
 import traceback
@@ -278,7 +279,27 @@ class TestMapParallel:
                 second.set()
             return item * 10
 
-        assert map_parallel(read, range(50), threads=4) == [item * 10 for item in range(50)]
+        assert map_parallel(read, range(8), threads=4) == [item * 10 for item in range(8)]
+
+    def test_many_that_wait_wait_together(self):
+        """The first is tried alone; the others pass the barrier only all at once."""
+        together = threading.Barrier(12)
+
+        def read(item):
+            if item == 0:
+                threading.Event().wait(0.05)
+            else:
+                together.wait(SOON)
+            return item
+
+        assert list(range(13)) == map_parallel(read, range(13), threads=12)
+
+    def test_many_that_do_not_wait_are_left_to_as_many_threads_as_there_are_processors(self):
+        """And to the one that tried the first."""
+        threads = map_parallel(lambda _: threading.current_thread(), range(1000), threads=1000)
+
+        assert threads[0] is threading.current_thread()
+        assert len(set(threads)) <= 1 + os.cpu_count()
 
     @pytest.mark.parametrize("items", [[], ["one"]])
     def test_few_items_need_no_thread(self, items):

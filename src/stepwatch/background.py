@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from time import monotonic
+from time import monotonic, thread_time
 from typing import Generic, TypeVar
 
 from .errors import StepwatchError
@@ -26,6 +26,8 @@ T = TypeVar("T")
 
 _MOST_WAITING = 100_000  # a bound also for items that say they have no size
 _LOOK_AGAIN_S = 0.05  # the most that a wake-up taken by another waiter can cost
+_MANY = 8  # items of which one is tried first
+_WAITED_S = 1e-3  # more than a file takes that is in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +260,9 @@ class Background(Generic[T]):
 def map_parallel(function: Callable[[S], T], items: Iterable[S], *, threads: int = 8) -> list[T]:
     """Return ``function`` of each item, in order, computed by several threads; for small reads.
 
-    The first exception ends it; what has not begun by then is left out.
+    The first exception ends it; what has not begun by then is left out. Of many items the first is
+    computed alone: where it does not wait, more threads than processors would only be in each
+    other's way.
 
     Example:
         >>> map_parallel(len, ["", "a", "bc"])
@@ -267,8 +271,14 @@ def map_parallel(function: Callable[[S], T], items: Iterable[S], *, threads: int
     waiting = list(items)
     if len(waiting) < 2 or threads < 2:
         return [function(item) for item in waiting]
+    done: list[T] = []
+    if len(waiting) > _MANY:
+        began = monotonic() - thread_time()
+        done.append(function(waiting[0]))
+        if monotonic() - thread_time() - began < _WAITED_S:
+            threads = min(threads, os.cpu_count() or 1)
     with ThreadPoolExecutor(min(threads, len(waiting)), "stepwatch-read") as pool:
-        return list(pool.map(function, waiting))
+        return done + list(pool.map(function, waiting[len(done) :]))
 
 
 def _wait_for(queue: SimpleQueue[S], timeout: float) -> S | None:
