@@ -15,7 +15,7 @@ from stepwatch.record import TensorInfo
 from stepwatch.steps import Mode
 
 _numbers = itertools.count()
-LONG_S = 30
+LONG_S = 600
 
 
 @pytest.fixture
