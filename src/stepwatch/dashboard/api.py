@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, nearest
 from ..formats.findings import read_statuses
-from ..rules.judged import judged
+from ..rules.judged import judged, places
 from ..rules.judgement import Judgement
 from ..rules.places import Places
 from ..rules.verdict import headline
@@ -66,9 +66,9 @@ def judgement(trial: Trial) -> Judgement:
         trial.plot.mark(found.findings)
         return found
     findings = trial.plot.findings()
-    places = Places(trial.plot.layouts() if findings else ())
+    where = places(trial, trial.plot.order()) if findings else Places()
     absent = max(0, trial.reader.manifest.num_workers - len(trial.workers))
-    return Judgement(trial.url, findings, statuses, places, absent)
+    return Judgement(trial.url, findings, statuses, where, absent)
 
 
 def notes(trial: Trial) -> list[str]:

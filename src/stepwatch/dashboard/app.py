@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import mimetypes
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import cache, partial
 from importlib import import_module, resources
@@ -20,8 +21,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.routing import Route
 
 from ..errors import ConfigError, RunNotFound, StepwatchError
 from ..finding import plain
@@ -68,8 +68,9 @@ def make_app(place: str, *, names: Sequence[str] = ("localhost",), token: str = 
         yield
         warming.cancel()
 
+    page = {path.name: _at_hand(path) for path in sorted(_STATIC.iterdir())}
     routes = [
-        Route("/", partial(_file, _STATIC / "index.html")),
+        Route("/", page["index.html"]),
         Route("/theme.css", _theme_style),
         Route("/theme.json", _theme),
         Route("/plotly.js", partial(_file, _plotly())),
@@ -77,7 +78,7 @@ def make_app(place: str, *, names: Sequence[str] = ("localhost",), token: str = 
         Route("/api/compare", answers.compare),
         Route("/api/{what}", answers.of_run),
         Route("/events", answers.events),
-        Mount("/static", StaticFiles(directory=_STATIC)),
+        *(Route(f"/static/{name}", answer) for name, answer in page.items()),
     ]
     gate = Middleware(Gate, names=names, token=token)
     handlers: Any = {StepwatchError: _refused}
@@ -185,6 +186,17 @@ def _refused(request: Request, error: Exception) -> Response:
     del request
     status = next((code for kind, code in _STATUS if isinstance(error, kind)), 200)
     return Response(json.dumps({"error": str(error)}), status, media_type="application/json")
+
+
+def _at_hand(path: Path) -> Callable[[Request], Awaitable[Response]]:
+    """Return what answers with a small file; a page asks for fifteen before it shows anything."""
+    data, kind = path.read_bytes(), mimetypes.guess_type(path.name)[0]
+
+    async def answer(request: Request) -> Response:
+        del request
+        return Response(data, media_type=kind)
+
+    return answer
 
 
 async def _file(path: Path, request: Request) -> Response:

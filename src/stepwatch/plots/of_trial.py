@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -13,9 +13,9 @@ import numpy as np
 from ..errors import StepUnavailable, TensorUnavailable
 from ..finding import Finding
 from ..formats.findings import read_findings
-from ..record import Layout
 from ..steps import Mode
 from ..trial import Trial
+from ..trial.execution_order import execution_order, in_order
 from .arrays import image_grid, value_map
 from .downsample import Envelope
 from .heatmap import heatmap
@@ -53,7 +53,7 @@ class Plots:
     def __init__(self, trial: Trial) -> None:
         self._trial = trial
         self._kept: OrderedDict[Hashable, Lines | Layers] = OrderedDict()
-        self._layouts: tuple[Layout, ...] = ()
+        self._order: dict[str, int] = {}
         self._marked: list[Finding] | None = None
 
     def losses(self, *, points: int = 1000) -> Figure:
@@ -237,18 +237,13 @@ class Plots:
             raise TensorUnavailable(
                 f"{self._trial.url} has no {collection}; it has the collections {there}"
             )
-        return self.in_order(names)
+        return in_order(names, self.order())
 
-    def in_order(self, names: Sequence[str]) -> list[str]:
-        """Return tensors in the order of execution; what the first step has not comes last."""
-        order = {name: row for layout in self.layouts() for name, row in layout.row_of.items()}
-        return sorted(names, key=lambda name: (order.get(name, len(order)), name))
-
-    def layouts(self) -> tuple[Layout, ...]:
-        """Return what was seen in the first step, of each worker."""
-        if not self._layouts:
-            self._layouts = tuple(record.layout for record in next(self._trial.records(), ()))
-        return self._layouts
+    def order(self) -> dict[str, int]:
+        """Return the order of execution; see ``execution_order``."""
+        if not self._order:
+            self._order = execution_order(self._trial)
+        return self._order
 
     def lines(self, name: str, statistic: str, *, points: int = 1000) -> dict[str, Envelope]:
         """Return a statistic of a tensor as lines, by mode, and by worker where there are several.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..finding import Finding
 from ..formats.findings import read_findings, read_statuses
 from ..record import Layout, StepRecord, TensorInfo
 from ..trial import Trial
+from ..trial.execution_order import execution_order, in_order
 from . import DEFAULT_RULES
 from .judgement import Judgement
 from .parameters import Spec
@@ -63,22 +64,11 @@ def _judgement(
 ) -> Judgement:
     absent = trial.reader.manifest.num_workers - len(trial.workers)
     run = trial.url.removeprefix("file://")  # as people write it
-    return Judgement(run, findings, statuses, _places(trial), max(0, absent))
+    return Judgement(run, findings, statuses, places(trial, execution_order(trial)), max(0, absent))
 
 
-def _places(trial: Trial) -> Places:
-    """Return where the tensors stand in a step, as the first step of each mode tells."""
+def places(trial: Trial, order: Mapping[str, int]) -> Places:
+    """Return where the tensors stand in a step; see ``execution_order``."""
     names = trial.reader.tensors()
-    tensors = (TensorInfo(name, names[name], "", ()) for name in in_order(trial, names))
+    tensors = (TensorInfo(name, names[name], "", ()) for name in in_order(names, order))
     return Places([Layout(tuple(tensors))])
-
-
-def in_order(trial: Trial, names: Iterable[str]) -> list[str]:
-    """Return tensors in the order of execution; those of no first step of a mode come last."""
-    order: dict[str, int] = {}
-    for mode in trial.modes:
-        first = next(trial.records(after=trial.global_steps(mode)[0] - 1), ())
-        for record in first:
-            for name in record.layout.row_of:
-                order.setdefault(name, len(order))
-    return sorted(names, key=lambda name: (order.get(name, len(order)), name))
