@@ -17,7 +17,7 @@ from chromium import DESKTOP, PHONE
 from looked_at import EVIL, begin, make_arrays, make_runs_folder, profile
 from stepwatch.formats.manifest import End
 from stepwatch.store import open_store
-from stepwatch.testing import make_record
+from stepwatch.testing import make_record, make_run
 
 pytest_plugins = ["browser_fixtures"]
 pytestmark = pytest.mark.browser
@@ -185,6 +185,20 @@ class TestHands:
             visit.page.wait_for_url(re.compile("#/tensor"))
             assert "gradient%2Ffc.weight" in visit.page.url
             assert re.search(r"step=\d+", visit.page.url)
+
+    def test_zooming_in_reads_what_lies_there(self, browser, tmp_path):
+        """Of 5,000 steps 600 points are drawn; of those between 1,000 and 1,050 all."""
+        make_run(tmp_path / "long", steps=5000, tensors=1)
+        drawn = "() => document.querySelector('.js-plotly-plot').data[0].x.map(Number)"
+        with served(tmp_path) as url, browser.visit(f"{url}#/run?run=long") as visit:
+            visit.wait_for_figures(1)
+            page = visit.page
+            assert set(page.evaluate(drawn)) < set(range(5000))
+            zoom = "{ 'xaxis.range[0]': 999.5, 'xaxis.range[1]': 1050.5 }"
+            page.evaluate(f"Plotly.relayout(document.querySelector('.js-plotly-plot'), {zoom})")
+            page.wait_for_function(f"() => ({drawn})().length < 100")
+            assert set(range(999, 1052)) == set(page.evaluate(drawn))
+            assert [] == visit.errors
 
     def test_everything_is_reached_by_keys(self, browser, address):
         """Slash to search, arrows and enter to open, arrows through steps, escape to go up."""

@@ -185,6 +185,14 @@ class TestFigures:
 
         assert max(len(trace.x) for trace in figure.data) <= 2 * 100 + 2
 
+    def test_of_a_part_of_the_steps_all_are_drawn(self):
+        """As when one zooms: 41 of 3,000 fit into 100 points."""
+        trial = Trial(make_run("memory://zoomed-line", steps=3000, tensors=1))
+        query = {"figure": "numbers", "points": "100", "first": "1000", "last": "1040"}
+
+        (line, *_) = api.figure(trial, query).data
+        assert list(range(1000, 1041)) == sorted({int(step) for step in line.x})
+
 
 class TestTensor:
     def test_it_says_which_values_were_saved(self, faulty):

@@ -115,6 +115,19 @@ class TestLines:
 
         assert [0.0, 1.0, 2.0, 3.0, 4.0] == lines.read()["TRAIN"].mean.tolist()
 
+    @pytest.mark.parametrize("window", [(2, 3), (2, 50), (0, 9)])
+    def test_of_a_window_only_its_steps_are_drawn(self, growing, window):
+        """Few or most of the run; those that come later as well."""
+        growing.grow(10)
+        trial = Trial(growing.store)
+        lines = Lines(trial, "a", "max", 100, window)
+        lines.read()
+        growing.grow(2)
+        trial.refresh()
+
+        first, last = window
+        assert list(range(first, min(last, 11) + 1)) == lines.read()["TRAIN"].mean.tolist()
+
     def test_a_sum_over_nothing_finite_is_not_zero(self):
         """The l2 of a tensor of nothing but nan is not known, and pointed out."""
         store = open_store("memory://nan-only")

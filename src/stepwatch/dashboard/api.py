@@ -163,7 +163,17 @@ def _points(query: Query, default: int) -> int:
 
 
 def _step(query: Query) -> int:
-    return number(query, "step", 0, most=2**62, least=0)
+    return _whole(query, "step")
+
+
+def _whole(query: Query, name: str) -> int:
+    return number(query, name, 0, most=2**62, least=0)
+
+
+def _within(query: Query) -> tuple[int, int] | None:
+    if not query.get("last"):
+        return None
+    return _whole(query, "first"), _whole(query, "last")
 
 
 def _heatmap(trial: Trial, query: Query) -> Figure:
@@ -180,11 +190,14 @@ def _heatmap(trial: Trial, query: Query) -> Figure:
 
 _FIGURES: dict[str, Callable[[Trial, Query], Figure]] = {
     "numbers": lambda trial, query: trial.plot.numbers(
-        query.get("collection") or "losses", points=_points(query, 1000)
+        query.get("collection") or "losses", points=_points(query, 1000), within=_within(query)
     ),
     "heatmap": _heatmap,
     "tensor": lambda trial, query: trial.plot.tensor(
-        query.get("name", ""), query.get("statistic", ""), points=_points(query, 1000)
+        query.get("name", ""),
+        query.get("statistic", ""),
+        points=_points(query, 1000),
+        within=_within(query),
     ),
     "distribution": lambda trial, query: trial.plot.distribution(
         query.get("name", ""), points=_points(query, 300)

@@ -21,6 +21,7 @@ from .downsample import Envelope
 from .heatmap import heatmap
 from .layers import Layers, unfit_cells
 from .machine import phases, system, timeline
+from .reading import Window
 from .series import of_envelopes
 from .spread import PARTS, exponents, spread
 from .tensor_lines import MOST_WORKERS, Lines
@@ -64,12 +65,13 @@ class Plots:
         """Draw the learning rates."""
         return self.numbers("learning_rates", points=points)
 
-    def numbers(self, collection: str, *, points: int = 1000) -> Figure:
+    def numbers(self, collection: str, *, points: int = 1000, within: Window = None) -> Figure:
         """Draw the first tensors of a collection in one figure, a line for each.
 
         Args:
             collection: Such as ``losses``.
             points: How many points a line may have.
+            within: Only steps from the first of these to the last.
 
         Raises:
             TensorUnavailable: There is none.
@@ -79,26 +81,29 @@ class Plots:
         lines = {
             label if single else f"{name.partition('/')[2] or name} {label}": line
             for name in names
-            for label, line in self.lines(name, "mean", points=points).items()
+            for label, line in self.lines(name, "mean", points=points, within=within).items()
         }
         findings = self.findings() if collection == "losses" else ()
         title = names[0] if single else collection.replace("_", " ")
         figure = of_envelopes(lines, title=title, about=self._about("mean"), findings=findings)
         return figure.update_layout(meta={"tensor": title if single else ""})
 
-    def tensor(self, name: str, statistic: str = "", *, points: int = 1000) -> Figure:
+    def tensor(
+        self, name: str, statistic: str = "", *, points: int = 1000, within: Window = None
+    ) -> Figure:
         """Draw a statistic of a tensor, a line for each mode and worker, with its findings.
 
         Args:
             name: The tensor.
             statistic: What to draw; by default the mean of what is one number, else the rms.
             points: How many points a line may have.
+            within: Only steps from the first of these to the last.
 
         Raises:
             TensorUnavailable: There is none of this name.
         """
         what = statistic or self.usual_statistic(name)
-        lines = self.lines(name, what, points=points)
+        lines = self.lines(name, what, points=points, within=within)
         about = [finding for finding in self.findings() if finding.tensor == name]
         return of_envelopes(lines, title=name, about=self._about(what), findings=about)
 
@@ -245,15 +250,17 @@ class Plots:
             self._order = execution_order(self._trial)
         return self._order
 
-    def lines(self, name: str, statistic: str, *, points: int = 1000) -> dict[str, Envelope]:
+    def lines(
+        self, name: str, statistic: str, *, points: int = 1000, within: Window = None
+    ) -> dict[str, Envelope]:
         """Return a statistic of a tensor as lines, by mode, and by worker where there are several.
 
         Raises:
             TensorUnavailable: There is none of this name.
         """
         self._trial.tensor(name)  # raises, and names the nearest
-        key = "lines", name, statistic, points
-        return self._keep(key, lambda: Lines(self._trial, name, statistic, points)).read()
+        key = name, statistic, points, within
+        return self._keep(key, lambda: Lines(self._trial, *key)).read()
 
     def _around(self, step: int) -> tuple[int, int]:
         """Return from when to when to look for what happened around a step."""

@@ -24,6 +24,9 @@ from ..trial.series import fields_of
 
 # What tells whether elements are finite, and statistics that are numbers of such elements.
 _FITNESS = fields_of("finite")
+_LATEST = 2**62
+#: The first and the last step to look at; ``None`` for all.
+Window = tuple[int, int] | None
 _COUNTS = ("count", "nan", "posinf", "neginf", "zeros", "finite", "non_finite")
 
 
@@ -56,6 +59,7 @@ class Reading:
         statistic: Which one.
         take: What is called with rows as they are read; beside several tensors, of others too.
         mode: Only steps of this mode.
+        within: Only steps from the first of these to the last; of all by default.
     """
 
     def __init__(
@@ -65,8 +69,10 @@ class Reading:
         statistic: str,
         take: _Takes,
         mode: Mode = Mode.GLOBAL,
+        within: Window = None,
     ) -> None:
         self._trial, self._mode = trial, mode
+        self._first, self._last = within or (0, _LATEST)
         self.reader = trial.reader
         self._names, self._statistic, self._take = names, statistic, take
         # Many tensors of a part are read sooner as all of them.
@@ -75,7 +81,7 @@ class Reading:
         fields = dict.fromkeys((*fields_of(statistic), *_FITNESS))
         self._columns = ("step", "mode", "tensor", *fields)
         self._gaps: list[tuple[int, int]] = []  # first and last step of what was not read
-        self._reached = -1
+        self._reached = self._first - 1
 
     def go_on(self, until: float | None = None) -> float:
         """Read what was not read yet.
@@ -87,25 +93,29 @@ class Reading:
             Which share of the steps was read, 1.0 for all.
         """
         steps = self._trial.step_numbers(self._mode)
-        last = int(steps[-1]) if len(steps) else -1
+        last = min(int(steps[-1]), self._last) if len(steps) else -1
         if last > self._reached:
             self._gaps.append((self._reached + 1, last))
             self._reached = last
-        if len(self._names) == 1 and self._gaps[:1] == [(0, last)]:
+        if len(self._names) == 1 and 2 * self._num_missing(steps) > len(steps):
             self._read_all()  # of one tensor that is one request for each part, all at once
         chunks = Chunks(self._trial)
         while self._gaps:
             self._read_one(steps, chunks)
             if until is not None and time.monotonic() > until:
                 break
-        left = sum(_between(steps, gap) for gap in self._gaps)
-        return 1.0 - left / len(steps) if left else 1.0
+        left = self._num_missing(steps)
+        return 1.0 - left / _between(steps, (self._first, last)) if left else 1.0
+
+    def _num_missing(self, steps: npt.NDArray[np.int64]) -> int:
+        return sum(_between(steps, gap) for gap in self._gaps)
 
     def _read_all(self) -> None:
         table = self._trial.rows(self._names, self._columns[1:], self._mode)
         for worker in self._trial.workers:
             of_worker = table.column("worker").to_numpy() == worker
-            self._give(worker, table.filter(pa.array(of_worker)), self._gaps[0])
+            for gap in self._gaps:
+                self._give(worker, table.filter(pa.array(of_worker)), gap)
         self._gaps = []
 
     def _read_one(self, steps: npt.NDArray[np.int64], chunks: Chunks) -> None:

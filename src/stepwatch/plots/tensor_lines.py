@@ -10,7 +10,7 @@ from ..formats.native.text_columns import text_codes
 from ..trial import Trial
 from .downsample import Envelope
 from .envelopes import Envelopes
-from .reading import Reading, Rows
+from .reading import Reading, Rows, Window
 
 #: Of more workers than this only the first ones are drawn.
 MOST_WORKERS = 8
@@ -24,13 +24,16 @@ class Lines:
         name: The tensor.
         statistic: Which one.
         points: How many points a line may have.
+        within: Only steps from the first of these to the last.
     """
 
-    def __init__(self, trial: Trial, name: str, statistic: str, points: int) -> None:
+    def __init__(
+        self, trial: Trial, name: str, statistic: str, points: int, within: Window = None
+    ) -> None:
         self._trial = trial
         self._points = points
         self._found: dict[tuple[str, str], Envelopes] = {}
-        self._reading = Reading(trial, frozenset([name]), statistic, self._take)
+        self._reading = Reading(trial, frozenset([name]), statistic, self._take, within=within)
 
     def is_of(self, trial: Trial) -> bool:
         """Return whether the run is still the one that was read: it may be taken up again."""

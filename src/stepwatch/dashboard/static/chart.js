@@ -32,13 +32,16 @@ export function place(height = 340) {
   return { figure, title, about, plot, height };
 }
 
-export async function draw(at, figure, onclick = null) {
+// `again` is called when the reader zooms, and asks for what lies in `at.within`: a figure of a long
+// run holds a few of its steps.
+export async function draw(at, figure, onclick = null, again = null) {
   const layout = figure.layout;
   at.title.textContent = plain(layout.title?.text ?? "");
   at.about.textContent = plain(layout.title?.subtitle?.text ?? "");
   at.height = layout.height ? layout.height - 44 : at.height;
   at.data = figure;
   at.onclick = onclick;
+  at.again = again;
   await paint(at);
   drawn.add(at);
 }
@@ -81,6 +84,16 @@ async function paint(at) {
   plot.removeAllListeners("plotly_click");
   plot.classList.toggle("clicks", Boolean(at.onclick));
   if (at.onclick) plot.on("plotly_click", (event) => at.onclick(event.points[0]));
+  plot.removeAllListeners("plotly_relayout");
+  if (at.again) plot.on("plotly_relayout", (event) => zoom(at, event));
+}
+
+function zoom(at, event) {
+  const [low, high] = [event["xaxis.range[0]"], event["xaxis.range[1]"]];
+  if (low !== undefined) at.within = { first: Math.max(0, Math.floor(low)), last: Math.max(0, Math.ceil(high)) };
+  else if (event["xaxis.autorange"]) at.within = {};
+  else return;
+  at.again().catch(() => {}); // what is drawn stays
 }
 
 function short(name) {

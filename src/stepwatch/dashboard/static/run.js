@@ -147,11 +147,12 @@ function select(controls, view, about, query) {
 async function curve(at, query, about, signal, run) {
   at.figure.hidden = !about.collections[query.collection];
   if (at.figure.hidden) return;
-  const figure = await ask("figure", query, signal);
+  const figure = await ask("figure", { ...query, ...at.within }, signal);
   const name = figure.layout.meta?.tensor;
-  await draw(at, figure, name ? (point) => {
+  const go = name ? (point) => {
     location.hash = address("tensor", { run, name, step: Math.round(point.x) });
-  } : null);
+  } : null;
+  await draw(at, figure, go, () => curve(at, query, about, signal, run));
 }
 
 async function heatmap(at, query, about, signal) {

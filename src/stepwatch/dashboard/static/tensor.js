@@ -35,8 +35,12 @@ export async function show({ content, query, signal, state }) {
     const go = (point) => {
       location.hash = address("tensor", { ...query, step: Math.round(point.x) });
     };
+    const lines = async () => {
+      const figure = await ask("figure", { run, figure: "tensor", name, statistic, points: 800, ...series.within }, signal);
+      await draw(series, figure, go, lines);
+    };
     await Promise.all([
-      ask("figure", { run, figure: "tensor", name, statistic, points: 800 }, signal).then((it_) => draw(series, it_, go)),
+      lines(),
       it.shape.length
         ? ask("figure", { run, figure: "distribution", name }, signal).then((it_) => draw(spread, it_, go))
         : (spread.figure.hidden = true),
