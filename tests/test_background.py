@@ -6,6 +6,8 @@ import gc
 import logging
 import os
 import signal
+import subprocess
+import sys
 import threading
 import traceback
 import weakref
@@ -307,6 +309,20 @@ class TestMapParallel:
         threads = map_parallel(lambda _: threading.current_thread(), items)
 
         assert threads == [threading.current_thread()] * len(items)
+
+    def test_a_process_that_ends_does_not_wait_for_them(self):
+        """As when a store is away: the wait was left by Ctrl-C, and the requests hang."""
+        script = (
+            "import threading\n"
+            "from stepwatch.background import map_parallel\n"
+            "hang = threading.Event()\n"
+            "both = lambda item: item or hang.wait()\n"
+            "waiting = lambda: map_parallel(both, [0, 0])\n"
+            "threading.Thread(target=waiting, daemon=True).start()\n"
+            "while threading.active_count() < 4: pass\n"
+        )
+
+        assert 0 == subprocess.run([sys.executable, "-c", script], timeout=SOON).returncode
 
     def test_the_first_exception_is_raised(self):
         """First in the order of the items."""

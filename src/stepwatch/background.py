@@ -13,7 +13,7 @@ import os
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from time import monotonic, thread_time
@@ -277,8 +277,29 @@ def map_parallel(function: Callable[[S], T], items: Iterable[S], *, threads: int
         done.append(function(waiting[0]))
         if monotonic() - thread_time() - began < _WAITED_S:
             threads = min(threads, os.cpu_count() or 1)
-    with ThreadPoolExecutor(min(threads, len(waiting)), "stepwatch-read") as pool:
-        return done + list(pool.map(function, waiting[len(done) :]))
+    rest: list[tuple[Future[T], S]] = [(Future(), item) for item in waiting[len(done) :]]
+    todo: SimpleQueue[tuple[Future[T], S]] = SimpleQueue()
+    for entry in rest:
+        todo.put(entry)
+    # Daemons: a process whose store is away must not wait for its last requests when it ends.
+    for _ in range(min(threads, len(rest))):
+        threading.Thread(
+            target=_work_on, args=(function, todo), name="stepwatch-read", daemon=True
+        ).start()
+    try:
+        return done + [future.result() for future, _ in rest]
+    finally:
+        while _wait_for(todo, 0) is not None:
+            pass
+
+
+def _work_on(function: Callable[[S], T], todo: SimpleQueue[tuple[Future[T], S]]) -> None:
+    while (entry := _wait_for(todo, 0)) is not None:
+        future, item = entry
+        try:
+            future.set_result(function(item))
+        except BaseException as error:  # noqa: BLE001  whoever waits for it is told
+            future.set_exception(error)
 
 
 def _wait_for(queue: SimpleQueue[S], timeout: float) -> S | None:
