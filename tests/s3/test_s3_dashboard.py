@@ -1,0 +1,35 @@
+"""The dashboard over runs in a bucket."""
+
+from __future__ import annotations
+
+import pytest
+from s3_bucket import bucket, s3
+from starlette.testclient import TestClient
+
+from looked_at import judge, make_looked_at, told
+from stepwatch.dashboard.app import make_app
+
+__all__ = ["bucket", "s3"]
+
+pytestmark = [pytest.mark.s3, pytest.mark.timeout(60)]
+
+
+def test_runs_in_a_bucket_are_listed_judged_and_drawn(bucket):
+    """As in a folder: the table, the verdict, the losses, a value at a step."""
+    place = f"s3://{bucket.bucket}/runs"
+    make_looked_at(f"{place}/healthy")
+    judge(make_looked_at(f"{place}/deep/faulty", broken_from=6))
+
+    with TestClient(make_app(place), base_url="http://localhost:6460") as client:
+        while (table := told(client.get("/api/runs")))["pending"]:
+            pass
+        about = told(client.get("/api/run", params={"run": "deep/faulty"}))
+        of_run = {"run": "healthy", "figure": "numbers"}
+        losses = told(client.get("/api/figure", params=of_run))
+        of_tensor = {"run": "healthy", "figure": "value", "name": "fc.weight", "step": "2"}
+        value = told(client.get("/api/figure", params=of_tensor))
+
+    assert {"healthy", "deep/faulty"} == {run["name"] for run in table["runs"]}
+    assert ("error", 2) == (about["severity"], about["findings"])
+    assert "loss/mse" == losses["layout"]["meta"]["tensor"]
+    assert "heatmap" == value["data"][0]["type"]
