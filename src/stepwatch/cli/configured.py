@@ -54,18 +54,19 @@ class ConfiguredHook:
             "before_step": self._end_if_asked,
             "register_first": True,
         }
-        self._hooks: list[RegisteredHook] = []
+        self._hooks: dict[str, RegisteredHook] = {}
 
     def attach(self, framework: str) -> None:
         """A framework was imported."""
         config = self._configs[KINDS[framework]]
-        for line in said_of(config, KINDS[framework]):
-            self._say(line)
         hook_class: type[RegisteredHook] = import_module(
             f"stepwatch.hooks.{framework}.registered"
         ).RegisteredHook
-        agreed = partial(self._agreed, config.finding(hook_class.patterns))
-        self._hooks.append(hook_class(agreed, **self._options))
+        agreed = partial(self._agreed, framework, config.finding(hook_class.patterns))
+        hook = hook_class(agreed, **self._options)
+        for beneath in hook.runs_on & self._hooks.keys():
+            self._hooks.pop(beneath).forget()
+        self._hooks[framework] = hook
 
     def close(self, state: str, error: str) -> End | None:
         """Let go of what trains and store what is left; ``None`` where this process writes nothing.
@@ -73,24 +74,28 @@ class ConfiguredHook:
         Of several frameworks the one that trained is the run's.
         """
         self.control.close()
-        trained = [hook for hook in self._hooks if hook.has_begun] or self._hooks[:1]
-        for hook in self._hooks:
+        hooks = list(self._hooks.values())
+        trained = [hook for hook in hooks if hook.has_begun] or hooks[:1]
+        for hook in hooks:
             if hook not in trained:
                 hook.forget()
         ends = [hook.close(state, error) for hook in trained]
         return next(filter(None, ends), None)
 
-    def _agreed(self, config: HookConfig) -> HookConfig:
+    def _agreed(self, framework: str, config: HookConfig) -> HookConfig:
         """Return what to save: nothing if another hook does."""
         from ..hooks.registered import RegisteredHook
 
-        others = [other for other in RegisteredHook.known if other not in self._hooks]
+        hooks = list(self._hooks.values())
+        others = [other for other in RegisteredHook.known if other not in hooks]
         if any(other.active for other in others):
             self._say("the script has a hook of its own, which saves; this one only watches")
             return replace(config, dry_run=True)
-        if any(hook.has_begun for hook in self._hooks):
+        if any(hook.has_begun for hook in hooks):
             self._say("another framework trains as well, and is what is saved of this script")
             return replace(config, dry_run=True)
+        for line in said_of(self._configs[KINDS[framework]], KINDS[framework]):
+            self._say(line)
         return config
 
     def _end_if_asked(self) -> None:

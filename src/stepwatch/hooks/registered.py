@@ -58,6 +58,8 @@ class RegisteredHook:
     #: How a model is registered, and why one that ran may not have been seen.
     register: ClassVar[str] = "register_hook(model)"
     unseen: ClassVar[str] = "register the one that is called"
+    #: The frameworks by which this one trains: what they do is what it does.
+    runs_on: frozenset[str] = frozenset()
     #: What collections find by themselves, by name, where smdebug did without patterns.
     patterns: ClassVar[Mapping[str, str]] = {}
     #: All that were made and are still held by someone.

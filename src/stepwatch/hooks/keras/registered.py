@@ -49,6 +49,7 @@ class RegisteredHook(Base):
 
     def __init__(self, config: Any, *, register_first: bool = False, **options: Any) -> None:
         self._backend = backend()
+        self.runs_on = frozenset({keras.backend.backend()})
         self._names: ModelNames | None = None
         self._replaced = Replaced()
         self._tapes: Any = None
