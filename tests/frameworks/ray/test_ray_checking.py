@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -109,9 +110,9 @@ class TestNoCluster:
 
 
 class TestSpread:
-    def test_the_nodes_do_the_work(self, cluster):
+    def test_the_nodes_do_the_work(self, cluster, tmp_path):
         """None of it is done in this process, and more than one node takes part."""
-        nodes = dict(spread(where, [(number,) for number in range(6)]))
+        nodes = dict(spread(where, [(number, str(tmp_path)) for number in range(6)]))
 
         assert [*range(6)] == sorted(nodes)
         assert 2 == len({node for node, _ in nodes.values()})
@@ -133,10 +134,12 @@ class TestSpread:
             list(spread(die, [()]))
 
 
-def where(number):
-    import time
-
-    time.sleep(0.5)  # long enough for the others to be given to another node
+def where(number, folder):
+    """Return where it runs, once a second call runs as well: a node takes one at a time."""
+    (Path(folder) / str(number)).touch()
+    patience = time.monotonic() + 60
+    while len(os.listdir(folder)) < 2 and time.monotonic() < patience:
+        time.sleep(0.05)
     return ray.get_runtime_context().get_node_id(), os.getpid()
 
 
