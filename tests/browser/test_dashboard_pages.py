@@ -15,7 +15,8 @@ import pytest
 from chromium import DESKTOP, PHONE
 
 from looked_at import EVIL, begin, make_arrays, make_runs_folder, profile
-from stepwatch.formats.manifest import End
+from stepwatch.formats.manifest import End, Manifest
+from stepwatch.formats.native.writer import NativeWriter, start_run
 from stepwatch.store import open_store
 from stepwatch.testing import make_record, make_run
 
@@ -142,6 +143,36 @@ class TestPages:
             screenshot(visit, "compare")
             is_sound(visit, address)
             assert "They part at step 6 (TRAIN 5)" in page.inner_text(".headline")
+
+
+class TestWorkers:
+    def test_replicas_that_part_are_found(self, browser, screenshot, tmp_path):
+        """A run of two that nobody judged: it is judged now, and each has a line of its own."""
+        store = open_store(tmp_path / "parted")
+        start_run(store, Manifest("parted", 10**18, ("train.py",), num_workers=2))
+        for rank in range(2):
+            writer = NativeWriter(store, f"worker_{rank}")
+            for step in range(20):
+                weight = np.random.default_rng(step).normal(size=(4, 3)).astype(np.float32)
+                weight[0, 0] += rank * (step >= 6)
+                loss = np.float32(1 / (step + 1) + rank * 0.1)
+                arrays = {"loss/mse": loss, "fc.weight": weight, "gradient/fc.weight": weight}
+                writer.write(make_record(step, arrays, worker=f"worker_{rank}"))
+            writer.close(End("finished", 10**18 + 10**10, 20))
+
+        with served(tmp_path) as url, browser.visit(f"{url}#/run?run=parted") as visit:
+            visit.wait_for_figures(2)
+            settled(visit)
+            screenshot(visit, "overview-parted")
+            is_sound(visit, url)
+            said = visit.page.inner_text(".verdict")
+            lines = "() => document.querySelector('.js-plotly-plot').data.map(one => one.name)"
+            names = " ".join(filter(None, visit.page.evaluate(lines)))
+        assert "replica divergence" in said
+        assert "fc.weight" in said
+        assert "2 workers" in said
+        assert "worker_0" in names
+        assert "worker_1" in names
 
 
 class TestVerdict:
