@@ -134,6 +134,8 @@ def _figure(
         yaxis={
             "type": "log" if log else "linear",
             "range": None if log else _around_constant(lines),
+            # Of more ticks Plotly writes every digit, one over the other.
+            "nticks": 4 if log else None,
         },
         yaxis2=MARK_AXIS,
         showlegend=len(traces) > 1,
