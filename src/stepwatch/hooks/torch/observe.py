@@ -57,6 +57,8 @@ class Observer:
             given: Its positional and its keyword arguments, each as a whole.
             output: Of any kind; tensors are looked for in it.
         """
+        if module in self.returned and not step.wants("outputs"):
+            return
         bad, whys = False, []
         for path, tensor in (("", output),) if type(output) is torch.Tensor else tensors_in(output):
             name = f"output/{module}{path}"
