@@ -236,10 +236,15 @@ class Part:
     ) -> pa.Table:
         with distrusting(self.key, 0):
             table = file.read_row_groups(list(groups), columns=columns, use_threads=use_threads)
-        for name in SCHEMA.names if columns is None else columns:
-            if name not in table.column_names and name in SINCE_LATER:  # it is from before
+        there = table.column_names
+        for name in SINCE_LATER:
+            if name not in there and name in (columns or SCHEMA.names):  # it is from before
                 table = table.append_column(name, pa.nulls(len(table), SCHEMA.field(name).type))
-        return table if columns is None else table.select(list(columns))
+        return (
+            table
+            if columns is None or table.column_names == list(columns)
+            else table.select(list(columns))
+        )
 
     def _ask(self) -> Known:
         footer = self._footers(self)
