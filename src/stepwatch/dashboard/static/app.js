@@ -3,15 +3,9 @@
 import { forget, prepare } from "./chart.js";
 import { address, el, link } from "./dom.js";
 import { follow } from "./net.js";
-import * as compare from "./compare.js";
-import * as machine from "./machine.js";
-import * as rules from "./rules.js";
-import * as run from "./run.js";
-import * as runs from "./runs.js";
-import * as tensor from "./tensor.js";
-import * as tensors from "./tensors.js";
 
-const pages = { "": runs, run, tensors, tensor, machine, rules, compare };
+// A module of this name each, read when it is shown first.
+const pages = ["run", "tensors", "tensor", "machine", "rules", "compare"];
 const ofRun = [["run", "overview"], ["tensors", "tensors"], ["machine", "machine"], ["rules", "rules"]];
 const head = document.getElementById("head");
 const page = document.getElementById("page");
@@ -23,7 +17,6 @@ async function show() {
   const { signal } = leaving;
   const [path, text] = location.hash.replace(/^#\/?/, "").split("?");
   const query = Object.fromEntries(new URLSearchParams(text ?? ""));
-  const shown = pages[path] ?? runs;
   forget();
   const content = el("div", { className: `page ${path || "runs"}` });
   const state = el("span", { className: "state" });
@@ -32,6 +25,8 @@ async function show() {
   document.title = query.run ? `${query.run} · stepwatch` : "stepwatch";
   const context = { content, query, signal, state: (value) => tell(state, value) };
   try {
+    const shown = await import(`./${pages.includes(path) ? path : "runs"}.js`);
+    if (signal.aborted) return;
     const showing = shown.show(context); // it has asked for what it shows first
     prepare().catch(() => {});
     const update = await showing;
