@@ -222,8 +222,8 @@ class TestHands:
         make_run(tmp_path / "long", steps=5000, tensors=1)
         drawn = "() => document.querySelector('.js-plotly-plot').data[0].x.map(Number)"
         with served(tmp_path) as url, browser.visit(f"{url}#/run?run=long") as visit:
-            visit.wait_for_figures(1)
             page = visit.page
+            page.wait_for_selector(".js-plotly-plot.clicks")  # it listens from then on
             assert set(page.evaluate(drawn)) < set(range(5000))
             zoom = "{ 'xaxis.range[0]': 999.5, 'xaxis.range[1]': 1050.5 }"
             page.evaluate(f"Plotly.relayout(document.querySelector('.js-plotly-plot'), {zoom})")
