@@ -1,6 +1,6 @@
-"""The only threads: one that does the slow work of a run, and a pool for many small reads.
+"""The thread that does the slow work of a run.
 
-The thread takes no lock that a submitter could hold, and whatever ``work`` or ``tick`` raises ends
+It takes no lock that a submitter could hold, and whatever ``work`` or ``tick`` raises ends
 in a count: nothing can stop it. A submitter waits for the thread in one place, until a deadline.
 Each counter is written by the thread alone or under the lock of the submitters. In a forked
 child, where the thread does not exist, no lock and no queue is touched.
@@ -12,22 +12,18 @@ import logging
 import os
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from time import monotonic, thread_time
+from time import monotonic
 from typing import Generic, TypeVar
 
 from .errors import StepwatchError
 
-S = TypeVar("S")
 T = TypeVar("T")
 
 _MOST_WAITING = 100_000  # a bound also for items that say they have no size
 _LOOK_AGAIN_S = 0.05  # the most that a wake-up taken by another waiter can cost
-_MANY = 8  # items of which one is tried first
-_WAITED_S = 1e-3  # more than a file takes that is in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,52 +253,7 @@ class Background(Generic[T]):
         return True
 
 
-def map_parallel(function: Callable[[S], T], items: Iterable[S], *, threads: int = 8) -> list[T]:
-    """Return ``function`` of each item, in order, computed by several threads; for small reads.
-
-    The first exception ends it; what has not begun by then is left out. Of many items the first is
-    computed alone: where it does not wait, more threads than processors would only be in each
-    other's way.
-
-    Example:
-        >>> map_parallel(len, ["", "a", "bc"])
-        [0, 1, 2]
-    """
-    waiting = list(items)
-    if len(waiting) < 2 or threads < 2:
-        return [function(item) for item in waiting]
-    done: list[T] = []
-    if len(waiting) > _MANY:
-        began = monotonic() - thread_time()
-        done.append(function(waiting[0]))
-        if monotonic() - thread_time() - began < _WAITED_S:
-            threads = min(threads, os.cpu_count() or 1)
-    rest: list[tuple[Future[T], S]] = [(Future(), item) for item in waiting[len(done) :]]
-    todo: SimpleQueue[tuple[Future[T], S]] = SimpleQueue()
-    for entry in rest:
-        todo.put(entry)
-    # Daemons: a process whose store is away must not wait for its last requests when it ends.
-    for _ in range(min(threads, len(rest))):
-        threading.Thread(
-            target=_work_on, args=(function, todo), name="stepwatch-read", daemon=True
-        ).start()
-    try:
-        return done + [future.result() for future, _ in rest]
-    finally:
-        while _wait_for(todo, 0) is not None:
-            pass
-
-
-def _work_on(function: Callable[[S], T], todo: SimpleQueue[tuple[Future[T], S]]) -> None:
-    while (entry := _wait_for(todo, 0)) is not None:
-        future, item = entry
-        try:
-            future.set_result(function(item))
-        except BaseException as error:  # noqa: BLE001  whoever waits for it is told
-            future.set_exception(error)
-
-
-def _wait_for(queue: SimpleQueue[S], timeout: float) -> S | None:
+def _wait_for(queue: SimpleQueue[T], timeout: float) -> T | None:
     """Return the next of the queue; ``None`` if there is none within ``timeout`` seconds."""
     try:
         return queue.get(timeout=max(0.0, timeout))

@@ -14,8 +14,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from ..background import map_parallel
 from ..errors import RunExists
+from ..parallel import map_parallel
 from ..store import Store, put_parts
 from ..store.pieces import PIECE_BYTES, pieces_of_value
 from .blackbox import is_ring

@@ -7,8 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
-from ..background import map_parallel
 from ..errors import ConfigError
+from ..parallel import map_parallel
 from ..store import Store, check_key, open_store, scheme_of
 from ..store.pieces import pieces_of_value
 from .place import Place

@@ -11,7 +11,7 @@ import json
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 
-from ...background import map_parallel
+from ...parallel import map_parallel
 from ...store import Store
 from .layout import CONTENTS, Span, contents_key, observations_key, parse_span
 from .parquet_file import Extent, Group

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...background import map_parallel
 from ...errors import CorruptRun
+from ...parallel import map_parallel
 from ...store import Store
 
 # What is read of a file of which only the name is known: most footers are smaller.

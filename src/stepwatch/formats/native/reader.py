@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...background import map_parallel
 from ...errors import CorruptRun, RunNotFound
+from ...parallel import map_parallel
 from ...record import Layout, StepRecord
 from ...steps import Mode
 from ...store import Store

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ...background import map_parallel
+from ...parallel import map_parallel
 from ...steps import Mode
 from ...store import Store
 from ..step_range import StepRange, join_ranges

@@ -64,21 +64,25 @@ class Names:
         known = self._modules.get(id(module))
         return known[1] if known is not None and known[0]() is module else None
 
-    def lack(self, module: torch.nn.Module, root: torch.nn.Module) -> bool:
-        """Return whether a module was put into a model after it was named."""
-        part = unwrap(module)
-        return self.of(part) is None and any(part is known for known in root.modules())
+    def meet(self, module: torch.nn.Module, root: torch.nn.Module, *, trained: bool) -> None:
+        """A module runs inside of a model and has no name: give it one if it should have.
 
-    def adopt(self, module: torch.nn.Module) -> None:
-        """Name a module that runs inside of a model and is no part of it, if it is to be trained.
+        It was put into the model after that was named; or it is no part of it, as layers in a plain
+        list are: the model does not know them, so nobody hands them to an optimizer.
 
-        So it is with layers in a plain list: the model does not know them, so nobody hands them to
-        an optimizer.
+        Args:
+            module: What runs.
+            root: The model.
+            trained: Whether it runs to be trained.
         """
         part = unwrap(module)
-        if self._num_adopted >= MOST_ADOPTED or not part.training or self.of(part) is not None:
+        if self.of(part) is not None:
             return
-        if any(parameter.requires_grad for parameter in part.parameters()):
+        if any(part is known for known in root.modules()):
+            self.add(root)
+            return
+        may_be = trained and part.training and self._num_adopted < MOST_ADOPTED
+        if may_be and any(parameter.requires_grad for parameter in part.parameters()):
             self._num_adopted += 1
             self.add(part, plain=False)
             self.set_trained(part)

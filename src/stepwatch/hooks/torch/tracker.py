@@ -95,7 +95,8 @@ class Tracker(Surroundings):
                 self.root = module
                 self._begin(module, inputs)
         elif self.names.of(module) is None:
-            self._meet(module, self.root)
+            trained = self.steps.last_mode is Mode.TRAIN and not in_transform()
+            self.names.meet(module, self.root, trained=trained)
         self.extras.enter(module)
 
     @guarded
@@ -246,13 +247,6 @@ class Tracker(Surroundings):
             self.names.set_trained(model)
             self.evidence.begin(model, self.steps.current(), inputs)
         self.extras.begin(self.steps.current(), model, inputs)
-
-    def _meet(self, module: torch.nn.Module, root: torch.nn.Module) -> None:
-        """A module without a name runs inside of a model."""
-        if self.names.lack(module, root):
-            self.names.add(root)
-        elif self.steps.last_mode is Mode.TRAIN and not in_transform():
-            self.names.adopt(module)
 
     def _saw_loss(self, what: str, value: object, call: LossCall | None = None) -> None:
         if isinstance(value, torch.Tensor) and value.numel() == 1:
