@@ -312,6 +312,33 @@ def written_out(columns=True, ranks=False, steps=24):
         optimizer.step()
 
 
+def forecasts(batch_first=True, time_first=False, samples=16, times=6, steps=24):
+    """A recurrent layer, the first of its model, over a few steps of time of each sample."""
+    torch.manual_seed(0)
+
+    class Forecaster(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lstm = nn.LSTM(1, 8, batch_first=batch_first)
+            self.head = nn.Linear(8, 1)
+
+        def forward(self, x):
+            out, _ = self.lstm(x)
+            if samples == 1:
+                return self.head(out)[:, 0, 0]  # a prediction for each step of time
+            return self.head(out[-1] if time_first else out[:, -1])
+
+    model = Forecaster()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(steps):
+        x = torch.randn(samples, times, 1)
+        y = x[0, :, 0] if samples == 1 else x[:, -1]
+        optimizer.zero_grad()
+        given = x.transpose(0, 1) if time_first or samples == 1 else x
+        F.mse_loss(model(given), y).backward()
+        optimizer.step()
+
+
 def _apart(logits, real):
     return F.binary_cross_entropy_with_logits(logits, torch.full_like(logits, real))
 
@@ -364,6 +391,10 @@ STRUCTURE = [
     Scenario("dependence", partial(classifies, _plain, loss=_softmax_over_samples), True),
     Scenario("dependence", partial(classifies, _plain), False),
     Scenario("dependence", partial(classifies, _plain, loss=_contrasts), False),
+    Scenario("dependence", partial(forecasts, batch_first=False), True),
+    Scenario("dependence", forecasts, False),
+    Scenario("dependence", partial(forecasts, batch_first=False, time_first=True), False),
+    Scenario("dependence", partial(forecasts, batch_first=False, samples=1), False),
     Scenario("loss_input", partial(written_out, False), True),
     Scenario("loss_input", written_out, False),
     Scenario("loss_input", partial(written_out, ranks=True), False),

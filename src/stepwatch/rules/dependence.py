@@ -19,7 +19,7 @@ from .step_view import StepView, TensorView
 NEARLY_ALL = 0.95
 #: Samples of which this share of a prediction comes are no by-work of a normalization.
 MOST = 0.5
-_SIZE = 12
+_SIZE = 13
 _DERIVATIVES = ("derivatives:statistics:steps=5+20+100+500+2000+10000",)
 
 
@@ -40,6 +40,7 @@ class Look:
         column: Which one.
         together: Of how many samples batch normalization takes the statistics.
         compared: With how many targets a loss that is written out compares each prediction.
+        as_time: 1 where a recurrent layer takes samples for steps of time.
     """
 
     others: float
@@ -54,6 +55,7 @@ class Look:
     column: float
     together: float
     compared: float
+    as_time: float
 
 
 def looks(step: StepView) -> Iterator[tuple[TensorView, Look]]:
@@ -75,6 +77,7 @@ _REMEDIES = {
     " normalization, this is as it should be",
     "blind": "see which keys the mask hides, and that no axes are mixed by view or reshape",
     "order": "flatten predictions and targets in the same order of axes",
+    "as_time": "give the recurrent layer batch_first=True, or inputs with time on the first axis",
     "ahead": "shift the targets by one position, once: in the data or in the loss",
 }
 
@@ -85,15 +88,16 @@ class Dependence(Rule):
     Derivatives of one row of a prediction, by what its batch became in the first layer, are
     exact about what it can see. ``future``: a model whose targets are the next tokens sees later
     ones. ``blind``: it sees tokens further back and not those right before. ``samples``: the
-    prediction of a sample depends on other samples. And the targets themselves tell: ``order``,
+    prediction of a sample depends on other samples; ``as_time``, because a recurrent layer takes
+    them for steps of time, which its sizes tell. And the targets themselves tell: ``order``,
     they are the next tokens, in another order than the predictions; ``ahead``, they are the next
     but one.
 
     Args:
         min_share: Of the squared derivatives; less is let be. Above 0.
         consecutive: Looks in a row.
-        derivatives: Let them be taken; without them ``ahead`` alone is judged. It costs less than
-            one more backward pass at each of six steps.
+        derivatives: Let them be taken; without them ``ahead`` and ``as_time`` are judged. It costs
+            less than one more backward pass at each of six steps.
     """
 
     name = "dependence"
@@ -146,10 +150,15 @@ class Dependence(Rule):
                 " own",
             ),
             "samples": (
-                look.others > self.min_share,
+                look.others > self.min_share and look.as_time != 1,
                 look.others,
                 f"depends on other samples of the batch, by {number(look.others)} of its squared"
                 " derivatives",
+            ),
+            "as_time": (
+                look.as_time == 1,
+                look.as_time,
+                "comes from a recurrent layer that takes the samples of a batch for steps of time",
             ),
             "order": (
                 turned,

@@ -48,6 +48,7 @@ class Dependence:
         self._source: torch.Tensor | None = None
         self._last: torch.Tensor | None = None
         self._together: int | None = None
+        self._in_time: list[tuple[int, int]] = []
         self._noticing: Noticing | None = None
 
     def begin(self, step: OpenStep, model: torch.nn.Module, inputs: object) -> None:  # noqa: ARG002
@@ -70,12 +71,15 @@ class Dependence:
         step: OpenStep,
         module: torch.nn.Module,
         name: str,  # noqa: ARG002
-        given: object,  # noqa: ARG002
+        given: object,
         output: object,
     ) -> None:
         """A module returned."""
         if step is not self._step or self._given is None:
             return
+        if isinstance(module, torch.nn.RNNBase) and not module.batch_first:
+            sizes = (tensor.shape[:2] for tensor in _tensors(given) if tensor.dim() == 3)
+            self._in_time += [(steps, samples) for steps, samples in sizes]
         if type(output) is not torch.Tensor or not output.requires_grad:
             return
         self._last = output
@@ -89,7 +93,7 @@ class Dependence:
         if step is not self._step:
             return
         given, source, together = self._given, self._source, self._together
-        noticing = self._noticing
+        noticing, in_time = self._noticing, self._in_time
         self.forget()
         prediction, target = call.prediction, call.target
         if type(prediction) is not torch.Tensor or unsupported(prediction) or given is None:
@@ -109,6 +113,8 @@ class Dependence:
                 found[:4] = _looked_back(prediction, source, rows, mixes=mixes).to(found)
             if together is not None:
                 found[10] = together
+            if in_time:
+                found[12] = any(_are_samples(sizes, prediction) for sizes in in_time)
         self._summaries.add(step, _COLLECTION, name, found.nan_to_num(-1.0))
 
     def observe_written(self, step: OpenStep, loss: str, value: torch.Tensor) -> None:
@@ -126,6 +132,7 @@ class Dependence:
     def forget(self) -> None:
         """Look no more at the forward that ran last."""
         self._step = self._given = self._source = self._last = self._together = None
+        self._in_time = []
         if self._noticing is not None:
             self._noticing.leave()
             self._noticing = None
@@ -145,7 +152,22 @@ FIELDS = (
     "column",  # which one
     "together",  # of how many samples batch normalization takes the statistics
     "compared",  # with how many targets a written loss compares each prediction
+    "as_time",  # 1 where a recurrent layer takes samples for steps of time, 0 where none does
 )
+
+
+def _are_samples(sizes: tuple[int, int], prediction: torch.Tensor) -> bool:
+    """Return whether what a recurrent layer takes for steps of time are samples.
+
+    There is a prediction for each of these steps, and none for what it takes for samples.
+
+    Args:
+        sizes: How many steps of time, and of samples, the layer is given.
+        prediction: Of the same forward.
+    """
+    steps, samples = sizes
+    rows = tuple(prediction.shape[:2])
+    return 1 < samples != steps == rows[0] and samples not in rows
 
 
 def _looked_back(
