@@ -427,6 +427,8 @@ STRUCTURE = [
              True),
     Scenario("learning_rate_anomaly", partial(schedules, _to_a_tenth(300), times=2), True),
     Scenario("learning_rate_anomaly", partial(schedules, _to_a_tenth(130)), False),
+    Scenario("learning_rate_anomaly",
+             partial(schedules, partial(CosineAnnealingLR, T_max=13), every=10), False),
     Scenario("learning_rate_anomaly", partial(schedules, _then_constant), True),
     Scenario("learning_rate_anomaly",
              partial(schedules, partial(StepLR, step_size=20, gamma=0.5)), False),

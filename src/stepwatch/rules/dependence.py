@@ -72,9 +72,9 @@ def looks(step: StepView) -> Iterator[tuple[TensorView, Look]]:
 _REMEDIES = {
     "future": "mask attention: a position may see those before it and itself, is_causal=True; see"
     " over which axis softmax is taken, and that no axes are mixed by view or reshape",
-    "samples": "look for a recurrent layer that needs batch_first=True, and for a softmax, mean,"
-    " view or reshape over the axis of the batch; if the statistics of the batch are meant, as in a"
-    " normalization, this is as it should be",
+    "samples": "look for a recurrent layer or attention that needs batch_first=True, and for a"
+    " softmax, mean, view or reshape over the axis of the batch; if the statistics of the batch are"
+    " meant, as in a normalization, this is as it should be",
     "blind": "see which keys the mask hides, and that no axes are mixed by view or reshape",
     "order": "flatten predictions and targets in the same order of axes",
     "as_time": "give the recurrent layer batch_first=True, or inputs with time on the first axis",

@@ -110,6 +110,7 @@ class LearningRateAnomaly(Rule):
         self._losses = Selection(("losses",), keep=is_scalar)
         self._recent: dict[str, deque[float]] = {}
         self._jump: _Jump | None = None
+        self._warm: set[str] = set()
         self._steps = self._rounds = 0
         self._trained = False
 
@@ -169,7 +170,9 @@ class LearningRateAnomaly(Rule):
                 "optimizer_steps", "scheduler_steps", "schedulers", "scheduler_level"
             )
         )  # fmt: skip
-        waits = made > 0 and level < WARM and steps >= self.slow_steps
+        if level >= WARM:
+            self._warm.add(worker)  # what falls again later waits for no warm-up
+        waits = made > 0 and worker not in self._warm and level < WARM and steps >= self.slow_steps
         never = waits and scheduled == 0 and self._rounds >= 2
         slow = waits and 0 < scheduled < WARM * steps
         if not never and not slow:
