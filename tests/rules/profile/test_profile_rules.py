@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ THEIRS = ("BatchSize", "CPUBottleneck", "Dataloader", "GPUMemoryIncrease", "IOBo
 FIRING = [one for one in SCENARIOS if one.status == "IssuesFound"]
 #: So much of a profile is written at once.
 PIECE = 30 * SECOND
+_places = count()
 
 
 def as_it_goes_on(profile, spec):
@@ -34,7 +36,7 @@ def as_it_goes_on(profile, spec):
     system, spans = profile.system(), profile.spans()
     times = system.column("time_ns").to_numpy()
     ends = spans.column("start_ns").to_numpy() + spans.column("duration_ns").to_numpy()
-    store = open_store(f"memory://as-it-goes-on-{id(profile)}")
+    store = open_store(f"memory://as-it-goes-on-{next(_places)}")
     machines = {node: PartsWriter(store, SYSTEM, node) for node in {*column(system, "node")}}
     workers = {worker: PartsWriter(store, SPANS, worker) for worker in {*column(spans, "worker")}}
     watch, found = Watch(spec), []

@@ -8,7 +8,10 @@ from made_profiles import SECOND, START, cores, made_profile, samples, steps
 
 from stepwatch.formats.profile.parts import PartsWriter
 from stepwatch.formats.profile.tables import SPANS, SYSTEM, Span, spans_table, system_table
+from stepwatch.rules import Watch
+from stepwatch.rules.profile import PROFILE_RULES, window
 from stepwatch.rules.profile.cut import LATE_NS, Cutter
+from stepwatch.rules.profile.snapshots import phases_at, step_time
 from stepwatch.rules.profile.window import Readings, mean_together
 from stepwatch.store import open_store
 from stepwatch.trial.profile import Profile
@@ -105,6 +108,19 @@ def sample(time_ns):
 
 
 class TestReadings:
+    def test_rows_are_split_once_however_many_machines_and_rules_there_are(self, monkeypatch):
+        """Each rule asks of each machine: to split all rows each time is machines squared."""
+        split = []
+        rows_by = window.rows_by
+        monkeypatch.setattr(
+            window, "rows_by", lambda table, by: split.append(by) or rows_by(table, by)
+        )
+        system = {f"node-{number}": cores(np.ones(20), np.ones(20)) for number in range(5)}
+        spans = {f"worker_{number}": steps(np.ones(10), data=0.5) for number in range(5)}
+        Watch(PROFILE_RULES).scan(made_profile(system, spans), ended=True)
+
+        assert [("kind", "worker", "mode"), ("node", "device", "metric")] == sorted(split)
+
     def test_devices_are_told_in_the_order_of_their_numbers(self):
         """Ten comes after two."""
         readings = [one for number in (10, 2, 0) for one in samples(f"gpu{number}", [1.0])]
@@ -142,3 +158,23 @@ class TestReadings:
 
         mean = mean_together([first, second])
         assert ([0, SECOND], [20.0, 40.0]) == (mean.time_ns.tolist(), mean.values.tolist())
+
+
+class TestMoments:
+    def test_of_several_workers_the_slowest_step_counts(self):
+        """All wait for it. Where no step runs there is nan."""
+        spans = {"worker_0": steps([1.0, 1.0]), "worker_1": steps([1.5]), "worker_2": steps([0.2])}
+        (found,) = windows(made_profile(cores(np.ones(9)), spans))
+        moments = START + SECOND // 2 * np.array([-1, 0, 2, 3, 4])
+
+        expected = [np.nan, 1.5, 1.5, 1.0, np.nan]
+        np.testing.assert_array_equal(expected, step_time(found, moments) / SECOND)
+
+    def test_phases_are_counted_over_workers_and_moments(self):
+        """And one in which nobody is, is not told."""
+        spans = {"worker_0": steps([2.0], data=0.5), "worker_1": steps([2.0])}
+        (found,) = windows(made_profile(cores(np.ones(9)), spans))
+        moments = START + np.array([0, SECOND - 1, SECOND, 2 * SECOND])
+
+        assert {"data": 2, "forward": 4} == phases_at(found, moments)
+        assert {} == phases_at(found, moments[:0])

@@ -75,8 +75,8 @@ class Bottleneck(ProfileRule):
         self._nodes: dict[str, _Node] = {}
         self._trains = False
 
-    def resource(self, window: ProfileWindow, node: str) -> list[Readings]:
-        """Return the readings of what may be waited for."""
+    def resources(self, window: ProfileWindow) -> dict[str, list[Readings]]:
+        """Return the readings of what may be waited for, of each machine."""
         raise NotImplementedError
 
     def waits(self, resource: Together) -> Mask:
@@ -96,8 +96,9 @@ class Bottleneck(ProfileRule):
         if began_ns is not None:
             self._nodes, self._trains = {}, True
         gpus = by_node(window.readings(GPUS, "busy_percent"))
+        resources = self.resources(window)
         for node in by_node(window.readings(CORES, "busy_percent")):
-            self._add(window, node, gpus.get(node, []), began_ns or 0)
+            self._add(window, node, gpus.get(node, []), resources.get(node, []), began_ns or 0)
 
     def judge(self, window: ProfileWindow) -> Findings:
         if not (self._trains or self.startup or window.is_last):
@@ -121,10 +122,14 @@ class Bottleneck(ProfileRule):
         return super().unevaluated() or too_few(self.datapoints, self.patience, "moments")
 
     def _add(
-        self, window: ProfileWindow, name: str, gpus: Sequence[Readings], began_ns: int
+        self,
+        window: ProfileWindow,
+        name: str,
+        gpus: Sequence[Readings],
+        resource: Sequence[Readings],
+        began_ns: int,
     ) -> None:
         node = self._nodes.setdefault(name, _Node())
-        resource = self.resource(window, name)
         if gpus:
             times, (used, short) = snapshots(gpus, resource)
             low = used.lowest < self.gpu_threshold
@@ -199,8 +204,8 @@ class CPUBottleneck(Bottleneck):
         self.cpu_threshold, self.cpu_scope, self.slower = cpu_threshold, cpu_scope, slower
         self._with_room = Quantiles()
 
-    def resource(self, window: ProfileWindow, node: str) -> list[Readings]:
-        return by_node(window.readings(CORES, "busy_percent")).get(node, [])
+    def resources(self, window: ProfileWindow) -> dict[str, list[Readings]]:
+        return by_node(window.readings(CORES, "busy_percent"))
 
     def waits(self, resource: Together) -> Mask:
         used = resource.highest if self.cpu_scope == "any" else resource.mean
@@ -255,11 +260,11 @@ class IOBottleneck(Bottleneck):
         within("io_threshold", io_threshold, 0, 100)
         self.io_threshold, self.pressure = io_threshold, pressure
 
-    def resource(self, window: ProfileWindow, node: str) -> list[Readings]:
-        waits = by_node(window.readings(CORES, "iowait_percent")).get(node, [])
+    def resources(self, window: ProfileWindow) -> dict[str, list[Readings]]:
+        waits = window.readings(CORES, "iowait_percent")
         if self.pressure:
-            waits += by_node(window.readings("pressure", "io_some_percent")).get(node, [])
-        return waits
+            waits |= window.readings("pressure", "io_some_percent")
+        return by_node(waits)
 
     def waits(self, resource: Together) -> Mask:
         return resource.highest > self.io_threshold

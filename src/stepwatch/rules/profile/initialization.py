@@ -93,9 +93,10 @@ class MaxInitializationTime(ProfileRule):
         return f"the first step began after {number(minutes)} min"
 
     def _count_time(self, window: ProfileWindow) -> None:
-        for spans in window.intervals("pause|window|loader").values():
-            for name, duration in zip(spans.name, spans.duration_ns.tolist(), strict=True):
-                self._spent_ns[str(name)] += duration
+        for kind in ("pause", "window", "loader"):
+            for spans in window.intervals(kind).values():
+                for name, duration in zip(spans.name, spans.duration_ns.tolist(), strict=True):
+                    self._spent_ns[str(name)] += duration
 
     def _most(self) -> list[tuple[str, int]]:
         return [(name, ns) for name, ns in self._spent_ns.most_common(3) if ns > _MINUTE_NS / 60]

@@ -14,7 +14,7 @@ from ..rule import Findings, NothingToJudge
 from ..scope import at_least, within
 from .recent import Quantiles
 from .rule import SCAN_INTERVAL_US, ProfileRule, too_few
-from .window import CORES, Ints, Names, ProfileWindow
+from .window import CORES, Ints, Names, ProfileWindow, by_node
 
 _SECOND = 10**9
 
@@ -61,10 +61,9 @@ class Dataloader(ProfileRule):
         self._loaded = False
 
     def add(self, window: ProfileWindow) -> None:
-        for node, _ in window.readings(CORES, "busy_percent"):
-            self._cores.setdefault(node, 0)
-        for node in self._cores:
-            self._cores[node] = max(self._cores[node], _num_cores(window, node))
+        for node, cores in by_node(window.readings(CORES, "busy_percent")).items():
+            known = window.machines[node].cores if node in window.machines else 0
+            self._cores[node] = max(self._cores.get(node, 0), len(cores), known)
         loading = self._loading(window)
         for (worker, _), spans in window.intervals("step").items():
             self._stepped_ns[worker] += int(spans.duration_ns.sum())
@@ -140,12 +139,6 @@ class Dataloader(ProfileRule):
             + ("" if wait < self.min_wait else ", and pin_memory=True where there is a GPU"),
             evidence={"processes": processes, "cores": cores, "wait": wait},
         )
-
-
-def _num_cores(window: ProfileWindow, node: str) -> int:
-    seen = sum(of == node for of, _ in window.readings(CORES, "busy_percent"))
-    machine = window.machines.get(node)
-    return max(seen, machine.cores if machine else 0)
 
 
 def _median(counts: Counter[int]) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..checks import Floats
-from .window import Ints, ProfileWindow, Readings, Spans, together
+from .window import Ints, ProfileWindow, Readings, together
 
 Mask = npt.NDArray[np.bool_]
 
@@ -54,35 +54,23 @@ def snapshots(*several: Sequence[Readings]) -> tuple[Ints, list[Together]]:
     return first[complete], kept
 
 
-def running(spans: Spans, times: Ints) -> Ints:
-    """Return which interval was running at each moment; -1 for none, shape ``[moments]``."""
-    if not len(spans.start_ns):
-        return np.full(len(times), -1)
-    last = np.searchsorted(spans.start_ns, times, "right") - 1
-    ends = spans.start_ns + spans.duration_ns
-    return np.where((last >= 0) & (times < ends[last]), last, -1)
-
-
 def step_time(window: ProfileWindow, times: Ints) -> Floats:
     """Return how long the step took that ran at each moment; nan where none ran.
 
     Of several workers it is the slowest.
     """
-    longest = np.full(len(times), np.nan)
-    for spans in window.intervals("step").values():
-        at = running(spans, times)
-        took = np.where(at >= 0, spans.duration_ns[at] if len(spans.duration_ns) else 0, np.nan)
-        longest = np.fmax(longest, took)
-    return longest
+    edges, slowest = window.slowest_steps
+    from_edge: Floats = np.r_[np.nan, slowest]
+    return from_edge[np.searchsorted(edges, times, "right")]
 
 
 def phases_at(window: ProfileWindow, times: Ints) -> Counter[str]:
     """Return in which phase of a step each worker was, counted over workers and moments."""
     found: Counter[str] = Counter()
-    for spans in window.intervals("phase").values():
-        at = running(spans, times)
-        found.update(spans.name[at[at >= 0]].tolist())
-    return found
+    for name, (starts, ends) in window.phases.items():
+        begun, ended = (np.searchsorted(one, times, "right").sum() for one in (starts, ends))
+        found[name] = int(begun - ended)
+    return +found
 
 
 def first_start(window: ProfileWindow) -> int | None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...formats.native.text_columns import text_codes
 from ...formats.profile.groups import rows_by
@@ -54,6 +54,9 @@ class Spans(NamedTuple):
     thread: Names
 
 
+_NONE = Spans(*(np.empty(0, kind) for kind in (np.int64, np.int64, np.int64, object, object)))
+
+
 @dataclass(frozen=True)
 class ProfileWindow:
     """A window of time of a profile, of which nothing is written any more.
@@ -90,29 +93,55 @@ class ProfileWindow:
             device: Finds itself in the whole name of a device.
             metric: The name of the metric.
         """
-        found = {}
-        for (node, name, of), rows in rows_by(self.system, ("node", "device", "metric")):
-            if of == metric and re.fullmatch(device, name):
-                counts = self.system.column("count").to_numpy()[rows]
-                values = np.repeat(self.system.column("value").to_numpy()[rows], counts)
-                times = np.repeat(self.system.column("time_ns").to_numpy()[rows], counts)
-                known = values >= 0  # what a driver could not tell is nan, or negative
-                found[node, name] = Readings(times[known], values[known])
-        return dict(sorted(found.items(), key=lambda item: _by_number(item[0])))
+        found = self._readings.get(metric, {})
+        return {one: readings for one, readings in found.items() if re.fullmatch(device, one[1])}
 
-    def intervals(self, kind: str) -> dict[tuple[str, str], Spans]:
-        """Return intervals of a kind, by worker and mode.
+    def intervals(self, kind: str) -> Mapping[tuple[str, str], Spans]:
+        """Return intervals of a kind, by worker and mode."""
+        return self._intervals.get(kind, {})
 
-        Args:
-            kind: Finds itself in the whole of the kind.
+    @cached_property
+    def slowest_steps(self) -> tuple[Ints, Floats]:
+        """When the slowest of the steps that run changes, ascending, and how long that one takes.
+
+        Nanoseconds, nan where no step runs.
         """
-        found = {}
-        wanted = pc.match_substring_regex(
-            self.spans.column("kind").cast(pa.string()), f"^({kind})$"
+        starts, took, *_ = _joined(self.intervals("step").values())
+        edges = np.unique(np.r_[starts, starts + took])
+        first, last = np.searchsorted(edges, starts), np.searchsorted(edges, starts + took)
+        slowest = np.full(len(edges), np.nan)
+        for at in np.argsort(took).tolist():
+            slowest[first[at] : last[at]] = took[at]
+        return edges, slowest
+
+    @cached_property
+    def phases(self) -> dict[str, tuple[Ints, Ints]]:
+        """When phases of each name began, and when they ended; both ascending, of all workers."""
+        starts, took, _, names, _ = _joined(self.intervals("phase").values())
+        of_each = ((name, names == name) for name in sorted(set(names.tolist())))
+        return {name: (np.sort(starts[at]), np.sort((starts + took)[at])) for name, at in of_each}
+
+    # Each is split once: there may be many machines and workers, and every rule asks.
+    @cached_property
+    def _readings(self) -> dict[str, dict[tuple[str, str], Readings]]:
+        """All readings, by metric, and by machine and device."""
+        counts, values, times = (
+            self.system.column(name).to_numpy() for name in ("count", "value", "time_ns")
         )
-        spans = self.spans.filter(wanted)
-        for (worker, mode), rows in rows_by(spans, ("worker", "mode")):
-            found[worker, mode] = _spans(spans.take(pa.array(rows)))
+        series = rows_by(self.system, ("node", "device", "metric"))
+        found: dict[str, dict[tuple[str, str], Readings]] = {}
+        for (node, device, metric), rows in sorted(series, key=lambda one: _by_number(*one[0][:2])):
+            rows = np.repeat(rows, counts[rows])
+            rows = rows[values[rows] >= 0]  # what a driver could not tell is nan, or negative
+            found.setdefault(metric, {})[node, device] = Readings(times[rows], values[rows])
+        return found
+
+    @cached_property
+    def _intervals(self) -> dict[str, dict[tuple[str, str], Spans]]:
+        """All intervals, by kind, and by worker and mode."""
+        found: dict[str, dict[tuple[str, str], Spans]] = {}
+        for (kind, worker, mode), rows in rows_by(self.spans, ("kind", "worker", "mode")):
+            found.setdefault(kind, {})[worker, mode] = _spans(self.spans.take(pa.array(rows)))
         return found
 
 
@@ -170,8 +199,12 @@ def _spans(table: pa.Table) -> Spans:
     )
 
 
-def _by_number(name: tuple[str, str]) -> tuple[str, str, int]:
+def _joined(several: Iterable[Spans]) -> Spans:
+    """Return the intervals of several workers as those of one, one worker after the other."""
+    return Spans(*map(np.concatenate, zip(_NONE, *several, strict=True)))
+
+
+def _by_number(node: str, device: str) -> tuple[str, str, int]:
     """Return what sorts ``gpu2`` before ``gpu10``."""
-    node, device = name
     plain = device.rstrip("0123456789")
     return node, plain, int(device[len(plain) :] or -1)
