@@ -12,6 +12,7 @@ from rich.progress import track
 from ..jobs.ray.checking import check_on_ray
 from ..rules.judgement import SCHEMA_VERSION, Judgement
 from ..rules.parameters import parse_rules
+from ..rules.profile import PROFILE_RULES
 from ..rules.shares import Share, join_shares, judge_share
 from ..rules.step_view import StepView
 from ..trial import Trial
@@ -45,6 +46,8 @@ def check(
     specs = rule_specs(rules)
     parse_rules(specs)  # what is wrong with them is said before anything is read
     trials = [Trial(run) for run in runs]
+    if not rules and all(_is_profile(trial) for trial in trials):
+        specs = list(PROFILE_RULES)
     judge = _judge_on_ray if on_ray else _judge_here
     judgements = [
         _judgement(run, trial, shares)
@@ -63,6 +66,11 @@ def check(
         print_chains(output, judgement, trial.workers, None if show_all else _MOST_CHAINS)
         print_verdict(output, judgement.findings, judgement.statuses)
     return status
+
+
+def _is_profile(trial: Trial) -> bool:
+    """Return whether a run has no step, and a profile."""
+    return not trial.steps() and trial.profile.bounds is not None
 
 
 def _judge_here(trials: Sequence[Trial], specs: Sequence[str]) -> list[list[Share]]:

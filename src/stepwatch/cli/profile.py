@@ -56,7 +56,7 @@ def profile(run: str, trace: int | None, python: int | None, *, as_json: bool) -
         print_json(asdict(summary))
     else:
         _show(console(), summary)
-    return 0 if summary.steps or summary.devices else 1
+    return 0 if _is_any(summary) else 1
 
 
 def _ask(trial: Trial, trace: int | None, python: int | None) -> None:
@@ -85,8 +85,12 @@ def _begins(trial: Trial) -> dict[str, int]:
     return {"StartStep": last + 1 + int(_KNOWN_AFTER_S / max(seconds, 1e-6))}
 
 
+def _is_any(summary: Summary) -> bool:
+    return bool(summary.steps or summary.spent or summary.devices)
+
+
 def _show(output: Console, summary: Summary) -> None:
-    if not (summary.steps or summary.devices):
+    if not _is_any(summary):
         output.print("nothing was profiled", style="bold")
     if summary.steps:
         phases = list(summary.steps[0].shares)

@@ -15,6 +15,7 @@ from .native.writer import NativeWriter, join_run, start_run
 from .notes import RUN_KEY
 from .reader import RunReader
 from .resume import Start, take_up
+from .sagemaker_profile.layout import find_root
 from .smdebug import place as smdebug_place
 from .smdebug.layout import holds_run
 from .smdebug.members import as_saved
@@ -27,11 +28,14 @@ FORMATS = ("native", "smdebug")
 
 
 def run_format(store: Store) -> str | None:
-    """Return the format of the run that lies in a store, ``None`` if there is none."""
+    """Return the format of the run that lies in a store, ``None`` if there is none.
+
+    A profile that SageMaker left by itself is a run of smdebug's that saved no step.
+    """
     try:
         return Manifest.from_json(RUN_KEY, store.get(RUN_KEY)).run_format
     except FileNotFoundError:
-        return "smdebug" if holds_run(store) else None
+        return "smdebug" if holds_run(store) or find_root(store) == "" else None
 
 
 def open_reader(store: Store) -> RunReader:
@@ -43,8 +47,8 @@ def open_reader(store: Store) -> RunReader:
     found = run_format(store)
     if found is None:
         raise RunNotFound(
-            f"no run at {store.url}: it holds no {RUN_KEY} and nothing of smdebug's; "
-            "to list runs: stepwatch runs FOLDER"
+            f"no run at {store.url}: it holds no {RUN_KEY}, nothing of smdebug's and no profile"
+            " of SageMaker's; to list runs: stepwatch runs FOLDER"
         )
     return NativeReader(store) if found == "native" else SmdebugReader(store)
 

@@ -61,7 +61,8 @@ def find_root(store: Store) -> str | None:
         'profiler-output/'
     """
     for root in _ROOTS:
-        if store.list(root + SYSTEM_FOLDER) or store.list(root + FRAMEWORK):
+        keys = [*store.list(root + SYSTEM_FOLDER), *store.list(root + FRAMEWORK)]
+        if any(map(system_node, keys)) or any(map(timeline_key, keys)) or trace_keys(keys):
             return root
     return None
 

@@ -18,6 +18,7 @@ from ...hook_config import SavedCollection
 from ...store import Store
 from ..manifest import End, Manifest, read_ends
 from ..notes import RUN_KEY
+from ..sagemaker_profile.layout import find_root
 from .collections import collections_from_json, merge_collections
 from .layout import COLLECTIONS, END_KEY, parse_collections_key
 
@@ -39,7 +40,9 @@ class About:
         #: The collections of all workers by name, with the tensors of all of them.
         self.collections: dict[str, SavedCollection] = {}
         #: What the run is.
-        self.manifest = self._own or Manifest(_name_of(store.url), 0, run_format="smdebug")
+        self.manifest = self._own or Manifest(
+            _name_of(store.url), 0, num_workers=self.num_workers, run_format="smdebug"
+        )
         self.refresh()
 
     @property
@@ -49,10 +52,11 @@ class About:
 
     @property
     def num_workers(self) -> int:
-        """How many workers write; 1 as long as nobody said."""
+        """How many workers write; 1 as long as nobody said, 0 for a profile by itself."""
         if self._own:
             return self._own.num_workers
-        return max((number for _, _, number in self._files.values()), default=1)
+        said = max((number for _, _, number in self._files.values()), default=0)
+        return said or int(find_root(self._store) != "")
 
     @property
     def has_end(self) -> bool:
