@@ -35,6 +35,7 @@ if killed:
     recorder = next(one for one in gc.get_objects() if type(one).__name__ == "Recorder")
     recorder.flush()
     recorder._writers[0].flush()
+    recorder.profiler.spans.flush()
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -51,6 +52,8 @@ def test_a_killed_training_goes_on_at_its_checkpoint(tmp_path, format):
     for place in ("run", "copy"):
         trial = Trial(tmp_path / place)
         assert ("finished", list(range(20))) == (trial.state, trial.steps("TRAIN"))
+        if format == "native":  # the other is not profiled by default
+            assert list(range(20)) == trial.profile.steps().column("step").to_pylist()
 
 
 @pytest.mark.slow

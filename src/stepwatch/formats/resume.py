@@ -18,6 +18,7 @@ from .manifest import Manifest, read_ends
 from .native import resume as native
 from .native.reader import NativeReader
 from .notes import RUN_KEY, end_key, worker_key
+from .profile import resume as profile
 from .reader import RunReader
 from .smdebug import resume as smdebug
 from .smdebug.layout import CLAIM_KEY, END_KEY
@@ -133,6 +134,7 @@ def take_up(store: Store, worker: str, manifest: Manifest, start: Start, *, is_f
         write_process(store, worker, Process.of(manifest))
     for one in gone:
         cut(store, one, start.step)
+        profile.cut(store, one, start.step)
         store.delete(end_key(one))
         if one != worker:
             store.delete(worker_key(one))

@@ -16,7 +16,7 @@ CONFIG_KEY = f"{PROFILE}profilerconfig.json"
 TRACES = f"{PROFILE}traces/"
 PYTHON = f"{PROFILE}python/"
 
-_PART = re.compile(r"profile/[a-z]+/([^/]+)/(\d+)-(\d+)_(\d+)-(\d+)\.parquet")
+_PART = re.compile(r"profile/[a-z]+/([^/]+)/(\d+)-(\d+)(?:-(\d+))?_(\d+)-(\d+)\.parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,8 @@ class PartKey:
 
     Args:
         table: The name of its table.
-        range: Whose it is, and which parts it holds, counted as they were first written.
+        range: Whose it is, and which parts it holds, counted as they were first written; and how
+            often its worker's had been taken up again when it was written.
         first_ms: No row is from before; milliseconds since the Unix epoch.
         last_ms: No row ends after.
     """
@@ -36,9 +37,9 @@ class PartKey:
     last_ms: int
 
     def __str__(self) -> str:
-        who, first, last, _ = self.range
-        folder = f"{PROFILE}{self.table}/{who}"
-        return f"{folder}/{first:012d}-{last:012d}_{self.first_ms}-{self.last_ms}.parquet"
+        who, first, last, again = self.range
+        range_ = f"{first:012d}-{last:012d}" + (f"-{again}" if again else "")
+        return f"{PROFILE}{self.table}/{who}/{range_}_{self.first_ms}-{self.last_ms}.parquet"
 
     def meets(self, start_ns: int | None, end_ns: int | None) -> bool:
         """Return whether it may hold something from ``start_ns`` on and before ``end_ns``."""
@@ -56,8 +57,8 @@ def parse_part(table: str, key: str) -> PartKey | None:
     match = _PART.fullmatch(key)
     if match is None:
         return None
-    first, last, first_ms, last_ms = map(int, match.groups()[1:])
-    return PartKey(table, Range(match[1], first, last), first_ms, last_ms)
+    first, last, again, first_ms, last_ms = (int(number or 0) for number in match.groups()[1:])
+    return PartKey(table, Range(match[1], first, last, again), first_ms, last_ms)
 
 
 def parts_prefix(table: str, who: str = "") -> str:
