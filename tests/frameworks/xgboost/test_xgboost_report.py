@@ -9,6 +9,7 @@ import pytest
 from sklearn import metrics
 from xgboost_trainings import parts, table, trained
 
+from stepwatch.jobs import Job, RuleSpec
 from stepwatch.report import report, suits
 from stepwatch.report.document import Chart
 
@@ -90,3 +91,32 @@ def test_a_linear_model(tmp_path):
 
     assert [] == found["FeatureImportance"]
     assert ["rmse"] == [drawn["title"] for drawn in found["LossData"]]
+
+
+def test_a_job_leaves_it_where_sagemaker_does(tmp_path):
+    """Of a script that knows nothing of it: what the report needs is saved for its rule."""
+    pytest.importorskip("plotly")
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import numpy, xgboost\n"
+        "x = numpy.random.default_rng(0).normal(size=(400, 4))\n"
+        "halves = [xgboost.DMatrix(half, label=half[:, 0] > 0) for half in (x[:200], x[200:])]\n"
+        "evals = list(zip(halves, ('train', 'validation')))\n"
+        "settings = {'objective': 'binary:logistic', 'nthread': 1}\n"
+        "xgboost.train(settings, halves[0], 11, evals=evals)\n"
+    )
+    job = Job(
+        script,
+        name="boosted",
+        rules=[RuleSpec({}, "CreateXgboostReport")],
+        home=tmp_path / "jobs",
+        output=str(tmp_path / "out"),
+    )
+    record = job.submit().wait(120)
+
+    assert ("Completed", ["NoIssuesFound"]) == (record.status, [one.status for one in record.rules])
+    place = tmp_path / "out" / "boosted" / "rule-output" / "CreateXgboostReport"
+    assert "Confusion matrix" in (place / "xgboost_report.html").read_text()
+    assert 4 == json.loads((place / "xgboost_report.ipynb").read_text())["nbformat"]
+    numbers = json.loads((place / "xgboost-reports" / "ConfusionMatrix.json").read_text())
+    assert 200 == np.sum(numbers["blocks"][0]["counts"])
