@@ -70,12 +70,12 @@ class TestSections:
         assert 1.0 == pytest.approx(parts["finalization"])
 
     def test_usage_of_each_device(self, profiled):
-        """The median of the mean over both GPUs; sums of bytes; I/O wait."""
+        """The median of the mean over both GPUs; bytes each way; I/O wait."""
         (table,) = tables(profiled["system"])
         rows = {row[1]: row for row in table.rows}
 
         assert 43.5 == pytest.approx(rows["GPU"][6], abs=1.5)
-        assert 1500.0 == rows["network"][6]
+        assert (1000.0, 500.0) == (rows["network received"][6], rows["network sent"][6])
         assert 1.0 == rows["I/O wait"][6]
         assert "is held up by its CPUs" in texts(profiled["system"])
 

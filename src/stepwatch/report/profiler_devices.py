@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-import numpy as np
-
 from ..plots import boxes, histogram
 from ..plots.distributions import Box
+from ..rules.profile.balance import BINS, jensen_shannon
 from .document import Block, Cell, Chart, Table, Text
 from .machine import MOST_MACHINES
-from .usage import Machines, Readings, distance
+from .usage import Machines, Readings
 
 _GPU = r"gpu\d+"
 _NO_GPU = "No GPU was read."
@@ -19,7 +18,6 @@ _NO_GPU = "No GPU was read."
 FLUCTUATING = 50.0
 #: Two GPUs are used alike up to this distance.
 ALIKE = 0.2
-_BINS = np.linspace(0, 100, 51)
 
 
 def gpu_usage(machines: Machines) -> Iterator[Block]:
@@ -40,7 +38,7 @@ def balance(machines: Machines) -> Iterator[Block]:
     elif all(len(gpus) < 2 for gpus in found.values()):
         yield Text("No machine has several GPUs, so there is nothing to balance within one.")
     rows = [
-        (node, one, other, round(distance(gpus[one], gpus[other]), 2))
+        (node, one, other, round(jensen_shannon(gpus[one].counted(), gpus[other].counted()), 2))
         for node, gpus in found.items()
         for one, other in combinations(gpus, 2)
     ]
@@ -111,9 +109,6 @@ def _boxes(found: dict[str, Readings], title: str) -> Chart:
 
 
 def _histogram(gpus: dict[str, Readings], title: str) -> Chart:
-    counts = {
-        name: np.histogram(np.clip(it.values, 0, 100), _BINS, weights=it.counts)[0].tolist()
-        for name, it in gpus.items()
-    }
-    said = {"edges": _BINS.tolist(), "counts": counts, "title": title, "unit": "% busy"}
+    counts = {name: readings.counted().tolist() for name, readings in gpus.items()}
+    said = {"edges": BINS.tolist(), "counts": counts, "title": title, "unit": "% busy"}
     return Chart(histogram, said)

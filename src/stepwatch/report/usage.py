@@ -10,20 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ..rules.profile.balance import BINS
+from ..rules.profile.usage import OF_MACHINES
 from ..trial.profile import Profile
 from .machine import by_series, natural, quantiles
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-#: What a table of usage lists: its name, which devices and metrics, whether they add up, its unit.
-METRICS = (
-    ("network", "network", "(receive|transmit)_bytes_per_second", True, "bytes/s"),
-    ("GPU", r"gpu\d+", "busy_percent", False, "%"),
-    ("CPU", r"cpu\d*", "busy_percent", False, "%"),
-    ("CPU memory", "memory", "used_percent", False, "%"),
-    ("GPU memory", r"gpu\d+", "memory_percent", False, "%"),
-    ("I/O wait", r"cpu\d*", "iowait_percent", False, "%"),
-)
 #: Above this a device counts as well used, percent.
 WELL_USED = 70.0
 _TICK_NS = 100_000_000
@@ -53,6 +46,10 @@ class Readings:
     def quantiles(self, *wanted: float) -> tuple[float, ...]:
         """Return quantiles of all readings; see ``machine.quantiles``."""
         return quantiles(self.values, self.counts, wanted)
+
+    def counted(self) -> Ints:
+        """Return how many readings, of percentages, lie in each of ``balance.BINS``."""
+        return np.histogram(np.clip(self.values, 0, 100), BINS, weights=self.counts)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,58 +85,52 @@ class Machines:
     """
 
     def __init__(self, profile: Profile) -> None:
-        rows = by_series(profile.system())
-        self._found = {series: _readings(one) for series, one in rows.items()}
+        self._found: dict[str, dict[tuple[str, str], Readings]] = {}
+        for (node, device, metric), rows in by_series(profile.system()).items():
+            self._found.setdefault(node, {})[device, metric] = _readings(rows)
 
     @property
     def nodes(self) -> list[str]:
         """The machines of which something was read."""
-        return sorted({node for node, _, _ in self._found}, key=natural)
+        return sorted(self._found, key=natural)
 
     def devices(self, node: str, device: str, metric: str) -> dict[str, Readings]:
-        """Return the readings of each device of a kind, by its name; two regular expressions."""
+        """Return the readings of each device of a kind, a regular expression, by its name."""
         found = {
             name: readings
-            for (of, name, what), readings in self._found.items()
-            if of == node and re.fullmatch(device, name) and re.fullmatch(metric, what)
+            for (name, of), readings in self._found[node].items()
+            if of == metric and re.fullmatch(device, name)
         }
         return {name: found[name] for name in sorted(found, key=natural)}
 
-    def together(
-        self, node: str, device: str, metric: str, *, adds_up: bool = False
-    ) -> Readings | None:
-        """Return the mean of all devices of a kind, or their sum, at each moment."""
-        found = [
-            readings
-            for (of, name, what), readings in self._found.items()
-            if of == node and re.fullmatch(device, name) and re.fullmatch(metric, what)
-        ]
-        return _joined(found, adds_up=adds_up) if found else None
+    def together(self, node: str, device: str, metric: str) -> Readings | None:
+        """Return the mean of all devices of a kind at each moment."""
+        found = [*self.devices(node, device, metric).values()]
+        return _joined(found) if found else None
 
 
 def usage(machines: Machines) -> list[Usage]:
     """Return what each machine used, those of one kind of device together."""
     found = []
     for node in machines.nodes:
-        for name, device, metric, adds_up, unit in METRICS:
-            readings = machines.together(node, device, metric, adds_up=adds_up)
+        for name, device, metric, unit in OF_MACHINES:
+            readings = machines.together(node, device, metric)
             if readings is not None:
                 high = (readings.highest, *readings.quantiles(0.99, 0.95, 0.5, 0.0))
                 found.append(Usage(node, name, unit, *(round(max(0.0, one), 2) for one in high)))
     return found
 
 
-def _joined(found: list[Readings], *, adds_up: bool) -> Readings:
+def _joined(found: list[Readings]) -> Readings:
     times = np.concatenate([one.times for one in found])
     ticks, place = np.unique(times // _TICK_NS, return_inverse=True)
     many = np.bincount(place)
-    scale = np.ones(len(ticks)) if adds_up else 1.0 / many
     values, highest, counts = (
         np.bincount(place, np.concatenate(column))
         for column in zip(*((one.values, one.high, one.counts) for one in found), strict=True)
     )
     whole = (counts / many).astype(np.int64)
-    return Readings(ticks * _TICK_NS, values * scale, whole, highest * scale)
+    return Readings(ticks * _TICK_NS, values / many, whole, highest / many)
 
 
 def _readings(rows: pa.Table) -> Readings:
@@ -179,19 +170,3 @@ def _verdict(gpu: Usage | None, cpu: Usage | None) -> str:
         return f"is under-used: {used}. A smaller machine would do."
     cpu_half = f" and of its CPUs {cpu.p50:g} %" if cpu else ""
     return f"is used in part: the median of its GPUs is {gpu.p50:g} %{cpu_half}."
-
-
-def distance(one: Readings, other: Readings) -> float:
-    """Return the Jensen-Shannon distance of two devices: 0 for alike, 0.83 for nothing in common.
-
-    Both are percentages and counted in 50 bins of 2 points.
-    """
-    edges = np.linspace(0, 100, 51)
-    p, q = (
-        np.histogram(np.clip(it.values, 0, 100), edges, weights=it.counts)[0] for it in (one, other)
-    )
-    p, q = p / max(p.sum(), 1), q / max(q.sum(), 1)
-    middle = (p + q) / 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        parts = [np.where(side > 0, side * np.log(side / middle), 0.0).sum() for side in (p, q)]
-    return float(np.sqrt(max(0.0, sum(parts) / 2)))

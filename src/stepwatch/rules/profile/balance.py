@@ -16,7 +16,8 @@ from ..scope import at_least, within
 from .rule import SCAN_INTERVAL_US, GpuRule, too_few
 from .window import GPUS, ProfileWindow, by_node, mean_together
 
-_BINS = np.linspace(0, 100, 51)
+#: The edges of what is counted, in percent.
+BINS = np.linspace(0, 100, 51)
 _MOST = float(np.sqrt(np.log(2)))
 _Counts = npt.NDArray[np.int64]
 
@@ -74,12 +75,12 @@ class LoadBalancing(GpuRule):
     def add(self, window: ProfileWindow) -> None:
         readings = window.readings(GPUS, "busy_percent")
         for key, found in readings.items():
-            counts = self._gpus.setdefault(key, np.zeros(len(_BINS) - 1, np.int64))
-            counts += np.histogram(found.values, _BINS)[0]
+            counts = self._gpus.setdefault(key, np.zeros(len(BINS) - 1, np.int64))
+            counts += np.histogram(found.values, BINS)[0]
         for node, several in by_node(readings).items():
             mean = mean_together(several)
-            counts = self._nodes.setdefault(node, np.zeros(len(_BINS) - 1, np.int64))
-            counts += np.histogram(mean.values, _BINS)[0]
+            counts = self._nodes.setdefault(node, np.zeros(len(BINS) - 1, np.int64))
+            counts += np.histogram(mean.values, BINS)[0]
 
     def judge(self, window: ProfileWindow) -> Findings:
         gpus = {f"{node}/{gpu}": (node, counts) for (node, gpu), counts in self._gpus.items()}
@@ -128,4 +129,4 @@ class LoadBalancing(GpuRule):
 def _median(counts: _Counts) -> float:
     """Return the middle of the bin in which the median lies."""
     place = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2))
-    return float(_BINS[place] + _BINS[place + 1]) / 2
+    return float(BINS[place] + BINS[place + 1]) / 2

@@ -12,7 +12,7 @@ from .rule import ProfileRule
 from .window import CORES, GPUS, ProfileWindow, by_node, mean_together
 
 #: What is summed up: its name, of which devices the mean is taken, of which metric, and its unit.
-_OF_MACHINES = (
+OF_MACHINES = (
     ("CPU", CORES, "busy_percent", "%"),
     ("CPU memory", "memory", "used_percent", "%"),
     ("GPU", GPUS, "busy_percent", "%"),
@@ -23,7 +23,7 @@ _OF_MACHINES = (
     ("disk read", "disk", "read_bytes_per_second", "bytes/s"),
     ("disk written", "disk", "write_bytes_per_second", "bytes/s"),
 )
-UNITS = {name: unit for name, *_, unit in _OF_MACHINES}
+UNITS = {name: unit for name, *_, unit in OF_MACHINES}
 #: Operators that take less of the time than this are not told one by one.
 _LEAST_SHARE = 0.02
 
@@ -42,7 +42,7 @@ class OverallSystemUsage(ProfileRule):
         self._used: defaultdict[tuple[str, str], Quantiles] = defaultdict(Quantiles)
 
     def add(self, window: ProfileWindow) -> None:
-        for name, device, metric, _ in _OF_MACHINES:
+        for name, device, metric, _ in OF_MACHINES:
             for node, readings in by_node(window.readings(device, metric)).items():
                 self._used[node, name].add(mean_together(readings).values)
 
