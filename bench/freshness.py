@@ -28,7 +28,7 @@ from stepwatch.capture.output import Output
 from stepwatch.errors import RunNotFound
 from stepwatch.formats.manifest import Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
-from stepwatch.formats.process import identity
+from stepwatch.process import identity
 from stepwatch.record import Layout, StepRecord, TensorInfo
 from stepwatch.statistics import NUM_FIELDS
 from stepwatch.steps import Mode

@@ -101,6 +101,7 @@ class TestEnds:
         job = submit(WAITS)
         with pytest.raises(JobExists):
             submit("", name=job.name)
+        wait_for(lambda: list(job.logs()) or job.status().has_ended, "no line")
         assert not job.status().has_ended
 
     @pytest.mark.slow

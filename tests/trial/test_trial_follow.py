@@ -8,7 +8,7 @@ from itertools import takewhile
 from stepwatch import Trial
 from stepwatch.formats import Place, open_writer
 from stepwatch.formats.manifest import End, Manifest
-from stepwatch.formats.process import identity
+from stepwatch.process import identity
 from stepwatch.store import open_store
 from stepwatch.testing.make_run import make_record
 

@@ -16,7 +16,7 @@ import pytest
 from stepwatch.errors import RunNotFound, StepUnavailable
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
-from stepwatch.formats.process import identity
+from stepwatch.process import identity
 from stepwatch.steps import Mode
 from stepwatch.store.memory import MemoryStore
 from stepwatch.testing import make_run

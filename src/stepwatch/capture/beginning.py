@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from ..collection import Collection
 from ..errors import RunNotFound
 from ..formats.manifest import Manifest
-from ..formats.process import identity
 from ..formats.resume import Start, find_start, resumed
 from ..formats.script import script_digest, working_folder
+from ..process import identity
 from ..store import Store
 from .output import Output
 

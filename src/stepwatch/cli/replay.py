@@ -16,7 +16,7 @@ from ..formats import Place, open_writer, run_format
 from ..formats.blackbox import read_frames
 from ..formats.convert import clear
 from ..formats.manifest import End, Manifest
-from ..formats.process import identity
+from ..process import identity
 from ..record import StepRecord
 from ..steps import Mode
 from ..store import Store, open_store

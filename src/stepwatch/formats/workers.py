@@ -11,10 +11,10 @@ import socket
 from dataclasses import asdict, dataclass
 
 from ..errors import CorruptRun
+from ..process import may_run
 from ..store import Store
 from .manifest import Manifest
 from .notes import RUN_KEY, WORKERS, worker_key
-from .process import may_run
 
 
 @dataclass(frozen=True, slots=True)

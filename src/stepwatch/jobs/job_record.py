@@ -46,7 +46,7 @@ class RuleRecord:
 
 @dataclass(frozen=True, slots=True)
 class ProcessRecord:
-    """A process of a job; see ``formats.process``.
+    """A process of a job; see ``stepwatch.process``.
 
     Args:
         role: ``runner``, ``algo-1`` …, or ``rule-0`` ….

@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ..formats.process import identity, may_run
+from ..errors import ConfigError
+from ..process import identity, may_run
 from .job_record import ProcessRecord
 
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+
+
+def program(name: str) -> str:
+    """Return the path of a program, from whatever folder it is then started.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    found = shutil.which(name)
+    if found is None:
+        raise ConfigError(f"there is no program {name!r}; give the path of a Python")
+    return os.path.abspath(found)  # and no further: a link may be what makes an environment
 
 
 def start(
@@ -25,6 +39,7 @@ def start(
     *,
     folder: Path | None = None,
     outlives: bool = False,
+    prepare: Callable[[], None] | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start a program whose outputs go to a file.
 
@@ -34,7 +49,15 @@ def start(
         variables: Its whole environment.
         folder: In which it begins; by default that of this process.
         outlives: Whether it goes on when this process ends; else Linux ends it then.
+        prepare: Called in the new process, before the program begins; only on Linux.
     """
+    die_with_parent = dying_with_parent()
+
+    def begin() -> None:  # in the child, which has this one thread
+        if prepare is not None:
+            prepare()
+        die_with_parent()  # last: a change of namespaces undoes it
+
     with log.open("ab") as output:
         return subprocess.Popen(
             command,
@@ -44,8 +67,7 @@ def start(
             env=dict(variables),
             cwd=folder,
             start_new_session=True,
-            # Called in the child, which has this one thread.
-            preexec_fn=None if outlives or sys.platform != "linux" else die_with_parent,
+            preexec_fn=None if outlives or sys.platform != "linux" else begin,
         )
 
 
@@ -73,6 +95,7 @@ def end_group(process: ProcessRecord) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def die_with_parent() -> None:
-    """Have Linux end this process when that which started it ends."""
-    ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+def dying_with_parent() -> Callable[[], None]:
+    """Return what has Linux end the process that calls it when that which started it ends."""
+    libc = ctypes.CDLL(None)  # now, not after a fork
+    return lambda: libc.prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)

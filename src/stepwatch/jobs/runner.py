@@ -2,13 +2,13 @@
 
 It waits for its turn, starts the training and the rules, and notes what becomes of them. If it is
 killed, Linux ends the processes that it started, and whoever next asks notes that the job failed.
+
+Many may wait at once. So what only a job that is under way needs is imported when its turn comes.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import signal
 import sys
 import time
 import traceback
@@ -16,155 +16,38 @@ from pathlib import Path
 
 from ..config import jobs_at_once
 from ..errors import StepwatchError
-from .contract import write_files
-from .ends import mark_end, note_ends
-from .inputs import fetch
-from .job_record import JobRecord
-from .last_words import last_words
-from .log_times import LogClock
-from .outputs import upload
-from .place import Place
 from .processes import described
 from .reaping import reap
 from .records import Records
-from .rule_processes import RuleProcesses
-from .training import Training
 
-_POLL_S = 0.1
 _QUEUE_POLL_S = 0.5
 
 
-class Runner:
-    """Carries out one job.
+def run(records: Records, name: str) -> None:
+    """Carry out a job, to the end; whatever is raised ends in the records."""
+    records.add_process(name, described("runner", os.getpid()))
+    try:
+        if _wait_for_turn(records, name):
+            from .course import Course
 
-    Args:
-        home: Where the records are.
-        name: Of the job.
-    """
-
-    def __init__(self, home: Path, name: str) -> None:
-        self._records, self._name = Records(home), name
-        self._place = Place(home, name)
-        record = self._record()
-        self._spec = record.spec
-        #: How often it was trained before.
-        self._attempt = sum(one.status == "Training" for one in record.transitions)
-        self._rules = RuleProcesses(self._spec, self._place, self._records)
-        self._clock = LogClock(self._place.logs)
-
-    def run(self) -> None:
-        """Carry it out, to the end; whatever is raised ends in the records."""
-        records, name = self._records, self._name
-        records.add_process(name, described("runner", os.getpid()))
-        try:
-            if not self._wait_for_turn():
-                records.end(name, "Stopped", "Stopped", "stopped before it began")
-                return
-            self._carry_out()
-        except Exception as error:  # noqa: BLE001  the last resort: it must not be under way for ever
-            traceback.print_exc()
-            whose = "ClientError" if isinstance(error, StepwatchError) else "InternalError"
-            why = f"{whose}: {type(error).__name__}: {error}"
-            records.end(name, "Failed", "Failed", why)
-
-    def _carry_out(self) -> None:
-        records, name = self._records, self._name
-        records.move(name, "InProgress", "Downloading", "preparing the inputs")
-        fetch(self._spec, self._place)
-        write_files(self._record().spec, self._place)  # it may have been changed by now
-        status, secondary, failure, code = self._judge() if self._spec.judges else self._train()
-        self._clock.note()
-        mark_end(self._place, self._spec)
-        records.move(name, self._status(), "Uploading", "storing what was made")
-        self._rules.finish()
-        upload(self._spec, self._place)
-        records.end(name, status, secondary, failure, code)
-
-    def _wait_for_turn(self) -> bool:
-        """Return whether it may begin; it may not if it is stopped before."""
-        while not self._records.take_slot(self._name, jobs_at_once()):
-            if self._asked()[0] is not None:
-                return False
-            reap(self._records)  # who died before may still hold a place
-            time.sleep(_QUEUE_POLL_S)
-        return self._asked()[0] is None
-
-    def _train(self) -> tuple[str, str, str, int | None]:
-        """Train, again if it fails and may; return how the job ends."""
-        last = self._attempt + self._spec.retries
-        for attempt in range(self._attempt, last + 1):
-            message = "training" if not attempt else f"training, attempt {attempt + 1}"
-            self._records.move(self._name, self._status(), "Training", message)
-            if attempt and self._spec.hook is not None:  # as on SageMaker it begins anew
-                shutil.rmtree(self._place.tensors, ignore_errors=True)
-            self._rules.begin(self._asked()[1])
-            ended = self._train_once(attempt)
-            if ended[0] != "Failed":
-                break
-        return ended
-
-    def _train_once(self, attempt: int) -> tuple[str, str, str, int | None]:
-        training = Training(self._spec, self._place, self._records, attempt)
-        give_up_at = time.monotonic() + self._spec.max_run_s
-        ended: tuple[str, str, str] | None = None
-        try:
-            while (code := training.exit_code()) is None:
-                asked, num_rules = self._asked()
-                self._rules.join(num_rules)
-                self._rules.look()
-                self._clock.look()
-                if ended is None and asked is not None:
-                    ended = "Stopped", "Stopped", asked
-                    self._records.move(self._name, "Stopping", "Stopping", asked)
-                elif ended is None and time.monotonic() > give_up_at:
-                    why = f"it trained longer than {self._spec.max_run_s:g} s"
-                    ended = "Stopped", "MaxRuntimeExceeded", why
-                    self._records.move(self._name, "Stopping", "Stopping", why)
-                if ended is not None:
-                    training.stop()
-                time.sleep(_POLL_S)
-        finally:
-            training.end()
-        if ended is not None:
-            note_ends(self._place, self._spec, ended[2])
-            return *ended, code
-        if code == 0:
-            return "Completed", "Completed", "", code
-        return "Failed", "Failed", self._failure(code), code
-
-    def _judge(self) -> tuple[str, str, str, int | None]:
-        """Let the rules judge a run that there is; return how the job ends."""
-        self._records.move(self._name, self._status(), "Training", "judging")
-        give_up_at = time.monotonic() + self._spec.max_run_s
-        self._rules.begin(self._asked()[1])
-        while self._rules.look():
-            self._clock.look()
-            asked = self._asked()[0]
-            if asked is not None or time.monotonic() > give_up_at:
-                self._rules.finish(0)
-                return "Stopped", "Stopped", asked or "it judged too long", None
-            time.sleep(_POLL_S)
-        return "Completed", "Completed", "", None
-
-    def _failure(self, code: int) -> str:
-        """Return why training failed: what it says itself, else its last line."""
-        if self._place.failure.is_file():
-            said = self._place.failure.read_text(errors="replace").strip()
+            Course(records, name).run()
         else:
-            ends = [last_words(self._place.log(rank)) for rank in range(self._spec.processes)]
-            said = next(filter(None, ends), "")
-        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        return f"AlgorithmError: {said or 'it said nothing'} ({how})"
+            records.end(name, "Stopped", "Stopped", "stopped before it began")
+    except Exception as error:  # noqa: BLE001  the last resort: it must not be under way for ever
+        traceback.print_exc()
+        whose = "ClientError" if isinstance(error, StepwatchError) else "InternalError"
+        records.end(name, "Failed", "Failed", f"{whose}: {type(error).__name__}: {error}")
 
-    def _record(self) -> JobRecord:
-        return self._records.get(self._name)
 
-    def _asked(self) -> tuple[str | None, int]:
-        return self._records.asked(self._name)
-
-    def _status(self) -> str:
-        return "InProgress" if self._asked()[0] is None else "Stopping"
+def _wait_for_turn(records: Records, name: str) -> bool:
+    """Return whether a job may begin; it may not if it is stopped before."""
+    while not records.take_slot(name, jobs_at_once()):
+        if records.asked(name)[0] is not None:
+            return False
+        reap(records)  # who died before may still hold a place
+        time.sleep(_QUEUE_POLL_S)
+    return records.asked(name)[0] is None
 
 
 if __name__ == "__main__":
-    Runner(Path(sys.argv[1]), sys.argv[2]).run()
+    run(Records(Path(sys.argv[1])), sys.argv[2])

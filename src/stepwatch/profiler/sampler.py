@@ -20,13 +20,13 @@ from queue import Empty, SimpleQueue
 from typing import Protocol
 
 from ..errors import StepwatchError
-from ..formats.process import identity
 from ..formats.profile.clock import Clock
 from ..formats.profile.layout import node_name
 from ..formats.profile.machine import Machine as MachineNote
 from ..formats.profile.machine import write_machine
 from ..formats.profile.parts import PartsWriter
 from ..formats.profile.tables import SYSTEM, Sample, system_table
+from ..process import identity
 from ..store import Store, open_store
 from .container import Cgroup, Pressure
 from .devices import Machine, Own, Processes, Processors, Reading, open_psutil

@@ -16,7 +16,7 @@ from stepwatch.collection import Collection, parse_save
 from stepwatch.errors import CorruptRun, RunExists
 from stepwatch.formats.manifest import VERSION, End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, join_run, start_run
-from stepwatch.formats.process import identity, may_run
+from stepwatch.process import identity, may_run
 from stepwatch.save_policy import SavePolicy, Schedule
 from stepwatch.store.memory import MemoryStore
 

@@ -12,8 +12,8 @@ from stepwatch.errors import RunExists
 from stepwatch.formats import Place, open_writer
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.notes import RUN_KEY, end_key
-from stepwatch.formats.process import identity
 from stepwatch.formats.smdebug.layout import CLAIM_KEY, END_KEY, event_key, index_key
+from stepwatch.process import identity
 from stepwatch.store import open_store
 
 END = End("finished", 1)

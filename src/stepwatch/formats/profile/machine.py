@@ -6,8 +6,8 @@ import json
 from dataclasses import asdict, dataclass, fields
 
 from ...errors import CorruptRun
+from ...process import may_run
 from ...store import Store
-from ..process import may_run
 from .layout import MACHINES, machine_key
 
 

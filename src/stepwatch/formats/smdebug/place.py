@@ -8,10 +8,10 @@ when all workers have left their notes, so that one that ends early does not end
 from __future__ import annotations
 
 from ...errors import CorruptRun, RunExists
+from ...process import may_run
 from ...store import Store
 from ..manifest import Manifest
 from ..notes import END, RUN_KEY
-from ..process import may_run
 from .layout import (
     CLAIM_KEY,
     COLLECTIONS,

@@ -20,7 +20,7 @@ from typing import Any
 
 from ...config import environment
 from ..contract import free_port
-from ..processes import die_with_parent
+from ..processes import dying_with_parent
 from .cluster import connect, resources
 
 _POLL_S = 0.1
@@ -48,7 +48,7 @@ class OnNode:
             env={**variables, **given},
             cwd=folder,
             start_new_session=True,
-            preexec_fn=die_with_parent if sys.platform == "linux" else None,
+            preexec_fn=dying_with_parent() if sys.platform == "linux" else None,
         )
         written: Any = self._process.stdout
         while piece := written.read1(1 << 16):
