@@ -5,6 +5,7 @@
     input/config/*.json   input/data/<channel>   code/   model/   checkpoints/
     output/failure        output/data/           output/tensors/   output/tensorboard/
     logs/algo-1.log       logs/algo-1.times      logs/runner.log   logs/rules/<rule>.log
+    logs/metrics.json
     rule-output/<rule>/   rule-source/<rule>/
 """
 
@@ -19,6 +20,9 @@ _FOLDERS = (
     *("input/config", "input/data", "code", "model", "checkpoints", "output/data"),
     *("output/metrics/sagemaker", "logs/rules", "rule-output", "rule-source"),
 )
+
+#: Where a job's folder is in a container of SageMaker.
+CONTAINER = Path("/opt/ml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +82,14 @@ class Place:
         """What a training that is started again finds."""
         return self.root / "checkpoints"
 
+    @property
+    def rules(self) -> Path:
+        """What its rules made."""
+        return self.root / "rule-output"
+
     def rule_output(self, rule: str) -> Path:
-        """What a rule made, by its name."""
-        return self.root / "rule-output" / rule
+        """What one of them made, by its name."""
+        return self.rules / rule
 
     def rule_source(self, rule: str) -> Path:
         """Where the file of a rule lies that is one's own, by its name."""
@@ -112,3 +121,8 @@ class Place:
         """Make the folders."""
         for folder in _FOLDERS:
             (self.root / folder).mkdir(parents=True, exist_ok=True)
+
+
+def is_free(folder: Path) -> bool:
+    """Return whether there is a folder with nothing in it."""
+    return folder.is_dir() and not any(folder.iterdir())

@@ -14,7 +14,8 @@ from ..formats import run_format
 from ..store import open_store
 from .contract import command_line, free_port, variables
 from .judged import needed
-from .place import Place
+from .mounts import show
+from .place import CONTAINER, Place, is_free
 from .processes import described, start
 from .records import Records
 from .spec import JobSpec
@@ -37,9 +38,11 @@ class Training:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._kill_at: float | None = None
         port, folder = free_port(), place.code if spec.source else None
+        prepare = show(place.root, CONTAINER) if is_free(CONTAINER) else None
         for rank in range(spec.processes):
             told = {**environment(), **variables(spec, place, rank, port)}
-            process = start(_command(spec, place, attempt), place.log(rank), told, folder=folder)
+            command = _command(spec, place, attempt)
+            process = start(command, place.log(rank), told, folder=folder, prepare=prepare)
             self._processes.append(process)
             records.add_process(spec.name, described(f"algo-{rank + 1}", process.pid))
 
@@ -89,7 +92,7 @@ def _command(spec: JobSpec, place: Place, attempt: int) -> list[str]:
         options += [part for text in saved for part in ("--save", text)]
         if attempt:  # what it does again takes the place of what it did
             options += ["--resume", str(_resumed_step(place))]
-    if spec.copy_url and not attempt:  # else the runner copies it in the end
+    if spec.copy_url and (not attempt or spec.hook is not None):  # else it is copied in the end
         options += ["--mirror", spec.copy_url]
     if spec.tensorboard is not None:
         options += ["--tensorboard", str(place.tensorboard)]

@@ -146,6 +146,25 @@ class TestAJob:
         found = ended(job.name, "Stopped")
         assert "Stopped" == found["SecondaryStatus"]
 
+    def test_its_checkpoints_are_on_s3_while_it_trains(self, place, ended):
+        """Whatever becomes of this machine."""
+        (Path.cwd() / "saves.py").write_text(
+            "import os, time\n"
+            "open(os.path.join(os.environ['SM_CHECKPOINT_DIR'], 'last'), 'w').write('1')\n"
+            "time.sleep(600)\n"
+        )
+        there = f"{place}/checkpoints"
+        estimator = pytorch(place, entry_point="saves.py", source_dir=None, checkpoint_s3_uri=there)
+        estimator.fit(wait=False)
+        job = estimator.latest_training_job
+        while [f"{there}/last"] != S3Downloader.list(there):
+            assert "InProgress" == job.describe()["TrainingJobStatus"]
+            time.sleep(0.5)
+
+        assert "Training" == job.describe()["SecondaryStatus"]
+        job.stop()
+        ended(job.name, "Stopped")
+
     def test_another_process_attaches_to_it(self, place, ended):
         """The estimator comes back with its script, its hyperparameters and its results."""
         estimator = pytorch(place, hyperparameters={"steps": 3, "learning-rate": 0.25})
