@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -47,8 +48,12 @@ def jobs(context: click.Context) -> None:
 @click.option("--processes", default=1, help="How many processes train together.")
 @click.option("--input", "inputs", multiple=True, metavar="CHANNEL=FOLDER", help="Data it reads.")
 @click.option("--output", default="", help="Folder or URL where its results go, too.")
+@click.option(
+    "--metric", "metrics", multiple=True, metavar="NAME=REGEX", help="A number that it prints."
+)
 @click.option("--max-run", "max_run_s", default=86_400.0, help="Seconds it may train at most.")
 @click.option("--retries", default=0, help="How often it is started again if it fails.")
+@click.option("--python", default=sys.executable, help="The interpreter that trains.")
 @click.option("--ray", default="", metavar="RESOURCES", help="Train on a Ray cluster: CPU=2,GPU=1.")
 @click.option("--wait", is_flag=True, help="Show its log until it has ended.")
 def submit(
@@ -62,8 +67,10 @@ def submit(
     processes: int,
     inputs: tuple[str, ...],
     output: str,
+    metrics: tuple[str, ...],
     max_run_s: float,
     retries: int,
+    python: str,
     ray: str,
     *,
     tensorboard: bool,
@@ -82,10 +89,12 @@ def submit(
         hook=hook,
         tensorboard=tensorboard,
         processes=processes,
-        inputs=dict(_channel(text) for text in inputs),
+        inputs=dict(_pair(text, "--input", "training=data/train") for text in inputs),
         output=output,
+        metrics=dict(_pair(text, "--metric", r"'loss=loss: (\S+)'") for text in metrics),
         max_run_s=max_run_s,
         retries=retries,
+        python=python,
         ray=ray,
     ).submit()
     output_to = console()
@@ -95,7 +104,7 @@ def submit(
         return 0
     for line in job.logs(follow=True):
         print(line, flush=True)
-    _show(job.status())
+    _show(job)
     return 0 if job.status().status == "Completed" else 1
 
 
@@ -118,11 +127,11 @@ def show_list(*, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(name: str, *, as_json: bool) -> None:
     """Say how the job NAME stands, what it went through, and what its rules say."""
-    record = attach(name).status()
+    job = attach(name)
     if as_json:
-        print_json(asdict(record))
+        print_json({**asdict(job.status()), "metrics": job.metrics()})
     else:
-        _show(record)
+        _show(job)
 
 
 @jobs.command()
@@ -159,11 +168,11 @@ def _rules(texts: Sequence[str], actions: Sequence[str]) -> list[RuleSpec]:
     return [replace(rule, actions=tuple(actions)) for rule in as_rules(specs)]
 
 
-def _channel(text: str) -> tuple[str, str]:
-    name, equals, folder = text.partition("=")
-    if not (name and equals and folder):
-        raise ConfigError(f"--input {text!r} is not CHANNEL=FOLDER, such as training=data/train")
-    return name, folder
+def _pair(text: str, option: str, example: str) -> tuple[str, str]:
+    name, _, value = text.partition("=")
+    if not (name and value):
+        raise ConfigError(f"{option} {text!r} is no name with a value, such as {example}")
+    return name, value
 
 
 def _row(record: JobRecord) -> tuple[object, ...]:
@@ -175,13 +184,15 @@ def _row(record: JobRecord) -> tuple[object, ...]:
     return record.spec.name, record.status, at, issues, since, f"{lasted_s:.0f} s"
 
 
-def _show(record: JobRecord) -> None:
-    output = console()
+def _show(job: Job) -> None:
+    output, record = console(), job.status()
     why = record.failure or record.stop_asked or ""
     output.print(f"{record.spec.name}: {record.status}{f' ({why})' if why else ''}", markup=False)
     for one in record.transitions:
         begun = time.strftime("%H:%M:%S", time.localtime(one.started_ns / 1e9))
         output.print(f"  {begun} {one.status:12} {one.message}", style="dim", markup=False)
+    for name, value in job.metrics().items():
+        output.print(f"  {name} = {value:g}", markup=False)
     if record.rules:
         rows = [(rule.name, rule.status, rule.details) for rule in record.rules]
         output.print(table(("rule", "status", "details"), rows))

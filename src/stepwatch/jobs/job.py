@@ -19,7 +19,9 @@ from ..specs import split_specs
 from ..store import scheme_of
 from .job_record import JobRecord
 from .judged import SOURCE
+from .metrics import last_metrics
 from .place import Place
+from .processes import program
 from .reaping import reap
 from .records import Records
 from .spec import JobSpec, RuleSpec
@@ -74,6 +76,8 @@ class Job:
         for channel, folder in options.get("inputs", {}).items():
             if not scheme_of(folder) and not Path(folder).exists():
                 raise ConfigError(f"there is nothing at {folder}, the input {channel!r}")
+        if "python" in options:
+            options["python"] = program(options["python"])
         self._records = Records(_home(home))
         self.spec = JobSpec(
             name or f"{_as_name(path.stem)}-{time.strftime('%Y-%m-%d-%H-%M-%S')}-{_millis():03d}",
@@ -151,6 +155,10 @@ class Job:
         """
         reap(self._records)
         return self._records.get(self.name)
+
+    def metrics(self) -> dict[str, float]:
+        """Return the last value that its training printed of each number in ``JobSpec.metrics``."""
+        return {one.name: one.value for one in last_metrics(self._place)}
 
     def wait(self, timeout_s: float = float("inf")) -> JobRecord:
         """Wait until it has ended, or so long; return how it stands."""

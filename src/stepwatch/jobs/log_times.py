@@ -28,10 +28,12 @@ class LogClock:
         self._sizes: dict[Path, int] = {}
         self._next = 0.0
 
-    def look(self) -> None:
-        """Note how long they are, if the last time was a while ago."""
-        if time.monotonic() >= self._next:
+    def look(self) -> bool:
+        """Note how long they are, if the last time was a while ago; return whether it was."""
+        is_due = time.monotonic() >= self._next
+        if is_due:
             self.note()
+        return is_due
 
     def note(self) -> None:
         """Note how long they are."""

@@ -59,6 +59,7 @@ class JobSpec:
             configuration may name another one, ``S3OutputPath``.
         checkpoints: Folder or URL from which checkpoints come, and to which they go; empty for
             none.
+        metrics: A regular expression for each number that it prints, by the name of the number.
         max_run_s: The job is stopped after so many seconds of training.
         retries: How often the training is started again if it fails.
         python: The interpreter.
@@ -87,6 +88,7 @@ class JobSpec:
     profiler: Mapping[str, Any] | None = None
     output: str = ""
     checkpoints: str = ""
+    metrics: Mapping[str, str] = field(default_factory=dict)
     max_run_s: float = 86_400.0
     retries: int = 0
     python: str = sys.executable
@@ -109,6 +111,13 @@ class JobSpec:
                 f"max_run_s must be positive and retries not negative, got {self.max_run_s} and"
                 f" {self.retries}"
             )
+        for name, pattern in self.metrics.items():
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ConfigError(
+                    f"the metric {name!r} has no regular expression: {error}"
+                ) from None
         if self.hook is not None and self.save:
             raise ConfigError("hook and save each say what to save; give one of them")
         names = [rule.name for rule in self.rules]

@@ -57,9 +57,13 @@ def job_spec(asked: Asked, account: Account) -> JobSpec:
         profiler=profiler,
         output=asked["OutputDataConfig"]["S3OutputPath"],
         checkpoints=asked.get("CheckpointConfig", {}).get("S3Uri", ""),
+        metrics={
+            one["Name"]: one["Regex"]
+            for one in asked["AlgorithmSpecification"].get("MetricDefinitions", ())
+        },
         max_run_s=asked.get("StoppingCondition", {}).get("MaxRuntimeInSeconds", 86_400),
         retries=asked.get("RetryStrategy", {}).get("MaximumRetryAttempts", 0),
-        python=account.python,
+        python=account.interpreters.of(asked["AlgorithmSpecification"].get("TrainingImage", "")),
         request=asked,
     )
 

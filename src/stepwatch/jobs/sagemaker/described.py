@@ -7,6 +7,8 @@ from typing import Any
 
 from ...rules.compat import compat_status
 from ..job_record import JobRecord, Overview, RuleRecord
+from ..metrics import last_metrics
+from ..place import Place
 from .account import Account
 from .asked_rules import RULES
 
@@ -56,6 +58,7 @@ def description(record: JobRecord, account: Account) -> dict[str, Any]:
         **_configurations(asked),
         **_statuses(record, account),
         **_times(record),
+        "FinalMetricDataList": _metrics(record, account),
     }
     return {name: value for name, value in told.items() if value is not None}
 
@@ -114,6 +117,14 @@ def _status(job: str, rule: RuleRecord, account: Account) -> dict[str, Any]:
         **({"StatusDetails": details} if details else {}),
         "LastModifiedTime": seconds(rule.changed_ns),
     }
+
+
+def _metrics(record: JobRecord, account: Account) -> list[dict[str, Any]] | None:
+    found = last_metrics(Place(account.records.home, record.spec.name))
+    return [
+        {"MetricName": one.name, "Value": one.value, "Timestamp": one.time_ms / 1000}
+        for one in found
+    ] or None
 
 
 def _times(record: JobRecord) -> dict[str, Any]:

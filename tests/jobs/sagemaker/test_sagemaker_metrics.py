@@ -1,0 +1,51 @@
+"""Metrics as clients define them: patterns over the log, and what is told of each."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import pytest
+from botocore.exceptions import ClientError
+from serving import request, shared, shared_client
+
+from stepwatch.jobs.metrics import LogMetrics
+from stepwatch.jobs.place import Place
+from stepwatch.jobs.sagemaker.account import Account
+from stepwatch.jobs.sagemaker.asked import job_spec
+
+
+def defining(name, **patterns):
+    """Return a request that defines metrics."""
+    definitions = [{"Name": key, "Regex": pattern} for key, pattern in patterns.items()]
+    algorithm = {**request(name)["AlgorithmSpecification"], "MetricDefinitions": definitions}
+    return request(name, AlgorithmSpecification=algorithm)
+
+
+def test_the_last_value_of_each_is_told():
+    """With its name and its time; one that was never printed is left out."""
+    records = shared().records
+    asked = defining("measured", loss=r"loss=(\S+)", accuracy=r"accuracy=(\S+)")
+    spec = job_spec(asked, Account(records))
+    records.add(spec)
+    place = Place(records.home, spec.name)
+    place.make()
+    found = LogMetrics(spec.metrics, place, [place.log(0)])
+    assert "FinalMetricDataList" not in describe(spec.name)
+    place.log(0).write_text("loss=2.5\nloss=1.25\n")
+    found.look()
+    (metric,) = describe(spec.name)["FinalMetricDataList"]
+
+    assert ("loss", 1.25) == (metric["MetricName"], metric["Value"])
+    assert abs(datetime.now(timezone.utc) - metric["Timestamp"]).total_seconds() < 100
+
+
+def test_a_pattern_that_is_none_is_refused():
+    """Before anything begins."""
+    with pytest.raises(ClientError, match="the metric 'loss' has no regular expression") as caught:
+        shared_client().create_training_job(**defining("unmeasured", loss="loss=("))
+    assert "ValidationException" == caught.value.response["Error"]["Code"]
+
+
+def describe(name):
+    """Return what is told of a job."""
+    return shared_client().describe_training_job(TrainingJobName=name)
