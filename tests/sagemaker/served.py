@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -19,6 +20,11 @@ ROLE = "arn:aws:iam::000000000000:role/stepwatch"
 BUCKET = "clients"
 #: The Python that has Stepwatch and PyTorch; the client's own has neither server nor framework.
 PYTHON = os.environ.get("STEPWATCH_SERVER_PYTHON", sys.executable)
+FRAMEWORKS = Path(os.environ.get("STEPWATCH_FRAMEWORKS", "~/.cache/stepwatch/frameworks"))
+#: The environments of other frameworks, by the images that they stand for.
+ENVIRONMENTS = {"mxnet": "mxnet", "tensorflow": "keras", "xgboost:1.7": "xgboost-1.7"}
+# By its path: folders beside it have the names of frameworks, and must not be found in their place.
+_MAKING = Path(__file__).parents[1] / "frameworks" / "environments.py"
 _SETTINGS = """\
 SchemaVersion: '1.0'
 SageMaker:
@@ -62,6 +68,17 @@ class Server:
         """Return what a job, its rules and its runner wrote, to be shown where a test fails."""
         logs = sorted((self.jobs / job / "logs").rglob("*.log"))
         return "\n".join(f"--- {log.name}\n{log.read_text(errors='replace')}" for log in logs)
+
+
+def pythons(*images: str) -> list[str]:
+    """Return the options of a server that trains with the Python of each framework, made here."""
+    options = []
+    for image in images:
+        kind = runpy.run_path(str(_MAKING))["Environment"]
+        environment = kind(ENVIRONMENTS[image], FRAMEWORKS.expanduser())
+        environment.make()
+        options += ["--python", f"{image}={environment.python}"]
+    return options
 
 
 def serve(folder: Path, *options: str) -> Iterator[Server]:

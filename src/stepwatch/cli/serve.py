@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from ..jobs.records import Records
 from ..jobs.sagemaker.access import Access
 from ..jobs.sagemaker.account import Account, region_of
 from ..jobs.sagemaker.app import Face, make_app
+from ..jobs.sagemaker.interpreters import interpreters
 from ..optional import require
 
 _CONCURRENT = 200
@@ -25,9 +25,17 @@ _CONCURRENT = 200
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--port", default=8780, show_default=True, help="0 for one that is free.")
 @click.option("--jobs", "folder", help="Where jobs lie; $STEPWATCH_JOBS by default.")
-@click.option("--python", default=sys.executable, help="The interpreter that trains.")
+@click.option(
+    "--python",
+    "pythons",
+    multiple=True,
+    metavar="[IMAGE=]PATH",
+    help="The interpreter that trains; for images with IMAGE in their name.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def serve(host: str, port: int, folder: str | None, python: str, *, as_json: bool) -> None:
+def serve(
+    host: str, port: int, folder: str | None, pythons: tuple[str, ...], *, as_json: bool
+) -> None:
     """Answer SageMaker's own clients: their training jobs run on this machine.
 
     Clients find it by $AWS_ENDPOINT_URL_SAGEMAKER. Jobs go on when it ends. Where others can reach
@@ -35,7 +43,7 @@ def serve(host: str, port: int, folder: str | None, python: str, *, as_json: boo
     """
     uvicorn = require("uvicorn", extra="serve")
     records = Records(Path(folder) if folder else jobs_folder())
-    account = Account(records, region_of(environment()), python)
+    account = Account(records, region_of(environment()), interpreters(pythons))
     access = Access(host, server_token())
     listening = _listen(host, port)
     app = make_app(Face(account, access))

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import base64
-import os
-import runpy
 import shutil
 from pathlib import Path
 
@@ -13,18 +11,14 @@ import matplotlib
 import nbformat
 import pytest
 from nbclient import NotebookClient
-from served import ROLE, serve
+from served import ROLE, pythons, serve
 
 from pasted import NOTEBOOK
 
-# By its path: folders beside it have the names of frameworks, and must not be found in their place.
-ENVIRONMENTS = Path(__file__).parents[2] / "frameworks" / "environments.py"
-Environment = runpy.run_path(str(ENVIRONMENTS))["Environment"]
 pytest_plugins = ["served_fixtures"]
 pytestmark = [pytest.mark.sagemaker, pytest.mark.timeout(600)]
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-CACHE = Path(os.environ.get("STEPWATCH_FRAMEWORKS", "~/.cache/stepwatch/frameworks")).expanduser()
 PNG = b"\x89PNG\r\n\x1a\n"
 
 #: What comes before the analysis in a notebook that SageMaker's users share.
@@ -111,23 +105,9 @@ if description['TrainingJobStatus'] != 'Completed':
 
 
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory, request):
-    """Return a function that gives the server of a framework: one that trains with its Python."""
-    started = {}
-
-    def of(framework):
-        if framework not in started:
-            options = []
-            if framework == "mxnet":
-                environment = Environment("mxnet", CACHE)
-                environment.make()
-                options = ["--python", environment.python]
-            running = serve(tmp_path_factory.mktemp(framework), *options)
-            started[framework] = next(running)
-            request.addfinalizer(lambda: next(running, None))
-        return started[framework]
-
-    return of
+def server(tmp_path_factory):
+    """One that trains what asks for MXNet with the Python of MXNet."""
+    yield from serve(tmp_path_factory.mktemp("server"), *pythons("mxnet"))
 
 
 def pictures(notebook):
@@ -138,10 +118,8 @@ def pictures(notebook):
 
 
 @pytest.mark.parametrize("framework", ["pytorch", "mxnet"])
-def test_the_example_runs_from_its_first_cell_to_its_last(servers, client, monkeypatch, framework):
+def test_the_example_runs_from_its_first_cell_to_its_last(client, framework):
     """Steps are drawn while they come, then every filter."""
-    for name, value in servers(framework).variables(client).items():
-        monkeypatch.setenv(name, value)
     shutil.copytree(EXAMPLES / "scripts", client / "scripts")
     notebook = nbformat.read(EXAMPLES / "realtime.ipynb", as_version=4)
     (told,) = [one for one in notebook.cells if "parameters" in one.metadata.get("tags", ())]
@@ -153,10 +131,8 @@ def test_the_example_runs_from_its_first_cell_to_its_last(servers, client, monke
     assert all(one.startswith(PNG) and len(one) > 1000 for one in drawn)
 
 
-def test_the_notebook_of_debugger_itself(servers, client, monkeypatch, capsys):
+def test_the_notebook_of_debugger_itself(client, monkeypatch, capsys):
     """On real MXNet, as it was published: its names, its loops, its plots."""
-    for name, value in servers("mxnet").variables(client).items():
-        monkeypatch.setenv(name, value)
     matplotlib.use("agg")
     (client / "resource-metadata.json").write_text(f'{{"ExecutionRoleArn": "{ROLE}"}}')
     monkeypatch.setattr(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...errors import RequestRefused
 from ..records import Records
+from .interpreters import Interpreters
 
 #: No account of AWS has this number.
 NUMBER = "000000000000"
@@ -24,12 +24,12 @@ class Account:
     Args:
         records: Of the jobs.
         region: Of AWS, in name only.
-        python: The interpreter that trains.
+        interpreters: Which of them trains.
     """
 
     records: Records
     region: str = "us-east-1"
-    python: str = sys.executable
+    interpreters: Interpreters = field(default_factory=Interpreters)
 
     def named_arn(self, kind: str, name: str) -> str:
         """Return by what clients know a job: small letters, as AWS writes them."""
