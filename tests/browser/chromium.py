@@ -111,6 +111,7 @@ class Chromium:
         size: tuple[int, int] = DESKTOP,
         scheme: str = "light",
         headers: dict[str, str] | None = None,
+        script: str = "",
         timeout_s: float = 120,
     ) -> Iterator[Visit]:
         """Open a page in a profile of its own.
@@ -120,6 +121,7 @@ class Chromium:
             size: Of the window, pixels.
             scheme: What the reader prefers, ``light`` or ``dark``.
             headers: Sent with every request.
+            script: Run in the page before any of its own.
             timeout_s: How long anything may take.
         """
         width, height = size
@@ -130,6 +132,8 @@ class Chromium:
         )
         context.set_default_timeout(timeout_s * 1000)
         page = context.new_page()
+        if script:
+            page.add_init_script(script)
         visit = Visit(page)
         page.on(
             "console", lambda said: visit.errors.append(said.text) if said.type == "error" else None

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Query = Mapping[str, str]
 # A heat map of a large run is drawn of what can be read in this time, and more at the next look.
-_PATIENCE_S = 0.4
+_PATIENCE_S = 0.25
 _MOST_POINTS = 5000
 # Judging these takes a few seconds.
 _JUDGED_ROWS = 100_000

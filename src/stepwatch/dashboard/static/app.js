@@ -1,6 +1,6 @@
 // Which page is shown, what all pages have in common, and what the keys do.
 
-import { forget, prepare } from "./chart.js";
+import { expect, forget } from "./chart.js";
 import { address, el, link } from "./dom.js";
 import { follow } from "./net.js";
 
@@ -28,7 +28,7 @@ async function show() {
     const shown = await import(`./${pages.includes(path) ? path : "runs"}.js`);
     if (signal.aborted) return;
     const showing = shown.show(context); // it has asked for what it shows first
-    prepare().catch(() => {});
+    expect();
     const update = await showing;
     if (update && query.run) follow(query.run, guarded(content, update), signal);
   } catch (error) {

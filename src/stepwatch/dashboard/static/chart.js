@@ -6,7 +6,15 @@ const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const narrow = window.matchMedia("(max-width: 640px)");
 const config = { responsive: true, displaylogo: false, displayModeBar: false };
 const drawn = new Set();
+let expected = false;
 let ready = null;
+
+// Plotly's script is fetched while a page asks for what it says first, and run once there is something
+// to draw: running it takes longer than all the rest.
+export function expect() {
+  if (!expected) document.head.append(el("link", { rel: "preload", as: "script", href: "plotly.js" }));
+  expected = true;
+}
 
 async function load() {
   const theme = await (await fetch("theme.json")).json();
@@ -15,11 +23,6 @@ async function load() {
     document.head.append(el("script", { src: "plotly.js", onload: done, onerror: failed }));
   });
   return theme;
-}
-
-export function prepare() {
-  ready ??= load();
-  return ready;
 }
 
 // A place for a figure; it keeps its height while nothing is drawn, so that nothing jumps.
@@ -61,7 +64,7 @@ export function forget() {
 }
 
 async function paint(at) {
-  const templates = await prepare();
+  const templates = await (ready ??= load());
   if (!at.data) return;
   const layout = { ...at.data.layout, template: templates[dark.matches ? "dark" : "light"] };
   delete layout.title;
