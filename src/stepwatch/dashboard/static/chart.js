@@ -6,23 +6,25 @@ const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const narrow = window.matchMedia("(max-width: 640px)");
 const config = { responsive: true, displaylogo: false, displayModeBar: false };
 const drawn = new Set();
-let expected = false;
+let theme = null;
 let ready = null;
 
-// Plotly's script is fetched while a page asks for what it says first, and run once there is something
-// to draw: running it takes longer than all the rest.
+// What drawing needs is fetched while a page asks for what it says first. Plotly's script is run once
+// there is something to draw: that takes longer than all the rest.
 export function expect() {
-  if (!expected) document.head.append(el("link", { rel: "preload", as: "script", href: "plotly.js" }));
-  expected = true;
+  if (theme) return;
+  document.head.append(el("link", { rel: "preload", as: "script", href: "plotly.js" }));
+  theme = fetch("theme.json").then((answer) => answer.json());
 }
 
 async function load() {
-  const theme = await (await fetch("theme.json")).json();
-  document.head.append(...theme.styles.map((id) => el("meta", { id })));
+  expect();
+  const found = await theme;
+  document.head.append(...found.styles.map((id) => el("meta", { id })));
   await new Promise((done, failed) => {
     document.head.append(el("script", { src: "plotly.js", onload: done, onerror: failed }));
   });
-  return theme;
+  return found;
 }
 
 // A place for a figure; it keeps its height while nothing is drawn, so that nothing jumps.
