@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 
 # Before torch is imported, here and in child processes: several test processes on few cores make
 # its threads wait for each other, tens of times longer than the work takes.
@@ -15,6 +16,9 @@ from hypothesis import settings
 # The same examples every time, and no clock: the machine may be busy.
 settings.register_profile("stepwatch", derandomize=True, deadline=None)
 settings.load_profile("stepwatch")
+
+# A shell lets what runs in its background ignore Ctrl-C, and children inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="module")

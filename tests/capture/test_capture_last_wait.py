@@ -95,15 +95,6 @@ def test_slow_notes_at_the_end_are_told_of_as_well(recorder, log, going_on, monk
     assert ["waiting"] == [line.split()[0] for line in log.lines]
 
 
-@pytest.fixture
-def ctrl_c():
-    """Let Ctrl-C do what it does in a script, whatever was done to it in this process before."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_leaves_the_wait_and_nothing_else(recorder, log, going_on, monkeypatch):
     """What was not stored is counted in the note; the script goes on."""
     writing = threading.Event()
