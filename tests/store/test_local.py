@@ -319,3 +319,22 @@ def not_supported(*_):
 def no_space(*_):
     ctypes.set_errno(errno.ENOSPC)
     return -1
+
+
+@pytest.mark.parametrize("write", ["put", "append"])
+def test_a_folder_that_another_process_removes_is_made_again(tmp_path, monkeypatch, write):
+    """As a worker does at its end, that saw nothing and finds its run empty."""
+    made, makedirs = [], os.makedirs
+
+    def removed_once(path, **options):
+        makedirs(path, **options)
+        made.append(path)
+        if len(made) == 1:
+            os.rmdir(path)
+
+    monkeypatch.setattr(os, "makedirs", removed_once)
+    store = LocalStore(tmp_path / "run")
+    getattr(store, write)("key", b"value")
+
+    assert b"value" == store.get("key")
+    assert 2 == len(made)

@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 from ..errors import ConfigError, StoreError
 from . import PARTIAL, BytesLike, check_key, check_prefix, check_range, scheme_of
-from .new_file import write_new
+from .new_file import in_its_folder, write_new
 
 try:
     from .._kernel import write_files
@@ -229,11 +229,7 @@ def _is_small(item: tuple[str, BytesLike]) -> bool:
 
 def _open(path: str, mode: str, buffering: int = -1) -> IO[bytes]:
     """Open a file to write to; its folder is made if there is none."""
-    try:
-        return open(path, mode, buffering)
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        return open(path, mode, buffering)
+    return in_its_folder(path, lambda: open(path, mode, buffering))
 
 
 def _names_in(folder: str, start: str, after: str) -> list[str]:

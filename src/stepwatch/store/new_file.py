@@ -5,15 +5,18 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 # What one call of the system takes; POSIX promises 16, Linux and macOS have 1024.
 _MOST_PIECES = 1024
 # For smaller files it does not pay to ask for their space first.
 _LARGE_BYTES = 1 << 20
+_TRIES = 3
+
+Opened = TypeVar("Opened")
 
 
 def write_new(path: str, parts: Sequence[bytes | bytearray | memoryview]) -> None:
@@ -22,11 +25,7 @@ def write_new(path: str, parts: Sequence[bytes | bytearray | memoryview]) -> Non
     By calls of the system alone, and few of them: around each, another thread gets its turn and
     has to wait for it.
     """
-    try:
-        file = os.open(path, _NEW, 0o666)
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        file = os.open(path, _NEW, 0o666)
+    file = in_its_folder(path, lambda: os.open(path, _NEW, 0o666))
     try:
         rest = [memoryview(part).cast("B") for part in parts]
         _take_space(file, sum(map(len, rest)))
@@ -38,6 +37,16 @@ def write_new(path: str, parts: Sequence[bytes | bytearray | memoryview]) -> Non
                 rest[0] = rest[0][written:]
     finally:
         os.close(file)
+
+
+def in_its_folder(path: str, open_it: Callable[[], Opened]) -> Opened:
+    """Open a file; its folder is made if there is none, and again if another process removes it."""
+    for _ in range(_TRIES):
+        try:
+            return open_it()
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+    return open_it()
 
 
 def _write(file: int, parts: Sequence[memoryview]) -> int:
