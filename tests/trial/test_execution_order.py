@@ -10,7 +10,7 @@ from stepwatch.capture import Recorder
 from stepwatch.capture.output import Output
 from stepwatch.record import TensorInfo
 from stepwatch.steps import Mode
-from stepwatch.trial.execution_order import execution_order, in_order
+from stepwatch.trial.execution_order import in_order
 
 
 @pytest.mark.parametrize("format_", ["native", "smdebug"])
@@ -29,7 +29,7 @@ def test_tensors_are_in_the_order_of_the_first_step_of_each_mode(tmp_path, forma
     recorder.close()
     trial = Trial(tmp_path)
 
-    order = execution_order(trial)
+    order = trial.order
 
     assert ["z", "a", "m"] == list(order)
     assert ["z", "a", "m", "late"] == in_order(trial.tensor_names(), order)

@@ -66,7 +66,7 @@ def judgement(trial: Trial) -> Judgement:
         trial.plot.mark(found.findings)
         return found
     findings = trial.plot.findings()
-    where = places(trial, trial.plot.order()) if findings else Places()
+    where = places(trial) if findings else Places()
     absent = max(0, trial.reader.manifest.num_workers - len(trial.workers))
     return Judgement(trial.url, findings, statuses, where, absent)
 

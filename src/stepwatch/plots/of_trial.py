@@ -15,7 +15,7 @@ from ..finding import Finding
 from ..formats.findings import read_findings
 from ..steps import Mode
 from ..trial import Trial
-from ..trial.execution_order import execution_order, in_order
+from ..trial.execution_order import in_order
 from .arrays import image_grid, value_map
 from .downsample import Envelope
 from .heatmap import heatmap
@@ -54,7 +54,6 @@ class Plots:
     def __init__(self, trial: Trial) -> None:
         self._trial = trial
         self._kept: OrderedDict[Hashable, Lines | Layers] = OrderedDict()
-        self._order: dict[str, int] = {}
         self._marked: list[Finding] | None = None
 
     def losses(self, *, points: int = 1000) -> Figure:
@@ -242,13 +241,7 @@ class Plots:
             raise TensorUnavailable(
                 f"{self._trial.url} has no {collection}; it has the collections {there}"
             )
-        return in_order(names, self.order())
-
-    def order(self) -> dict[str, int]:
-        """Return the order of execution; see ``execution_order``."""
-        if not self._order:
-            self._order = execution_order(self._trial)
-        return self._order
+        return in_order(names, self._trial.order)
 
     def lines(
         self, name: str, statistic: str, *, points: int = 1000, within: Window = None

@@ -13,7 +13,7 @@ from ..plots.layers import Layers
 from ..plots.series import of_envelopes
 from ..plots.tensor_lines import Lines
 from ..trial import Trial
-from ..trial.execution_order import execution_order, in_order
+from ..trial.execution_order import in_order
 from .document import Chart
 
 POINTS = 1000
@@ -61,9 +61,8 @@ def numbers(columns: Mapping[str, Envelope]) -> dict[str, dict[str, object]]:
 
 def heatmap_charts(trial: Trial, findings: Sequence[Finding]) -> Iterator[Chart]:
     """Yield where in the model, and since when: a chart for each collection."""
-    order = execution_order(trial)
     for collection, statistic in _HEATMAPS:
-        names = in_order(trial.tensor_names(collection=collection), order)
+        names = in_order(trial.tensor_names(collection=collection), trial.order)
         if not names:
             continue
         layers = Layers(trial, names, statistic, trial.modes[0], points=_COLUMNS, rows=_ROWS)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ..finding import Finding
 from ..formats.findings import read_findings, read_statuses
 from ..record import Layout, StepRecord, TensorInfo
 from ..trial import Trial
-from ..trial.execution_order import execution_order, in_order
+from ..trial.execution_order import in_order
 from . import DEFAULT_RULES
 from .judgement import Judgement
 from .parameters import Spec
@@ -64,11 +64,11 @@ def _judgement(
 ) -> Judgement:
     absent = trial.reader.manifest.num_workers - len(trial.workers)
     run = trial.url.removeprefix("file://")  # as people write it
-    return Judgement(run, findings, statuses, places(trial, execution_order(trial)), max(0, absent))
+    return Judgement(run, findings, statuses, places(trial), max(0, absent))
 
 
-def places(trial: Trial, order: Mapping[str, int]) -> Places:
-    """Return where the tensors stand in a step; see ``execution_order``."""
+def places(trial: Trial) -> Places:
+    """Return where the tensors stand in a step."""
     names = trial.reader.tensors()
-    tensors = (TensorInfo(name, names[name], "", ()) for name in in_order(names, order))
+    tensors = (TensorInfo(name, names[name], "", ()) for name in in_order(names, trial.order))
     return Places([Layout(tuple(tensors))])

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from ..formats.native.text_columns import text_codes
 from ..steps import Mode
-from .trial import Trial
+
+if TYPE_CHECKING:
+    from .trial import Trial
 
 _COLUMNS = ("step", "order", "tensor")
 

@@ -24,6 +24,7 @@ from ..formats.reader import Located
 from ..record import StepRecord
 from ..steps import Mode
 from ..store import Store, open_store
+from .execution_order import execution_order
 from .open_profile import profile_of
 from .presence import look
 from .profile import Profile
@@ -58,6 +59,7 @@ class Trial:
         self._store = open_store(run) if isinstance(run, (str, os.PathLike)) else run
         self._about = read_note(self._store)
         self.reader = open_reader(self._store)
+        self._order: tuple[object, dict[str, int]] = (None, {})
         self.refresh()
 
     def __repr__(self) -> str:
@@ -137,6 +139,13 @@ class Trial:
         """The patterns of the collections that have some, by collection name."""
         asked = self.reader.manifest.collections
         return {collection.name: collection.patterns for collection in asked if collection.patterns}
+
+    @property
+    def order(self) -> dict[str, int]:
+        """The place of each tensor in the order of execution; see ``execution_order``."""
+        if self._order[0] != (self.reader, self.modes):
+            self._order = (self.reader, self.modes), execution_order(self)
+        return self._order[1]
 
     def steps(self, mode: Mode | str = Mode.GLOBAL, *, incomplete: bool = False) -> list[int]:
         """Return the complete steps as ``mode`` counts them, ascending.
