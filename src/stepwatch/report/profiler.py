@@ -18,7 +18,7 @@ from .profiler_rules import judged_profile, of_rule, rules_summary
 from .profiler_steps import by_phase, step_durations
 from .profiler_waits import bottlenecks, loading
 from .read_once import read_once
-from .run import answer, facts, title, tone, when
+from .run import of_sections, when
 from .step_times import step_times
 from .usage import Machines, usage, verdicts
 
@@ -59,14 +59,7 @@ def of(trial: Trial, judgement: Judgement) -> Report:
         Section("rules", "Rules summary", (*rules_summary(judgement),)),
         *_training_loop(profile, machines, job, judgement),
     ]
-    return Report(
-        "profiler",
-        title(trial),
-        answer(judgement),
-        tone(judgement),
-        facts(trial, judgement),
-        tuple(section for section in sections if section.blocks),
-    )
+    return of_sections("profiler", trial, judgement, sections)
 
 
 def _summary(job: JobTime | None) -> Iterator[Block]:

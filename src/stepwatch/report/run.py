@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import PurePosixPath
 
@@ -53,12 +53,31 @@ def report(
         Section("rules", "Rules", (rules_table(judgement),)),
         Section("missing", "What was captured, and what is missing", (*missing(trial, judgement),)),
     ]
+    return of_sections("run", trial, judgement, sections)
+
+
+def of_sections(
+    kind: str,
+    trial: Trial,
+    judgement: Judgement,
+    sections: Sequence[Section],
+    more: Mapping[str, Cell] | None = None,
+) -> Report:
+    """Return a report on a run that was judged, of those sections that hold anything.
+
+    Args:
+        kind: Of the report.
+        trial: The run.
+        judgement: What rules say of it.
+        sections: In their order.
+        more: Facts that stand before those of every run.
+    """
     return Report(
-        "run",
+        kind,
         title(trial),
         answer(judgement),
         tone(judgement),
-        facts(trial, judgement),
+        {**(more or {}), **facts(trial, judgement)},
         tuple(section for section in sections if section.blocks),
     )
 

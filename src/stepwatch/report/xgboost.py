@@ -9,7 +9,7 @@ from ..rules.parameters import Spec
 from ..trial import Trial
 from .document import Block, Report, Section, Table
 from .read_once import read_once
-from .run import answer, cause_sections, facts, title, tone
+from .run import cause_sections, of_sections
 from .xgboost_classes import class_sections
 from .xgboost_evidence import Evidence, is_boosted
 from .xgboost_sections import absent, errors_by_label, importance, labels, losses, residuals
@@ -53,17 +53,8 @@ def report(
         *errors_by_label(evidence),
         Section("hyperparameters", "Hyperparameters", (*_hyperparameters(evidence),)),
     ]
-    return Report(
-        "xgboost",
-        title(trial),
-        answer(judgement),
-        tone(judgement),
-        {
-            "objective": evidence.objective or "not known",
-            **facts(trial, judgement),
-        },
-        tuple(section for section in sections if section.blocks),
-    )
+    objective = {"objective": evidence.objective or "not known"}
+    return of_sections("xgboost", trial, judgement, sections, objective)
 
 
 def _hyperparameters(evidence: Evidence) -> Iterator[Block]:
