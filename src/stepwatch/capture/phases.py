@@ -44,6 +44,11 @@ class Phases:
         after = self._turns[-1][0] if self._turns else self._began
         self._turns.append((max(start, after), phase))
 
+    def waited(self, seconds: float) -> None:
+        """The next batch of data was waited for, up to now."""
+        self.turn("data", ago_ns=int(seconds * 1e9))
+        self.turn("other")
+
     def end(self, mode: Mode, step: int | None = None) -> None:
         """What has passed since the last end was a step; by default the one that is open."""
         self._told = self.counter.peek(mode)[0] if step is None else step

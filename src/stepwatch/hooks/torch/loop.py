@@ -126,8 +126,7 @@ class Loop:
     def waited(self, seconds: float) -> None:
         """A data loader was waited for."""
         self._waited_s = (self._waited_s or 0.0) + seconds
-        self._phases.turn("data", ago_ns=int(seconds * 1e9))
-        self._phases.turn("other")
+        self._phases.waited(seconds)
 
     def scheduled(self, scheduler: LRScheduler, *, is_new: bool) -> None:
         """A schedule of learning rates took a step, or was made."""

@@ -44,8 +44,7 @@ class TorchPhases:
 
     def saw_wait(self, seconds: float) -> None:
         """The next batch of a data loader was waited for."""
-        self._phases.turn("data", ago_ns=int(seconds * 1e9))
-        self._phases.turn("other")
+        self._phases.waited(seconds)
 
     def _turns(self, phase: str) -> Callable[..., None]:
         def turn(*_: object) -> None:
