@@ -43,20 +43,25 @@ for i in range(3):
 """
 
 
+def run(folder, document, script):
+    """Run a script by the command, with a hook configuration; return what became of it."""
+    (folder / "hook.json").write_text(json.dumps(document))
+    (folder / "train.py").write_text(script)
+    return subprocess.run(
+        [Path(sys.executable).with_name("stepwatch"), "run", "train.py"],
+        cwd=folder,
+        env=os.environ | {"SMDEBUG_CONFIG_FILE_PATH": "hook.json"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+
+
 class TestStepwatchRun:
     def test_the_hook_of_the_script_is_the_one_that_saves(self, tmp_path):
         """It reads the same file, may change what it says, and nobody is in its way."""
         document = {"LocalPath": "out", "HookParameters": {"save_interval": "2"}}
-        (tmp_path / "hook.json").write_text(json.dumps(document))
-        (tmp_path / "train.py").write_text(SCRIPT)
-        told = subprocess.run(
-            [Path(sys.executable).with_name("stepwatch"), "run", "train.py"],
-            cwd=tmp_path,
-            env=os.environ | {"SMDEBUG_CONFIG_FILE_PATH": "hook.json"},
-            capture_output=True,
-            text=True,
-            timeout=100,
-        )
+        told = run(tmp_path, document, SCRIPT)
         trial = Trial(tmp_path / "out")
 
         assert (0, [0, 2, 4]) == (
@@ -76,16 +81,7 @@ class TestStepwatchRun:
             "HookParameters": {"save_interval": "1"},
             "CollectionConfigurations": [collection],
         }
-        (tmp_path / "hook.json").write_text(json.dumps(document))
-        (tmp_path / "train.py").write_text(BY_HAND)
-        told = subprocess.run(
-            [Path(sys.executable).with_name("stepwatch"), "run", "train.py"],
-            cwd=tmp_path,
-            env=os.environ | {"SMDEBUG_CONFIG_FILE_PATH": "hook.json"},
-            capture_output=True,
-            text=True,
-            timeout=100,
-        )
+        told = run(tmp_path, document, BY_HAND)
         assert 0 == told.returncode, told.stderr
         trial = create_trial(str(tmp_path / "out"))
         names = [f"epoch_1_i_{i}/output_tensor" for i in range(3)]

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-pytest_plugins = ["faulty_trainings"]
+pytest_plugins = ["faulty_trainings", "small_disk"]
 
 FILL = """
 def fill():

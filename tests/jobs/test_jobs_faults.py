@@ -17,6 +17,8 @@ from stepwatch.jobs.records import Records
 
 __all__ = ["submit"]
 
+pytest_plugins = ["small_disk"]
+
 # It ends when it is told to, by a file.
 ENDS = """
 import os, time
@@ -29,18 +31,6 @@ while not os.path.exists(os.environ["END"]):
 def processes(job):
     """Return the processes of a job by their roles."""
     return {one.role: one for one in job._records.processes(job.name)}
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A disk of 1 MB that the test has for itself."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
-    if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("a small disk can be mounted by root only")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 class TestKilled:
