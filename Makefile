@@ -7,19 +7,31 @@ VENV ?= .venv
 TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 JOBS ?= 2
-# Where the real smdebug is installed, for the treaty tests; outside of the checkout, to be kept.
-TREATY ?= $(HOME)/.cache/stepwatch/treaty
+# What is kept between checkouts: environments, by a hash of what is in them, and mypy's findings.
+CACHE ?= $(HOME)/.cache/stepwatch
+# Where the real smdebug is installed, for the treaty tests.
 TREATY_RECIPE := tests/treaty/requirements.txt
+TREATY ?= $(CACHE)/treaty-$(shell sha256sum $(TREATY_RECIPE) | cut -c1-12)
 # Where each framework is installed, for the tests of its hook; ENVS="xgboost keras" for some.
-FRAMEWORKS ?= $(HOME)/.cache/stepwatch/frameworks
+FRAMEWORKS ?= $(CACHE)/frameworks
 ENVS ?=
+# Interpreters that wheels are tried with: PYTHONS="python3.10 python3.13"; that of .venv by default.
+PYTHONS ?=
+# A part of the slow tests: SHARE=1/3 is the first of three.
+SHARE ?=
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+# What the tests on frameworks, clients and servers run by themselves.
+QUICK := not slow and not treaty
 # Where the clients of SageMaker are installed, for the tests that drive our server by them.
-CLIENTS ?= $(HOME)/.cache/stepwatch/sagemaker
+CLIENTS ?= $(CACHE)/sagemaker
 
-.PHONY: help demo test test-slow test-treaty test-frameworks test-s3 test-azure test-browser test-sagemaker treaty check format bench rulebench clean
+# Processes that tests start would compile all they import anew, each of them.
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: help demo test test-fast test-all test-matrix coverage bench-quick test-slow test-treaty test-frameworks test-s3 test-azure test-browser test-sagemaker treaty check format rule-tables bench rulebench docs release test-wheel clean
 
 help:  ## show this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 18
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 18
 
 demo: $(VENV)/demo  ## train two models, healthy and with a planted fault each, and look inside
 	$(BIN)/python demo/run_demo.py
@@ -27,11 +39,26 @@ demo: $(VENV)/demo  ## train two models, healthy and with a planted fault each, 
 test: $(VENV)/dev  ## run the quick tests and the checks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow and not treaty"
+	@$(BIN)/mypy --cache-dir "$(CACHE)/mypy" > $(VENV)/mypy.log 2>&1 & checking=$$!; \
+		$(PYTEST) -m "$(QUICK)"; status=$$?; \
+		wait $$checking || status=1; cat $(VENV)/mypy.log; exit $$status
 
-test-slow: $(VENV)/dev  ## run the tests that take longer
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "slow and not treaty"
+test-fast: $(VENV)/dev  ## run the tests that need no torch, in less than a minute
+	STEPWATCH_WITHOUT_TORCH=1 $(PYTEST) -m "$(QUICK)" tests src
+
+test-slow: $(VENV)/dev  ## run the tests that take longer, or a SHARE of them
+	STEPWATCH_SHARE=$(SHARE) $(PYTEST) -m "slow and not treaty"
+
+test-all:  ## run all that CI runs, and the parts that it leaves to other commits
+	CI_SHARE=all .ci/run
+
+test-matrix:  ## run the tests that need no torch on each Python, and some on each torch, if there
+	$(PYTHON) tests/matrix.py --cache "$(CACHE)/matrix"
+
+coverage: $(VENV)/dev  ## run the quick tests and show which lines they reach
+	$(BIN)/python -m pip install --quiet "pytest-cov>=6"
+	$(PYTEST) -m "$(QUICK)" --cov=stepwatch --cov=smdebug --cov-report=term:skip-covered \
+		> $(VENV)/coverage.log; status=$$?; grep -vE ' (9[0-9]|100)%$$' $(VENV)/coverage.log; exit $$status
 
 test-treaty: $(VENV)/dev treaty  ## run the tests that ask the real smdebug, in its own environment
 	STEPWATCH_TREATY_PYTHON=$(TREATY)/bin/python $(BIN)/python -m pytest -n $(JOBS) -m treaty tests/treaty
@@ -61,13 +88,20 @@ test-sagemaker: $(VENV)/dev  ## drive the server by the real SDKs of SageMaker a
 check: $(VENV)/dev  ## style and types only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/mypy --cache-dir "$(CACHE)/mypy"
 
 format: $(VENV)/dev  ## put the code in form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+bench-quick: $(VENV)/dev
+	$(BIN)/python bench/capture.py --quick
+
+rule-tables: $(VENV)/dev  ## write the parameter tables of docs/rules.md from what rules declare
+	$(BIN)/python docs/rule_tables.py
+
 bench: $(VENV)/dev treaty  ## what capturing costs, what reading costs, and what smdebug takes
+	$(BIN)/python -m pytest -p no:xdist bench/test_promises.py
 	$(BIN)/python bench/kernel.py
 	$(BIN)/python bench/capture.py
 	$(BIN)/python bench/open_run.py
@@ -77,6 +111,21 @@ bench: $(VENV)/dev treaty  ## what capturing costs, what reading costs, and what
 
 rulebench: $(VENV)/dev  ## let the rules judge faulty and healthy trainings; about 15 minutes
 	$(BIN)/python -m rulebench --jobs $(JOBS) --seeds 2 --write
+
+# What was compiled before is left out: a wheel must be made of its source alone.
+release: $(VENV)/release  ## build source distributions and wheels into build/dist, and try them
+	rm -rf build packages/stepwatch-smdebug/build
+	STEPWATCH_REQUIRE_KERNEL=1 $(BIN)/python -m build --outdir build/dist .
+	$(BIN)/python -m build --outdir build/dist packages/stepwatch-smdebug
+	$(BIN)/python -m twine check --strict build/dist/*
+	$(MAKE) test-wheel
+
+test-wheel: $(VENV)/release  ## build wheels, with the kernel and without, and try them in bare environments
+	STEPWATCH_PYTHONS="$(PYTHONS)" $(BIN)/python -m pytest -p no:xdist -s -m wheel tests/wheels
+
+docs: $(VENV)/docs  ## build the documentation site into build/site; every warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "look at it with: $(BIN)/python -m http.server --directory build/site"
 
 clean:  ## remove what was made here
 	rm -rf $(VENV) build src/*.egg-info src/stepwatch/_kernel*.so
@@ -92,15 +141,23 @@ $(VENV)/demo: $(VENV)/torch pyproject.toml setup.py $(wildcard src/stepwatch/*.[
 	$(BIN)/python -m pip install --quiet --editable ".[demo]"
 	@touch $@
 
-$(VENV)/dev: $(VENV)/torch pyproject.toml compat/pyproject.toml setup.py $(wildcard src/stepwatch/*.[ch])
-	$(BIN)/python -m pip install --quiet --editable ".[dev]" --editable ./compat
+$(VENV)/dev: $(VENV)/torch pyproject.toml packages/stepwatch-smdebug/pyproject.toml packages/stepwatch-smdebug/setup.py setup.py $(wildcard src/stepwatch/*.[ch])
+	$(BIN)/python -m pip install --quiet --editable ".[dev]" --editable ./packages/stepwatch-smdebug
 	@touch $@
 
-# That of the real smdebug is made again when its recipe reads differently, whatever its date.
+$(VENV)/docs: $(VENV)/dev
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	@touch $@
+
+$(VENV)/release: $(VENV)/dev
+	$(BIN)/python -m pip install --quiet --editable ".[release]"
+	@touch $@
+
+# Of several that would make it, one does, and the others wait.
 treaty:
-	@cmp -s $(TREATY_RECIPE) $(TREATY)/made-from.txt || { \
-		$(PYTHON) -m venv --clear "$(TREATY)" && \
-		$(TREATY)/bin/python -m pip install --quiet --upgrade pip && \
-		$(TREATY)/bin/python -m pip install --quiet "$$(grep '^torch' $(TREATY_RECIPE))" && \
-		$(TREATY)/bin/python -m pip install --quiet -r $(TREATY_RECIPE) && \
-		cp $(TREATY_RECIPE) $(TREATY)/made-from.txt; }
+	@mkdir -p "$(CACHE)"; flock "$(TREATY).lock" sh -ec 'test -e "$(TREATY)/complete" || { \
+		$(PYTHON) -m venv --clear "$(TREATY)"; \
+		"$(TREATY)/bin/python" -m pip install --quiet --upgrade pip; \
+		"$(TREATY)/bin/python" -m pip install --quiet "$$(grep "^torch" $(TREATY_RECIPE))"; \
+		"$(TREATY)/bin/python" -m pip install --quiet -r $(TREATY_RECIPE); \
+		touch "$(TREATY)/complete"; }'

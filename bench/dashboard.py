@@ -25,13 +25,12 @@ import numpy as np
 import psutil
 from scale_run import write_run
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "browser"))
-from chromium import Chromium
-
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
 from stepwatch.store import open_store
 from stepwatch.testing import make_record
+from tests.browser.chromium import Chromium
 
 STEPWATCH = Path(sys.executable).with_name("stepwatch")
 SIZES = {"long": (1_000_000, 100), "wide": (100, 20_000)}

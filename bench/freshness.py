@@ -28,10 +28,10 @@ from stepwatch.capture.output import Output
 from stepwatch.errors import RunNotFound
 from stepwatch.formats.manifest import Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
-from stepwatch.process import identity
-from stepwatch.record import Layout, StepRecord, TensorInfo
-from stepwatch.statistics import NUM_FIELDS
-from stepwatch.steps import Mode
+from stepwatch.model.record import Layout, StepRecord, TensorInfo
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.statistics import NUM_FIELDS
+from stepwatch.runtime.process import identity
 from stepwatch.store import Store, open_store
 from stepwatch.store.memory import MemoryStore
 from stepwatch.trial import Trial

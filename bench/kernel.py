@@ -15,9 +15,9 @@ from time import perf_counter
 import ml_dtypes
 import numpy as np
 
-from stepwatch import statistics
-from stepwatch.digest import digest
-from stepwatch.exponents import count_exponents
+from stepwatch.numerics import statistics
+from stepwatch.numerics.digest import digest
+from stepwatch.numerics.exponents import count_exponents
 
 DTYPES = (np.float32, ml_dtypes.bfloat16, np.float16, np.float64)
 SIZES = {"64 KB": 2**16, "1 MB": 2**20, "16 MB": 2**24}

@@ -18,24 +18,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "rules"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 import ray
-from made_runs import MadeRun
 from ray.cluster_utils import Cluster
 
-from stepwatch.formats import Place, open_writer
+from stepwatch.formats import RunTarget, open_writer
 from stepwatch.formats.manifest import End, Manifest
-from stepwatch.jobs.ray.checking import judge_run, shared_out
 from stepwatch.jobs.ray.cluster import num_cpus, spread
+from stepwatch.jobs.ray.evaluation import judge_run, split_calls
+from stepwatch.judge.evaluate import PartialEvaluation, evaluate_partition, merge_partitions
+from stepwatch.judge.step_view import StepView
 from stepwatch.rules import DEFAULT_RULES
-from stepwatch.rules.shares import Share, join_shares, judge_share
-from stepwatch.rules.step_view import StepView
 from stepwatch.store import open_store
 from stepwatch.trial import Trial
+from tests.support.rules.made_runs import MadeRun
 
 #: Layers of a large run, and of a small one; a layer has about three tensors.
 _LAYERS, _SMALL = 130, 10
-Timed = tuple[Share, str, float]
+Timed = tuple[PartialEvaluation, str, float]
 
 
 def main() -> None:
@@ -64,7 +64,7 @@ def write(url: str, layers: int, steps: int) -> str:
     """Write a run and return where it lies."""
     store = open_store(url)
     manifest = Manifest("bench", time.time_ns(), ("bench/on_ray.py",))
-    writer = open_writer(Place(store, "worker_0", manifest))
+    writer = open_writer(RunTarget(store, "worker_0", manifest))
     taken = [writer.write(record) for record in MadeRun(layers, steps).records()]
     writer.close(End("finished", time.time_ns(), len(taken)))
     return store.url
@@ -77,7 +77,7 @@ def seconds_alone(runs: list[str]) -> tuple[float, object]:
     for run in runs:
         trial = Trial(run)
         steps = (StepView(records, trial.patterns) for records in trial.records())
-        said.append(join_shares([judge_share(steps, DEFAULT_RULES)])[:2])
+        said.append(merge_partitions([evaluate_partition(steps, DEFAULT_RULES)])[:2])
     return time.perf_counter() - began, said
 
 
@@ -110,14 +110,14 @@ def once(runs: list[str]) -> tuple[float, float, object]:
     """Check runs on the cluster; return seconds, those of the busiest node, and what is said."""
     busy: dict[str, float] = {}
 
-    shares: dict[str, list[Share]] = {run: [] for run in runs}
+    shares: dict[str, list[PartialEvaluation]] = {run: [] for run in runs}
     began = time.perf_counter()
-    calls = shared_out(runs, DEFAULT_RULES, num_cpus(ray))
+    calls = split_calls(runs, DEFAULT_RULES, num_cpus(ray))
     for place, (share, node, seconds) in spread(timed_share, calls):
         busy[node] = busy.get(node, 0.0) + seconds
         shares[calls[place][0]].append(share)
     took = time.perf_counter() - began
-    return took, max(busy.values()), [join_shares(one)[:2] for one in shares.values()]
+    return took, max(busy.values()), [merge_partitions(one)[:2] for one in shares.values()]
 
 
 def timed_share(run: str, rules: Sequence[str], share: int, of: int) -> Timed:

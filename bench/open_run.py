@@ -19,9 +19,9 @@ import numpy as np
 
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
-from stepwatch.record import Layout, StepRecord, TensorInfo
-from stepwatch.statistics import MIN, NUM_FIELDS
-from stepwatch.steps import Mode
+from stepwatch.model.record import Layout, StepRecord, TensorInfo
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.statistics import MIN, NUM_FIELDS
 from stepwatch.store import open_store
 
 SIZES = ((100_000, 100), (1_000_000, 10))

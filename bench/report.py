@@ -16,7 +16,7 @@ from rounds import Timed
 from ways import NONE, Way
 from write_rate import WriteRate
 
-from stepwatch.statistics import has_kernel
+from stepwatch.numerics.statistics import has_kernel
 
 QUEUE_MB = 256 * 2**20 / 1e6  # what full values may hold while they wait to be written
 FRACTION_TARGET = 0.9

@@ -14,13 +14,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "rules"))
-from made_runs import MadeRun
-
-from stepwatch import registry
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from stepwatch.errors import ConfigError
-from stepwatch.record import StepRecord
+from stepwatch.model.record import StepRecord
+from stepwatch.plugins import registry
 from stepwatch.rules import DEFAULT_RULES, StepView, Watch, parse_rules
+from tests.support.rules.made_runs import MadeRun
 
 #: Seconds of processor time for all rules together, 400 tensors and 1000 steps.
 TARGET_S = 5.0

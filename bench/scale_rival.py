@@ -22,12 +22,12 @@ import numpy as np
 from scale import ask, forget
 from scale_run import tensor_name, write_run
 
-from stepwatch.formats import Place, Selection, open_writer
+from stepwatch.formats import RunTarget, Selection, open_writer
 from stepwatch.formats.manifest import End, Manifest
-from stepwatch.hook_config import RAW, SavedCollection
-from stepwatch.record import Layout, StepRecord, TensorInfo
-from stepwatch.statistics import summarize
-from stepwatch.steps import Mode
+from stepwatch.formats.smdebug.collections import RAW, SavedCollection
+from stepwatch.model.record import Layout, StepRecord, TensorInfo
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.statistics import summarize
 from stepwatch.store import open_store
 
 SIZES = ((2_000, 100), (20, 10_000))
@@ -59,7 +59,7 @@ def write_smdebug_run(folder: Path, steps: int, tensors: int) -> None:
     manifest = Manifest("scale", time.time_ns(), run_format="smdebug")
     collections = [SavedCollection("weights", (r"\.weight$",))]
     writer = open_writer(
-        Place(open_store(folder), "worker_0", manifest), Selection(lambda *_: RAW, collections)
+        RunTarget(open_store(folder), "worker_0", manifest), Selection(lambda *_: RAW, collections)
     )
     for step in range(steps):
         writer.write(StepRecord("worker_0", Mode.TRAIN, step, step, step, layout, rows, arrays))

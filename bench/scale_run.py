@@ -17,9 +17,9 @@ from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.merge import compact
 from stepwatch.formats.native.reader import NativeReader
 from stepwatch.formats.native.writer import NativeWriter, start_run
-from stepwatch.record import Layout, StepRecord, TensorInfo
-from stepwatch.statistics import ABS_MIN, MAX, MIN, NUM_FIELDS
-from stepwatch.steps import Mode
+from stepwatch.model.record import Layout, StepRecord, TensorInfo
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.statistics import ABS_MIN, MAX, MIN, NUM_FIELDS
 from stepwatch.store import open_store
 
 BLOCK = 200_000  # rows whose numbers are drawn together

@@ -25,12 +25,12 @@ from typing import Any
 
 import numpy as np
 
-from stepwatch.formats import Place, Selection, open_writer
+from stepwatch.formats import RunTarget, Selection, open_writer
 from stepwatch.formats.manifest import End, Manifest
-from stepwatch.hook_config import RAW, SavedCollection
-from stepwatch.record import Layout, StepRecord, TensorInfo
-from stepwatch.statistics import summarize
-from stepwatch.steps import Mode
+from stepwatch.formats.smdebug.collections import RAW, SavedCollection
+from stepwatch.model.record import Layout, StepRecord, TensorInfo
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.statistics import summarize
 from stepwatch.store import open_store
 
 TARGET = 10
@@ -269,7 +269,7 @@ def write_run(path: Path) -> None:
     manifest = Manifest("bench", time.time_ns(), run_format="smdebug")
     collections = [SavedCollection("weights", (r"\.weight$",))]
     writer = open_writer(
-        Place(open_store(path), "worker_0", manifest), Selection(lambda *_: RAW, collections)
+        RunTarget(open_store(path), "worker_0", manifest), Selection(lambda *_: RAW, collections)
     )
     for step in range(READ_STEPS):
         record = StepRecord(

@@ -13,8 +13,8 @@ from models import Training
 from torch.utils.hooks import RemovableHandle
 
 from stepwatch import Profiler, SavePolicy, Schedule
-from stepwatch.collection import Policy
 from stepwatch.hooks.torch import TorchHook
+from stepwatch.model.collection import Policy
 
 NONE = "none"  # what every other way is compared with
 HAS_BLACK_BOX = "black_box_mb" in inspect.signature(TorchHook).parameters

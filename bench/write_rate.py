@@ -14,9 +14,9 @@ from models import Training
 
 from stepwatch.formats.manifest import Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run, warm_up
-from stepwatch.record import Layout, StepRecord, TensorInfo
-from stepwatch.statistics import summarize
-from stepwatch.steps import Mode
+from stepwatch.model.record import Layout, StepRecord, TensorInfo
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.statistics import summarize
 from stepwatch.store import open_store
 
 STEPS, ROUNDS = 8, 7

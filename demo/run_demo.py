@@ -24,7 +24,8 @@ from rich.rule import Rule as Line
 from stepwatch import Finding, Trial
 from stepwatch.cli.console import print_finding
 from stepwatch.formats.findings import read_findings
-from stepwatch.plots import line_plot, page, series
+from stepwatch.plots import line_plot, series
+from stepwatch.report import page_of_figures
 
 HERE = Path(__file__).parent
 console = Console(highlight=False)
@@ -94,7 +95,9 @@ def main() -> int:
         figures += draw(scene, trial, findings)
         everything += findings
     report = folder / "report.html"
-    report.write_text(page(figures, title="Stepwatch demo", findings=everything), encoding="utf-8")
+    report.write_text(
+        page_of_figures(figures, title="Stepwatch demo", findings=everything), encoding="utf-8"
+    )
     console.print(Line())
     console.print(f"all of it as a page: [bold]{escape(str(report))}[/]")
     console.print(f"look further with:   stepwatch show {escape(str(run))}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from stepwatch.finding import Finding
+from stepwatch.model.finding import Finding
 
 
 @dataclass(frozen=True)

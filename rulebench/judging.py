@@ -18,12 +18,12 @@ from pathlib import Path
 import torch
 
 from stepwatch import Trial
-from stepwatch.finding import Finding
 from stepwatch.hooks.torch import TorchHook
+from stepwatch.judge.parameters import parse_rules
+from stepwatch.judge.rule import required_captures
+from stepwatch.model.finding import Finding
+from stepwatch.model.steps import Mode
 from stepwatch.rules import StepView, Watch
-from stepwatch.rules.parameters import parse_rules
-from stepwatch.rules.scope import evidence
-from stepwatch.steps import Mode
 
 from .outcome import Outcome, capture_digest, rules_digest
 from .program import Program
@@ -51,7 +51,7 @@ class Bench:
     @classmethod
     def of(cls, specs: Sequence[str], runs: Path) -> Bench:
         """Return a bench with rules as they are in the source now."""
-        policy = tuple(evidence(parse_rules(list(specs))))
+        policy = tuple(required_captures(parse_rules(list(specs))))
         return cls(tuple(specs), runs, policy, rules_digest(specs), capture_digest(policy))
 
     def version(self, program: Program) -> str:
@@ -66,7 +66,7 @@ class Bench:
             for old in self.runs.glob(f"{program.name}-{seed}-*"):
                 shutil.rmtree(old, ignore_errors=True)
             self._train(program, seed, run)
-        said = _judge(run, self.specs)
+        said = _evaluate(run, self.specs)
         return Outcome(
             program.name,
             seed,
@@ -120,7 +120,7 @@ class Bench:
         hook.close(state, error)
 
 
-def _judge(run: Path, specs: Sequence[str]) -> Mapping[str, object]:
+def _evaluate(run: Path, specs: Sequence[str]) -> Mapping[str, object]:
     """Return what rules say of a run, as fields of ``Outcome``."""
     trial = Trial(run)
     watch = Watch(list(specs), patterns=trial.patterns)

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import stepwatch
-from stepwatch.finding import Finding
+from stepwatch.model.finding import Finding
 
 _SOURCES = Path(stepwatch.__file__).parent
 #: What only reads, judges or shows: it does not change what is captured.

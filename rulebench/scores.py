@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from stepwatch.finding import Finding
+from stepwatch.model.finding import Finding
 
 from .causes import CAUSES
 from .outcome import Outcome

@@ -5,13 +5,29 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 
 # Before torch is imported, here and in child processes: several test processes on few cores make
 # its threads wait for each other, tens of times longer than the work takes.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import pytest
-from hypothesis import settings
+# The tier without PyTorch runs where there is none; where there is, nothing may import it.
+WITHOUT_TORCH = bool(os.environ.get("STEPWATCH_WITHOUT_TORCH"))
+if WITHOUT_TORCH:
+
+    class _NoTorch:
+        """Finds no PyTorch, and nothing else either."""
+
+        def find_spec(self, fullname, path=None, target=None):
+            if fullname == "torch":
+                raise ModuleNotFoundError("these tests do without torch", name="torch")
+
+    sys.meta_path.insert(0, _NoTorch())
+
+import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
+
+from tests.support.selection import is_in_share, needs_torch  # noqa: E402
 
 # The same examples every time, and no clock: the machine may be busy.
 settings.register_profile("stepwatch", derandomize=True, deadline=None)
@@ -35,3 +51,19 @@ def what_came_before():
 def pytest_sessionfinish():
     """Let Python clean up as ever: some libraries complain of what is left at its end."""
     gc.unfreeze()
+
+
+def pytest_ignore_collect(collection_path):
+    """Pass over what needs PyTorch, where it is to do without."""
+    if WITHOUT_TORCH and needs_torch(collection_path):
+        return True
+    return None
+
+
+def pytest_collection_modifyitems(config, items):
+    """Keep the tests of one share, if one is asked for."""
+    share = os.environ.get("STEPWATCH_SHARE", "")
+    left = [item for item in items if not is_in_share(share, item.nodeid)]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if is_in_share(share, item.nodeid)]

@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import os
 import re
+import runpy
 import shlex
+import subprocess
+import sys
 import typing
+from contextlib import redirect_stdout
 from dataclasses import fields
+from io import StringIO
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 import pytest
 
-from stepwatch import registry
 from stepwatch.cli.main import GROUP, command
-from stepwatch.cli.run import rule_specs
-from stepwatch.collection import parse_save
-from stepwatch.finding import Finding
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.observations import SCHEMA
+from stepwatch.judge.parameters import convert, find_rule, rule_specs
+from stepwatch.judge.rule import Scope
+from stepwatch.model.collection import parse_save
+from stepwatch.model.finding import Finding
+from stepwatch.numerics.statistics import DERIVED, FIELDS
+from stepwatch.plugins import registry
 from stepwatch.rules import DEFAULT_RULES, parse_rules
-from stepwatch.rules.parameters import convert, find_rule
-from stepwatch.rules.scope import Scope
-from stepwatch.statistics import DERIVED, FIELDS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("**/*.md"), *ROOT.glob("compat/*.md")])
+NEWS = sorted(ROOT.glob("changes/*"))
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("**/*.md"), *ROOT.glob("packages/*/*.md"), *NEWS])
 RULES = registry.names("stepwatch.rules")
 VERBS = registry.names(GROUP)
 
@@ -46,14 +54,74 @@ def prose(page: Path) -> str:
     return _BLOCK.sub("", page.read_text(encoding="utf-8"))
 
 
-def samples(page: Path) -> list[tuple[int, str]]:
-    """Return line and code of every block that is marked ``python run``."""
+class Sample(NamedTuple):
+    """A block that runs, or the output of the one before.
+
+    Fields:
+        line: Where on the page it begins.
+        kind: ``python``, ``sh``, ``output``, or ``file`` for a script that is written.
+        text: What it holds.
+        name: Of the script.
+    """
+
+    line: int
+    kind: str
+    text: str
+    name: str = ""
+
+
+def samples(page: Path) -> list[Sample]:
+    """Return the blocks marked ``python run``, ``python run FILE``, ``sh run``, ``text output``."""
     text = page.read_text(encoding="utf-8")
-    return [
-        (text.count("\n", 0, block.start()) + 1, block[3])
-        for block in _BLOCK.finditer(text)
-        if (block[1], block[2]) == ("python", "run")
-    ]
+    found = []
+    for block in _BLOCK.finditer(text):
+        language, (mark, _, name) = block[1], block[2].partition(" ")
+        line = text.count("\n", 0, block.start()) + 1
+        if mark == "run":
+            found.append(Sample(line, "file" if name else language, block[3], name))
+        elif (language, mark) == ("text", "output"):
+            found.append(Sample(line, "output", block[3]))
+    return found
+
+
+#: The script that pages other than the first speak of.
+TRAINING = next(one for one in samples(DOCS / "start.md") if one.kind == "file")
+
+
+def run_shell(text: str, folder: Path) -> str:
+    """Run commands as a reader would, and return what the terminal shows."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    plain = {"PATH": path, "COLUMNS": "110", "TERM": "dumb", "PYTHONUNBUFFERED": "1"}
+    done = subprocess.run(
+        ["bash", "-c", text], cwd=folder, env={**os.environ, **plain}, text=True, check=False,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    assert done.returncode in (0, 1), done.stdout  # 1 is that something was found
+    # On a slow machine it says in between how far it is.
+    return re.sub(r"^stepwatch: step \d+  [\d.]+/s.*\n", "", done.stdout, flags=re.MULTILINE)
+
+
+def pattern(output: str) -> str:
+    """Return what a text must match to be this output.
+
+    Counts must be the same. Numbers with a point, times and folders may be others, space may be
+    more or less, and ``...`` or ``…`` stands for anything.
+    """
+    escaped = re.escape(" ".join(output.split())).replace("\\ ", " ")
+    for varying, stands_for in (
+        (r"\\\.\\\.\\\.|…", r".*?"),
+        (r"\d{8}\\-\d{6}", r"\\d{8}-\\d{6}(-\\d+)?"),
+        (r"(\\-)?\d+\\\.\d+(e(\\-|\\\+)\d+)?", r"-?\\d+(\\.\\d+)?(e[-+]\\d+)?"),
+        (r"file://[\w/.-]*?/runs/", r"file://\\S*/runs/"),
+    ):
+        escaped = re.sub(varying, stands_for, escaped)
+    return escaped
+
+
+def assert_shows(printed: str, output: str) -> None:
+    """Check that an output was printed, as it stands on the page."""
+    wanted, found = pattern(output), " ".join(printed.split())
+    assert re.search(wanted, found), f"on the page:\n{output}\nreally printed:\n{printed}"
 
 
 def anchors(page: Path) -> set[str]:
@@ -95,15 +163,54 @@ def documented_value(cell: str) -> str:
     return "" if cell == "empty" else cell.strip("`")
 
 
+def _with_samples() -> list[object]:
+    """Return the pages that have samples; those that start processes take longer."""
+    return [
+        pytest.param(page, marks=pytest.mark.slow) if kinds & {"sh", "file"} else page
+        for page in PAGES
+        if (kinds := {one.kind for one in samples(page)})
+    ]
+
+
 class TestSamples:
-    @pytest.mark.parametrize("page", [page for page in PAGES if samples(page)], ids=page_id)
-    def test_every_sample_runs(self, page, tmp_path, monkeypatch):
+    @pytest.mark.timeout(300)
+    @pytest.mark.parametrize("page", _with_samples(), ids=page_id)
+    def test_every_sample_runs_and_prints_what_is_shown(self, page, tmp_path, monkeypatch):
         """The samples of a page run from top to bottom, as a reader would type them."""
         monkeypatch.chdir(tmp_path)
+        Path(TRAINING.name).write_text(TRAINING.text, encoding="utf-8")
         namespace: dict[str, object] = {"__name__": "sample"}
-        for line, code in samples(page):
-            # As many empty lines before it as on the page, so that errors name the right one.
-            exec(compile("\n" * line + code, str(page), "exec", dont_inherit=True), namespace)
+        printed = ""
+        for line, kind, text, name in samples(page):
+            if kind == "output":
+                assert_shows(printed, text)
+            elif kind == "file":
+                Path(name).write_text(text, encoding="utf-8")
+            elif kind == "sh":
+                printed = run_shell(text, tmp_path)
+            else:
+                # As many empty lines before it as on the page: errors name the right one.
+                code = compile("\n" * line + text, str(page), "exec", dont_inherit=True)
+                with redirect_stdout(StringIO()) as stream:
+                    exec(code, namespace)
+                printed = stream.getvalue()
+
+
+class TestOutput:
+    @pytest.mark.parametrize(
+        ("shown", "printed", "same"),
+        [
+            ("loss 0.0236\n", "loss 0.031", True),
+            ("4 of 4 parameters", "3 of 4 parameters", False),
+            ("in 2.4 s, ... runs/train-20260501-101500", "in 10.25 s, x runs/a-1", False),
+            ("in 2.4 s, ... runs/a-20260501-101500", "in 12.5 s, x y runs/a-20991231-000001", True),
+            ("a  0.5   1", "a    1e-05 1", True),
+            ("to file:///data/runs/x", "to file:///somewhere/else/runs/x", True),
+        ],
+    )
+    def test_what_may_differ_is_masked(self, shown, printed, same):
+        """Counts may not, for they are what becomes stale."""
+        assert same == bool(re.search(pattern(shown), " ".join(printed.split())))
 
 
 class TestRules:
@@ -117,6 +224,13 @@ class TestRules:
             assert parameter.name in described
             written = documented_value(described[parameter.name][0])
             assert parameter.default == convert(parameter.name, written, hints[parameter.name])
+
+    def test_the_tables_of_parameters_are_those_that_rules_declare(self):
+        """What a parameter means is said once, where it is declared: ``make rule-tables``."""
+        page = (DOCS / "rules.md").read_text(encoding="utf-8")
+        with_tables = runpy.run_path(str(DOCS / "rule_tables.py"))["with_tables"]
+
+        assert with_tables(page) == page
 
     @pytest.mark.parametrize("field", fields(Scope), ids=lambda field: field.name)
     def test_every_common_parameter_is_described(self, field):
@@ -152,7 +266,7 @@ class TestCommands:
         """Verbs, options, rules and what to save are as the command line takes them."""
         _, verb, *arguments = shlex.split(line, comments=True)
         context = command.get_command(click.Context(command), verb).make_context(verb, arguments)
-        for spec in rule_specs(context.params.get("rules", ())):
+        for spec in rule_specs(context.params.get("rules", ()), DEFAULT_RULES):
             if not spec.startswith("my_"):
                 parse_rules(spec)
         for text in context.params.get("save", ()):
@@ -185,6 +299,42 @@ class TestFormat:
     def test_every_statistic_is_defined(self):
         described = rows(section(DOCS / "concepts.md", "Statistics"))
         assert set() == {*FIELDS, *DERIVED} - described.keys()
+
+
+def public_names(module):
+    """Return what a module declares as public, or else what it defines."""
+    own = [x for x, v in vars(module).items() if getattr(v, "__module__", "") == module.__name__]
+    return [x for x in getattr(module, "__all__", own) if not x.startswith("_")]
+
+
+class TestPublicModules:
+    """The list in stability.md, from which the API reference is made."""
+
+    @pytest.mark.parametrize("name", rows(section(DOCS / "stability.md", "What is public")))
+    def test_each_is_there_and_says_what_it_holds(self, name, monkeypatch):
+        """With names to import, each of them described where it is a class or a function."""
+        if name in sys.modules and not public_names(sys.modules[name]):
+            # pytest leaves what it could not import to the end when it collects docstrings
+            monkeypatch.delitem(sys.modules, name)
+        try:
+            module = importlib.import_module(name)
+        except ImportError as error:
+            pytest.skip(f"its framework is not installed: {error}")
+        values = {x: getattr(module, x) for x in public_names(module)}
+        assert values
+        assert [] == [
+            x
+            for x, value in values.items()
+            if (inspect.isclass(value) or inspect.isfunction(value)) and not value.__doc__
+        ]
+
+
+class TestNews:
+    @pytest.mark.parametrize("path", NEWS, ids=page_id)
+    def test_each_piece_is_named_as_towncrier_finds_it(self, path):
+        """It passes over others without a word."""
+        kinds = "added|changed|deprecated|removed|fixed|security"
+        assert re.fullmatch(rf"(\+[\w-]+|\d+)\.({kinds})\.md", path.name)
 
 
 class TestLinks:

@@ -16,45 +16,34 @@ ROOT = Path(stepwatch.__file__).parent
 #: Rooms by floor. A room may import from lower floors and from itself, never from its neighbours.
 FLOORS = (
     ("errors",),
-    ("values", "registry", "optional"),
-    ("config",),
-    ("store", "background", "parallel"),
+    ("_kernel", "plugins"),
+    ("numerics",),
+    ("model",),
+    ("config", "runtime"),
+    ("store",),
     ("formats",),
     ("capture", "trial"),
-    ("hooks", "rules", "actions", "plots", "profiler"),
+    ("profile",),
+    ("judge", "diff"),
+    ("hooks", "rules", "actions", "plots"),
     ("jobs", "report", "dashboard"),
     ("cli", "testing"),
 )
-VALUES = {
-    "steps",
-    "collection",
-    "save_policy",
-    "elements",
-    "statistics",
-    "digest",
-    "exponents",
-    "record",
-    "whole",
-    "finding",
-    "hook_config",
-    "profiler_config",
-    "specs",
-    "addresses",
-    "process",
-    "_kernel",
-    "_crc32c",
-    "_digest",
-    "_exponents",
-    "_files",
-}
+#: How long a chain of imports may be within one room, in files.
+DEEPEST = 8
 FRAMEWORKS = {"torch", "tensorflow", "keras", "jax", "xgboost", "lightgbm", "mxnet"}
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
 
 def room_of(module: str) -> str:
-    """Return the room of ``stepwatch.<first>.<…>``."""
-    first = module.split(".")[1]
-    return "values" if first in VALUES else first
+    """Return the room of ``stepwatch.<room>.<…>``."""
+    return module.split(".")[1]
+
+
+def module_of(path: Path) -> str:
+    """Return the name under which a file is imported."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(("stepwatch", *parts)).removesuffix(".__init__")
 
 
 def imports(path: Path) -> set[str]:
@@ -75,8 +64,27 @@ def imports(path: Path) -> set[str]:
     return found
 
 
+def imports_at_once(path: Path) -> set[str]:
+    """Return the modules of ours that are imported while a file is."""
+    tree = ast.parse(path.read_text())
+    package = module_of(path).split(".")
+    if path.name != "__init__.py":
+        package = package[:-1]
+    found = set()
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*above, *filter(None, [node.module])])
+            below = {f"{module}.{alias.name}" for alias in node.names}
+            # a package gives a file of its own whatever stands in the package itself
+            found |= below if below <= MODULES.keys() else {module, *below}
+    return found & MODULES.keys() - {module_of(path), "stepwatch"}
+
+
 FILES = sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.name[0] != "_")
 # Contracts for plug-in authors are tests themselves.
+MODULES = {module_of(path): path for path in ROOT.rglob("*.py")}
+GRAPH = {module: sorted(imports_at_once(path)) for module, path in MODULES.items()}
 OURS = [path for path in FILES if path.relative_to(ROOT).parts[0] != "testing"]
 
 
@@ -106,6 +114,7 @@ class TestFloors:
             "__main__",
             "py",
             "_kernel.abi3",
+            *("_crc32c", "_digest", "_exponents", "_files"),  # C
         }
 
     def test_only_hooks_import_a_framework(self):
@@ -136,11 +145,40 @@ class TestFloors:
 
         assert {"variables.py"} == wrong
 
-    def test_no_file_is_longer_than_three_hundred_lines(self):
-        """The one file that everybody edits is how packages decay."""
-        long = {path.name for path in FILES if len(path.read_text().splitlines()) > 300}
+    def test_files_import_each_other_in_one_direction(self):
+        """No file is needed while it is itself being imported."""
+        assert [] == longest_chain(GRAPH)[1]
 
-        assert set() == long
+    @pytest.mark.parametrize("room", sorted(FLOOR_OF))
+    def test_chains_of_imports_within_a_room_are_short(self, room):
+        """Who reads a file need not read half of the room before."""
+        inside = {
+            module: [other for other in others if room_of(other) == room]
+            for module, others in GRAPH.items()
+            if module != "stepwatch" and room_of(module) == room
+        }
+        chain, _ = longest_chain(inside)
+
+        assert len(chain) <= DEEPEST, " -> ".join(chain)
+
+
+def longest_chain(graph: dict[str, list[str]]) -> tuple[list[str], list[str]]:
+    """Return the longest chain of imports, and a cycle, empty if there is none."""
+    below: dict[str, list[str]] = {}
+    way: list[str] = []
+    cycle: list[str] = []
+
+    def visit(module: str) -> list[str]:
+        if module in way:
+            cycle[:] = cycle or [*way[way.index(module) :], module]
+            return []
+        if module not in below:
+            way.append(module)
+            below[module] = [module, *max(map(visit, graph.get(module, [])), key=len, default=[])]
+            way.pop()
+        return below[module]
+
+    return max(map(visit, sorted(graph)), key=len, default=[]), cycle
 
 
 class TestImport:

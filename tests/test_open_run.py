@@ -1,4 +1,4 @@
-"""A large run opens without being read: the promise, measured."""
+"""A large run opens without being read: what it takes of memory; bench/ has the times."""
 
 from __future__ import annotations
 
@@ -18,20 +18,9 @@ def cost_of(tmp_path, steps, tensors):
 
 
 class TestOpenRun:
-    def test_ten_thousand_steps(self, tmp_path):
+    @pytest.mark.parametrize(
+        ("steps", "tensors"), [(10_000, 20), pytest.param(100_000, 20, marks=pytest.mark.slow)]
+    )
+    def test_it_takes_little_memory(self, tmp_path, steps, tensors):
         """Generous limits, for any machine."""
-        cost = cost_of(tmp_path, 10_000, 20)
-
-        assert cost["together_s"] < 1.5
-        assert cost["peak_mb"] < 300
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize(("steps", "tensors"), BENCH["SIZES"])
-    def test_full_size(self, tmp_path, steps, tensors):
-        """Under a second to open and read one tensor of 100,000 steps, or open a million."""
-        cost = cost_of(tmp_path, steps, tensors)
-
-        assert cost["open_s"] < 1
-        if steps <= 100_000:
-            assert cost["together_s"] < 1
-            assert cost["peak_mb"] < 300
+        assert cost_of(tmp_path, steps, tensors)["peak_mb"] < 300

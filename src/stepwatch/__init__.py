@@ -11,43 +11,43 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .capture.profiling import Profiler as Profiler
-    from .collection import Collection as Collection
-    from .finding import Finding as Finding
+    from .config.profiler_config import ProfilerConfig as ProfilerConfig
+    from .config.profiler_config import Range as Range
     from .hooks.torch import TorchHook as TorchHook
-    from .hooks.torch.checkpoints import on_checkpoint as on_checkpoint
-    from .profiler_config import ProfilerConfig as ProfilerConfig
-    from .profiler_config import Range as Range
-    from .rules.live import LiveWatch as LiveWatch
-    from .rules.rule import Rule as Rule
-    from .rules.step_view import StepView as StepView
-    from .rules.watch import Watch as Watch
-    from .rules.watch import watch as watch
-    from .save_policy import SavePolicy as SavePolicy
-    from .save_policy import Schedule as Schedule
-    from .steps import Mode as Mode
+    from .hooks.torch.intervene.control import on_checkpoint as on_checkpoint
+    from .judge.engine import Watch as Watch
+    from .judge.engine import watch as watch
+    from .judge.live import LiveWatch as LiveWatch
+    from .judge.rule import Rule as Rule
+    from .judge.step_view import StepView as StepView
+    from .model.collection import Collection as Collection
+    from .model.finding import Finding as Finding
+    from .model.save_policy import SavePolicy as SavePolicy
+    from .model.save_policy import Schedule as Schedule
+    from .model.steps import Mode as Mode
     from .trial import Trial as Trial
-    from .trial.open_profile import open_profile as open_profile
+    from .trial.profile import open_profile as open_profile
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Collection": "collection",
-    "Finding": "finding",
-    "LiveWatch": "rules.live",
-    "Mode": "steps",
+    "Collection": "model.collection",
+    "Finding": "model.finding",
+    "LiveWatch": "judge.live",
+    "Mode": "model.steps",
     "Profiler": "capture.profiling",
-    "ProfilerConfig": "profiler_config",
-    "Range": "profiler_config",
-    "Rule": "rules.rule",
-    "SavePolicy": "save_policy",
-    "Schedule": "save_policy",
-    "StepView": "rules.step_view",
+    "ProfilerConfig": "config.profiler_config",
+    "Range": "config.profiler_config",
+    "Rule": "judge.rule",
+    "SavePolicy": "model.save_policy",
+    "Schedule": "model.save_policy",
+    "StepView": "judge.step_view",
     "TorchHook": "hooks.torch",
     "Trial": "trial",
-    "Watch": "rules.watch",
-    "on_checkpoint": "hooks.torch.checkpoints",
-    "open_profile": "trial.open_profile",
-    "watch": "rules.watch",
+    "Watch": "judge.engine",
+    "on_checkpoint": "hooks.torch.intervene.control",
+    "open_profile": "trial.profile",
+    "watch": "judge.engine",
 }
 __all__ = sorted(_HOMES)
 

@@ -1,7 +1,7 @@
 """Every exception that Stepwatch raises on purpose.
 
 Each is also a subclass of the built-in that a Python programmer would catch. A message
-says what was asked, what is there, and what to do.
+says what was requested, what is there, and what to do.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ class StepwatchError(Exception):
 
 
 class ConfigError(StepwatchError, ValueError):
-    """A setting, policy, rule or argument that cannot be meant."""
+    """A setting, policy, rule or argument that is invalid."""
 
 
 class ConfigNotFound(ConfigError, FileNotFoundError):
-    """There is no configuration at this place."""
+    """There is no configuration at this path."""
 
 
 class RunExists(StepwatchError, FileExistsError):
-    """The place to write to already holds a run."""
+    """The target already holds a run."""
 
 
 class RunNotFound(StepwatchError, FileNotFoundError):
-    """There is no run at this place."""
+    """There is no run at this path or URL."""
 
 
 class JobExists(StepwatchError, FileExistsError):
-    """The name of a job is taken."""
+    """There is a job of this name already."""
 
 
 class JobNotFound(StepwatchError, LookupError):
@@ -82,7 +82,7 @@ class CorruptRun(StepwatchError, ValueError):
 
 
 class StoreError(StepwatchError, OSError):
-    """A store refused: no space, no permission, no such place."""
+    """A store refused: no space, no permission, no such path."""
 
 
 class MissingDependency(StepwatchError, ImportError):

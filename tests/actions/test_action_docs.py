@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from stepwatch import registry
 from stepwatch.actions.policy import GROUP, Terms, find_action, parse_actions
-from stepwatch.formats.actions import ActionNote
-from stepwatch.specs import convert
+from stepwatch.formats.findings import ActionNote
+from stepwatch.plugins import registry
+from stepwatch.plugins.specs import convert
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "actions.md").read_text(encoding="utf-8")

@@ -14,23 +14,19 @@ from email import message_from_bytes
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
-from reacting import Scene, finding
 
-from stepwatch.actions import Place
-from stepwatch.actions.callback import Callback
-from stepwatch.actions.command import Command
-from stepwatch.actions.mail import Mail
-from stepwatch.actions.sms import Sms
-from stepwatch.actions.webhook import Webhook, message
+from stepwatch.actions import ActionContext
+from stepwatch.actions.notifications import Callback, Command, Mail, Sms, Webhook, message
 from stepwatch.config import MailServer, mail_server
 from stepwatch.errors import ConfigError
-from stepwatch.finding import Finding
+from stepwatch.model.finding import Finding
+from tests.support.actions.reacting import Scene, finding
 
 smtp = pytest.importorskip("aiosmtpd.smtp")
 controllers = pytest.importorskip("aiosmtpd.controller")
 trustme = pytest.importorskip("trustme")
 
-PLACE = Place("file:///runs/a", print)
+PLACE = ActionContext("file:///runs/a", print)
 # An address of the local machine is not asked of a proxy.
 LOCAL = "127.0.0.1"
 

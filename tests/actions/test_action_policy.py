@@ -6,13 +6,12 @@ import json
 import sys
 
 import pytest
-from reacting import finding
 
-from stepwatch.actions.capture_more import CaptureMore
+from stepwatch.actions.notifications import Webhook
 from stepwatch.actions.policy import build, check_rules, parse_actions
-from stepwatch.actions.state import LowerLr, Restore
-from stepwatch.actions.webhook import Webhook
+from stepwatch.actions.training import CaptureMore, LowerLr, Restore
 from stepwatch.errors import ConfigError
+from tests.support.actions.reacting import finding
 
 
 def names(entries):

@@ -5,14 +5,13 @@ from __future__ import annotations
 import threading
 
 import pytest
-from reacting import Changed, Recorded, Scene, finding
 
 from stepwatch.actions import Guard
-from stepwatch.actions.end import Stop
-from stepwatch.actions.policy import Terms
-from stepwatch.actions.warn import Warn
-from stepwatch.capture.control import Already
+from stepwatch.actions.policy import Terms, Warn
+from stepwatch.actions.training import Stop
+from stepwatch.capture.control import AlreadyDone
 from stepwatch.errors import TrainingStopped
+from tests.support.actions.reacting import Changed, Recorded, Scene, finding
 
 
 class TestOnce:
@@ -74,7 +73,7 @@ class TestLimits:
 
     def test_what_was_done_before_or_failed_does_not_count(self):
         """A limit is about what was done."""
-        scene = Scene(Changed(Already("it was")), terms=Terms(at_most=1))
+        scene = Scene(Changed(AlreadyDone("it was")), terms=Terms(at_most=1))
         assert ["done", "done"] == scene.find(finding(1), finding(2)).outcomes()
 
         scene = Scene(Changed(ValueError("no")), terms=Terms(at_most=1))
@@ -162,7 +161,7 @@ class TestFailures:
         scene.find(finding())
         scene.reactions.finish()
 
-        assert [7] == scene.reactions._tallies[0].entry.action.calls
+        assert [7] == scene.reactions._limits[0].entry.action.calls
 
 
 class TestKinds:
@@ -184,11 +183,11 @@ class TestKinds:
     def test_stop_ends_the_training_after_its_step(self):
         scene = Scene(Stop()).find(finding())
 
-        end = scene.control.take_end()
+        end = scene.control.pop_end()
 
         assert isinstance(end, TrainingStopped)
         assert "step 7 loss_spike: 9 is far above 1" == end.reason
-        assert scene.control.take_end() is None
+        assert scene.control.pop_end() is None
 
     def test_warn_shows_a_finding_at_once(self):
         """With the remedy below."""

@@ -10,7 +10,7 @@ from torch.nn.functional import mse_loss
 from stepwatch import LiveWatch, TorchHook, Trial
 from stepwatch.actions.policy import parse_actions
 from stepwatch.actions.reactions import Reactions
-from stepwatch.formats.actions import read_actions
+from stepwatch.formats.findings import read_actions
 
 
 def train(run, policy, *, spoiled, steps=60):

@@ -8,13 +8,12 @@ import subprocess
 import sys
 
 import pytest
-from azure_container import azure, azurite, container
 
 from stepwatch.errors import ConfigError, StoreError
 from stepwatch.store import open_store, put_parts
-from stepwatch.store.az import AzStore
-from stepwatch.store.object_store import PIECE_BYTES
+from stepwatch.store.objects import PIECE_BYTES, AzStore
 from stepwatch.testing.store_contract import StoreContract
+from tests.support.azure.azure_container import azure, azurite, container
 
 __all__ = ["azure", "azurite", "container"]
 

@@ -12,15 +12,14 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
-from chromium import DESKTOP, PHONE
 
-from looked_at import EVIL, begin, make_arrays, make_runs_folder, profile
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
 from stepwatch.store import open_store
 from stepwatch.testing import make_record, make_run
+from tests.browser.chromium import DESKTOP, PHONE
+from tests.support.looked_at import EVIL, begin, make_arrays, make_runs_folder, profile
 
-pytest_plugins = ["browser_fixtures"]
 pytestmark = pytest.mark.browser
 
 STEPWATCH = Path(sys.executable).with_name("stepwatch")

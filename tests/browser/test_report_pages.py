@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
-from pathlib import Path
 
 import pytest
-from chromium import DESKTOP, PHONE
 
-# What makes runs lies beside the tests that look at the same documents.
-sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
-
-from boosted_runs import boosted_run
-from profiled_runs import profiled_run
-
-from stepwatch.finding import Finding
 from stepwatch.formats.findings import write_findings, write_statuses
+from stepwatch.judge.engine import RuleStatus
+from stepwatch.model.finding import Finding
 from stepwatch.report import report, report_page
 from stepwatch.report.document import Chart
-from stepwatch.rules.watch import RuleStatus
 from stepwatch.trial import Trial
+from tests.browser.chromium import DESKTOP, PHONE
+from tests.support.report.boosted_runs import boosted_run
+from tests.support.report.profiled_runs import profiled_run
 
 np = pytest.importorskip("numpy")
-pytest_plugins = ["browser_fixtures"]
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
 EVIL = "<img src=x onerror=\"document.title='owned'\">"

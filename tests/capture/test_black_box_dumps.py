@@ -13,11 +13,19 @@ import pytest
 from stepwatch.capture import Recorder
 from stepwatch.capture.output import Output
 from stepwatch.errors import ConfigError
-from stepwatch.finding import Finding
-from stepwatch.formats.blackbox import dumps, read_frames, step_records
-from stepwatch.formats.blackbox.frames import BEGIN, LAYOUT, SNAPSHOT, STEP, TRIGGER
-from stepwatch.record import TensorInfo
-from stepwatch.steps import Mode
+from stepwatch.formats.blackbox import (
+    BEGIN_FRAME,
+    LAYOUT_FRAME,
+    SNAPSHOT_FRAME,
+    STEP_FRAME,
+    TRIGGER_FRAME,
+    dump_keys,
+    read_frames,
+    step_records,
+)
+from stepwatch.model.finding import Finding
+from stepwatch.model.record import TensorInfo
+from stepwatch.model.steps import Mode
 from stepwatch.trial import Trial
 
 RING = "blackbox/worker_0.ring"
@@ -54,11 +62,11 @@ def train(recorder, steps, *, loss=lambda step: 1.0, raw=0, closely=()):
         step = recorder.open_step(Mode.TRAIN)
         meta = {"mode": "TRAIN", "mode_step": step.mode_step}
         begin = {**meta, "step": recorder.counter.peek(step.mode)[0], "batch": {}}
-        box.keep(BEGIN, begin, {"x": np.zeros(4)})
+        box.keep(BEGIN_FRAME, begin, {"x": np.zeros(4)})
         recorder.flush()  # so that what was found is known before the next step, as it may be
         reason, box.wanted = box.wanted, ""
-        if reason and box.look_closely(reason):
-            box.keep(SNAPSHOT, meta, {"model/w": np.zeros(4)})
+        if reason and box.request_dump(reason):
+            box.keep(SNAPSHOT_FRAME, meta, {"model/w": np.zeros(4)})
         step.add(TensorInfo("w", "weights", "float32", (100,)), np.ones(100, np.float32))
         value = np.float32(loss(number))
         step.add(TensorInfo("loss/x", "losses", "float32", ()), np.asarray(value))
@@ -92,11 +100,11 @@ class TestRing:
         records = step_records(frames)
         recorder.close()
 
-        assert sum(frame.kind == STEP for frame in frames) == len(records) >= 5
+        assert sum(frame.kind == STEP_FRAME for frame in frames) == len(records) >= 5
         assert list(range(40))[-len(records) :] == [record.step for record in records]
         assert all((record.raw["w"] == record.step).all() for record in records)
         assert frames[0].sequence > 0
-        assert 1 <= sum(frame.kind == LAYOUT for frame in frames) <= 2
+        assert 1 <= sum(frame.kind == LAYOUT_FRAME for frame in frames) <= 2
 
     def test_layouts_that_take_turns_are_written_once(self, tmp_path):
         """The last few are known, the very ones and their equals, whatever their mode."""
@@ -110,7 +118,7 @@ class TestRing:
         frames = read_frames(recorder.store)
         recorder.close()
 
-        assert 3 == sum(frame.kind == LAYOUT for frame in frames)
+        assert 3 == sum(frame.kind == LAYOUT_FRAME for frame in frames)
         assert [1, 2, 3] * 4 == [len(record.layout) for record in step_records(frames)]
 
     def test_many_layouts_do_not_fill_the_ring(self, tmp_path):
@@ -135,7 +143,7 @@ class TestRing:
         recorder = recorder_of(tmp_path)
         train(recorder, range(3), raw=(1 << 20) - 1000)
 
-        assert [0, 1, 2] == kinds(recorder, BEGIN) == kinds(recorder, STEP)
+        assert [0, 1, 2] == kinds(recorder, BEGIN_FRAME) == kinds(recorder, STEP_FRAME)
         assert [{}] * 3 == [record.raw for record in step_records(read_frames(recorder.store))]
         recorder.close()
 
@@ -172,7 +180,7 @@ class TestDumps:
         finders = [Finder(2), Finder(1)]
         recorder = recorder_of(tmp_path, *finders)
         train(recorder, range(5))
-        frames = [frame for frame in read_frames(recorder.store) if frame.kind == TRIGGER]
+        frames = [frame for frame in read_frames(recorder.store) if frame.kind == TRIGGER_FRAME]
         recorder.close()
 
         assert [1, 2] == [frame.meta["finding"]["step"] for frame in frames]
@@ -184,8 +192,8 @@ class TestDumps:
         recorder.close()
         (tmp_path / RING).unlink()
 
-        assert ["blackbox/worker_0/3-a_rule.frames"] == dumps(recorder.store)
-        assert ([3], [0, 1, 2, 3]) == (kinds(recorder, SNAPSHOT), kinds(recorder, STEP))
+        assert ["blackbox/worker_0/3-a_rule.frames"] == dump_keys(recorder.store)
+        assert ([3], [0, 1, 2, 3]) == (kinds(recorder, SNAPSHOT_FRAME), kinds(recorder, STEP_FRAME))
 
     def test_there_are_three_dumps_at_most_and_the_first_stay(self, tmp_path):
         """However much is found."""
@@ -193,7 +201,9 @@ class TestDumps:
         train(recorder, range(20))
         recorder.close("failed", "exit status 1")
 
-        assert [1, 3, 5] == [int(key.split("/")[2].split("-")[0]) for key in dumps(recorder.store)]
+        assert [1, 3, 5] == [
+            int(key.split("/")[2].split("-")[0]) for key in dump_keys(recorder.store)
+        ]
         assert (tmp_path / RING).exists()
 
     def test_what_is_found_in_the_last_step_is_dumped_at_the_end(self, tmp_path):
@@ -202,7 +212,7 @@ class TestDumps:
         train(recorder, range(5))
         recorder.close()
 
-        assert ["blackbox/worker_0/4-a_rule.frames"] == dumps(recorder.store)
+        assert ["blackbox/worker_0/4-a_rule.frames"] == dump_keys(recorder.store)
         assert not (tmp_path / RING).exists()
 
     def test_a_remark_is_no_trigger(self, tmp_path):
@@ -219,8 +229,8 @@ class TestDumps:
         train(recorder, range(8), loss=lambda step: 1.0 if step < 3 else np.nan)
         recorder.close()
 
-        assert ["blackbox/worker_0/4-non-finite-loss.frames"] == dumps(recorder.store)
-        assert [3] == kinds(recorder, TRIGGER)
+        assert ["blackbox/worker_0/4-non-finite-loss.frames"] == dump_keys(recorder.store)
+        assert [3] == kinds(recorder, TRIGGER_FRAME)
 
     @pytest.mark.parametrize("state", ["failed", "interrupted", "stopped"])
     def test_what_did_not_end_well_stays(self, state, tmp_path):
@@ -230,8 +240,8 @@ class TestDumps:
         recorder.close(state, "RuntimeError: boom")
 
         failed = ["blackbox/worker_0/2-exception.frames"]
-        assert (failed if state == "failed" else []) == dumps(recorder.store)
-        assert [0, 1, 2] == kinds(recorder, STEP)
+        assert (failed if state == "failed" else []) == dump_keys(recorder.store)
+        assert [0, 1, 2] == kinds(recorder, STEP_FRAME)
         told = [
             frame.meta["error"] for frame in read_frames(recorder.store) if "error" in frame.meta
         ]
@@ -243,10 +253,10 @@ class TestDumps:
         path = recorder.black_box._ring.path
         train(recorder, range(4))
         assert path.exists()
-        assert [0, 1, 2, 3] == kinds(recorder, STEP)
+        assert [0, 1, 2, 3] == kinds(recorder, STEP_FRAME)
         recorder.close("failed", "boom")
 
-        assert len(dumps(recorder.store)) == 2
+        assert len(dump_keys(recorder.store)) == 2
         assert not path.exists()
 
 
@@ -275,9 +285,9 @@ class TestQueue:
         box, meta = recorder.black_box, {"mode": "TRAIN", "mode_step": 0, "step": 0}
         recorder.flush()
         recorder._background.submit(gate.wait, 200 << 20)
-        kept = [box.keep_later(BEGIN, meta, dict, size << 20) for size in (1, 100, 1)]
+        kept = [box.keep_later(BEGIN_FRAME, meta, dict, size << 20) for size in (1, 100, 1)]
         gate.set()
         end = recorder.close("interrupted")
 
         assert [True, False, True] == kept
-        assert (1, 0, 2) == (box.left_out, end.dropped, len(kinds(recorder, BEGIN)))
+        assert (1, 0, 2) == (box.left_out, end.dropped, len(kinds(recorder, BEGIN_FRAME)))

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from stepwatch.capture import Recorder
-from stepwatch.record import TensorInfo
-from stepwatch.steps import Mode
+from stepwatch.model.record import TensorInfo
+from stepwatch.model.steps import Mode
 
 _numbers = itertools.count()
 LONG_S = 600
@@ -28,7 +28,7 @@ def going_on():
 
 @pytest.fixture
 def recorder(monkeypatch):
-    monkeypatch.setattr("stepwatch.capture.last_wait.SILENT_S", 0.0)
+    monkeypatch.setattr("stepwatch.capture.mirror.SILENT_S", 0.0)
     return Recorder(f"memory://last-wait-{next(_numbers)}", rank=(0, 1))
 
 
@@ -87,7 +87,7 @@ def test_slow_notes_at_the_end_are_told_of_as_well(recorder, log, going_on, monk
     writer = recorder._writers[0]
     close = writer.close
     monkeypatch.setattr(writer, "close", lambda note: (going_on.wait(LONG_S), close(note)))
-    monkeypatch.setattr("stepwatch.capture.last_wait.SILENT_S", 0.2)
+    monkeypatch.setattr("stepwatch.capture.mirror.SILENT_S", 0.2)
     log = log(going_on.set)
     observe(recorder)
     recorder.close()

@@ -8,15 +8,15 @@ import pytest
 from stepwatch.capture.open_step import OpenStep
 from stepwatch.capture.plan import DIGEST, EXPONENTS, RAW, STATISTICS, Plan
 from stepwatch.capture.recorder import Recorder
-from stepwatch.collection import as_collections, parse_save
-from stepwatch.digest import digest
 from stepwatch.errors import ConfigError
-from stepwatch.exponents import count_exponents
 from stepwatch.formats.manifest import Manifest
-from stepwatch.record import TensorInfo
-from stepwatch.save_policy import SavePolicy, Schedule
-from stepwatch.statistics import summarize
-from stepwatch.steps import Mode
+from stepwatch.model.collection import as_collections, parse_save
+from stepwatch.model.record import TensorInfo
+from stepwatch.model.save_policy import SavePolicy, Schedule
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.digest import digest
+from stepwatch.numerics.exponents import count_exponents
+from stepwatch.numerics.statistics import summarize
 from stepwatch.trial import Trial
 
 FIRST = np.array([1.0, -0.25, 0.0], np.float32)

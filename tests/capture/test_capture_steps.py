@@ -14,13 +14,13 @@ from stepwatch.capture.guard import guarded
 from stepwatch.capture.open_step import OpenStep
 from stepwatch.capture.plan import NOTHING, RAW, Plan
 from stepwatch.capture.recorder import Recorder
-from stepwatch.collection import Collection, as_collections
 from stepwatch.errors import TrainingStopped
-from stepwatch.record import TensorInfo
-from stepwatch.rules.live import LiveWatch
-from stepwatch.save_policy import SavePolicy, Schedule
-from stepwatch.statistics import summarize
-from stepwatch.steps import Mode
+from stepwatch.judge.live import LiveWatch
+from stepwatch.model.collection import Collection, as_collections
+from stepwatch.model.record import TensorInfo
+from stepwatch.model.save_policy import SavePolicy, Schedule
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.statistics import summarize
 
 
 def wanted(policy, name, kind, steps=range(21), *, raw=False):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stepwatch.capture.worker import rank_and_size, worker_name
+from stepwatch.capture.lifecycle import rank_and_size, worker_name
 
 
 class TestWorker:

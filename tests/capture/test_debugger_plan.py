@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from stepwatch.capture.debugger_plan import DebuggerPlan
 from stepwatch.capture.plan import NOTHING, RAW, STATISTICS
-from stepwatch.hook_config import RAW as STORE_RAW
-from stepwatch.hook_config import (
-    HookConfig,
-    Reduction,
-    SavedCollection,
-    SaveSteps,
-    Stored,
-)
-from stepwatch.steps import Mode
+from stepwatch.formats.smdebug.collections import RAW as STORE_RAW
+from stepwatch.formats.smdebug.collections import Reduction, SavedCollection, SaveSteps, Stored
+from stepwatch.model.steps import Mode
+from stepwatch_smdebug.plan import DebuggerPlan, HookConfig
 
 MEAN, PROD = Reduction("mean"), Reduction("prod")
 

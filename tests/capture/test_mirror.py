@@ -14,8 +14,8 @@ from stepwatch.capture import Recorder, mirror
 from stepwatch.capture.output import Output
 from stepwatch.errors import ConfigError, StoreError
 from stepwatch.formats.copying import RunCopy
-from stepwatch.record import TensorInfo
-from stepwatch.steps import Mode
+from stepwatch.model.record import TensorInfo
+from stepwatch.model.steps import Mode
 from stepwatch.store.memory import MemoryStore
 from stepwatch.testing import make_run
 from stepwatch.trial import Trial

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from stepwatch.capture.phases import Phases
-from stepwatch.capture.spans import Spans
+from stepwatch.capture.profiling import Phases, Spans
 from stepwatch.errors import StoreError
-from stepwatch.formats.profile.clock import Clock
-from stepwatch.steps import Mode
+from stepwatch.formats.profile.tables import Clock
+from stepwatch.model.steps import Mode
 from stepwatch.store import open_store
 from stepwatch.trial.profile import Profile
 

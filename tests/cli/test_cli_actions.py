@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from commands import STEPWATCH, call
 
 from stepwatch import Trial
-
-pytest_plugins = ["command_fixtures"]
+from tests.support.cli.commands import STEPWATCH, call
 
 #: Trains with a batch that holds a nan, and prints whether all weights are numbers in the end.
 SCRIPT = """\

@@ -10,19 +10,16 @@ from contextlib import suppress
 
 import pytest
 from click.testing import CliRunner
-from commands import STEPWATCH, TRAINING, call
 
 from stepwatch.cli.blackbox import blackbox
 from stepwatch.cli.main import main
 from stepwatch.cli.run import run
 from stepwatch.errors import ConfigError, TensorUnavailable
-from stepwatch.formats.blackbox import read_frames
-from stepwatch.formats.blackbox.frames import SNAPSHOT
+from stepwatch.formats.blackbox import SNAPSHOT_FRAME, read_frames
 from stepwatch.store import open_store
 from stepwatch.testing import make_run
 from stepwatch.trial import Trial
-
-pytest_plugins = ["command_fixtures"]
+from tests.support.cli.commands import STEPWATCH, TRAINING, call
 
 KILLED = """
 import os, signal
@@ -196,7 +193,7 @@ class TestSnapshots:
         stepwatch("run", "--snapshot", "every=2", "--run", "run", "script.py")
         frames = read_frames(open_store(tmp_path / "run"))
 
-        assert [0, 2, 4] == [frame.mode_step for frame in frames if frame.kind == SNAPSHOT]
+        assert [0, 2, 4] == [frame.mode_step for frame in frames if frame.kind == SNAPSHOT_FRAME]
 
     @pytest.mark.parametrize("wrong", ["2", "every=0", "every=x", "first=2"])
     def test_what_cannot_be_meant_is_refused(self, wrong):

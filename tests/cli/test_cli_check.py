@@ -8,20 +8,17 @@ import json
 import numpy as np
 import pytest
 
-from stepwatch import registry
-from stepwatch.cli.progress import Progress
-from stepwatch.cli.saved_for import SavedFor
-from stepwatch.cli.told import Told
-from stepwatch.finding import Finding
+from stepwatch.cli.launch import SaveCosts
+from stepwatch.cli.progress import FindingDedup, Progress
 from stepwatch.formats.manifest import End
-from stepwatch.record import Layout, StepRecord, TensorInfo
+from stepwatch.judge.causal_links import StepOrder
+from stepwatch.model.finding import Finding
+from stepwatch.model.record import Layout, StepRecord, TensorInfo
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.statistics import NUM_FIELDS
+from stepwatch.plugins import registry
 from stepwatch.rules import DEFAULT_RULES, parse_rules
-from stepwatch.rules.places import Places
-from stepwatch.statistics import NUM_FIELDS
-from stepwatch.steps import Mode
 from stepwatch.testing import make_run
-
-pytest_plugins = ["command_fixtures"]
 
 ORIGIN = Finding("non_finite_origin", 5, "output/1", "made there", severity="error",
                  evidence={"cause": "output"})  # fmt: skip
@@ -31,7 +28,7 @@ STUCK = Finding("loss_not_decreasing", 30, "loss/L", "it rose", remedy="look at 
 
 def hidden(findings):
     """Return which findings are only counted where all are to be shown."""
-    told = Told(Places())
+    told = FindingDedup(StepOrder())
     found = []
     for finding in findings:
         told.add(finding)
@@ -169,7 +166,7 @@ class TestWhileItTrains:
 
     def test_what_was_not_shown_stands_for_nothing(self):
         """Where only some rules are to be shown, what follows from another is shown."""
-        told = Told(Places())
+        told = FindingDedup(StepOrder())
         told.add(ORIGIN)
         told.add(STUCK)
 
@@ -211,7 +208,7 @@ class TestSavedFor:
     def test_what_a_rule_costs_is_said_once(self):
         """At the first step that holds it."""
         said: list[str] = []
-        saved_for = SavedFor(parse_rules("dead_relu; loss_spike"), said.append)
+        saved_for = SaveCosts(parse_rules("dead_relu; loss_spike"), said.append)
         layout = Layout(
             (
                 TensorInfo("active/1", "activity", "float32", (8,)),

@@ -9,11 +9,9 @@ import subprocess
 import urllib.request
 
 import pytest
-from commands import STEPWATCH, environment
 
 from stepwatch.testing import make_run
-
-pytest_plugins = ["command_fixtures"]
+from tests.support.cli.commands import STEPWATCH, environment
 
 
 @pytest.fixture

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from parted_workers import two_workers
 
-pytest_plugins = ["command_fixtures", "diff_trainings"]
+from tests.support.cli.parted_workers import two_workers
 
 
 @pytest.fixture

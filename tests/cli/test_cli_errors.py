@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stepwatch import registry
 from stepwatch.cli.main import GROUP, main
+from stepwatch.plugins import registry
 
 
 def told(capsys, *arguments):

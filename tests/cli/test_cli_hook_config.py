@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from commands import STEPWATCH, call
 
 from stepwatch import Trial
 from stepwatch.formats.smdebug.layout import END_KEY
-from stepwatch.steps import Mode
-
-pytest_plugins = ["command_fixtures"]
+from stepwatch.model.steps import Mode
+from tests.support.cli.commands import STEPWATCH, call
 
 SCRIPT = """\
 import torch

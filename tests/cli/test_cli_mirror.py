@@ -6,13 +6,12 @@ import signal
 import subprocess
 
 import pytest
-from commands import STEPWATCH, environment
 
 from stepwatch.store import open_store
 from stepwatch.testing import make_run
 from stepwatch.trial import Trial
-
-pytest_plugins = ["command_fixtures"]
+from tests.support import fork_server
+from tests.support.cli.commands import STEPWATCH, environment
 
 WAITS = """
 import sys
@@ -27,7 +26,7 @@ def keys(folder):
 
 def start(*command, cwd):
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    return subprocess.Popen([STEPWATCH, *command], cwd=cwd, env=environment(), text=True, **pipes)
+    return fork_server.Popen([STEPWATCH, *command], cwd=cwd, env=environment(), text=True, **pipes)
 
 
 def assert_same(run, copy):

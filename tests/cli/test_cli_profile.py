@@ -9,26 +9,17 @@ import subprocess
 import time
 
 import pytest
-from commands import STEPWATCH, call, environment
 
 from stepwatch import Profiler, Trial
-from stepwatch.cli.profiled import make_profiler
+from stepwatch.cli.run import make_profiler
 from stepwatch.errors import ConfigError
-from stepwatch.formats.profile.layout import CONFIG_KEY
-from stepwatch.formats.profile.machine import Machine, write_machine
-from stepwatch.formats.profile.parts import PartsWriter
-from stepwatch.formats.profile.tables import (
-    SPANS,
-    SYSTEM,
-    Sample,
-    Span,
-    spans_table,
-    system_table,
-)
+from stepwatch.formats.profile.parts import CONFIG_KEY, PartsWriter
+from stepwatch.formats.profile.reader import Machine, write_machine
+from stepwatch.formats.profile.tables import SPANS, SYSTEM, Sample, Span, spans_table, system_table
 from stepwatch.store import open_store
 from stepwatch.testing import make_run
-
-pytest_plugins = ["command_fixtures"]
+from tests.support import fork_server
+from tests.support.cli.commands import STEPWATCH, call, environment
 
 MS = 1_000_000
 
@@ -178,7 +169,7 @@ class TestRun:
     def test_a_window_is_asked_for_from_outside(self, write, verb, tmp_path):
         """Another process asks a training that runs, and later finds the trace in its run."""
         script = write(SLOWLY + LOOP)
-        training = subprocess.Popen(
+        training = fork_server.Popen(
             [str(STEPWATCH), "run", "--run", "run", str(script), "280"],
             cwd=tmp_path, env=environment(), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         )  # fmt: skip

@@ -9,11 +9,9 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from commands import STEPWATCH, call
 
 from stepwatch import Trial
-
-pytest_plugins = ["command_fixtures"]
+from tests.support.cli.commands import STEPWATCH, call
 
 DEMO = Path(__file__).parents[2] / "demo" / "char_gpt.py"
 BROKEN = b"1 / 0\n"

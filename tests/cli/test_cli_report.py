@@ -8,8 +8,6 @@ import pytest
 
 from stepwatch.testing import make_run
 
-pytest_plugins = ["command_fixtures"]
-
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):

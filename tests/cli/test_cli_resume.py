@@ -6,12 +6,11 @@ import json
 import subprocess
 
 import pytest
-from commands import STEPWATCH, call, environment
 
 from stepwatch.testing import make_run
 from stepwatch.trial import Trial
-
-pytest_plugins = ["command_fixtures"]
+from tests.support import fork_server
+from tests.support.cli.commands import STEPWATCH, call, environment
 
 # As a script does that has checkpoints: it begins where the last one was made.
 TRAINS = """
@@ -64,7 +63,7 @@ def test_a_watcher_sees_what_is_found_anew(tmp_path):
     call(STEPWATCH, *options, "train.py", 0, 15, 1, 1.0, cwd=tmp_path)
     note = tmp_path / "run" / "run.json"
     note.write_text(json.dumps({**json.loads(note.read_text()), "host": "elsewhere"}))
-    watcher = subprocess.Popen(
+    watcher = fork_server.Popen(
         [STEPWATCH, "watch", "run", "--rules", "exploding_tensor"],
         cwd=tmp_path, env=environment(), text=True, stdout=subprocess.PIPE,
     )  # fmt: skip

@@ -8,11 +8,10 @@ import subprocess
 import sys
 
 import pytest
-from commands import STEPWATCH, TRAINING, call, environment
 
 from stepwatch import Trial
-
-pytest_plugins = ["command_fixtures"]
+from tests.support import fork_server
+from tests.support.cli.commands import STEPWATCH, TRAINING, call, environment
 
 FACTS = """\
 import os, pickle, sys, multiprocessing, inspect
@@ -61,12 +60,12 @@ class TestTheScript:
         assert "step 7 loss nan" in plain.stdout
         assert (plain.stdout, plain.returncode) == (watched.stdout, watched.returncode)
 
-    def test_it_finds_itself_as_under_python(self, write, stepwatch, python):
+    def test_it_finds_itself_as_under_python(self, write, new_stepwatch, new_python):
         """argv, names, paths, pickles, spawned and forked children; and it used no framework."""
         write(FACTS, "deep/er/facts.py", training=False)
 
-        expected = python("deep/er/facts.py", "a", "--b", "-h")
-        found = stepwatch("run", "--run", "r", "deep/er/facts.py", "a", "--b", "-h")
+        expected = new_python("deep/er/facts.py", "a", "--b", "-h")
+        found = new_stepwatch("run", "--run", "r", "deep/er/facts.py", "a", "--b", "-h")
 
         assert (0, "") == (expected.returncode, expected.stderr)
         assert expected.stdout == found.stdout
@@ -74,15 +73,15 @@ class TestTheScript:
         assert told.startswith("stepwatch: the script used none of jax, keras, ")
         assert told.endswith(": there was nothing to see")
 
-    def test_a_module_is_run_as_by_python(self, write, stepwatch, python):
+    def test_a_module_is_run_as_by_python(self, write, new_stepwatch, new_python):
         """``-m`` finds it from here; its argv[0] is its path."""
         text = "import sys\nfrom . import sibling\nprint(sys.argv, __name__, __spec__.name)\n"
         write(text, "package/tool.py", training=False)
         write("print('sibling')\n", "package/sibling.py", training=False)
         write("", "package/__init__.py", training=False)
 
-        assert python("-m", "package.tool", "x").stdout == (
-            stepwatch("run", "-m", "package.tool", "x").stdout
+        assert new_python("-m", "package.tool", "x").stdout == (
+            new_stepwatch("run", "-m", "package.tool", "x").stdout
         )
 
     @pytest.mark.parametrize(
@@ -99,11 +98,11 @@ class TestTheScript:
         ],
         ids=["status", "text", "error", "cause", "syntax", "SIGINT", "SIGTERM", "logging"],
     )
-    def test_it_ends_as_under_python(self, write, stepwatch, python, text):
+    def test_it_ends_as_under_python(self, write, new_stepwatch, new_python, text):
         """Status, signal and traceback, in which no frame of ours appears."""
         script = write(text, training=False)
 
-        expected, found = python(script.name), stepwatch("run", script.name)
+        expected, found = new_python(script.name), new_stepwatch("run", script.name)
 
         assert expected.returncode == found.returncode
         told = [line for line in found.stderr.splitlines() if not line.startswith("stepwatch: ")]
@@ -127,7 +126,7 @@ class TestTheScript:
     def test_a_signal_in_training_ends_it_as_ever(self, write, tmp_path, number, state):
         """By the very signal; Ctrl-C is noted, of SIGTERM nobody is left to tell."""
         script = write("import signal\ntrain(3)\nprint('ready', flush=True)\nsignal.pause()\n")
-        process = subprocess.Popen(
+        process = fork_server.Popen(
             [STEPWATCH, "run", "--run", "r", script], cwd=tmp_path, env=environment(),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
@@ -163,8 +162,8 @@ class TestTheScript:
         reader, writer = os.pipe()
         os.close(reader)
         broken = subprocess.run([STEPWATCH, "run", "--run", "r", script], cwd=tmp_path,
-                                env=environment(), stdout=subprocess.PIPE, stderr=writer,
-                                text=True, timeout=60)  # fmt: skip
+                                env=environment(), stdout=subprocess.PIPE,
+                                stderr=writer, text=True, timeout=60)  # fmt: skip
         os.close(writer)
 
         assert (0, plain.stdout.splitlines()[:3]) == (
@@ -224,7 +223,7 @@ class TestWhatIsTold:
             "LossSpike.check = broken\n"
             "train(6, spoiled=3)\n"
         )
-        result = subprocess.run([STEPWATCH, "run", script], cwd=tmp_path, env=environment(),
+        result = fork_server.run([STEPWATCH, "run", script], cwd=tmp_path, env=environment(),
                                 capture_output=True, text=True, timeout=60)  # fmt: skip
 
         assert 0 == result.returncode

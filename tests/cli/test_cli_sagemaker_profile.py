@@ -6,10 +6,8 @@ import json
 
 import pytest
 
-from stepwatch.rules.profile import PROFILE_RULES
+from stepwatch.judge.rule import PROFILE_RULES
 from stepwatch.testing import make_run
-
-pytest_plugins = ["command_fixtures"]
 
 MINUTE_S = 1_591_160_640
 

@@ -11,12 +11,10 @@ import pytest
 from stepwatch.cli.progress import Progress
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
-from stepwatch.record import Layout
-from stepwatch.rules.live import LiveWatch
+from stepwatch.judge.live import LiveWatch
+from stepwatch.model.record import Layout
 from stepwatch.store import open_store
 from stepwatch.testing.make_run import make_record
-
-pytest_plugins = ["command_fixtures"]
 
 
 @pytest.mark.parametrize(("size", "whose"), [(1, ""), (2, " of worker_1")])

@@ -6,8 +6,6 @@ import os
 
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-pytest_plugins = ["command_fixtures"]
-
 
 class TestTensorboard:
     def test_the_losses_that_the_script_prints_are_shown(self, write, stepwatch, tmp_path):

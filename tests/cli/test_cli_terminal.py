@@ -7,13 +7,12 @@ import os
 import pty
 import subprocess
 
-from commands import STEPWATCH, environment
+import pytest
 
-from stepwatch.cli.progress import Progress
-from stepwatch.cli.status_line import StatusLine
+from stepwatch.cli.progress import Progress, StatusLine
+from stepwatch.store import open_store
 from stepwatch.testing.make_run import make_record
-
-pytest_plugins = ["command_fixtures"]
+from tests.support.cli.commands import STEPWATCH, environment
 
 
 class Terminal(io.StringIO):
@@ -80,6 +79,18 @@ class TestProgress:
         lines = stream.getvalue().splitlines()
         assert "stepwatch: step 3  0.5/s  loss 0.5  0 findings" == lines[0]
         assert 4 == len(lines)
+
+    @pytest.mark.parametrize("compiled", [True, False])
+    def test_a_missing_kernel_is_said_once(self, monkeypatch, compiled):
+        """However many hooks begin to write; where it is there, nothing is said."""
+        monkeypatch.setattr("stepwatch.cli.progress.has_kernel", lambda: compiled)
+        stream = io.StringIO()
+        progress = Progress("run", stream=stream)
+        for _ in range(2):
+            progress.start(open_store("memory://no-kernel"), "worker_0", {})
+
+        lines = stream.getvalue().splitlines()
+        assert [not compiled] * (not compiled) == ["kernel is missing" in x for x in lines]
 
 
 def test_a_script_in_a_terminal_looks_as_it_would(write, spoiled, tmp_path):

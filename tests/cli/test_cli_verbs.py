@@ -8,17 +8,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from commands import STEPWATCH, environment
 
 from stepwatch import Trial
-from stepwatch.exponents import count_exponents
 from stepwatch.formats.findings import read_findings
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
+from stepwatch.numerics.exponents import count_exponents
 from stepwatch.store import open_store
 from stepwatch.testing.make_run import make_record, make_run
-
-pytest_plugins = ["command_fixtures"]
+from tests.support import fork_server
+from tests.support.cli.commands import STEPWATCH, environment
 
 
 class TestRuns:
@@ -162,11 +161,11 @@ class TestWatch:
     def test_it_follows_a_live_run_from_another_process(self, write, tmp_path):
         """It begins while the script waits, and finds what the run itself finds."""
         script = write("train(8, spoiled=4, then=input)\n")
-        run = subprocess.Popen(
+        run = fork_server.Popen(
             [STEPWATCH, "run", "--run", "r", script], cwd=tmp_path, env=environment(),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-        watch = subprocess.Popen(
+        watch = fork_server.Popen(
             [STEPWATCH, "watch", "r", "--wait", "60"], cwd=tmp_path, env=environment(),
             stdout=subprocess.PIPE, text=True,
         )  # fmt: skip

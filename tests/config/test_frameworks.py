@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from hook_files import entry, read
 
-from stepwatch.config import read_hook_configs, said_of
 from stepwatch.errors import ConfigError
+from stepwatch_smdebug.config.hook_config import config_warnings, read_hook_configs
+from tests.support.config.hook_files import entry, read
 
 
 def write(folder, *collections, **hook):
@@ -33,10 +33,10 @@ class TestReadHookConfigs:
     def test_what_does_nothing_for_one_is_said_and_no_error(self, tmp_path):
         """``metrics`` is built in for TensorFlow, and for PyTorch a name without patterns."""
         found = read_hook_configs(["pytorch", "tensorflow"], write(tmp_path, entry("metrics")))
-        (line,) = said_of(found["pytorch"], "pytorch")
+        (line,) = config_warnings(found["pytorch"], "pytorch")
 
         assert "'metrics' is none of those built in for pytorch" in line
-        assert [] == said_of(found["tensorflow"], "tensorflow")
+        assert [] == config_warnings(found["tensorflow"], "tensorflow")
         assert "metrics" in found["tensorflow"].included
 
     def test_what_cannot_be_meant_is_an_error(self, tmp_path):

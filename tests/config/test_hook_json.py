@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from hook_files import collection, entry, read, read_document, saved_steps
 
-from stepwatch.config import find_hook_config, read_hook_config
 from stepwatch.errors import ConfigError
-from stepwatch.hook_config import Reduction
-from stepwatch.steps import Mode
+from stepwatch.formats.smdebug.collections import Reduction
+from stepwatch.model.steps import Mode
+from stepwatch_smdebug.config.hook_config import find_hook_config, read_hook_config
+from tests.support.config.hook_files import collection, entry, read, read_document, saved_steps
 
 RELU = entry(
     "custom_relu_collection",

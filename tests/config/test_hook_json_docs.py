@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from stepwatch.config.frameworks import FRAMEWORKS
-from stepwatch.config.hook_document import KEYS
-from stepwatch.hook_config import REDUCTIONS, SCALAR_COLLECTIONS
+from stepwatch.formats.smdebug.collections import REDUCTIONS, SCALAR_COLLECTIONS
+from stepwatch_smdebug.config.frameworks import FRAMEWORKS
+from stepwatch_smdebug.config.hook_config import KEYS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "debugger-config.md").read_text(encoding="utf-8")
 NAMED = set(re.findall(r"`([^`\n]+)`", PAGE))

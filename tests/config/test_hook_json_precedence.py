@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hook_files import collection, entry, read, saved_steps
 
-from stepwatch.hook_config import RAW, Reduction, SaveSteps, Stored
-from stepwatch.steps import Mode
+from stepwatch.formats.smdebug.collections import RAW, Reduction, SaveSteps, Stored
+from stepwatch.model.steps import Mode
+from tests.support.config.hook_files import collection, entry, read, saved_steps
 
 SOURCES = ("hook", "hook of mode", "collection", "collection of mode")
 VALUES = {"save_interval": ("2", "3", "5", "7"), "start_step": ("2", "3", "5", "7")}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hook_files import entry, read, read_document
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stepwatch.config.frameworks import framework
-from stepwatch.config.hook_document import HookDocument
-from stepwatch.config.parameters import Parameters
+from stepwatch.config.json_settings import JsonSettings
 from stepwatch.errors import ConfigError
+from stepwatch_smdebug.config.frameworks import framework
+from stepwatch_smdebug.config.hook_config import HookDocument
+from tests.support.config.hook_files import entry, read, read_document
 
 WRONG = [
     ("save_interval", "often", "must be a whole number, got 'often'"),
@@ -123,7 +123,7 @@ class TestWrongShape:
         """No document brings another exception, and none a message of two lines."""
         told = ""
         try:
-            top = Parameters(document, "hook configuration")
+            top = JsonSettings(document, "hook configuration")
             HookDocument(top, framework("pytorch"), 500).config(None)
         except ConfigError as error:
             told = str(error)

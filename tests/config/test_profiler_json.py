@@ -8,8 +8,8 @@ import logging
 import pytest
 
 from stepwatch.config import find_profiler_config, parse_profiler_config, read_profiler_config
+from stepwatch.config.profiler_config import ProfilerConfig, Range
 from stepwatch.errors import ConfigError, ConfigNotFound
-from stepwatch.profiler_config import ProfilerConfig, Range
 
 #: What the SageMaker SDK writes for FrameworkProfile() with nothing given.
 DEFAULT = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from hook_files import read_document
 
-from stepwatch.config import read_hook_config
 from stepwatch.errors import ConfigError
+from stepwatch_smdebug.config.hook_config import read_hook_config
+from tests.support.config.hook_files import read_document
 
 
 def folder_of(tmp_path, hook):

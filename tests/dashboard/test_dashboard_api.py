@@ -7,7 +7,14 @@ import json
 import numpy as np
 import pytest
 
-from looked_at import (
+from stepwatch import Trial
+from stepwatch.dashboard import api
+from stepwatch.dashboard.api import compared_series, divergence
+from stepwatch.dashboard.views import level, search
+from stepwatch.errors import ConfigError, StepUnavailable, TensorUnavailable
+from stepwatch.formats.manifest import End
+from stepwatch.testing import make_record, make_run
+from tests.support.looked_at import (
     EFFECT,
     EVIL,
     ORIGIN,
@@ -16,15 +23,6 @@ from looked_at import (
     make_looked_at,
     profile,
 )
-from stepwatch import Trial
-from stepwatch.dashboard import api
-from stepwatch.dashboard.compare import parted, series
-from stepwatch.dashboard.tree import level, search
-from stepwatch.errors import ConfigError, StepUnavailable, TensorUnavailable
-from stepwatch.formats.manifest import End
-from stepwatch.testing import make_record, make_run
-
-pytest_plugins = ["looked_at_fixtures"]
 
 
 @pytest.fixture
@@ -227,7 +225,7 @@ class TestCompare:
     def test_where_two_runs_part_is_told_in_words_and_numbers(self, runs_folder):
         """The first step, the first tensor, and what it was in both."""
         here, there = Trial(runs_folder / "healthy"), Trial(runs_folder / "deep/faulty")
-        told = parted(here, there, {})
+        told = divergence(here, there, {})
 
         assert not told["same"]
         assert "step 6 (TRAIN 5)" in told["verdict"]
@@ -237,6 +235,6 @@ class TestCompare:
     def test_lines_of_both_stand_in_one_figure(self, runs_folder):
         """By default those of the first loss."""
         here, there = Trial(runs_folder / "healthy"), Trial(runs_folder / "deep/faulty")
-        names = [trace.name for trace in series(here, there, {}).data]
+        names = [trace.name for trace in compared_series(here, there, {}).data]
 
         assert {"first TRAIN", "second TRAIN", "first EVAL", "second EVAL"} <= set(names)

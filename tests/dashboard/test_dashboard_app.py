@@ -7,11 +7,9 @@ import json
 import pytest
 from starlette.testclient import TestClient
 
-from looked_at import EVIL, told
 from stepwatch.dashboard.app import make_app
 from stepwatch.testing import make_run
-
-pytest_plugins = ["looked_at_fixtures"]
+from tests.support.looked_at import EVIL, told
 
 
 @pytest.fixture

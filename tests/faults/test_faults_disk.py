@@ -7,8 +7,6 @@ import os
 
 import pytest
 
-pytest_plugins = ["faulty_trainings", "small_disk"]
-
 FILL = """
 def fill():
     with open("disk/others", "wb", buffering=0) as file:

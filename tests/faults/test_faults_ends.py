@@ -5,11 +5,9 @@ from __future__ import annotations
 import signal
 
 import pytest
-from faulty_trainings import start_python
 
 from stepwatch import Trial
-
-pytest_plugins = ["faulty_trainings"]
+from tests.support.faults.faulty_trainings import start_python
 
 
 class TestAbruptEnds:

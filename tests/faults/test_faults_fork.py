@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from faulty_trainings import start_python
 
 from stepwatch import Trial
-
-pytest_plugins = ["faulty_trainings"]
+from tests.support.faults.faulty_trainings import start_python
 
 # A profile is written by its parent's clock, while a child lives too.
 FORKED = """

@@ -8,13 +8,9 @@ import torch
 from stepwatch import TorchHook, Trial
 from stepwatch.capture import Recorder
 from stepwatch.capture.open_step import OpenStep
-from stepwatch.hooks.torch.names import Names
+from stepwatch.hooks.torch.models import Names, Optimizers, Parameters
 from stepwatch.hooks.torch.observe import Observer
-from stepwatch.hooks.torch.optimizers import Optimizers
-from stepwatch.hooks.torch.parameters import Parameters
 from stepwatch.hooks.torch.steps import Steps
-
-pytest_plugins = ["faulty_trainings"]
 
 BROKEN = """
 def break_it():
@@ -40,8 +36,8 @@ OURS = [
     (Parameters, "free"),
     (Recorder, "open_step"),
     (Recorder, "take"),
-    (Steps, "saw_forward"),
-    (Steps, "saw_loss"),
+    (Steps, "on_forward"),
+    (Steps, "on_loss"),
     (Steps, "before_backward"),
     (Steps, "after_backward"),
     (Steps, "before_optimizer"),

@@ -8,14 +8,12 @@ import threading
 
 import numpy as np
 import pytest
-from faulty_trainings import PATIENCE_S
 
 from stepwatch import Trial
 from stepwatch.capture import Recorder
-from stepwatch.record import TensorInfo
-from stepwatch.steps import Mode
-
-pytest_plugins = ["faulty_trainings"]
+from stepwatch.model.record import TensorInfo
+from stepwatch.model.steps import Mode
+from tests.support.faults.faulty_trainings import PATIENCE_S
 
 _numbers = itertools.count()
 

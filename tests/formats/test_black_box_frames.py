@@ -10,17 +10,21 @@ import numpy as np
 import pytest
 
 from stepwatch.errors import CorruptRun
-from stepwatch.formats.blackbox import dump_key, open_ring, read_frames, remove_ring, step_records
-from stepwatch.formats.blackbox.frames import (
-    BEGIN,
-    LAYOUT,
-    STATISTICS,
-    STEP,
+from stepwatch.formats.blackbox import (
+    BEGIN_FRAME,
+    LAYOUT_FRAME,
+    STATISTICS_ARRAY,
+    STEP_FRAME,
+    CompleteFrame,
     decode_frame,
+    dump_key,
     encode_frame,
     layout_meta,
+    open_ring,
+    read_frames,
+    remove_ring,
+    step_records,
 )
-from stepwatch.formats.blackbox.ring import Whole
 from stepwatch.store import open_store
 from stepwatch.testing import make_record
 
@@ -35,7 +39,7 @@ def store(request, tmp_path):
     return open_store(f"memory://frames-{next(_numbers)}")
 
 
-def write(ring, number, kind=BEGIN, **facts):
+def write(ring, number, kind=BEGIN_FRAME, **facts):
     meta = {"mode": "TRAIN", "mode_step": number, "step": number, **facts}
     assert ring.write(encode_frame(kind, meta, {"x": np.full(10, number)}))
 
@@ -52,7 +56,7 @@ class TestFrame:
         }
         parts = encode_frame("begin", {"mode_step": 4, "nested": [1, None]}, arrays)
         data = b"".join(bytes(part) for part in parts)
-        frame = decode_frame("worker_0", Whole(0, len(data), 9, memoryview(data)))
+        frame = decode_frame("worker_0", CompleteFrame(0, len(data), 9, memoryview(data)))
 
         assert ("begin", 9, 4) == (frame.kind, frame.sequence, frame.mode_step)
         assert {"mode_step": 4, "nested": [1, None]} == frame.meta
@@ -65,7 +69,7 @@ class TestFrame:
     def test_what_is_no_frame_is_told(self, data):
         """Its checksum may be right all the same."""
         with pytest.raises(CorruptRun, match="frame 1 of worker_0"):
-            decode_frame("worker_0", Whole(0, len(data), 1, memoryview(data)))
+            decode_frame("worker_0", CompleteFrame(0, len(data), 1, memoryview(data)))
 
 
 class TestPlaces:
@@ -112,10 +116,10 @@ class TestSteps:
         ring = open_ring(store, "worker_0", 1 << 14)
         record = make_record(7, {"w": np.ones((2, 3)), "loss/x": np.float32(2)}, mode_step=5)
         meta = {"mode": "TRAIN", "mode_step": 5, "step": 7, "time_ns": 1, "layout": 1}
-        arrays = {STATISTICS: record.statistics, "raw/w": np.ones((2, 3))}
-        ring.write(encode_frame(STEP, meta, arrays))
+        arrays = {STATISTICS_ARRAY: record.statistics, "raw/w": np.ones((2, 3))}
+        ring.write(encode_frame(STEP_FRAME, meta, arrays))
         assert [] == step_records(read_frames(store))  # nobody knows what the rows are
-        ring.write(encode_frame(LAYOUT, layout_meta(1, record.layout), {}))
+        ring.write(encode_frame(LAYOUT_FRAME, layout_meta(1, record.layout), {}))
         (found,) = step_records(read_frames(store))
 
         assert (7, 5, record.layout.tensors) == (found.step, found.mode_step, found.layout.tensors)
@@ -126,7 +130,7 @@ class TestSteps:
         """An evaluation may end between the beginning and the end of a step."""
         ring = open_ring(store, "worker_0", 1 << 14)
         write(ring, 4)
-        write(ring, 4, STEP, step=6)
+        write(ring, 4, STEP_FRAME, step=6)
         write(ring, 5)
 
         assert [6, 6, 5] == [frame.meta["step"] for frame in read_frames(store)]

@@ -15,10 +15,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stepwatch.formats.blackbox import read_frames
-from stepwatch.formats.blackbox.frames import encode_frame
-from stepwatch.formats.blackbox.ring import FRAME_BYTES, Ring, whole_in, whole_in_ring
+from stepwatch.formats.blackbox import (
+    FRAME_BYTES,
+    Ring,
+    complete_frames,
+    complete_frames_in_ring,
+    encode_frame,
+    read_frames,
+)
 from stepwatch.store import open_store
+from tests.support import ROOT
 
 SIZE = 4096
 SEEDS = np.random.default_rng(0)
@@ -38,7 +44,7 @@ def fill(path: Path, lengths: list[int]) -> tuple[Ring, list[bytes]]:
 
 
 def read(data: bytes) -> dict[int, bytes]:
-    return {whole.sequence: bytes(whole.payload) for whole in whole_in_ring(data)}
+    return {whole.sequence: bytes(whole.payload) for whole in complete_frames_in_ring(data)}
 
 
 @pytest.fixture
@@ -64,7 +70,9 @@ class TestRing:
             if size <= ring.capacity:
                 held.append(number)
         found = read(ring.path.read_bytes())
-        dumped = {one.sequence: bytes(one.payload) for one in whole_in(bytes(ring.content()))}
+        dumped = {
+            one.sequence: bytes(one.payload) for one in complete_frames(bytes(ring.content()))
+        }
 
         assert {number: written[number] for number in held} == found
         assert found == dumped
@@ -149,8 +157,8 @@ WRITER = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {here!r})
-from test_black_box_ring import frame_of
-from stepwatch.formats.blackbox.ring import Ring
+from tests.formats.test_black_box_ring import frame_of
+from stepwatch.formats.blackbox import Ring
 
 ring = Ring(Path({path!r}), 1 << 16)
 number = 0
@@ -174,7 +182,7 @@ class TestKill:
         moments = random.Random(0)
         for kill in range(6):
             path = tmp_path / f"run{kill}" / "blackbox" / "worker_0.ring"
-            code = WRITER.format(here=str(Path(__file__).parent), path=str(path))
+            code = WRITER.format(here=str(ROOT), path=str(path))
             process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
             assert process.stdout is not None
             process.stdout.readline()

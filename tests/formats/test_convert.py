@@ -14,9 +14,9 @@ from stepwatch.formats import run_format
 from stepwatch.formats.convert import convert
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
-from stepwatch.record import Layout
-from stepwatch.statistics import FIELDS, MIN, summarize
-from stepwatch.steps import Mode
+from stepwatch.model.record import Layout
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.statistics import FIELDS, MIN, summarize
 from stepwatch.store import open_store
 from stepwatch.testing.make_run import make_record
 

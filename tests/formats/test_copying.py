@@ -6,18 +6,18 @@ import itertools
 import random
 
 import pytest
-from copied_runs import Looking, Refusing, WrittenRun, contents, copied
 
+from stepwatch import store as pieces
 from stepwatch.errors import RunExists, StoreError
-from stepwatch.formats import Place, copying, open_writer
+from stepwatch.formats import RunTarget, copying, find_resume_point, open_writer
 from stepwatch.formats.copying import RunCopy
 from stepwatch.formats.manifest import Manifest
 from stepwatch.formats.native.merge import merge_parts
 from stepwatch.formats.native.reader import NativeReader
-from stepwatch.formats.resume import find_start, resumed
-from stepwatch.store import pieces
+from stepwatch.formats.resume import resumed_manifest
 from stepwatch.store.memory import MemoryStore
 from stepwatch.trial import Trial
+from tests.support.formats.copied_runs import Looking, Refusing, WrittenRun, contents, copied
 
 _numbers = itertools.count()
 FORMATS = ("native", "smdebug")
@@ -132,9 +132,9 @@ class TestRefusal:
         source.put("findings/worker_0.jsonl", b"")
         RunCopy(source, target).advance()
         target.put("findings/watch-1.jsonl", b"")
-        start, there = find_start(source, 5, 1, is_first=True)
-        again = resumed(there, there, start)
-        open_writer(Place(source, "worker_0", again, start=start))
+        start, there = find_resume_point(source, 5, 1, is_first=True)
+        again = resumed_manifest(there, there, start)
+        open_writer(RunTarget(source, "worker_0", again, start=start))
         RunCopy(source, target, worker="worker_0").advance()
 
         assert list(range(5)) == Trial(target).steps()

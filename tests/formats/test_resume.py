@@ -10,9 +10,9 @@ import pytest
 from stepwatch.capture import Recorder
 from stepwatch.capture.output import Output
 from stepwatch.errors import ConfigError, RunExists, RunNotFound
-from stepwatch.formats.native.resume import cut
-from stepwatch.record import TensorInfo
-from stepwatch.steps import Mode
+from stepwatch.formats.native.writer import truncate
+from stepwatch.model.record import TensorInfo
+from stepwatch.model.steps import Mode
 from stepwatch.store.memory import MemoryStore
 from stepwatch.testing import make_run
 from stepwatch.trial import Trial
@@ -122,7 +122,7 @@ class TestParts:
                 recorder.flush()
                 recorder._writers[0].flush()
         recorder.close()
-        follows = cut(store, "worker_0", at)
+        follows = truncate(store, "worker_0", at)
 
         assert (at - 1, 1) == (follows.last, follows.again)
         assert {step: float(step) for step in range(at)} == values(url)

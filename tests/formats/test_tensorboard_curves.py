@@ -7,13 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tensorboard_steps import BEGAN_NS, END, curve, seen, step_of
 
-from stepwatch.formats.tensorboard import TensorBoardWriter
-from stepwatch.formats.tensorboard.tags import Tags
-from stepwatch.formats.tensorboard.writer import has_norms
-from stepwatch.statistics import COUNT, SUM, SUM_SQ
-from stepwatch.steps import Mode
+from stepwatch.formats.tensorboard import Tags, TensorBoardWriter, has_norms
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.statistics import COUNT, SUM, SUM_SQ
+from tests.support.formats.tensorboard_steps import BEGAN_NS, END, curve, seen, step_of
 
 
 @pytest.fixture

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tensorboard_steps import END, curve, events, files, seen, step_of
 
 from stepwatch.errors import StoreError
-from stepwatch.formats.tensorboard import TensorBoardWriter, event_files
-from stepwatch.formats.tensorboard.writer import GATHER_BYTES, GATHER_S, GATHER_WHOLE_S
-from stepwatch.steps import Mode
+from stepwatch.formats import tensorboard
+from stepwatch.formats.tensorboard import GATHER_BYTES, GATHER_S, GATHER_WHOLE_S, TensorBoardWriter
+from stepwatch.model.steps import Mode
 from stepwatch.store import open_store
 from stepwatch.store.local import LocalStore
+from tests.support.formats.tensorboard_steps import END, curve, events, files, seen, step_of
 
 LOSS = "loss/a"
 
@@ -190,7 +190,7 @@ class TestAccidents:
 
     def test_a_step_that_cannot_be_shown_is_counted(self, writer, monkeypatch):
         """Whatever went wrong with it; the next ones are shown."""
-        monkeypatch.setattr("stepwatch.formats.tensorboard.writer.histogram", lambda _: 1 / 0)
+        monkeypatch.setattr("stepwatch.formats.tensorboard.histogram", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             writer.write(step_of({"w": np.ones(3)}, raw=True))
         writer.write(loss_at(1))
@@ -267,7 +267,7 @@ class TestWholeValues:
 
     def test_a_large_file_is_followed_by_another(self, writer, copied, tmp_path, monkeypatch):
         """So that what is stored again stays small; TensorBoard reads them in order."""
-        monkeypatch.setattr(event_files, "WHOLE_BYTES", 150)
+        monkeypatch.setattr(tensorboard, "WHOLE_BYTES", 150)
         store = open_store(f"memory://{tmp_path}")
         for step in range(9):
             writer.write(loss_at(step))

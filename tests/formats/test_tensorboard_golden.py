@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tensorboard.compat.proto.event_pb2 import Event
-from tensorboard_steps import END, events, files, step_of
 
 from stepwatch.formats.smdebug.wire import FRAME_BYTES, payload_range
 from stepwatch.formats.tensorboard import TensorBoardWriter
-from stepwatch.steps import Mode
+from stepwatch.model.steps import Mode
+from tests.support.formats.tensorboard_steps import END, events, files, step_of
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "runs" / "pt_tensorboard"
 STEPS = (0, 4)

@@ -6,27 +6,28 @@ import logging
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from tensorboard_steps import curve, events, files, histograms, seen
 from torch import nn
 
 from stepwatch import TorchHook, Trial
 from stepwatch.capture.output import Output
 from stepwatch.capture.recorder import Recorder
 from stepwatch.errors import ConfigError
-from stepwatch.hook_config import HookConfig, Reduction, SavedCollection, SaveSteps, Stored
-from stepwatch.record import TensorInfo
-from stepwatch.steps import Mode
+from stepwatch.formats.smdebug.collections import Reduction, SavedCollection, SaveSteps, Stored
+from stepwatch.model.record import TensorInfo
+from stepwatch.model.steps import Mode
+from stepwatch_smdebug.plan import HookConfig
+from tests.support import ROOT, fork_server
+from tests.support.formats.tensorboard_steps import curve, events, files, histograms, seen
 
 EVERY_STEP = dict.fromkeys(Mode, SaveSteps(interval=1))
 KILLED = """\
 import sys
 sys.path.insert(0, sys.argv[2])
-from tensorboard_steps import step_of
+from tests.support.formats.tensorboard_steps import step_of
 from stepwatch.formats.tensorboard import TensorBoardWriter
 writer = TensorBoardWriter(sys.argv[1], "worker_0")
 for step in range(10**9):
@@ -142,8 +143,8 @@ class TestRecorder:
 class TestKilled:
     def test_what_a_killed_process_stored_is_shown(self, tmp_path):
         """All that it had flushed, and no event is damaged."""
-        command = [sys.executable, "-c", KILLED, str(tmp_path), str(Path(__file__).parent)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        command = [sys.executable, "-c", KILLED, str(tmp_path), str(ROOT)]
+        process = fork_server.Popen(command, stdout=subprocess.PIPE, text=True)
         flushed = [int(process.stdout.readline()) for _ in range(50)]
         process.send_signal(signal.SIGKILL)
         process.communicate()

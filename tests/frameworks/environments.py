@@ -11,20 +11,24 @@ Usage:
 from __future__ import annotations
 
 import argparse
+import fcntl
+import hashlib
 import os
 import subprocess
 import sys
 import venv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 # Of the packages that tests import everywhere; what Stepwatch itself needs, its metadata say.
 TESTING = ("pytest>=8", "pytest-timeout>=2", "hypothesis>=6")
-OURS = ("--editable", ".", "--editable", "./compat")
 # What an editable install has read once: entry points and dependencies.
-METADATA = ("pyproject.toml", "compat/pyproject.toml", "setup.py")
+PACKAGE = "packages/stepwatch-smdebug"
+METADATA = ("pyproject.toml", "setup.py", f"{PACKAGE}/pyproject.toml", f"{PACKAGE}/setup.py")
+OURS = ("--editable", ".", "--editable", f"./{PACKAGE}")
 NO_TESTS = 5
 
 
@@ -41,21 +45,35 @@ class Environment:
         self.name = name
         self.requirements = among / name / "requirements.txt"
         self.tests = among / name.partition("-")[0]
-        self._folder = cache / name
+        recipe = "\n".join([self.requirements.read_text(), sys.version, *TESTING])
+        self._folder = cache / f"{name}-{hashlib.sha256(recipe.encode()).hexdigest()[:12]}"
         self.python = str(self._folder / "bin" / "python")
 
+    @contextmanager
+    def _locked(self, kind: int) -> Iterator[None]:
+        """Keep others from building it, or from using it as well."""
+        self._folder.parent.mkdir(parents=True, exist_ok=True)
+        with self._folder.with_name(f"{self._folder.name}.lock").open("w") as lock:
+            fcntl.flock(lock, kind)
+            yield
+
     def make(self) -> None:
-        """Build it, if its recipe reads differently from when it was built."""
-        recipe = "\n".join([self.requirements.read_text(), sys.version, *TESTING])
-        metadata = "".join((ROOT / name).read_text() for name in METADATA)
-        if not self._was_made_from("recipe", recipe):
+        """Build it, unless it is there; let it have what this checkout holds."""
+        metadata = "".join([f"{ROOT}\n", *((ROOT / name).read_text() for name in METADATA)])
+        if self._was_made_from("recipe", "complete") and self._was_made_from("metadata", metadata):
+            return
+        with self._locked(fcntl.LOCK_EX):
+            self._make(metadata)
+
+    def _make(self, metadata: str) -> None:
+        if not self._was_made_from("recipe", "complete"):
             venv.create(self._folder, clear=True, with_pip=True)
             lines = self.requirements.read_text().split("\n")
             torch = [line for line in lines if line.startswith("torch==")]
             if torch:  # first and pinned, so that no other package chooses a build of it
                 self._install(*torch)
             self._install("--requirement", str(self.requirements), *OURS, *TESTING)
-            self._note("recipe", recipe)
+            self._note("recipe", "complete")
             self._note("metadata", metadata)
         elif not self._was_made_from("metadata", metadata):
             self._install(*OURS)
@@ -66,7 +84,8 @@ class Environment:
         command = [self.python, "-m", "pytest", "-m", mark, str(self.tests)]
         # Several threads on few cores wait for each other longer than they work.
         environment = {**os.environ, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
-        return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+        with self._locked(fcntl.LOCK_SH):
+            return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
     def _install(self, *what: str) -> None:
         command = [self.python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]

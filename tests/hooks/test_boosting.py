@@ -7,9 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from stepwatch.hooks.boosting import Listening, Metric, Node, columns_of, shares
-from stepwatch.hooks.boosting.classes import class_counts, confusion
-from stepwatch.hooks.boosting.hook import parsed
+from stepwatch.hooks.boosting import ListenerPatches, Metric, Node, columns_of, shares
+from stepwatch.hooks.boosting.hook import class_counts, confusion, parsed
 
 
 class TestMetric:
@@ -98,7 +97,7 @@ class TestListening:
         def telling(original, listeners):
             return lambda x: [*original(x), *listeners]
 
-        return owner, Listening([(owner, "train")], telling)
+        return owner, ListenerPatches([(owner, "train")], telling)
 
     def test_all_who_listen_are_told_once(self):
         """And the function is put back after the last."""

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from stepwatch.hooks.replaced import Replaced
+from stepwatch.hooks.patching import PatchSet
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def telling(original):
 class TestReplaced:
     def test_a_function_is_put_back_as_it_was(self, owner):
         """While it is replaced, it keeps its name."""
-        original, replaced = owner.plain, Replaced()
+        original, replaced = owner.plain, PatchSet()
         replaced.put(owner, "plain", telling)
         assert ([1, "ours"], "plain") == (owner.plain(1), owner.plain.__name__)
 
@@ -38,7 +38,7 @@ class TestReplaced:
 
     def test_what_somebody_else_put_there_since_stays(self, owner):
         """Ours, which theirs calls, does nothing any more."""
-        replaced = Replaced()
+        replaced = PatchSet()
         replaced.put(owner, "plain", telling)
         ours = owner.plain
         owner.plain = theirs = lambda x: [*ours(x), "theirs"]
@@ -49,7 +49,7 @@ class TestReplaced:
 
     def test_what_somebody_else_put_there_is_replaced_once(self, owner):
         """What is told twice would be counted twice."""
-        replaced = Replaced()
+        replaced = PatchSet()
         replaced.put(owner, "plain", telling)
         ours = owner.plain
         owner.plain = theirs = lambda x: [*ours(x), "theirs"]
@@ -62,7 +62,7 @@ class TestReplaced:
 
     def test_it_does_not_matter_who_lets_go_first(self, owner):
         """The first of two that replaced one function does not take the second's away."""
-        first, second = Replaced(), Replaced()
+        first, second = PatchSet(), PatchSet()
         first.put(owner, "plain", telling)
         second.put(owner, "plain", telling)
 
@@ -78,7 +78,7 @@ class TestReplaced:
             def see(self, original):
                 return lambda x: [*original(x), self]
 
-        hook, replaced = Hook(), Replaced()
+        hook, replaced = Hook(), PatchSet()
         replaced.put(owner, "plain", hook.see)
         held, alive = owner.plain, weakref.ref(hook)
         replaced.remove()

@@ -6,11 +6,11 @@ import pytest
 
 from smdebug.rules import Rule
 from stepwatch.errors import ConfigError
-from stepwatch.jobs.debugger_rule import DebuggerRule
-from stepwatch.rules.scope import Scope, Watched
-from stepwatch.rules.watch import Watch, watch
+from stepwatch.judge.engine import Watch, watch
+from stepwatch.judge.rule import Scope, Watched
 from stepwatch.testing import make_run
 from stepwatch.trial import Trial
+from stepwatch_smdebug.debugger_rule import DebuggerRule
 
 
 class Late(Rule):

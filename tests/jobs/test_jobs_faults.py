@@ -8,16 +8,15 @@ import subprocess
 import sys
 
 import pytest
-from living import TIMEOUT_S, TRAINS, WAITS, is_running, submit, wait_for
 
 from stepwatch import Trial
 from stepwatch.errors import StoreError
 from stepwatch.jobs import Job, attach
 from stepwatch.jobs.records import Records
+from tests.support.jobs.living import TIMEOUT_S, TRAINS, WAITS, is_running, submit, wait_for
 
 __all__ = ["submit"]
 
-pytest_plugins = ["small_disk"]
 
 # It ends when it is told to, by a file.
 ENDS = """

@@ -7,16 +7,16 @@ import tarfile
 import pytest
 
 from stepwatch.errors import ConfigError
-from stepwatch.jobs import inputs
-from stepwatch.jobs.inputs import copy_files, fetch
-from stepwatch.jobs.place import Place
+from stepwatch.jobs import artifacts
+from stepwatch.jobs.artifacts import copy_files, fetch
+from stepwatch.jobs.paths import JobPaths
 from stepwatch.jobs.spec import JobSpec
 from stepwatch.store import open_store
 
 
 @pytest.fixture
 def place(tmp_path):
-    place = Place(tmp_path / "jobs", "job")
+    place = JobPaths(tmp_path / "jobs", "job")
     place.make()
     return place
 
@@ -75,7 +75,7 @@ class TestChannels:
             def list(self, prefix):
                 return [key]
 
-        monkeypatch.setattr(inputs, "open_store", lambda _: Bucket())
+        monkeypatch.setattr(artifacts, "open_store", lambda _: Bucket())
         with pytest.raises(ConfigError, match="is no key"):
             copy_files("s3://bucket/data", tmp_path / "a" / "b" / "channel")
         assert [] == files(tmp_path)

@@ -7,12 +7,12 @@ import os
 import signal
 
 import pytest
-from living import TELLS, TIMEOUT_S, TRAINS, WAITS, is_running, submit, wait_for
 
 from stepwatch import Trial
 from stepwatch.errors import JobExists
 from stepwatch.jobs import RuleSpec, attach, list_jobs
 from stepwatch.jobs.processes import is_alive
+from tests.support.jobs.living import TELLS, TIMEOUT_S, TRAINS, WAITS, is_running, submit, wait_for
 
 __all__ = ["submit"]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from living import TIMEOUT_S, submit, wait_for
 
 from stepwatch.errors import ConfigError
-from stepwatch.jobs import JobSpec, metrics
-from stepwatch.jobs.metrics import LogMetrics, last_metrics
-from stepwatch.jobs.place import Place
+from stepwatch.jobs import JobSpec, logs
+from stepwatch.jobs.logs import LogMetrics, last_metrics
+from stepwatch.jobs.paths import JobPaths
+from tests.support.jobs.living import TIMEOUT_S, submit, wait_for
 
 __all__ = ["submit"]
 
@@ -17,7 +17,7 @@ PATTERNS = {"loss": r"loss=(\S+)", "accuracy": r"accuracy: ([0-9.]+)%?", "score"
 
 @pytest.fixture
 def place(tmp_path):
-    place = Place(tmp_path, "job")
+    place = JobPaths(tmp_path, "job")
     place.make()
     return place
 
@@ -30,7 +30,7 @@ def look(place):
     def of(text, rank=0, **options):
         with place.log(rank).open("a") as log:
             log.write(text)
-        found.look(**options)
+        found.search(**options)
         return {one.name: one.value for one in last_metrics(place)}
 
     return of
@@ -60,10 +60,10 @@ class TestLogMetrics:
 
     def test_a_pattern_that_takes_too_long_is_given_up(self, place, monkeypatch, capsys):
         """The runner must go on to look after its job; the others are still looked for."""
-        monkeypatch.setattr(metrics, "_PATIENCE_S", 0.05)
+        monkeypatch.setattr(logs, "_PATIENCE_S", 0.05)
         found = LogMetrics({"slow": "(a+)+$", "loss": "loss=(.*)"}, place, [place.log(0)])
         place.log(0).write_text("a" * 60 + "b\nloss=4\n")
-        found.look()
+        found.search()
 
         assert [("loss", 4.0)] == [(one.name, one.value) for one in last_metrics(place)]
         assert "the metric slow is given up" in capsys.readouterr().out
@@ -74,7 +74,7 @@ class TestLogMetrics:
         with place.log(0).open("a") as log:
             again = LogMetrics(PATTERNS, place, [place.log(0)])
             log.write("loss=5\n")
-        again.look()
+        again.search()
 
         assert {"loss": 5.0, "accuracy": 2.0} == {
             one.name: one.value for one in last_metrics(place)

@@ -10,10 +10,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from living import TIMEOUT_S, submit
 
-from stepwatch.jobs.mounts import show
+from stepwatch.jobs.container_env import bind_mount
 from stepwatch.jobs.processes import start
+from tests.support.jobs.living import TIMEOUT_S, submit
 
 __all__ = ["submit"]
 NOBODY = 65534
@@ -73,7 +73,7 @@ class TestShow:
     )
     def test_one_process_finds_it_and_nobody_else(self, folder):
         """The second place stays what it was."""
-        assert "inside" == read(folder, show(folder / "shown", folder / "at"))
+        assert "inside" == read(folder, bind_mount(folder / "shown", folder / "at"))
         assert [] == list((folder / "at").iterdir())
 
     @pytest.mark.skipif(
@@ -82,7 +82,7 @@ class TestShow:
     )
     def test_whoever_is_not_root_finds_it_too(self, folder):
         """And stays who it is."""
-        shown = show(folder / "shown", folder / "at")
+        shown = bind_mount(folder / "shown", folder / "at")
 
         def prepare():
             os.setgroups([])
@@ -95,7 +95,7 @@ class TestShow:
 
     def test_where_it_cannot_be_done_a_line_says_so(self, folder):
         """And the program begins."""
-        said = read(folder, show(folder / "nosuch", folder / "at"))
+        said = read(folder, bind_mount(folder / "nosuch", folder / "at"))
 
         assert f"stepwatch: {folder}/at is not the job's folder here: " in said
         assert "No such file" in said.splitlines()[-1], "what the program said itself"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 
 import pytest
-from living import TIMEOUT_S, TRAINS, submit, wait_for
 
 from stepwatch import Trial
-from stepwatch.jobs.folder_copy import FolderCopy
+from stepwatch.jobs.artifacts import FolderCopy
 from stepwatch.store import open_store
+from tests.support.jobs.living import TIMEOUT_S, TRAINS, submit, wait_for
 
 __all__ = ["submit"]
 

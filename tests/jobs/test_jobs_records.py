@@ -85,8 +85,8 @@ class TestRecords:
     def test_a_stop_has_the_reason_that_came_first(self, records):
         """What has ended cannot be stopped."""
         records.add(job())
-        records.ask_stop("first", "a rule")
-        records.ask_stop("first", "a user")
+        records.record_stop_request("first", "a rule")
+        records.record_stop_request("first", "a user")
         assert ("Stopping", "a rule") == (
             records.get("first").status,
             records.get("first").stop_asked,
@@ -94,7 +94,7 @@ class TestRecords:
 
         records.end("first", "Stopped", "Stopped")
         with pytest.raises(ConfigError, match="the job 'first' has ended: Stopped"):
-            records.ask_stop("first", "late")
+            records.record_stop_request("first", "late")
 
     def test_names_are_taken_once_and_found_by_a_near_one(self, records):
         """Whatever became of the job."""

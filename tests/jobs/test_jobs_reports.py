@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from living import TIMEOUT_S, submit
 
 from stepwatch.jobs import RuleSpec
-from stepwatch.rules.profile import PROFILE_RULES
+from stepwatch.judge.rule import PROFILE_RULES
+from tests.support.jobs.living import TIMEOUT_S, submit
 
 __all__ = ["submit"]
 

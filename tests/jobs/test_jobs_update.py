@@ -6,14 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-from living import TIMEOUT_S, submit, wait_for
 
 from stepwatch.capture.control import Control
 from stepwatch.errors import ConfigError
 from stepwatch.jobs import Job, RuleSpec
-from stepwatch.jobs.judging import JobControl
 from stepwatch.jobs.records import Records
+from stepwatch.jobs.rule_process import JobControl
 from stepwatch.jobs.spec import JobSpec
+from tests.support.jobs.living import TIMEOUT_S, submit, wait_for
 
 __all__ = ["submit"]
 
@@ -129,6 +129,6 @@ class TestStopping:
             lambda control: control.stop("found") or "done", answers.append
         )
 
-        assert stopped == [name for name in sorted(records.names()) if records.asked(name)[0]]
+        assert stopped == [name for name in sorted(records.names()) if records.requested(name)[0]]
         assert isinstance(answers[0], str if stopped else ConfigError)
         assert issubclass(JobControl, Control)

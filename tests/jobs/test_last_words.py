@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stepwatch.jobs.last_words import last_words
+from stepwatch.jobs.logs import log_tail
 
 
 @pytest.mark.parametrize(
@@ -22,9 +22,9 @@ def test_the_last_line_is_that_of_the_program(tmp_path, text, expected):
     log = tmp_path / "algo-1.log"
     log.write_text(text)
 
-    assert expected == last_words(log)
+    assert expected == log_tail(log)
 
 
 def test_a_process_that_wrote_nothing(tmp_path):
     """There is no log yet."""
-    assert "" == last_words(tmp_path / "nosuch.log")
+    assert "" == log_tail(tmp_path / "nosuch.log")

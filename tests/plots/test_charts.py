@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from stepwatch.plots import bars, boxes, curves, histogram, lines, matrix, shares
-from stepwatch.plots.bars import MOST_BARS
+from stepwatch.plots.charts import MOST_BARS, MOST_PARTS, MOST_WITH_TEXT
 from stepwatch.plots.downsample import envelope
-from stepwatch.plots.matrix import MOST_WITH_TEXT
-from stepwatch.plots.shares import MOST_PARTS
 
 EVIL = '<img src=x onerror="alert(1)">'
 CHARTS = {

@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stepwatch.plots.downsample import envelope
-from stepwatch.plots.envelopes import Envelopes
+from stepwatch.plots.downsample import Envelopes, envelope
 
 
 def of_one(steps, values, points, *, pieces=1):

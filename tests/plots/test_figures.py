@@ -7,12 +7,12 @@ import json
 import numpy as np
 import pytest
 
-from stepwatch import optional
 from stepwatch.errors import MissingDependency
-from stepwatch.finding import Finding
+from stepwatch.model.finding import Finding
 from stepwatch.plots import heatmap, series
-from stepwatch.plots.marks import MOST_MARKS
+from stepwatch.plots.annotations import MOST_MARKS
 from stepwatch.plots.theme import in_scheme, template
+from stepwatch.plugins import optional
 
 EVIL = '<img src=x onerror="alert(1)">'
 SPIKE = Finding("loss_spike", 7, "loss", "9.2 deviations above the median", severity="error")

@@ -9,13 +9,11 @@ import pyarrow as pa
 import pytest
 
 from stepwatch import Trial
-from stepwatch.formats import Place, open_writer
+from stepwatch.formats import RunTarget, open_writer
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.merge import compact
-from stepwatch.plots.layers import Layers, row_labels
-from stepwatch.plots.reading import Reading
-from stepwatch.plots.tensor_lines import Lines
-from stepwatch.steps import Mode
+from stepwatch.model.steps import Mode
+from stepwatch.plots.progressive_read import LayerRows, Lines, ProgressiveRead, row_labels
 from stepwatch.store import open_store
 from stepwatch.testing import make_record, make_run
 
@@ -26,7 +24,7 @@ class Growing:
     def __init__(self, url):
         self.store = open_store(url)
         manifest = Manifest("growing", time.time_ns(), ("growing",))
-        self.writer = open_writer(Place(self.store, "worker_0", manifest))
+        self.writer = open_writer(RunTarget(self.store, "worker_0", manifest))
         self.steps = 0
 
     def grow(self, count, **more):
@@ -55,7 +53,7 @@ def read_of(trial, names=("a",)):
     def take(rows):
         taken.extend(rows.table.column("step").to_pylist())
 
-    return Reading(trial, frozenset(names), "max", take), taken
+    return ProgressiveRead(trial, frozenset(names), "max", take), taken
 
 
 class TestReading:
@@ -131,7 +129,7 @@ class TestLines:
     def test_a_sum_over_nothing_finite_is_not_zero(self):
         """The l2 of a tensor of nothing but nan is not known, and pointed out."""
         store = open_store("memory://nan-only")
-        writer = open_writer(Place(store, "worker_0", Manifest("nan", 1, ("made",))))
+        writer = open_writer(RunTarget(store, "worker_0", Manifest("nan", 1, ("made",))))
         for step, value in enumerate((3.0, np.nan)):
             writer.write(make_record(step, {"a": np.array([value, value])}))
         writer.close(End("finished", 2, 2))
@@ -146,7 +144,7 @@ class TestLayers:
         """Only tensors that were asked for are drawn."""
         growing.grow(4)
         trial = Trial(growing.store)
-        layers = Layers(trial, ["b"], "min", Mode.TRAIN, points=10, rows=10)
+        layers = LayerRows(trial, ["b"], "min", Mode.TRAIN, points=10, rows=10)
 
         assert 1.0 == layers.read()
         steps, cells = layers.cells()
@@ -176,13 +174,13 @@ class TestLayers:
 def test_rows_come_without_a_mode_of_others():
     """Steps of another mode are not taken."""
     store = open_store("memory://modes")
-    writer = open_writer(Place(store, "worker_0", Manifest("modes", 1, ("made",))))
+    writer = open_writer(RunTarget(store, "worker_0", Manifest("modes", 1, ("made",))))
     for step in range(6):
         mode = Mode.EVAL if step % 3 == 2 else Mode.TRAIN
         writer.write(make_record(step, {"a": np.ones(1)}, mode=mode, mode_step=step // 3))
     writer.close(End("finished", 2, 6))
     taken: list[pa.Table] = []
-    reading = Reading(Trial(store), frozenset("a"), "mean", taken.append, Mode.EVAL)
+    reading = ProgressiveRead(Trial(store), frozenset("a"), "mean", taken.append, Mode.EVAL)
     reading.go_on()
 
     assert [2, 5] == [step for rows in taken for step in rows.table.column("step").to_pylist()]

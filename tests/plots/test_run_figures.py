@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from looked_at import make_looked_at, profile
 from stepwatch import Trial
 from stepwatch.errors import StepUnavailable, TensorUnavailable
-from stepwatch.plots.arrays import image_grid, value_map
-from stepwatch.plots.machine import phases, system, timeline
+from stepwatch.plots.distributions import image_grid, value_map
+from stepwatch.plots.profile_charts import phases, system, timeline
+from tests.support.looked_at import make_looked_at, profile
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from stepwatch.finding import Finding
+from stepwatch.model.finding import Finding
 from stepwatch.plots import shares
 from stepwatch.report.document import Cause, Chart, Report, Section, Table, Text
-from stepwatch.report.notebook import report_notebook
+from stepwatch.report.page import report_notebook
 
 EVIL = "<img src=x onerror=alert(1)> | [a](javascript:b) *c*\n# d"
 

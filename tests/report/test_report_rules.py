@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from boosted_runs import boosted_run
-from profiled_runs import profiled_run
 
 from stepwatch.errors import ConfigError
 from stepwatch.rules import Watch, watch
 from stepwatch.rules.compat import compat_rule
+from tests.support.report.boosted_runs import boosted_run
+from tests.support.report.profiled_runs import profiled_run
 
 np = pytest.importorskip("numpy")
 

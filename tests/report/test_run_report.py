@@ -7,19 +7,19 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
-from profiled_runs import START_NS, STEP_NS, profiled_run
 
 from stepwatch.errors import ConfigError
-from stepwatch.finding import Finding
-from stepwatch.formats import Place, open_writer
+from stepwatch.formats import RunTarget, open_writer
 from stepwatch.formats.findings import write_findings, write_statuses
 from stepwatch.formats.manifest import End, Manifest
+from stepwatch.judge.engine import RuleStatus
+from stepwatch.model.finding import Finding
 from stepwatch.report import report, report_page, suits
 from stepwatch.report.document import Cause, Chart, Table, Text
-from stepwatch.rules.watch import RuleStatus
 from stepwatch.store import open_store
 from stepwatch.testing import make_record, make_run
 from stepwatch.trial import Trial
+from tests.support.report.profiled_runs import START_NS, STEP_NS, profiled_run
 
 EVIL = '<img src=x onerror="alert(1)">'
 SPIKE = Finding("loss_spike", 60, "loss/mse_loss", "9 is far above 1", "TRAIN", "worker_0")
@@ -102,8 +102,8 @@ class TestCauses:
         """A row and a line for each."""
         store = open_store(tmp_path / "run")
         manifest = Manifest("two", 1, num_workers=2)
-        first = open_writer(Place(store, "worker_0", manifest))
-        second = open_writer(Place(store, "worker_1", manifest, is_first=False))
+        first = open_writer(RunTarget(store, "worker_0", manifest))
+        second = open_writer(RunTarget(store, "worker_1", manifest, is_first=False))
         for writer, worker in ((first, "worker_0"), (second, "worker_1")):
             for step in range(10):
                 writer.write(make_record(step, {"loss/mse": np.float32(step)}, worker=worker))
@@ -131,7 +131,7 @@ class TestWhatIsNotKnown:
     def test_what_was_lost_and_what_failed(self, tmp_path):
         """Coverage, dropped steps, failures and the error of the training."""
         store = open_store(tmp_path / "run")
-        writer = open_writer(Place(store, "worker_0", Manifest("lost", 1)))
+        writer = open_writer(RunTarget(store, "worker_0", Manifest("lost", 1)))
         writer.write(make_record(0, {"loss/mse": np.float32(1)}))
         end = End("failed", 2, 5, 4, 2, "KeyError: 'x'", "capturing 1 of 2", "4 of 5 steps (slow)")
         writer.close(end)
@@ -146,7 +146,7 @@ class TestWhatIsNotKnown:
         """It left no note of its end."""
         store = open_store(tmp_path / "run")
         manifest = Manifest("died", 1, host="elsewhere", pid=1, process="gone")
-        writer = open_writer(Place(store, "worker_0", manifest))
+        writer = open_writer(RunTarget(store, "worker_0", manifest))
         for step in range(3):
             writer.write(make_record(step, {"loss/mse": np.float32(1)}))
         writer.close(End("finished", 2, 3))
@@ -214,7 +214,7 @@ class TestDocument:
     def test_names_are_text(self, tmp_path):
         """Of tensors, rules and messages; no element of theirs is on the page."""
         store = open_store(tmp_path / "run")
-        writer = open_writer(Place(store, "worker_0", Manifest("evil", 1, (EVIL,))))
+        writer = open_writer(RunTarget(store, "worker_0", Manifest("evil", 1, (EVIL,))))
         for step in range(3):
             writer.write(make_record(step, {f"loss/{EVIL}": np.float32(step), EVIL: np.ones(3)}))
         writer.close(End("finished", 2, 3, coverage=EVIL))
@@ -227,7 +227,7 @@ class TestDocument:
 
 def _long(folder, steps):
     store = open_store(folder)
-    writer = open_writer(Place(store, "worker_0", Manifest("long", 1)))
+    writer = open_writer(RunTarget(store, "worker_0", Manifest("long", 1)))
     layout = make_record(0, {"loss/mse": np.float32(1)}).layout
     for step in range(steps):
         record = make_record(step, {"loss/mse": np.float32(1 / (step + 1))})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from stepwatch.report.xgboost_numbers import (
+from stepwatch.report.xgboost_metrics import (
     accuracy,
     averages,
     bin_edges,

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from boosted_runs import boosted_run
 
 from stepwatch.report import report, suits
 from stepwatch.report.document import Chart, Text
 from stepwatch.trial import Trial
+from tests.support.report.boosted_runs import boosted_run
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "runs" / "xgb_saveall"
 RANDOM = np.random.default_rng(0)

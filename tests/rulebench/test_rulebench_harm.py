@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import bench_programs  # noqa: F401  (makes the benchmark importable)
 import pytest
 from rulebench.faults.transformers import TRANSFORMERS
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import click
 import pytest
-from bench_programs import ROOT
 from rulebench.causes import CAUSES
 from rulebench.crew import run_all
 from rulebench.judging import Bench
@@ -24,9 +23,13 @@ from rulebench.trainings.training import Training
 
 from rulebench import catalogue, commands
 from stepwatch.rules import DEFAULT_RULES
+from tests.support import ROOT
 
 ASKED = ("digits_zero_group", "frozen_backbone_adam")
 PROGRAMS = {program.name: program for program in catalogue.programs()}
+
+# On a busy machine a training takes many times as long.
+pytestmark = pytest.mark.timeout(900)
 
 
 def command(runs: Path, *arguments: str) -> list[str]:
@@ -45,12 +48,13 @@ def judged(tmp_path_factory):
     runs = tmp_path_factory.mktemp("runs")
     arguments = [part for name in ASKED for part in ("--only", name)]
     subprocess.run(
-        command(runs, *arguments), cwd=ROOT, capture_output=True, text=True, timeout=110, check=True
+        command(runs, *arguments), cwd=ROOT, capture_output=True, text=True, timeout=900, check=True
     )
     return runs, outcomes(runs)
 
 
 class TestBenchmark:
+    @pytest.mark.slow
     def test_a_fault_that_rules_know_is_named(self, judged):
         """A learning rate of zero."""
         outcome = judged[1]["digits_zero_group"]
@@ -58,6 +62,7 @@ class TestBenchmark:
         assert "" == outcome.failure
         assert Verdict.of(PROGRAMS["digits_zero_group"], outcome).named
 
+    @pytest.mark.slow
     def test_a_healthy_training_is_not_accused(self, judged):
         """Part of it is frozen, which is no fault."""
         outcome = judged[1]["frozen_backbone_adam"]
@@ -65,6 +70,7 @@ class TestBenchmark:
         assert 300 == outcome.trained
         assert () == Verdict.of(PROGRAMS["frozen_backbone_adam"], outcome).false_alarms
 
+    @pytest.mark.slow
     def test_what_was_judged_is_not_judged_again(self, judged, monkeypatch):
         """Asked the same again, it only counts."""
         runs, _ = judged

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from bench_programs import NO_ZERO_GRAD, PLAIN, outcome
 from rulebench.causes import CAUSES
 from rulebench.outcome import Outcome, Outcomes
 from rulebench.page import tables, write
 from rulebench.scores import RuleScore, Score, Verdict, half_of
 
-from stepwatch.finding import Finding
+from stepwatch.model.finding import Finding
+from tests.support.rulebench.bench_programs import NO_ZERO_GRAD, PLAIN, outcome
 
 
 def verdict(program, *found, **fields):

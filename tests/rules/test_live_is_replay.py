@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from rule_programs import noisy_regression, small_classifier
-from rule_runs import assert_live_is_replay, judge
-from scenarios import HEALTHY, SCENARIOS, Scenario, first_of_each_rule
 
 from stepwatch.rules import DEFAULT_RULES
+from tests.support.rules.rule_programs import noisy_regression, small_classifier
+from tests.support.rules.rule_runs import assert_live_is_replay, judge
+from tests.support.rules.scenarios import HEALTHY, SCENARIOS, Scenario, first_of_each_rule
 
-pytest_plugins = ["one_thread"]
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 

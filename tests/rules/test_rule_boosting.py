@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from made_steps import judged, steps_at
-from rule_records import step_of
 
+from stepwatch.model.steps import Mode
 from stepwatch.rules import Watch
-from stepwatch.steps import Mode
+from tests.support.rules.made_steps import judged, steps_at
+from tests.support.rules.rule_records import step_of
 
 
 def rounds(metrics, first=0):

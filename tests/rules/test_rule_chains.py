@@ -9,19 +9,25 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rule_records import info
-from rule_runs import judge, replay
 
-from stepwatch import LiveWatch, TorchHook, Trial, registry
-from stepwatch.finding import Finding
-from stepwatch.record import Layout
+from stepwatch import LiveWatch, TorchHook, Trial
+from stepwatch.judge.causal_links import LINKS, SIGNS, StepOrder, sign_of
+from stepwatch.judge.parameters import find_rule
+from stepwatch.judge.root_cause import Chain, chains
+from stepwatch.judge.verdict import blind_spots
+from stepwatch.model.collection import SPECS, STAGES, subject
+from stepwatch.model.finding import Finding
+from stepwatch.model.record import Layout
+from stepwatch.plugins import registry
 from stepwatch.rules import RuleStatus
-from stepwatch.rules.chain import Chain, chains
-from stepwatch.rules.places import STAGES, Places, subject
-from stepwatch.rules.signs import LINKS, SIGNS, sign_of
-from stepwatch.rules.unchecked import unchecked
+from tests.support.rules.rule_records import info
+from tests.support.rules.rule_runs import judge, replay
 
-MODEL = Places(
+SIGN_OF = {name: find_rule(name).sign for name in registry.names("stepwatch.rules")}
+#: The signs of each rule by patterns of conditions.
+DECLARED = {rule: {"*": sign} if isinstance(sign, str) else sign for rule, sign in SIGN_OF.items()}
+
+MODEL = StepOrder(
     [
         Layout(
             tuple(
@@ -166,9 +172,7 @@ class TestChains:
         st.lists(
             st.builds(
                 found,
-                st.sampled_from([rule for sign in SIGNS.values() for rule in sign.rules]).map(
-                    lambda rule: rule.partition(":")[0]
-                ),
+                st.sampled_from([*DECLARED, "my_rule"]),
                 st.integers(0, 400),
                 st.sampled_from(["loss/L", "gradient/first.weight", "output/relu", ""]),
                 worker=st.sampled_from(["", "worker_0", "worker_1"]),
@@ -203,11 +207,11 @@ class TestChains:
         random.Random(0).shuffle(live)
         random.Random(1).shuffle(layouts)
 
-        first, second = chains(live, Places(layouts))
+        first, second = chains(live, StepOrder(layouts))
         assert ("non_finite_origin", [("exploding_tensor", True)]) == told(first)
         assert ("untrained_parameter", []) == told(second)
         assert [first, second] == chains(
-            [Finding.from_json(line) for line in again], Places(reversed(layouts))
+            [Finding.from_json(line) for line in again], StepOrder(reversed(layouts))
         )
 
     def test_a_step_is_told_with_the_cause_first(self, tmp_path):
@@ -235,10 +239,10 @@ def _faulty():
 
 
 class TestSigns:
-    def test_every_rule_of_a_sign_exists(self):
-        named = {rule.partition(":")[0] for sign in SIGNS.values() for rule in sign.rules}
+    def test_every_sign_is_that_of_a_rule_and_every_rule_has_one(self):
+        declared = {sign for signs in DECLARED.values() for sign in signs.values()}
 
-        assert {"*"} == named - {*registry.names("stepwatch.rules")}
+        assert {*SIGNS} == declared
 
     def test_links_lead_from_sign_to_sign(self):
         ends = {end for link in LINKS for end in (link.cause, link.effect)}
@@ -248,8 +252,12 @@ class TestSigns:
     @pytest.mark.parametrize("name", SIGNS)
     def test_every_sign_says_what_would_confirm_it(self, name):
         """One line, with every place filled."""
-        rule, _, condition = SIGNS[name].rules[0].partition(":")
-        condition = condition.replace("*", " 0")
+        rule, condition = next(
+            (rule, pattern.replace("*", " 0"))
+            for rule, signs in DECLARED.items()
+            for pattern, sign in signs.items()
+            if sign == name
+        )
         chain = Chain(found(rule, 12, "output/relu", mode_step=7, condition=condition))
         line = chain.confirm("runs/a")
 
@@ -275,6 +283,20 @@ class TestPlaces:
     def test_names_tell_what_a_tensor_is_about(self, tensor, about):
         assert about == subject(tensor)
 
+    @pytest.mark.parametrize("name", sorted(SPECS.keys() - {"tensors"}))
+    def test_every_collection_has_a_stage(self, name):
+        """What has none would come last, and never be the cause of anything."""
+        assert SPECS[name].stage in STAGES
+
+    def test_dependence_comes_before_what_follows_from_it(self):
+        """A prediction that ignores its input is the cause of a loss that does not fall."""
+        cause = Finding("dependence", 20, "dependence/cross_entropy", "ignores its input")
+        effect = Finding("loss_not_decreasing", 20, "loss/cross_entropy", "does not fall")
+
+        (chain,) = chains([effect, cause])
+
+        assert cause == chain.cause
+
     def test_stages_follow_each_other(self):
         """The weights of a step are those from before it."""
         tensors = ("learning_rate/0", "last.weight", "input/first/0", "output/last", "loss/L",
@@ -294,7 +316,7 @@ class TestUnchecked:
         """Not what can only follow, as overfitting."""
         chain = Chain(found("loss_spike", 5))
         installed = ("stale_gradients", "overfit", "loss_spike")
-        gaps = unchecked(chain, self.STATUSES, MODEL, workers_not_seen=1, installed=installed)
+        gaps = blind_spots(chain, self.STATUSES, MODEL, workers_not_seen=1, installed=installed)
 
         assert (("learning_rate_anomaly", "no learning rate was seen"),) == gaps.could_not_judge
         assert ("stale_gradients",) == gaps.not_asked

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from made_steps import full_record, full_step, judged, steps_at
 
+from stepwatch.model.steps import Mode
 from stepwatch.rules import StepView
-from stepwatch.rules.class_counts import NoClasses, as_classes, predicted_classes
-from stepwatch.steps import Mode
+from stepwatch.rules.classes import NoClasses, as_classes, predicted_classes
+from tests.support.rules.made_steps import full_record, full_step, judged, steps_at
 
 DIGITS = np.arange(10)
 

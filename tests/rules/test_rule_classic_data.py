@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_steps import full_step, judged, steps_at
 
 from stepwatch import Trial, Watch, watch
 from stepwatch.errors import ConfigError
+from stepwatch.model.steps import Mode
 from stepwatch.rules import parse_rules
 from stepwatch.rules.trees import depth_by_id, depths
-from stepwatch.steps import Mode
+from tests.support.rules.made_steps import full_step, judged, steps_at
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "runs" / "xgb_saveall"
 

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from made_steps import full_step, judged, steps_at
 
-from stepwatch.steps import Mode
+from stepwatch.model.steps import Mode
+from tests.support.rules.made_steps import full_step, judged, steps_at
 
 nan = math.nan
 FLAT = [1.0] * 12

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from classic_scenarios import CLASSIC
-from rule_runs import assert_live_is_replay, judge
-from scenarios import first_of_each_rule
 
-pytest_plugins = ["one_thread"]
+from tests.support.rules.classic_scenarios import CLASSIC
+from tests.support.rules.rule_runs import assert_live_is_replay, judge
+from tests.support.rules.scenarios import first_of_each_rule
+
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 

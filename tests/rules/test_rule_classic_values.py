@@ -6,12 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from made_steps import full_record, full_step, judged, steps_at
 
 from stepwatch.errors import ConfigError
 from stepwatch.rules import StepView, parse_rules
-from stepwatch.rules.saturation import interval, rounds_to_one
-from stepwatch.rules.units import cannot_fire, unit_shares
+from stepwatch.rules.activations import cannot_fire, interval, rounds_to_one, unit_shares
+from tests.support.rules.made_steps import full_record, full_step, judged, steps_at
 
 nan = math.nan
 

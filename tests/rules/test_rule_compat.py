@@ -7,10 +7,10 @@ import inspect
 import pytest
 
 from stepwatch.errors import ConfigError
-from stepwatch.registry import names
+from stepwatch.judge.parameters import build, find_rule
+from stepwatch.plugins.registry import names
 from stepwatch.rules import RuleStatus, Watch, parse_rules
 from stepwatch.rules.compat import compat_message, compat_name, compat_rule, compat_status
-from stepwatch.rules.parameters import build, find_rule
 from stepwatch.testing import make_run
 
 #: Rules of SageMaker: name, parameters as it documents them, and their defaults.
@@ -149,7 +149,7 @@ def test_the_message_names_rule_and_step():
 
 
 def test_a_finding_of_a_configured_rule_goes_by_its_name():
-    from made_steps import full_step
+    from tests.support.rules.made_steps import full_step
 
     watched = compat_rule("deep", {"rule_to_invoke": "TensorVariance", "tensor_regex": "w",
                                    "max_threshold": "1"})  # fmt: skip

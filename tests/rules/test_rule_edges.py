@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from rule_records import info, record, step_of
 
+from stepwatch.model.steps import Mode
 from stepwatch.rules import StepView, Watch
-from stepwatch.steps import Mode
+from tests.support.rules.rule_records import info, record, step_of
 
 nan, inf = math.nan, math.inf
 
@@ -283,7 +283,7 @@ class TestGradNormSpike:
         assert [] == run("grad_norm_spike", self.norms(values))
 
     def test_memory_is_bounded(self):
-        from stepwatch.rules.norms import Norms
+        from stepwatch.rules.history import Norms
 
         norms = Norms(0.97, 6.0, 25, clip_window=500)
         for step in range(30_000):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from made_steps import full_step, judged, steps_at
+
+from tests.support.rules.made_steps import full_step, judged, steps_at
 
 
 def drifting(slope, total):

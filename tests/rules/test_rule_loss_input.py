@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from rule_records import step_of
 
 from stepwatch.rules import Watch
+from tests.support.rules.rule_records import step_of
 
 
 def status_of(prediction):

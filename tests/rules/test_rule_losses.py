@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from rule_records import loss_steps, step_of
 
+from stepwatch.model.steps import Mode
 from stepwatch.rules import StepView, Watch
-from stepwatch.steps import Mode
+from tests.support.rules.rule_records import loss_steps, step_of
 
 nan, inf = math.nan, math.inf
 

@@ -6,17 +6,17 @@ from functools import partial
 
 import numpy as np
 import pytest
-from classic_programs import seeded
-from made_steps import full_record
-from rule_runs import assert_live_is_replay, judge, replay
 
 from stepwatch.errors import ConfigError, RunNotFound
-from stepwatch.formats import Place, open_writer
+from stepwatch.formats import RunTarget, open_writer
 from stepwatch.formats.manifest import End, Manifest
+from stepwatch.model.steps import Mode
 from stepwatch.rules import StepView, Watch, parse_rules
-from stepwatch.rules.other_run import OtherRun
-from stepwatch.steps import Mode
+from stepwatch.rules.run_similarity import OtherRun
 from stepwatch.store import open_store
+from tests.support.rules.classic_programs import seeded
+from tests.support.rules.made_steps import full_record
+from tests.support.rules.rule_runs import assert_live_is_replay, judge, replay
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def store_run(request):
 
     def write(name, records, worker="worker_0"):
         store = open_store(f"memory://{request.node.name}/{name}")
-        writer = open_writer(Place(store, worker, Manifest("other", 0)))
+        writer = open_writer(RunTarget(store, worker, Manifest("other", 0)))
         for record in records:
             writer.write(record)
         writer.close(End("finished", 0, len(records)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stepwatch.rules.overlap import Overlap
+from stepwatch.rules.leakage import Overlap
 
 
 def trained(samples, *, looks=30, shuffled=True, size=16):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from stepwatch.errors import ConfigError
+from stepwatch.judge.parameters import split_list
+from stepwatch.judge.rule import required_captures
 from stepwatch.rules import DEFAULT_RULES, Scope, parse_rules
-from stepwatch.rules.parameters import split_list
-from stepwatch.rules.scope import evidence
 
 
 class TestParseRules:
@@ -60,7 +60,7 @@ class TestParseRules:
 
     def test_the_default_rules_ask_for_derivatives_at_six_steps_and_nothing_else(self):
         """What they cost beside is what capturing costs."""
-        (asked,) = evidence(parse_rules(DEFAULT_RULES))
+        (asked,) = required_captures(parse_rules(DEFAULT_RULES))
 
         assert "derivatives:statistics:steps=5+20+100+500+2000+10000" == asked
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import ml_dtypes
 import numpy as np
 import pytest
-from made_steps import full_record, full_step, judged, steps_at
 
-from stepwatch.exponents import count_exponents
+from stepwatch.numerics.exponents import count_exponents
 from stepwatch.rules import StepView, build
+from tests.support.rules.made_steps import full_record, full_step, judged, steps_at
 
 
 @pytest.mark.parametrize(("size", "fires"), [(2.0**-7, True), (1.0, False)])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stepwatch.rules.step_view import StepView
-from stepwatch.rules.watch import Watch
+from stepwatch.judge.engine import Watch
+from stepwatch.judge.step_view import StepView
 from stepwatch.testing.make_run import make_record
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from rule_records import records_of
-from scenarios import HEALTHY, SCENARIOS
 
 from stepwatch.rules import DEFAULT_RULES, StepView, Watch
+from tests.support.rules.rule_records import records_of
+from tests.support.rules.scenarios import HEALTHY, SCENARIOS
 
-pytest_plugins = ["one_thread"]
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 

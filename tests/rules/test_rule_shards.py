@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from stepwatch.record import Layout
+from stepwatch.judge.live import LiveWatch
+from stepwatch.model.record import Layout
+from stepwatch.numerics.statistics import merge
 from stepwatch.rules import StepView, Watch
-from stepwatch.rules.live import LiveWatch
-from stepwatch.statistics import merge
 from stepwatch.testing.make_run import make_record
 
 

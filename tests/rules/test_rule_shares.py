@@ -5,11 +5,11 @@ from __future__ import annotations
 import pickle
 
 import pytest
-from made_runs import MadeRun
 
-from stepwatch.finding import Finding
+from stepwatch.judge.evaluate import evaluate_partition, merge_partitions
+from stepwatch.model.finding import Finding
 from stepwatch.rules import Rule, StepView, Watch
-from stepwatch.rules.shares import join_shares, judge_share
+from tests.support.rules.made_runs import MadeRun
 
 
 class Often(Rule):
@@ -55,8 +55,8 @@ class TestShares:
         """Findings in the same order, statuses, and where tensors stand, however many share."""
         watch = Watch(rules())
         found = [finding for step in steps() for finding in watch.look(step)] + watch.finish()
-        shares = [judge_share(steps(), rules(), share, of) for share in range(of)]
-        findings, statuses, places = join_shares(shares)
+        shares = [evaluate_partition(steps(), rules(), share, of) for share in range(of)]
+        findings, statuses, places = merge_partitions(shares)
 
         assert (found, watch.statuses()) == (findings, statuses)
         assert {"often", "often-2", "often-3"} == {finding.rule for finding in findings}
@@ -65,23 +65,25 @@ class TestShares:
 
     def test_they_need_not_come_in_order(self):
         """Who is done first is first."""
-        shares = [judge_share(steps(), rules(), share, 3) for share in range(3)]
+        shares = [evaluate_partition(steps(), rules(), share, 3) for share in range(3)]
 
-        assert join_shares(shares)[:2] == join_shares(shares[::-1])[:2]
+        assert merge_partitions(shares)[:2] == merge_partitions(shares[::-1])[:2]
 
     def test_they_travel(self):
         """A share is the same in another process, and so are its places."""
-        share = judge_share(steps(), ["loss_spike"])
+        share = evaluate_partition(steps(), ["loss_spike"])
         arrived = pickle.loads(pickle.dumps(share))
 
         assert (share.findings, share.statuses) == (arrived.findings, arrived.statuses)
-        assert [share.places.position(name) for name in ("layer0.weight", "layer1.weight")] == [
-            arrived.places.position(name) for name in ("layer0.weight", "layer1.weight")
+        assert [share.order.position(name) for name in ("layer0.weight", "layer1.weight")] == [
+            arrived.order.position(name) for name in ("layer0.weight", "layer1.weight")
         ]
 
     def test_a_rule_keeps_its_name_in_a_share(self):
         """The second of two is ``often-2``, also where the first is in another share."""
-        first, second = (judge_share(steps(), [Often(), Often()], share, 2) for share in (0, 1))
+        first, second = (
+            evaluate_partition(steps(), [Often(), Often()], share, 2) for share in (0, 1)
+        )
 
         assert [{"often"}, {"often-2"}] == [
             {finding.rule for *_, finding in share.findings} for share in (first, second)

@@ -6,16 +6,16 @@ import itertools
 
 import numpy as np
 import pytest
-from made_steps import full_record, judged, steps_at
 
 from stepwatch.errors import ConfigError
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.statistics import summarize
 from stepwatch.rules import StepView, build
-from stepwatch.rules.chance_level import agreement_z, entropy
-from stepwatch.rules.label_leak import correlations
-from stepwatch.rules.replicas import differing
-from stepwatch.rules.routing import max_violation
-from stepwatch.statistics import summarize
-from stepwatch.steps import Mode
+from stepwatch.rules.classes import agreement_z, entropy
+from stepwatch.rules.distributed import differing
+from stepwatch.rules.embeddings import max_violation
+from stepwatch.rules.leakage import correlations
+from tests.support.rules.made_steps import full_record, judged, steps_at
 
 
 def loop(step, **numbers):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from rule_runs import assert_live_is_replay, judge
-from scenarios import first_of_each_rule
-from silent_programs import SILENT
 
-pytest_plugins = ["one_thread"]
+from tests.support.rules.rule_runs import assert_live_is_replay, judge
+from tests.support.rules.scenarios import first_of_each_rule
+from tests.support.rules.silent_programs import SILENT
+
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from scenarios import SCENARIOS, Scenario, first_of_each_rule
 
 from stepwatch import LiveWatch, TorchHook, Trial, Watch, watch
+from tests.support.rules.scenarios import SCENARIOS, Scenario, first_of_each_rule
 
-pytest_plugins = ["one_thread"]
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-from made_runs import MadeRun
-
-from stepwatch import LiveWatch, registry
+from stepwatch import LiveWatch
+from stepwatch.plugins import registry
 from stepwatch.rules import DEFAULT_RULES, StepView, Watch
+from tests.support.rules.made_runs import MadeRun
 
 # What a rule must be told to be asked at all; the last reads other runs.
 ASKED = {

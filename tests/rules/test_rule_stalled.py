@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 
 import pytest
-from classic_programs import seeded
-from made_steps import full_step
 
 from stepwatch import LiveWatch, TorchHook, Watch, watch
-from stepwatch.rules.watch import StepView
+from stepwatch.judge.engine import StepView
 from stepwatch.testing.make_run import make_record
+from tests.support.rules.classic_programs import seeded
+from tests.support.rules.made_steps import full_step
 
 SECOND = 10**9
 

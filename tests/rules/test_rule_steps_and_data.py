@@ -6,20 +6,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_steps import full_step, judged
-from rule_records import info, row_of, step_of
-from rule_runs import assert_live_is_replay, judge
-from scenarios import first_of_each_rule
-from step_programs import STEPS
 
 from stepwatch.errors import ConfigError
+from stepwatch.model.steps import Mode
 from stepwatch.rules import parse_rules
-from stepwatch.rules.frozen import frozen_inside
-from stepwatch.rules.repeated_data import dependence
-from stepwatch.rules.weights_moved import least_change
-from stepwatch.steps import Mode
+from stepwatch.rules.data import dependence
+from stepwatch.rules.weight_updates import least_change
+from stepwatch.rules.weights import frozen_inside
+from tests.support.rules.made_steps import full_step, judged
+from tests.support.rules.rule_records import info, row_of, step_of
+from tests.support.rules.rule_runs import assert_live_is_replay, judge
+from tests.support.rules.scenarios import first_of_each_rule
+from tests.support.rules.step_programs import STEPS
 
-pytest_plugins = ["one_thread"]
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 

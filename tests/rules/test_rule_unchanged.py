@@ -10,13 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
-from made_steps import full_record, full_step, judged, steps_at
 
-from stepwatch.digest import digest
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.digest import digest
+from stepwatch.numerics.statistics import summarize
 from stepwatch.rules import StepView
-from stepwatch.rules.likeness import ALIKE, LIKELY, UNLIKE, Digests, Tolerance, verdicts
-from stepwatch.statistics import summarize
-from stepwatch.steps import Mode
+from stepwatch.rules.tensor_equality import (
+    EQUAL,
+    PROBABLY_EQUAL,
+    UNEQUAL,
+    Digests,
+    Tolerance,
+    compare,
+)
+from tests.support.rules.made_steps import full_record, full_step, judged, steps_at
 
 RULE = "unchanged_tensor:collection_names=weights"
 W = np.linspace(-1.0, 1.0, 12).reshape(3, 4)
@@ -35,7 +42,7 @@ def verdict(older, newer, tolerance=Tolerance(), *, digests=False):  # noqa: B00
     found = [Digests(np.uint64(digest(one)), np.bool_(digests)) for one in (older, newer)]
     pairs = list(zip(rows, found, strict=True))
     limits = np.array([tolerance.rtol, tolerance.atol])
-    return int(verdicts(*pairs, limits, equal_nan=tolerance.equal_nan))
+    return int(compare(*pairs, limits, equal_nan=tolerance.equal_nan))
 
 
 class TestUnchangedTensor:
@@ -123,18 +130,18 @@ class TestLikeness:
             newer = (older + change * (atol + rtol * np.abs(older))).astype(np.float32)
         tolerance = Tolerance(rtol, atol, equal_nan)
         found = verdict(older, newer, tolerance, digests=True)
-        if found in (ALIKE, UNLIKE) and older.size:
-            assert (found == ALIKE) == tolerance.allows(older, newer)
+        if found in (EQUAL, UNEQUAL) and older.size:
+            assert (found == EQUAL) == tolerance.allows(older, newer)
 
     def test_equal_digests_prove_it_where_statistics_are_unknown(self):
-        assert ALIKE == verdict(W, W, digests=True)
-        assert UNLIKE == verdict(W, W[::-1].copy(), Tolerance(0, 0), digests=True)
+        assert EQUAL == verdict(W, W, digests=True)
+        assert UNEQUAL == verdict(W, W[::-1].copy(), Tolerance(0, 0), digests=True)
 
     def test_another_order_is_told_by_full_values_alone(self):
         """All statistics of it are the same."""
         ordered = np.arange(4.0)
         turned = [ordered, ordered[::-1].copy(), ordered]
-        assert LIKELY == verdict(*turned[:2])
+        assert PROBABLY_EQUAL == verdict(*turned[:2])
         assert [] == steps_at(RULE, weights(turned))
         assert [2] == steps_at(RULE, weights(turned, raw=False))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 
 import pytest
-from rule_records import info, record, step_of
 
+from stepwatch.model.steps import Mode
 from stepwatch.rules import Finding, Rule, StepView, Watch, watch
-from stepwatch.steps import Mode
+from tests.support.rules.rule_records import info, record, step_of
 
 
 class Above(Rule):

@@ -8,13 +8,12 @@ import subprocess
 import sys
 
 import pytest
-from s3_bucket import bucket, s3
 
 from stepwatch.errors import StoreError
 from stepwatch.store import open_store, put_parts
-from stepwatch.store.object_store import PIECE_BYTES
-from stepwatch.store.s3 import S3Store
+from stepwatch.store.objects import PIECE_BYTES, S3Store
 from stepwatch.testing.store_contract import StoreContract
+from tests.support.s3.s3_bucket import bucket, s3
 
 __all__ = ["bucket", "s3"]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from s3_bucket import bucket, s3
 from starlette.testclient import TestClient
 
-from looked_at import judge, make_looked_at, told
 from stepwatch.dashboard.app import make_app
+from tests.support.looked_at import judge, make_looked_at, told
+from tests.support.s3.s3_bucket import bucket, s3
 
 __all__ = ["bucket", "s3"]
 

@@ -10,13 +10,12 @@ from collections import deque
 from datetime import timedelta
 
 import pytest
-from fault_proxy import CUT, REFUSED, TRUNCATED, UNANSWERED, Fault, FaultProxy
-from s3_bucket import bucket, s3
 
 from stepwatch.errors import StoreError
-from stepwatch.store import object_store, put_parts
-from stepwatch.store.object_store import PIECE_BYTES
-from stepwatch.store.s3 import S3Store
+from stepwatch.store import objects, put_parts
+from stepwatch.store.objects import PIECE_BYTES, S3Store
+from tests.support.s3.fault_proxy import CUT, REFUSED, TRUNCATED, UNANSWERED, Fault, FaultProxy
+from tests.support.s3.s3_bucket import bucket, s3
 
 __all__ = ["bucket", "s3"]
 
@@ -164,7 +163,7 @@ class TestManyFaults:
 
     def test_silence_is_no_answer(self, proxy, bucket, monkeypatch):
         """A server that takes a request and says nothing is asked again after a time."""
-        monkeypatch.setitem(object_store.CLIENT, "read_timeout", timedelta(seconds=0.5))
+        monkeypatch.setitem(objects.CLIENT, "read_timeout", timedelta(seconds=0.5))
         store = S3Store(f"s3://{bucket.bucket}/run")
         for ask in (lambda: store.put("key", SMALL), lambda: store.create("new", SMALL)):
             proxy.fault = once(Fault(delay_s=5.0))
@@ -190,8 +189,8 @@ class TestManyFaults:
 
     def test_patience_ends(self, store, proxy, monkeypatch):
         """With one line that names the server and what it says."""
-        monkeypatch.setattr(object_store, "PATIENCE_S", 1.0)
-        monkeypatch.setattr(object_store, "FIRST_PATIENCE_S", 1.0)
+        monkeypatch.setattr(objects, "PATIENCE_S", 1.0)
+        monkeypatch.setattr(objects, "FIRST_PATIENCE_S", 1.0)
         proxy.fault = lambda *_: Fault(REFUSED, 503)
         started = time.monotonic()
         with pytest.raises(StoreError) as caught:

@@ -6,12 +6,12 @@ import os
 import signal
 
 import pytest
-from fault_proxy import Fault, FaultProxy
-from s3_bucket import bucket, s3
-from test_s3_runs import script, stepwatch, train, train_until
 
 from stepwatch.store import open_store
 from stepwatch.trial import Trial
+from tests.s3.test_s3_runs import script, stepwatch, train, train_until
+from tests.support.s3.fault_proxy import Fault, FaultProxy
+from tests.support.s3.s3_bucket import bucket, s3
 
 __all__ = ["bucket", "s3", "script"]
 

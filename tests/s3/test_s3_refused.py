@@ -6,12 +6,12 @@ import os
 import time
 
 import pytest
-from fault_proxy import FaultProxy
-from s3_bucket import bucket, s3
 
 from stepwatch.errors import StoreError
-from stepwatch.store import object_store
-from stepwatch.store.s3 import S3Store
+from stepwatch.store import objects
+from stepwatch.store.objects import S3Store
+from tests.support.s3.fault_proxy import FaultProxy
+from tests.support.s3.s3_bucket import bucket, s3
 
 __all__ = ["bucket", "s3"]
 
@@ -94,7 +94,7 @@ class TestRefusals:
 
     def test_no_server_is_told_soon(self, bucket, monkeypatch):
         """One that never answered is not waited for as one that did."""
-        monkeypatch.setattr(object_store, "FIRST_PATIENCE_S", 0.5)
+        monkeypatch.setattr(objects, "FIRST_PATIENCE_S", 0.5)
         with FaultProxy("http://127.0.0.1:9", lambda *_: None) as nobody:
             monkeypatch.setenv("AWS_ENDPOINT_URL", nobody.endpoint)
         started = time.monotonic()
@@ -105,11 +105,11 @@ class TestRefusals:
             f"cannot read key in s3://bucket/run: {nobody.endpoint} does not answer (Connection "
             "refused); check AWS_ENDPOINT_URL and the network"
         ) == str(caught.value)
-        assert time.monotonic() - started < object_store.PATIENCE_S / 2
+        assert time.monotonic() - started < objects.PATIENCE_S / 2
 
     def test_a_name_that_nobody_has_is_told_soon(self, bucket, monkeypatch):
         """As the system says it."""
-        monkeypatch.setattr(object_store, "FIRST_PATIENCE_S", 0.5)
+        monkeypatch.setattr(objects, "FIRST_PATIENCE_S", 0.5)
         monkeypatch.setenv("AWS_ENDPOINT_URL", "http://nosuch.invalid:80")
         with pytest.raises(StoreError, match=r"http://nosuch\.invalid:80 does not answer \(.+\)"):
             S3Store("s3://bucket/run").get("key")

@@ -9,10 +9,10 @@ import subprocess
 import sys
 
 import pytest
-from fault_proxy import Fault, FaultProxy
-from s3_bucket import bucket, s3
 
 from stepwatch.trial import Trial
+from tests.support.s3.fault_proxy import Fault, FaultProxy
+from tests.support.s3.s3_bucket import bucket, s3
 
 __all__ = ["bucket", "s3"]
 

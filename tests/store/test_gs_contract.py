@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 
 import pytest
-from gs_stand_in import gs_stand_in
 
 from stepwatch.store import put_parts
-from stepwatch.store.gs import GsStore
-from stepwatch.store.object_store import PIECE_BYTES
+from stepwatch.store.objects import PIECE_BYTES, GsStore
 from stepwatch.testing.store_contract import StoreContract
+from tests.support.store.gs_stand_in import gs_stand_in
 
 pytest.importorskip("obstore")
 

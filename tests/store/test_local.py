@@ -15,9 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from stepwatch.errors import ConfigError, StoreError
-from stepwatch.store import StoreFile, local, new_file, open_store, put_all
-from stepwatch.store.local import LocalStore
-from stepwatch.store.new_file import write_new
+from stepwatch.store import StoreFile, local, open_store, put_all
+from stepwatch.store.local import LocalStore, write_new
 from stepwatch.testing.store_contract import StoreContract
 
 
@@ -279,7 +278,7 @@ class TestOpenStore:
         )
         monkeypatch.syspath_prepend(tmp_path)
 
-        from stepwatch import registry
+        from stepwatch.plugins import registry
 
         registry._by_spelling.cache_clear()
         try:
@@ -299,14 +298,14 @@ class TestLargeFiles:
 
     def test_a_full_disk_says_so_before_a_byte_is_written(self, tmp_path, monkeypatch):
         """As the error that writing would have ended with."""
-        monkeypatch.setattr(new_file, "_fallocate", lambda: no_space)
+        monkeypatch.setattr(local, "_fallocate", lambda: no_space)
         with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
             write_new(str(tmp_path / "new"), [bytes(5 << 20)])
         assert 0 == (tmp_path / "new").stat().st_size
 
     def test_a_file_system_that_cannot_is_written_to_as_ever(self, tmp_path, monkeypatch):
         """Taking the space is no promise of every file system."""
-        monkeypatch.setattr(new_file, "_fallocate", lambda: not_supported)
+        monkeypatch.setattr(local, "_fallocate", lambda: not_supported)
         write_new(str(tmp_path / "new"), [bytes(5 << 20)])
         assert 5 << 20 == (tmp_path / "new").stat().st_size
 

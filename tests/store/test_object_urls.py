@@ -10,14 +10,12 @@ import os
 from urllib.parse import unquote
 
 import pytest
-from canned_server import canned_server
 
 from stepwatch.errors import ConfigError, StoreError
-from stepwatch.store import object_store, open_store
-from stepwatch.store.az import AzStore
-from stepwatch.store.az_refusals import AZ
-from stepwatch.store.gs import GsStore
-from stepwatch.store.refusal import Refusal
+from stepwatch.store import objects, open_store
+from stepwatch.store.error_messages import AZ_ERRORS, Refusal
+from stepwatch.store.objects import AzStore, GsStore
+from tests.support.store.canned_server import canned_server
 
 pytest.importorskip("obstore")
 
@@ -35,8 +33,8 @@ NOBODY = "http://127.0.0.1:9"
 @pytest.fixture(autouse=True)
 def environment(monkeypatch, tmp_path):
     """Nothing of the user's, and credentials that nobody asks for."""
-    monkeypatch.setattr(object_store, "FIRST_PATIENCE_S", 0.3)
-    monkeypatch.setattr(object_store, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(objects, "FIRST_PATIENCE_S", 0.3)
+    monkeypatch.setattr(objects, "PATIENCE_S", 0.3)
     for name in [name for name in os.environ if name.startswith(("AZURE_", "GOOGLE_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -170,7 +168,7 @@ class TestAnswers:
         """Azure says so to who sends the last word twice, its answer having been lost."""
         told = "Generic x error: Error performing PUT http://h/b in 1ms - status code: 400 Bad"
         for code, is_unanswered in (("InvalidBlockList", True), ("InvalidInput", False)):
-            refusal = Refusal.of(OSError(f"{told}: {ERROR.format(code)}"), AZ)
+            refusal = Refusal.of(OSError(f"{told}: {ERROR.format(code)}"), AZ_ERRORS)
             assert is_unanswered == refusal.is_unanswered
 
 

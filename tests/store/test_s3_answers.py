@@ -6,13 +6,12 @@ import sys
 
 import pytest
 import trustme
-from canned_server import canned_server
 
 from stepwatch.errors import ConfigError, MissingDependency, StoreError
-from stepwatch.store import object_store, open_store
-from stepwatch.store.refusal import Refusal
-from stepwatch.store.s3 import S3Store
-from stepwatch.store.s3_refusals import S3
+from stepwatch.store import objects, open_store
+from stepwatch.store.error_messages import S3_ERRORS, Refusal
+from stepwatch.store.objects import S3Store
+from tests.support.store.canned_server import canned_server
 
 pytest.importorskip("obstore")
 
@@ -34,8 +33,8 @@ MALFORMED = (
 @pytest.fixture(autouse=True)
 def environment(monkeypatch, tmp_path):
     """Keys that nobody asks for, and nothing of the user's."""
-    monkeypatch.setattr(object_store, "FIRST_PATIENCE_S", 0.3)
-    monkeypatch.setattr(object_store, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(objects, "FIRST_PATIENCE_S", 0.3)
+    monkeypatch.setattr(objects, "PATIENCE_S", 0.3)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
@@ -97,10 +96,12 @@ class TestAnswers:
 
     def test_only_what_was_not_answered_is_asked_again(self):
         """What else the library refuses stays refused."""
-        refusal = Refusal.of(OSError("Error performing GET http://h/b in 1s - HTTP error: x"), S3)
+        refusal = Refusal.of(
+            OSError("Error performing GET http://h/b in 1s - HTTP error: x"), S3_ERRORS
+        )
 
         assert refusal.is_unanswered
-        assert not Refusal.of(OSError("something else"), S3).is_unanswered
+        assert not Refusal.of(OSError("something else"), S3_ERRORS).is_unanswered
 
 
 class TestUrls:

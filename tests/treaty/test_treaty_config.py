@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from stepwatch.capture.debugger_plan import DebuggerPlan
-from stepwatch.config import read_hook_config
-from stepwatch.steps import Mode
+from stepwatch.model.steps import Mode
+from stepwatch_smdebug.config.hook_config import read_hook_config
+from stepwatch_smdebug.plan import DebuggerPlan
 
 # Prints, for every configuration: of each mode, step and tensor, what the real one saves.
 _REAL = """

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from real_smdebug import ANSWERS, ask, interpreter
+
+from tests.support.treaty.real_smdebug import ANSWERS, ask, interpreter
 
 pytestmark = pytest.mark.treaty
 
-SCRIPT = Path(__file__).parents[2] / "compat" / "tests" / "pytorch_trainings.py"
+SCRIPT = Path(__file__).parents[2] / "tests" / "support" / "compat" / "pytorch_trainings.py"
 #: Scalars from before the first step: the real hook holds them until a step that is saved, which
 #: is its second here; ours saves them with the first.
 EARLY_AT = {"windows": "scalar/before 1 worker_0"}

@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from real_smdebug import ask
 
 from stepwatch import open_profile
+from tests.support.treaty.real_smdebug import ask
 
 # Importing the real one and its pandas takes most of the time, on a busy machine a minute.
 pytestmark = [pytest.mark.treaty, pytest.mark.timeout(600)]

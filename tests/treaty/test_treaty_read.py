@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from real_smdebug import ANSWERS, TOLD, ask, told
 
 from stepwatch import Trial
+from tests.support.treaty.real_smdebug import ANSWERS, TOLD, ask, told
 
 pytestmark = pytest.mark.treaty
 

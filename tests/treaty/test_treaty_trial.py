@@ -8,7 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from real_smdebug import ask
+
+from tests.support.treaty.real_smdebug import ask
 
 pytestmark = pytest.mark.treaty
 

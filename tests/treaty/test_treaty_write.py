@@ -7,16 +7,16 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from real_smdebug import ANSWERS, ask, told
 
-from stepwatch.formats import Place, Selection, open_writer
+from stepwatch.formats import RunTarget, Selection, open_writer
+from stepwatch.formats.interface import RunWriter
 from stepwatch.formats.manifest import End, Manifest
-from stepwatch.formats.writer import RunWriter
-from stepwatch.hook_config import RAW, Reduction, SavedCollection, Stored
-from stepwatch.record import Layout, StepRecord, TensorInfo
-from stepwatch.statistics import NUM_FIELDS, summarize
-from stepwatch.steps import Mode
+from stepwatch.formats.smdebug.collections import RAW, Reduction, SavedCollection, Stored
+from stepwatch.model.record import Layout, StepRecord, TensorInfo
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.statistics import NUM_FIELDS, summarize
 from stepwatch.store import open_store
+from tests.support.treaty.real_smdebug import ANSWERS, ask, told
 
 pytestmark = pytest.mark.treaty
 
@@ -59,7 +59,7 @@ def begin(path: Path, rank=0, num_workers=1, stored=RAW, **arguments) -> RunWrit
     manifest = Manifest("id", 1, num_workers=num_workers, run_format="smdebug")
     collection = SavedCollection("default", patterns=("t",), stored=stored or RAW)
     selection = Selection((lambda *_: stored) if stored else None, [collection] if stored else [])
-    place = Place(open_store(path), f"worker_{rank}", manifest, is_first=rank == 0, **arguments)
+    place = RunTarget(open_store(path), f"worker_{rank}", manifest, is_first=rank == 0, **arguments)
     return open_writer(place, selection)
 
 

@@ -6,11 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from stepwatch.digest import digest
-from stepwatch.record import Layout, StepRecord, TensorInfo
-from stepwatch.statistics import merge, summarize
-from stepwatch.steps import Mode
-from stepwatch.trial.comparison import (
+from stepwatch.diff.comparison import (
     Compared,
     Outcome,
     compare_statistics,
@@ -18,6 +14,10 @@ from stepwatch.trial.comparison import (
     compare_values,
     outcome_of,
 )
+from stepwatch.model.record import Layout, StepRecord, TensorInfo
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.digest import digest
+from stepwatch.numerics.statistics import merge, summarize
 
 VALUES = np.linspace(-2, 3, 600, dtype=np.float32).reshape(20, 30)
 

@@ -8,9 +8,9 @@ import pytest
 from stepwatch import Trial
 from stepwatch.capture import Recorder
 from stepwatch.capture.output import Output
-from stepwatch.record import TensorInfo
-from stepwatch.steps import Mode
-from stepwatch.trial.execution_order import in_order
+from stepwatch.model.record import TensorInfo
+from stepwatch.model.steps import Mode
+from stepwatch.trial.step_log import in_order
 
 
 @pytest.mark.parametrize("format_", ["native", "smdebug"])

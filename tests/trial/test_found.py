@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from stepwatch import Trial
-from stepwatch.formats import Place, open_writer
+from stepwatch.formats import RunTarget, open_writer
 from stepwatch.formats.manifest import End, Manifest
-from stepwatch.steps import Mode
+from stepwatch.model.steps import Mode
 from stepwatch.store import open_store
 from stepwatch.testing import make_record, make_run
-from stepwatch.trial.found import glance, runs_at
+from stepwatch.trial.run_listing import find_runs, summarize_run
 
 
 class TestRunsAt:
@@ -21,12 +21,12 @@ class TestRunsAt:
             make_run(tmp_path / name, steps=2, format=kind)
         (tmp_path / "empty").mkdir()
 
-        assert ["a", "b/c", "b/d"] == runs_at(str(tmp_path))
-        assert [""] == runs_at(str(tmp_path / "a"))
+        assert ["a", "b/c", "b/d"] == find_runs(str(tmp_path))
+        assert [""] == find_runs(str(tmp_path / "a"))
 
     def test_a_place_without_runs_has_none(self, tmp_path):
         """Also one that is not there."""
-        assert [] == runs_at(str(tmp_path)) == runs_at(str(tmp_path / "nowhere"))
+        assert [] == find_runs(str(tmp_path)) == find_runs(str(tmp_path / "nowhere"))
 
     @pytest.mark.parametrize("kind", ["native", "smdebug"])
     def test_in_a_store_they_are_found_by_their_keys(self, kind):
@@ -36,21 +36,21 @@ class TestRunsAt:
         for key in single.list():
             many.put(f"jobs/one/{key}", single.get(key))
 
-        assert ["jobs/one"] == runs_at(many.url)
-        assert [""] == runs_at(single.url)
+        assert ["jobs/one"] == find_runs(many.url)
+        assert [""] == find_runs(single.url)
 
 
 class TestGlance:
     def test_it_tells_the_last_training_loss(self):
         """Not that of an evaluation that came after."""
         store = open_store("memory://glanced")
-        writer = open_writer(Place(store, "worker_0", Manifest("glanced", 7, ("train.py",))))
+        writer = open_writer(RunTarget(store, "worker_0", Manifest("glanced", 7, ("train.py",))))
         for step in range(5):
             mode = Mode.EVAL if step == 4 else Mode.TRAIN
             loss = {"loss/mse": np.float32(10 - step)}
             writer.write(make_record(step, loss, mode=mode, mode_step=step % 4))
         writer.close(End("finished", 9, 5))
-        found = glance(Trial(store))
+        found = summarize_run(Trial(store))
 
         assert ("finished", 5, 7.0, 0, 7) == (
             found.state,
@@ -64,8 +64,8 @@ class TestGlance:
     def test_a_run_without_steps_says_nothing(self):
         """It has only begun."""
         store = open_store("memory://begun")
-        writer = open_writer(Place(store, "worker_0", Manifest("begun", 7, ("train.py",))))
-        found = glance(Trial(store))
+        writer = open_writer(RunTarget(store, "worker_0", Manifest("begun", 7, ("train.py",))))
+        found = summarize_run(Trial(store))
         writer.close(End("finished", 9, 0))
 
         assert (0, None, None) == (found.steps, found.rate, found.last_loss)

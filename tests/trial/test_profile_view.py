@@ -14,8 +14,8 @@ from stepwatch.formats.profile.tables import (
     spans_table,
     system_table,
 )
-from stepwatch.profiler.summary import summarize
-from stepwatch.steps import Mode
+from stepwatch.model.steps import Mode
+from stepwatch.profile.analysis import summarize
 from stepwatch.store import open_store
 from stepwatch.trial.profile import Profile
 

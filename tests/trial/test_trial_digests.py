@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stepwatch.digest import digest
 from stepwatch.errors import StepUnavailable, TensorUnavailable
-from stepwatch.exponents import count_exponents
 from stepwatch.formats.manifest import Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
-from stepwatch.rules.step_view import StepView
-from stepwatch.steps import Mode
+from stepwatch.judge.step_view import StepView
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.digest import digest
+from stepwatch.numerics.exponents import count_exponents
 from stepwatch.store.memory import MemoryStore
 from stepwatch.testing.make_run import make_record, make_run
 from stepwatch.trial import Trial

@@ -7,18 +7,26 @@ from time import process_time
 
 import numpy as np
 import pytest
-from parted_runs import STEPS, parts_of, record, search, training, unchanged, write, write_long_run
 
 from stepwatch import Trial
+from stepwatch.diff.align import TwoRuns
+from stepwatch.diff.divergence import Search, beyond_noise, beyond_rounding, beyond_tolerance
+from stepwatch.diff.explain import causes, differences
 from stepwatch.errors import StepUnavailable, TensorUnavailable
 from stepwatch.formats.convert import convert
-from stepwatch.steps import Mode
+from stepwatch.model.steps import Mode
 from stepwatch.store import open_store
-from stepwatch.trial.bounds import Noise, Rounding, Tolerance
-from stepwatch.trial.differences import causes, differences
-from stepwatch.trial.divergence import Search
-from stepwatch.trial.metered import MeteredStore
-from stepwatch.trial.two_runs import TwoRuns
+from stepwatch.store.proxy import MeteredStore
+from tests.support.trial.parted_runs import (
+    STEPS,
+    parts_of,
+    record,
+    search,
+    training,
+    unchanged,
+    write,
+    write_long_run,
+)
 
 
 def adding(name, by, at, once=True):
@@ -146,8 +154,8 @@ class TestParted:
         parted = found.parted()
 
         assert "digest" == differences(found, parted, most=1)[0].found.by
-        assert found.beyond(parted, Rounding(found.of_kind)) is not None
-        assert found.beyond(parted, Tolerance(1.0)) is not None
+        assert found.beyond(parted, beyond_rounding(found.of_kind)) is not None
+        assert found.beyond(parted, beyond_tolerance(1.0)) is not None
 
     def test_equal_digests_decide_against_statistics(self, tmp_path):
         """Sums that were added up in another order are no difference of the tensor."""
@@ -192,9 +200,9 @@ class TestParted:
             less = open_store(tmp_path / f"{name}-less")
             convert(Trial(tmp_path / name).reader, less, "smdebug")
         found = search(tmp_path / "a", tmp_path / "a-less")
-        assert found.parted() is None or not found.beyond(found.parted(), Tolerance(1e-12))
+        assert found.parted() is None or not found.beyond(found.parted(), beyond_tolerance(1e-12))
         other = search(tmp_path / "a", tmp_path / "b-less")
-        assert 7 == other.beyond(other.parted(), Tolerance(1e-9)).index
+        assert 7 == other.beyond(other.parted(), beyond_tolerance(1e-9)).index
 
     def test_steps_are_paired_within_their_modes(self, tmp_path):
         """An evaluation more in one run moves its global steps, and nothing else."""
@@ -272,11 +280,15 @@ class TestBounds:
         parted = found.parted()
 
         assert 3 == parted.index
-        assert 3 + 5 == found.beyond(parted, Rounding(found.of_kind)).index
+        assert 3 + 5 == found.beyond(parted, beyond_rounding(found.of_kind)).index
 
     @pytest.mark.parametrize(
         ("tolerance", "expected"),
-        [(Tolerance(1e-3), 13), (Tolerance(0.9), None), (Tolerance(0.0, 1e-3), 13)],
+        [
+            (beyond_tolerance(1e-3), 13),
+            (beyond_tolerance(0.9), None),
+            (beyond_tolerance(0.0, 1e-3), 13),
+        ],
     )
     def test_a_tolerance_is_passed_where_differences_grow_beyond_it(
         self, tmp_path, tolerance, expected
@@ -305,8 +317,8 @@ class TestBounds:
         band = equal.band(equal.parted())
         near, far = (search(tmp_path / "a", tmp_path / name) for name in "bx")
 
-        assert near.beyond(near.parted(), Noise(near.of_kind, band)) is None
-        beyond = far.beyond(far.parted(), Noise(far.of_kind, band))
+        assert near.beyond(near.parted(), beyond_noise(near.of_kind, band)) is None
+        beyond = far.beyond(far.parted(), beyond_noise(far.of_kind, band))
         assert 3 < beyond.index < 20
 
     def test_what_equal_runs_never_differ_in_is_no_noise(self, tmp_path):
@@ -315,7 +327,7 @@ class TestBounds:
         write(tmp_path / "c", training(self.growing(1.3)))
         write(tmp_path / "b", training(adding("batch/0", 1e-3, 5)))
         equal, found = (search(tmp_path / "a", tmp_path / name) for name in "cb")
-        noise = Noise(found.of_kind, equal.band(equal.parted()))
+        noise = beyond_noise(found.of_kind, equal.band(equal.parted()))
         beyond = found.beyond(found.parted(), noise)
 
         assert (5, "batch/0") == (beyond.index, first_of(found, beyond))
@@ -334,7 +346,7 @@ class TestBounds:
                 one.worker, one.mode, 0, 0, 1, layout, one.statistics)])  # fmt: skip
         found = search(tmp_path / "a", tmp_path / "b")
 
-        assert found.beyond(found.parted(), Rounding(found.of_kind)) is None
+        assert found.beyond(found.parted(), beyond_rounding(found.of_kind)) is None
 
 
 class TestCost:
@@ -351,7 +363,7 @@ class TestCost:
         started = process_time()
         found = Search(TwoRuns(*(Trial(store) for store in metered)))
         parted = found.parted()
-        found.beyond(parted, Rounding(found.of_kind))
+        found.beyond(parted, beyond_rounding(found.of_kind))
         found.curve(parted)
 
         assert process_time() - started < 2

@@ -6,9 +6,9 @@ import os
 from itertools import takewhile
 
 from stepwatch import Trial
-from stepwatch.formats import Place, open_writer
+from stepwatch.formats import RunTarget, open_writer
 from stepwatch.formats.manifest import End, Manifest
-from stepwatch.process import identity
+from stepwatch.runtime.process import identity
 from stepwatch.store import open_store
 from stepwatch.testing.make_run import make_record
 
@@ -17,7 +17,7 @@ def test_who_asks_for_it_is_told_when_there_is_nothing_new(tmp_path):
     """An empty tuple while the run goes on; then what came since, and the end."""
     store = open_store(tmp_path)
     manifest = Manifest("r", 0, pid=os.getpid(), process=identity())
-    writer = open_writer(Place(store, "worker_0", manifest))
+    writer = open_writer(RunTarget(store, "worker_0", manifest))
     writer.write(make_record(0, {"w": [1.0]}))
     writer.flush()
     stream = Trial(tmp_path).records(follow=True, waiting=True)

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from many_processes import follow_together, seen
 
 from stepwatch.trial import Trial
+from tests.support.trial.many_processes import follow_together, seen
 
 STEPS = 60
 STEPWATCH = Path(sys.executable).with_name("stepwatch")

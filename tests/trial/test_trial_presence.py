@@ -7,13 +7,12 @@ import socket
 
 import pytest
 
-from stepwatch.formats.manifest import End, Manifest
+from stepwatch.formats.manifest import End, Manifest, Process, read_processes, write_process
 from stepwatch.formats.native.writer import NativeWriter, start_run
-from stepwatch.formats.workers import Process, read_processes, write_process
 from stepwatch.store.memory import MemoryStore
 from stepwatch.testing.make_run import make_record
 from stepwatch.trial import Trial
-from stepwatch.trial.presence import Presence
+from stepwatch.trial.trial import Presence
 
 FINISHED, FAILED = End("finished", 0), End("failed", 0)
 BOTH = ("worker_0", "worker_1")

@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stepwatch.errors import TensorUnavailable
-from stepwatch.exponents import count_exponents
 from stepwatch.formats.manifest import Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
-from stepwatch.record import Layout
-from stepwatch.statistics import FIELDS, SUM, SUM_ABS, SUM_SQ, merge, summarize
+from stepwatch.model.record import Layout
+from stepwatch.model.sharding import assemble, assemble_records
+from stepwatch.numerics.exponents import count_exponents
+from stepwatch.numerics.statistics import FIELDS, SUM, SUM_ABS, SUM_SQ, merge, summarize
 from stepwatch.store.memory import MemoryStore
 from stepwatch.testing.make_run import make_record
 from stepwatch.trial import Trial
-from stepwatch.whole import assemble, whole_records
 
 _numbers = itertools.count()
 SHAPE = (5, 3)
@@ -207,7 +207,7 @@ class TestWholeRecords:
         """The very same objects."""
         records = (make_record(0, {"w": np.ones(2)}),)
 
-        assert records[0] is whole_records(records)[0]
+        assert records[0] is assemble_records(records)[0]
 
     def test_the_first_worker_gets_what_is_made_one(self):
         """The others keep what they hold whole."""
@@ -216,7 +216,7 @@ class TestWholeRecords:
             record_of(0, f"worker_{rank}", {"w": part}, own=np.full(2, rank))
             for rank, part in enumerate(parts)
         ]
-        first, second = whole_records(records)
+        first, second = assemble_records(records)
 
         assert ["w", "own"] == list(first.layout.row_of)
         assert ["own"] == list(second.layout.row_of)
@@ -228,7 +228,7 @@ class TestWholeRecords:
     def test_what_lacks_a_part_is_left_out(self):
         """With its value."""
         record = record_of(0, "worker_0", {"w": rows_of(whole_at(0), 2)[0]}, own=np.ones(2))
-        (seen,) = whole_records([record])
+        (seen,) = assemble_records([record])
 
         assert (["own"], ["own"]) == (list(seen.layout.row_of), list(seen.raw))
         assert "w" not in seen.raw
@@ -243,7 +243,7 @@ class TestWholeRecords:
             )
             for rank, part in enumerate(rows_of(whole_at(0), 2))
         ]
-        first, _ = whole_records(records)
+        first, _ = assemble_records(records)
 
         assert {} == first.digests
         assert np.array_equal(count_exponents(whole_at(0)), first.exponents["w"])
@@ -254,4 +254,4 @@ class TestWholeRecords:
         records = [record_of(0, f"worker_{rank}", {"w": part}) for rank, part in enumerate(parts)]
         later = [replace(record, step=1) for record in records]
 
-        assert whole_records(records)[0].layout is whole_records(later)[0].layout
+        assert assemble_records(records)[0].layout is assemble_records(later)[0].layout

@@ -10,13 +10,13 @@ import pandas
 import polars
 import pytest
 
-from stepwatch.collection import Collection, parse_save
 from stepwatch.errors import ConfigError, StepUnavailable, TensorUnavailable
 from stepwatch.formats.manifest import Manifest
 from stepwatch.formats.native.parts import Part
 from stepwatch.formats.native.writer import NativeWriter, start_run
-from stepwatch.statistics import DERIVED, FIELDS, quantity, summarize
-from stepwatch.steps import Mode
+from stepwatch.model.collection import Collection, parse_save
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.statistics import DERIVED, FIELDS, quantity, summarize
 from stepwatch.store.memory import MemoryStore
 from stepwatch.testing.make_run import make_record
 from stepwatch.trial import Trial

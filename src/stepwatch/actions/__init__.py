@@ -11,15 +11,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..capture.control import Control, Rest, Skips
-from ..finding import Finding
+from ..capture.control import Control, Remainder, SkipDecision
+from ..model.finding import Finding
 
-__all__ = ["Action", "Change", "Control", "Finding", "Guard", "Place", "Rest", "Skips", "Tell"]
+__all__ = [
+    "Action",
+    "ActionContext",
+    "Change",
+    "Control",
+    "Finding",
+    "Guard",
+    "Notification",
+    "Remainder",
+    "SkipDecision",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where an action is.
+class ActionContext:
+    """What an action may use.
 
     Args:
         run: The URL of the run.
@@ -33,7 +43,7 @@ class Place:
 
 
 class Action:
-    """What all actions may say of themselves."""
+    """What all actions declare."""
 
     #: How often it is done in a run, unless a policy says otherwise; ``None`` for always.
     at_most: ClassVar[int | None] = None
@@ -41,7 +51,7 @@ class Action:
     least_severity: ClassVar[str] = "info"
 
 
-class Tell(Action):
+class Notification(Action):
     """An action that needs nothing of the training.
 
     It is called on a thread of its own, on which it may take its time. Where it raises it is
@@ -51,7 +61,7 @@ class Tell(Action):
     #: It takes no time, and is called as soon as something is found, once.
     at_once: ClassVar[bool] = False
 
-    def act(self, finding: Finding, place: Place) -> str:
+    def act(self, finding: Finding, context: ActionContext) -> str:
         """Do it, and return what was done, in one line; raise if it could not be done."""
         raise NotImplementedError
 
@@ -62,7 +72,7 @@ class Change(Action):
     def prepare(self, control: Control) -> None:
         """Ask for what is needed from the beginning; raise if it cannot be had."""
 
-    def change(self, finding: Finding, control: Control) -> str | Rest:
+    def change(self, finding: Finding, control: Control) -> str | Remainder:
         """Do it, and return what was done; or what is left to be done in the background."""
         raise NotImplementedError
 
@@ -70,7 +80,7 @@ class Change(Action):
 class Guard(Action):
     """An action that judges by itself, before any rule could."""
 
-    def guard(self, control: Control, skips: Skips) -> None:
+    def guard(self, control: Control, skips: SkipDecision) -> None:
         """Begin to judge.
 
         Args:

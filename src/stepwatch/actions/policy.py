@@ -14,14 +14,28 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from .. import registry
 from ..errors import ConfigError, nearest
-from ..finding import SEVERITIES
-from ..specs import arguments, read_spec, split_specs
-from . import Action, Finding, Guard
-from .warn import Warn
+from ..model.finding import SEVERITIES
+from ..plugins import registry
+from ..plugins.specs import arguments, read_spec, split_specs
+from . import Action, ActionContext, Finding, Guard, Notification
+
+
+class Warn(Notification):
+    """Shows a finding and what to do about it."""
+
+    at_once: ClassVar[bool] = True
+
+    def act(self, finding: Finding, context: ActionContext) -> str:
+        if context.hides(finding):
+            return "counted, as it follows from what was shown"
+        context.say(finding.headline())
+        if finding.remedy:
+            context.say(f"    {finding.remedy}")
+        return "shown"
+
 
 GROUP = "stepwatch.actions"
 _EXAMPLE = "stop:rules=loss_*,severity=error"
@@ -39,7 +53,7 @@ class Terms:
         dry_run: Only say and note what would be done.
 
     Raises:
-        ConfigError: A value that cannot be meant.
+        ConfigError: An invalid value.
     """
 
     rules: tuple[str, ...] = ()
@@ -61,12 +75,12 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PolicyEntry:
     """An action, and when it is done.
 
     Args:
-        name: The action's.
-        action: It.
+        name: The name of the action.
+        action: The action itself.
         terms: When it is done.
         entry_id: 16 hexadecimal digits that are the same for the same spec.
 
@@ -103,7 +117,7 @@ class Entry:
         return is_ours and is_due and not isinstance(self.action, Guard)
 
 
-def parse_actions(texts: str | Sequence[str]) -> list[Entry]:
+def parse_actions(texts: str | Sequence[str]) -> list[PolicyEntry]:
     """Build a policy from specs and policy files.
 
     Args:
@@ -121,7 +135,7 @@ def parse_actions(texts: str | Sequence[str]) -> list[Entry]:
         >>> [entry.name for entry in parse_actions("stop:rules=loss_*; checkpoint")]
         ['warn', 'stop', 'checkpoint']
     """
-    entries: list[Entry] = []
+    entries: list[PolicyEntry] = []
     for text in [texts] if isinstance(texts, str) else texts:
         for spec in split_specs(text):
             if spec.endswith((".json", ".toml")) and "=" not in spec:
@@ -133,26 +147,26 @@ def parse_actions(texts: str | Sequence[str]) -> list[Entry]:
     return entries
 
 
-def check_rules(entries: Sequence[Entry], looking: Collection[str]) -> None:
-    """Raise for an action about rules of which none looks: it would never be done.
+def check_rules(entries: Sequence[PolicyEntry], rules: Collection[str]) -> None:
+    """Raise for an action about rules of which none is evaluated: it would never be done.
 
     Args:
         entries: The policy.
-        looking: The names of the rules that look.
+        rules: The names of those that are evaluated.
 
     Raises:
         ConfigError: A pattern that is none of the names.
     """
     for entry in entries:
         for pattern in entry.terms.rules:
-            if not any(fnmatchcase(name, pattern) for name in looking):
+            if not any(fnmatchcase(name, pattern) for name in rules):
                 raise ConfigError(
                     f"{entry.name}: no rule that looks is named {pattern!r}; there are"
-                    f" {', '.join(looking) or 'none'}{nearest(pattern, looking)}"
+                    f" {', '.join(rules) or 'none'}{nearest(pattern, rules)}"
                 )
 
 
-def build(name: str, parameters: Mapping[str, object]) -> Entry:
+def build(name: str, parameters: Mapping[str, object]) -> PolicyEntry:
     """Build one entry from the name of an action and its parameters.
 
     Args:
@@ -166,11 +180,13 @@ def build(name: str, parameters: Mapping[str, object]) -> Entry:
     try:
         action, terms = kind(**for_action), Terms(**for_terms)
     except ConfigError as error:
-        told = str(error)
-        raise ConfigError(told if told.startswith(known) else f"{known}: {told}") from None
+        message = str(error)
+        raise ConfigError(message if message.startswith(known) else f"{known}: {message}") from None
     # Of the action alone: the same message is not sent again because it is now sent less often.
     what = json.dumps([known, for_action], sort_keys=True, default=str)
-    return Entry(known, action, terms, hashlib.blake2b(what.encode(), digest_size=8).hexdigest())
+    return PolicyEntry(
+        known, action, terms, hashlib.blake2b(what.encode(), digest_size=8).hexdigest()
+    )
 
 
 def find_action(name: str) -> type[Action]:
@@ -194,7 +210,7 @@ def _rank(severity: str) -> int:
     return SEVERITIES.index(severity)
 
 
-def _from_mapping(spec: object) -> Entry:
+def _from_mapping(spec: object) -> PolicyEntry:
     if not isinstance(spec, Mapping) or not isinstance(spec.get("action"), str):
         raise ConfigError(f"an entry of a policy needs the key 'action' with its name, got {spec}")
     return build(spec["action"], {key: value for key, value in spec.items() if key != "action"})

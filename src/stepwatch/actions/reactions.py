@@ -2,27 +2,135 @@
 
 Nothing here can stop or delay a training but an action that was asked to: what takes time has a
 thread of its own, what is done to the training is asked of its control, and whatever raises ends
-in a note.
+in a note. The notes are the audit log of the run: what was done about which finding, by whom. An
+action is done once about each finding, and not too often.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from time import monotonic
 
-from ..capture.control import Already
+from ..capture.control import AlreadyDone
 from ..errors import ConfigError, StepwatchError
-from ..formats.actions import Outcome
-from ..record import StepRecord
-from ..steps import Mode
+from ..formats.findings import ActionNote, Outcome, read_actions, write_actions
+from ..model.record import StepRecord
+from ..model.steps import Mode
+from ..runtime.background import Background
 from ..store import Store
-from . import Change, Control, Finding, Guard, Place, Rest, Tell
-from .action_log import ActionLog
-from .lane import BACKOFF_S, Lane
-from .policy import Entry
-from .tally import Tally
+from . import ActionContext, Change, Control, Finding, Guard, Notification, Remainder
+from .policy import PolicyEntry
+from .retry_queue import BACKOFF_S, RetryQueue
+
+# How long the end of a training waits for the last of it to be stored.
+_CLOSE_TIMEOUT_S = 5.0
+
+
+class ActionLog:
+    """Notes what is done, from any thread and without waiting; a thread of its own stores it.
+
+    Args:
+        store: Where the run lies.
+        who: Who does it.
+    """
+
+    def __init__(self, store: Store, who: str) -> None:
+        self._store, self._who = store, who
+        #: What was noted by others, such as an earlier watcher of the run.
+        self.before = read_actions(store)
+        self._notes: list[ActionNote] = []
+        self._lock = threading.RLock()  # a signal handler may note, or close, in the middle
+        self._background: Background[int] | None = None
+        self._stored = 0
+
+    def note(
+        self,
+        entry: PolicyEntry,
+        finding: Finding,
+        outcome: Outcome,
+        detail: str = "",
+        error: str = "",
+    ) -> None:
+        """Note how it went."""
+        note = ActionNote(
+            time_ns=time.time_ns(),
+            finding_id=finding.finding_id,
+            rule=finding.rule,
+            step=finding.step,
+            action=entry.name,
+            entry=entry.entry_id,
+            outcome=outcome,
+            detail=detail,
+            error=error,
+        )
+        with self._lock:
+            self._notes.append(note)
+            if self._background is None:
+                self._background = Background(self._write, name="stepwatch-log")
+            self._background.submit(len(self._notes))
+
+    def close(self) -> None:
+        """Store what is left, if the store takes it in time."""
+        if self._background is not None:
+            self._background.close(_CLOSE_TIMEOUT_S)
+
+    def _write(self, count: int) -> None:
+        if count > self._stored:  # else what came after it was stored with it
+            notes = list(self._notes)
+            write_actions(self._store, self._who, notes)
+            self._stored = len(notes)
+
+
+class RateLimit:
+    """Admits findings to an action.
+
+    Args:
+        entry: The action and its terms.
+    """
+
+    def __init__(self, entry: PolicyEntry) -> None:
+        self.entry = entry
+        self._seen: set[str] = set()
+        self._count = 0
+        self._last: int | None = None
+        self._lock = threading.RLock()  # batches are judged on another thread than steps
+
+    def recall(self, notes: Iterable[ActionNote]) -> None:
+        """Count what was done before, maybe by another process, about findings of the run."""
+        for note in notes:
+            if note.entry == self.entry.entry_id and note.outcome == "done":
+                self._seen.add(note.finding_id)
+                self._count += 1
+                self._last = max(note.step, self._last or 0)
+
+    def is_known(self, finding: Finding) -> bool:
+        """Return whether this finding came before, and remember it."""
+        with self._lock:
+            known = finding.finding_id in self._seen
+            self._seen.add(finding.finding_id)
+            return known
+
+    def limit(self, step: int) -> str:
+        """Count one at this step, unless a limit is reached; return which, empty for none."""
+        at_most, cooldown = self.entry.at_most, self.entry.terms.cooldown_steps
+        with self._lock:
+            if at_most is not None and self._count >= at_most:
+                return f"at_most={at_most} was reached"
+            if self._last is not None and step - self._last < cooldown:
+                return f"fewer than cooldown_steps={cooldown} steps after step {self._last}"
+            self._count += 1
+            self._last = step
+            return ""
+
+    def give_back(self) -> None:
+        """Uncount one about which nothing was done after all."""
+        with self._lock:
+            self._count -= 1
+
 
 # How long the end of a training waits for what is still to be done.
 CLOSE_TIMEOUT_S = 10.0
@@ -36,7 +144,7 @@ class Reactions:
         entries: The policy, see ``policy.parse_actions``.
         say: Shows a line.
         hides: Whether a finding need not be shown.
-        restarted: Called once all steps were looked at that lie before a restored state.
+        restarted: Called once all steps before a restored state were evaluated.
         backoff_s: How long to wait before each further attempt of what failed, seconds.
 
     Example:
@@ -49,46 +157,46 @@ class Reactions:
 
     def __init__(
         self,
-        entries: Sequence[Entry],
+        entries: Sequence[PolicyEntry],
         say: Callable[[str], None],
         *,
         restarted: Callable[[], None] = lambda: None,
         hides: Callable[[Finding], bool] = lambda _: False,
         backoff_s: Sequence[float] = BACKOFF_S,
     ) -> None:
-        self._tallies = [Tally(entry) for entry in entries]
-        self._lanes = {id(entry.action): Lane(backoff_s) for entry in entries}
+        self._limits = [RateLimit(entry) for entry in entries]
+        self._queues = {id(entry.action): RetryQueue(backoff_s) for entry in entries}
         self._say, self._restarted = say, restarted
-        self._place = Place("", say, hides)
+        self._context = ActionContext("", say, hides)
         self._audit: ActionLog | None = None
         self._control: Control | None = None
         self._restarted_at = -1
 
     def attach(self, control: Control) -> None:
-        """Learn what may be done to the training, which begins."""
+        """Prepare what may be done to the training, which begins."""
         self._control = control
-        for tally in self._tallies:
-            action = tally.entry.action
+        for rate in self._limits:
+            action = rate.entry.action
             try:
                 if isinstance(action, Guard):
-                    action.guard(control, partial(self._skips, tally))
+                    action.guard(control, partial(self._skips, rate))
                 elif isinstance(action, Change):
                     action.prepare(control)
             except Exception as error:  # noqa: BLE001  the training goes on without the action
-                self._say(f"{tally.entry.name} cannot be done here: {error}")
+                self._say(f"{rate.entry.name} cannot be done here: {error}")
 
     # As a listener
 
     def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
-        """Learn where the run lies, and what was done about its findings before."""
+        """Begin the audit log of a run, and count what was done about its findings before."""
         del patterns
-        self._place = replace(self._place, run=store.url)
+        self._context = replace(self._context, run=store.url)
         self._audit = ActionLog(store, worker)
-        for tally in self._tallies:
-            tally.recall(self._audit.before)
+        for rate in self._limits:
+            rate.recall(self._audit.before)
 
     def look(self, record: StepRecord) -> None:
-        """A step was looked at by all rules."""
+        """Handle a step that all rules have evaluated."""
         if self._control is None:
             return
         self._control.judged(record.step)
@@ -98,13 +206,13 @@ class Reactions:
             self._restarted()
 
     def finish(self) -> None:
-        """Wait a while for what is still to be done; then it is noted as failed."""
-        lanes = self._lanes.values()
+        """Wait a while for what is still to be done; note the rest as failed."""
+        queues = self._queues.values()
         give_up_at = monotonic() + CLOSE_TIMEOUT_S
-        for lane in lanes:
-            lane.begin_close()
-        for lane in lanes:
-            lane.close(max(0.0, give_up_at - monotonic()))
+        for queue in queues:
+            queue.begin_close()
+        for queue in queues:
+            queue.close(max(0.0, give_up_at - monotonic()))
         if self._audit is not None:
             self._audit.close()
 
@@ -112,30 +220,30 @@ class Reactions:
 
     def found(self, finding: Finding) -> None:
         """Do what is to be done about a finding."""
-        for tally in self._tallies:
-            if tally.entry.wants(finding) and not tally.is_known(finding):
-                self._react(tally, finding)
+        for rate in self._limits:
+            if rate.entry.wants(finding) and not rate.is_known(finding):
+                self._react(rate, finding)
 
-    def _react(self, tally: Tally, finding: Finding) -> None:
-        action = tally.entry.action
-        if not self._is_admitted(tally, finding):
+    def _react(self, rate: RateLimit, finding: Finding) -> None:
+        action = rate.entry.action
+        if not self._is_admitted(rate, finding):
             return
-        told = partial(self._told, tally, finding)
-        if isinstance(action, Tell):
-            act = partial(action.act, finding, self._place)
+        on_attempt = partial(self._on_attempt, rate, finding)
+        if isinstance(action, Notification):
+            act = partial(action.act, finding, self._context)
             if action.at_once:
-                told(_tried(act))
+                on_attempt(_tried(act))
             else:
-                self._lanes[id(action)].submit(act, told)
+                self._queues[id(action)].submit(act, on_attempt)
         elif self._control is None:
-            told(ConfigError(_ELSEWHERE))
+            on_attempt(ConfigError(_ELSEWHERE))
         elif isinstance(action, Change):
-            self._control.ask(partial(action.change, finding), told)
+            self._control.ask(partial(action.change, finding), on_attempt)
 
-    def _is_admitted(self, tally: Tally, finding: Finding) -> bool:
+    def _is_admitted(self, rate: RateLimit, finding: Finding) -> bool:
         """Return whether it is done, and note it if not."""
-        entry = tally.entry
-        limit = tally.limit(finding.step)
+        entry = rate.entry
+        limit = rate.limit(finding.step)
         if limit:
             self._note(entry, finding, "limited", limit)
         elif entry.terms.dry_run:
@@ -145,20 +253,24 @@ class Reactions:
             return True
         return False
 
-    def _told(
-        self, tally: Tally, finding: Finding, result: str | Rest | Exception, is_last: bool = True
+    def _on_attempt(
+        self,
+        rate: RateLimit,
+        finding: Finding,
+        result: str | Remainder | Exception,
+        is_last: bool = True,
     ) -> None:
         """Note how it went; what is left of it is done in the background."""
-        entry = tally.entry
-        if isinstance(result, Already) or (isinstance(result, Exception) and is_last):
-            tally.give_back()
+        entry = rate.entry
+        if isinstance(result, AlreadyDone) or (isinstance(result, Exception) and is_last):
+            rate.give_back()
         if isinstance(result, str):
             if isinstance(entry.action, Change):
                 self._say(f"{entry.name}: {result}")
             self._note(entry, finding, "done", result)
         elif not isinstance(result, Exception):
-            told = partial(self._told, tally, finding)
-            self._lanes[id(entry.action)].submit(result, told)
+            on_attempt = partial(self._on_attempt, rate, finding)
+            self._queues[id(entry.action)].submit(result, on_attempt)
         elif is_last:
             why = f"{type(result).__name__}: {result}"
             why = str(result) if isinstance(result, StepwatchError) else why
@@ -167,10 +279,10 @@ class Reactions:
         else:
             self._note(entry, finding, "retried", error=f"{type(result).__name__}: {result}")
 
-    def _skips(self, tally: Tally, step: int, why: str, measured: float) -> bool:
+    def _skips(self, rate: RateLimit, step: int, why: str, measured: float) -> bool:
         """Return whether a bad batch is skipped; called on the training's thread."""
         finding = Finding(
-            tally.entry.name,
+            rate.entry.name,
             step,
             "",
             f"{why}; the optimizer's step is left out",
@@ -178,17 +290,17 @@ class Reactions:
             value=measured,
             severity="error",
         )
-        if not self._is_admitted(tally, finding):
+        if not self._is_admitted(rate, finding):
             return False
-        self._say(f"step {step} {tally.entry.name}: {finding.message}")
-        self._note(tally.entry, finding, "done", why)
+        self._say(f"step {step} {rate.entry.name}: {finding.message}")
+        self._note(rate.entry, finding, "done", why)
         return True
 
     def _note(
-        self, entry: Entry, finding: Finding, outcome: Outcome, detail: str = "", error: str = ""
+        self, entry: PolicyEntry, finding: Finding, outcome: Outcome, detail: str = "", **error: str
     ) -> None:
         if self._audit is not None:
-            self._audit.note(entry, finding, outcome, detail, error)
+            self._audit.note(entry, finding, outcome, detail, **error)
 
 
 def _tried(act: Callable[[], str]) -> str | Exception:

@@ -1,42 +1,133 @@
 """The black box: what a training did last, kept where the death of its process cannot reach it.
 
-What a step begins with is written by the training thread, before the model runs: it is there
-whatever kills the step. What came out of it, and what waits for an accelerator, is written on the
-background thread, before anything is stored. What is in the queue when a process is killed is
-lost; it is nearly empty as long as the store keeps up.
+What a step begins with is written by the training thread before the model runs, so it is there
+whatever kills the step. What the step computed, and what waits for an accelerator, is written on
+the background thread before anything is stored. Items still queued when a process is killed are
+lost; the queue is nearly empty as long as the store keeps up.
 
-When something goes wrong, the ring is copied to where nothing writes over it: a dump. A finding
-comes when its step is over, so the next TRAIN step is what is looked at closely: ``wanted`` asks
+When something goes wrong, the ring is copied to a dump, which nothing overwrites. A finding comes
+when its step is over, so it is the next TRAIN step that is captured in detail: ``wanted`` asks
 whoever feeds the box for its full values and the state before it.
+
+A step names its layout by number, so the layout of every step that is still in the ring must be
+there as well: it is written again before it would be overwritten.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from ..finding import Finding
-from ..formats.blackbox import dump_key, open_ring, remove_ring
-from ..formats.blackbox.frames import (
-    BEGIN,
-    RAW,
-    STATISTICS,
-    STEP,
-    TRIGGER,
+from ..formats.blackbox import (
+    BEGIN_FRAME,
+    FRAME_BYTES,
+    LAYOUT_FRAME,
+    RAW_PREFIX,
+    STATISTICS_ARRAY,
+    STEP_FRAME,
+    TRIGGER_FRAME,
+    Ring,
+    dump_key,
+    encode_frame,
+    layout_meta,
+    open_ring,
+    remove_ring,
 )
-from ..formats.blackbox.ring import Ring
-from ..record import StepRecord
-from ..statistics import NAN, NEGINF
-from ..steps import Mode
+from ..model.finding import Finding
+from ..model.record import Layout, StepRecord
+from ..model.steps import Mode
+from ..numerics.statistics import NAN, NEGINF
 from ..store import Store
-from .frame_writer import FrameWriter
+
+FrameArray = npt.NDArray[np.generic]
+_MOST_LAYOUTS = 8
+
+
+class FrameWriter:
+    """Writes frames and the layouts they need.
+
+    Args:
+        ring: Where to; nobody else writes to it. Hold ``lock`` while several things are done to
+            it: the training thread and the background thread both write.
+    """
+
+    def __init__(self, ring: Ring) -> None:
+        self.ring = ring
+        self.capacity = ring.capacity
+        # RLock: a signal handler may come in the middle of a frame.
+        self.lock = threading.RLock()
+        #: How many frames are missing: the queue was full, or they were larger than the ring.
+        self.left_out = 0
+        self._layouts: list[_WrittenLayout] = []  # that used last is the last
+        self._num_layouts = 0
+
+    def write(
+        self, kind: str, meta: Mapping[str, object], arrays: Mapping[str, FrameArray]
+    ) -> None:
+        parts = encode_frame(kind, meta, arrays)
+        size_bytes = FRAME_BYTES + sum(len(part) for part in parts)
+        with self.lock:
+            if size_bytes > self.capacity:
+                self.left_out += 1
+                return
+            # What tells the rows of steps apart must stay, as long as they do.
+            room_after = self.ring.room_after
+            self._layouts = [one for one in self._layouts if room_after(one.used) >= size_bytes]
+            needed = size_bytes + self.size_of_layouts()
+            for one in self._layouts:
+                if room_after(one.start) < needed - one.size_bytes:
+                    self._write_layout(one)
+            self.ring.write(parts)
+
+    def number_of(self, layout: Layout) -> int:
+        """Return the number of the layout of a step; a new one is written first."""
+        with self.lock:
+            known = self._known(layout)
+            if known is None:
+                self._num_layouts += 1
+                known = _WrittenLayout(layout, self._num_layouts)
+                self._write_layout(known)
+            others = [one for one in self._layouts if one is not known]
+            known.layout, known.used = layout, self.ring.written
+            self._layouts = [*others, known][-_MOST_LAYOUTS:]
+            # To write them again must not drive out what they are for.
+            while len(self._layouts) > 1 and self.size_of_layouts() > self.capacity // 4:
+                self._layouts.pop(0)
+            return known.number
+
+    def size_of_layouts(self) -> int:
+        return sum(one.size_bytes for one in self._layouts)
+
+    def _known(self, layout: Layout) -> _WrittenLayout | None:
+        very = (one for one in self._layouts if one.layout is layout)
+        equal = (one for one in self._layouts if one.layout.tensors == layout.tensors)
+        return next(very, None) or next(equal, None)
+
+    def _write_layout(self, one: _WrittenLayout) -> None:
+        one.start = self.ring.written
+        self.ring.write(encode_frame(LAYOUT_FRAME, layout_meta(one.number, one.layout), {}))
+        one.size_bytes = self.ring.written - one.start
+
+
+@dataclass(slots=True)
+class _WrittenLayout:
+    """A layout, its number, and where in the ring it was written, and used, last."""
+
+    layout: Layout
+    number: int
+    start: int = 0
+    used: int = 0
+    size_bytes: int = 0
+
 
 Array = npt.NDArray[np.generic]
 Arrays = Callable[[], Mapping[str, Array]]
@@ -46,20 +137,20 @@ MOST_DUMPS = 3
 NON_FINITE = "non-finite loss"
 # Beside the arrays of a frame there is its header, its facts and theirs.
 _FACTS_BYTES = 4096
-# So many TRAIN steps may have begun whose records are still in the queue, for all to be known.
+# At most this many TRAIN steps are remembered that began and whose records may be queued.
 _MOST_BEGUN = 64
 
 
 def open_black_box(
     store: Store, worker: str, size_bytes: int, offer: Offer, snapshot_every: int = 0
 ) -> BlackBox | None:
-    """Return the black box of a worker; ``None``, and a line in the log, if it cannot be had.
+    """Return the black box of a worker; ``None``, and a line in the log, if it cannot be made.
 
     Args:
         store: Where the run lies.
-        worker: Whose box.
-        size_bytes: How large.
-        offer: Takes what is to be done on the background thread, with the bytes it holds.
+        worker: The worker.
+        size_bytes: Its size.
+        offer: Queues a call for the background thread, with the bytes that it holds.
         snapshot_every: See ``BlackBox``.
     """
     try:
@@ -74,10 +165,10 @@ class BlackBox:
 
     Args:
         store: Where dumps go.
-        worker: Whose frames.
-        ring: Where they are kept.
+        worker: The worker.
+        ring: Holds the frames.
         offer: See ``open_black_box``.
-        snapshot_every: The state before each so many TRAIN steps is wanted; 0 for none.
+        snapshot_every: The state before every n-th TRAIN step is wanted; 0 for none.
     """
 
     def __init__(
@@ -85,28 +176,28 @@ class BlackBox:
     ) -> None:
         self.capacity = ring.capacity
         self.snapshot_every = snapshot_every
-        #: Why the next TRAIN step should be looked at closely; whoever does so sets it to "".
+        #: Why the next TRAIN step should be captured in detail; whoever does so sets it to "".
         self.wanted = ""
         self._store, self._worker, self._ring, self._offer = store, worker, ring, offer
         self._frames = FrameWriter(ring)
-        self._num_looks = self._num_dumps = self._num_triggers = 0
-        self._finders: list[Finds] = []
+        self._num_requested_dumps = self._num_dumps = self._num_triggers = 0
+        self._finders: list[FindingsSource] = []
         self._num_findings: list[int] = []  # of each of them, those that are noted
         self._step = -1  # the last that is over
-        self._foretold = -1
+        self._announced = -1
         # Of the last TRAIN steps that have begun: which, and where in the ring.
         self._begun: deque[tuple[int, int]] = deque(maxlen=_MOST_BEGUN)
         self._due = ""  # why a dump is to be made once the TRAIN step that runs is over
         self._was_finite = True
 
     def around(self, listeners: Sequence[object]) -> list[Callable[[StepRecord], object]]:
-        """Return who looks at each step, in order: the box before all others and after them.
+        """Return what is called with each step, in order: the box before all others and after them.
 
         Args:
-            listeners: The others, each with ``look``; what those have found who have ``findings``
-                is noted.
+            listeners: The others, each with ``look``; the findings of those that have ``findings``
+                are noted.
         """
-        self._finders = [one for one in listeners if isinstance(one, Finds)]
+        self._finders = [one for one in listeners if isinstance(one, FindingsSource)]
         self._num_findings = [0] * len(self._finders)
         looks = [one.look for one in listeners]  # type: ignore[attr-defined]
         return [self.record, *looks, self.judge]
@@ -115,7 +206,6 @@ class BlackBox:
 
     @property
     def left_out(self) -> int:
-        """How many frames are missing: the queue was full, or they were larger than the ring."""
         return self._frames.left_out
 
     def keep(self, kind: str, meta: Mapping[str, object], arrays: Mapping[str, Array]) -> None:
@@ -144,27 +234,27 @@ class BlackBox:
         self._frames.left_out += not kept
         return kept
 
-    def look_closely(self, reason: str) -> bool:
-        """Return whether to look closely at the TRAIN step that runs, not too often in a run.
+    def request_dump(self, reason: str) -> bool:
+        """Return whether to capture the running TRAIN step in detail: a few times in a run.
 
         If so, there will be a dump once it is over.
         """
-        if self._num_looks >= MOST_DUMPS:
+        if self._num_requested_dumps >= MOST_DUMPS:
             return False
-        self._num_looks += 1
+        self._num_requested_dumps += 1
         self._offer(partial(self._expect, reason), 0)
         return True
 
     # On the background thread
 
     def record(self, record: StepRecord) -> None:
-        """Keep a step that is over; its full values as long as its beginning stays."""
+        """Keep a step that is over, and its full values as far as its beginning stays."""
         self._step = record.step
         with self._frames.lock:
             layout = self._frames.number_of(record.layout)
-            meta = {**_place(record), "layout": layout, "left_out": self.left_out}
-            arrays: dict[str, Array] = {STATISTICS: record.statistics}
-            begun = [place for step, place in self._begun if step >= record.mode_step]
+            meta = {**_step_position(record), "layout": layout, "left_out": self.left_out}
+            arrays: dict[str, Array] = {STATISTICS_ARRAY: record.statistics}
+            begun = [start for step, start in self._begun if step >= record.mode_step]
             room = self._ring.room_after(begun[0] if begun else self._ring.written)
             room = room if room > 0 else self.capacity // 2
             room -= record.statistics.nbytes + _FACTS_BYTES
@@ -172,49 +262,48 @@ class BlackBox:
             for name, array in record.raw.items():
                 room -= array.nbytes + 2 * len(name) + 100
                 if room >= 0:
-                    arrays[RAW + name] = array
-            self._frames.write(STEP, meta, arrays)
+                    arrays[RAW_PREFIX + name] = array
+            self._frames.write(STEP_FRAME, meta, arrays)
 
     def judge(self, record: StepRecord) -> None:
-        """A step was looked at by all: note what was found, and make the dump that is due."""
+        """Note what the listeners found in a step, and make the dump that is due."""
         self._note_findings()
         if record.mode is not Mode.TRAIN:
             return
         if self._went_wrong(record) and not self._due:
-            self._want(NON_FINITE, _place(record))
+            self._want(NON_FINITE, _step_position(record))
         if self._due:
             self._dump(self._step)
 
     def close(self, state: str, error: str) -> None:
-        """The run ends: dump if it ended badly; remove the ring if nothing was wrong.
+        """Dump if the run ended badly; remove the ring if nothing was wrong or all is in a dump.
 
-        With snapshots it stays: steps can be run again from it.
-        A ring of which all is in a dump is removed as well.
+        With snapshots the ring stays: steps can be run again from it.
         """
         self._note_findings()
         if state == "failed":
             self._want("exception", {"error": error, "time_ns": time.time_ns()})
         self._due = self._due or self.wanted
-        dumped = bool(self._due) and self._dump(max(self._step, self._foretold))
+        dumped = bool(self._due) and self._dump(max(self._step, self._announced))
         in_vain = state == "finished" and not (self._num_triggers or self.snapshot_every)
         if dumped or in_vain:
             remove_ring(self._store, self._worker, self._ring)
 
     def _keep(self, kind: str, meta: Mapping[str, Any], arrays: Arrays) -> None:
         with self._frames.lock:
-            if kind == BEGIN and meta["mode_step"] not in dict(self._begun):
+            if kind == BEGIN_FRAME and meta["mode_step"] not in dict(self._begun):
                 self._begun.append((meta["mode_step"], self._ring.written))
-                self._foretold = meta["step"]
-            self._num_triggers += kind == TRIGGER
-            self._frames.write(kind, {**meta, "step": self._foretold}, arrays())
+                self._announced = meta["step"]
+            self._num_triggers += kind == TRIGGER_FRAME
+            self._frames.write(kind, {**meta, "step": self._announced}, arrays())
 
     def _expect(self, reason: str) -> None:
         self._due = self._due or reason
 
     def _want(self, reason: str, meta: Mapping[str, object]) -> None:
-        """Something went wrong in a step that is over: the next should be looked at closely."""
+        """Note that something went wrong in a step that is over, to capture the next in detail."""
         self._num_triggers += 1
-        self._frames.write(TRIGGER, {"reason": reason, **meta}, {})
+        self._frames.write(TRIGGER_FRAME, {"reason": reason, **meta}, {})
         if not self._due:
             self.wanted = reason
 
@@ -237,7 +326,7 @@ class BlackBox:
         return was_finite and not self._was_finite
 
     def _dump(self, step: int) -> bool:
-        """Copy the ring to where it stays, under a step; return whether that was done."""
+        """Copy the ring to a dump, named after a step; return whether that was done."""
         reason, self._due = self._due, ""
         if self._num_dumps >= MOST_DUMPS:
             return False
@@ -249,13 +338,13 @@ class BlackBox:
 
 
 @runtime_checkable
-class Finds(Protocol):
+class FindingsSource(Protocol):
     """A listener that keeps what it has found."""
 
     findings: list[Finding]
 
 
-def _place(record: StepRecord) -> dict[str, object]:
+def _step_position(record: StepRecord) -> dict[str, object]:
     return {
         "mode": str(record.mode),
         "mode_step": record.mode_step,

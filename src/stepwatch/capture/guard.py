@@ -46,12 +46,12 @@ def guarded(method: Method) -> Method:
 
 
 def _give_up(guarded: Guarded, where: str) -> None:
-    """Say so and detach; a broken log handler, or half a detachment, must not stop training."""
+    """Log and detach; a broken log handler, or half a detachment, must not stop training."""
     error = sys.exc_info()[1]
     with suppress(Exception):  # the text of an error is somebody's code, too
         guarded.failure = f"{type(error).__name__}: {error}"
     with suppress(Exception):
-        if isinstance(error, StepwatchError):  # it says in one line what is wrong
+        if isinstance(error, StepwatchError):  # one line that says what is wrong
             _log.error("capturing is off from here on; training goes on: %s", error)
         else:
             _log.exception(

@@ -1,32 +1,78 @@
 """The mirror of a run: what is stored on this machine is copied elsewhere, beside the training.
 
 The run itself is the spool. What waits to be copied lies there already, so a network that is away
-for hours costs neither memory nor disk, and slows nothing: it only makes the copy late.
+for hours costs neither memory nor disk, and slows nothing: it only makes the copy late. At the
+end of a run the wait for a slow store is bounded, and logged where it is long.
 """
 
 from __future__ import annotations
 
-import builtins
 import logging
 import os
 from collections.abc import Callable, Sequence
 from time import monotonic, sleep
+from typing import Any
 
-from ..background import Background
 from ..errors import ConfigError, StepwatchError, StoreError
 from ..formats.copying import RunCopy
-from ..formats.profile.layout import SAMPLED
-from ..store import BytesLike, Store, open_store, put_all, put_parts
-from .last_wait import LastWait
+from ..formats.profile.parts import SAMPLED
+from ..runtime.background import Background, BackgroundReport
+from ..store import BytesLike, Store, open_store
+from ..store.proxy import StoreProxy
+
+# Up to here nobody wonders why the process does not end.
+SILENT_S = 2.0
+_TEXT = "waiting for %s to take the last steps, %.0f s at most; Ctrl-C leaves them out"
+
+_log = logging.getLogger("stepwatch")
+
+
+class ShutdownWait:
+    """Waits until the background has done what was handed over.
+
+    A long wait is logged once, in one line; from there on Ctrl-C ends the waiting, and nothing
+    else.
+
+    Args:
+        background: Has yet to store something.
+        target: Where to, for people.
+        timeout: Seconds that all waiting may take together.
+    """
+
+    def __init__(self, background: Background[Any], target: str, timeout: float) -> None:
+        self._background, self._target = background, target
+        self._warn_at = monotonic() + min(SILENT_S, timeout)
+        self._give_up_at = monotonic() + timeout
+        self._has_warned = False
+
+    def is_done(self) -> bool:
+        """Wait until all that was handed over up to now is done; return whether it is."""
+        if not self._has_warned and self._background.flush(max(0.0, self._warn_at - monotonic())):
+            return True
+        has_warned, self._has_warned = self._has_warned, True
+        try:
+            if not has_warned and self._warn_at <= monotonic() < self._give_up_at:
+                _log.warning(_TEXT, self._target, self._left_s())
+            return self._background.flush(self._left_s())
+        except KeyboardInterrupt:
+            self._give_up_at = monotonic()
+            return False
+
+    def close(self) -> BackgroundReport:
+        """Wait, and close the background; what it has not done by then is given up."""
+        self.is_done()
+        return self._background.close(self._left_s())
+
+    def _left_s(self) -> float:
+        return max(0.0, self._give_up_at - monotonic())
+
 
 # How long the end of training may wait for the copy.
 CLOSE_TIMEOUT_S = 60.0
 TICK_S = 1.0
-# A store that refuses is asked again after 1, 2, 4 ... seconds; at the end, so many times.
+# A store that refuses is retried after 1, 2, 4 ... seconds; at the end, this many times.
 _LONGEST_PAUSE_S = 8.0
 _LAST_TRIES = 3
-
-_log = logging.getLogger("stepwatch")
 
 
 class Mirror:
@@ -40,7 +86,7 @@ class Mirror:
         is_new: Whether nothing of the run was written before.
 
     Raises:
-        ConfigError: It is no place for a copy.
+        ConfigError: ``url`` is where the run itself is written.
     """
 
     def __init__(
@@ -51,17 +97,16 @@ class Mirror:
             raise ConfigError(f"{url} is where the run is written; give another place to mirror")
         self.url = target.url
         self._copy = RunCopy(store, target, worker=worker, is_first=is_first, is_new=is_new)
-        #: Where the recorder is to write: the run's store, and this is told of it.
-        self.store: Store = _Noted(store, self._copy.note)
+        #: Where the recorder is to write: the run's store, which notes what is to be copied.
+        self.store: Store = _NotifyingStore(store, self._copy.note)
         self._pid = os.getpid()
         self._pause, self._again_at = TICK_S, 0.0
         self._is_failing = self._is_closing = self._is_over = False
         self._background: Background[None] | None = None
 
     def start(self) -> None:
-        """Begin to copy."""
         self._background = Background(
-            _nothing, tick=self._advance, tick_s=TICK_S, name="stepwatch-mirror"
+            lambda _: None, tick=self._advance, tick_s=TICK_S, name="stepwatch-mirror"
         )
 
     def close(self) -> int:
@@ -72,7 +117,7 @@ class Mirror:
         if self._background is None or os.getpid() != self._pid:  # else a child was forked
             return 0
         self._is_closing = True
-        wait = LastWait(self._background, self.url, CLOSE_TIMEOUT_S)
+        wait = ShutdownWait(self._background, self.url, CLOSE_TIMEOUT_S)
         for _ in range(_LAST_TRIES):
             if not wait.is_done() or self._is_over or not self._copy.waiting:
                 break
@@ -107,68 +152,45 @@ class Mirror:
             _log.error("nothing is copied to %s: %s", self.url, error)
 
 
-class _Noted:
-    """A store that tells of every key that is set or deleted, once it is.
-
-    Args:
-        store: Where the values lie.
-        note: Called with each key.
-    """
+class _NotifyingStore(StoreProxy):
+    """A store that calls ``note`` with every key that was set or deleted."""
 
     def __init__(self, store: Store, note: Callable[[str], None]) -> None:
-        self._store, self._note = store, note
-
-    @property
-    def url(self) -> str:
-        return self._store.url
+        super().__init__(store)
+        self._note = note
 
     def put(self, key: str, data: BytesLike) -> None:
-        self._store.put(key, data)
+        super().put(key, data)
         self._note(key)
 
     def put_parts(self, key: str, parts: Sequence[BytesLike]) -> None:
-        put_parts(self._store, key, parts)
+        super().put_parts(key, parts)
         self._note(key)
 
     def put_all(self, items: Sequence[tuple[str, BytesLike]]) -> int:
-        num_set = put_all(self._store, items)
+        num_set = super().put_all(items)
         for key, _ in items[:num_set]:
             self._note(key)
         return num_set
 
     def create(self, key: str, data: BytesLike) -> bool:
-        is_new = self._store.create(key, data)
+        is_new = super().create(key, data)
         if is_new:
             self._note(key)
         return is_new
 
-    def get(self, key: str, start: int = 0, length: int | None = None) -> bytes:
-        return self._store.get(key, start, length)
-
-    def size(self, key: str) -> int:
-        return self._store.size(key)
-
-    def list(self, prefix: str = "", after: str = "") -> builtins.list[str]:
-        return self._store.list(prefix, after)
-
     def delete(self, key: str) -> None:
-        self._store.delete(key)
+        super().delete(key)
         self._note(key)
 
 
 class NoMirror:
-    """The run is copied nowhere."""
+    """Stands for a mirror where the run is copied nowhere."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    def start(self) -> None:
-        """Begin nothing."""
+    def start(self) -> None: ...
 
     def close(self) -> int:
-        """Return that nothing is left to copy."""
         return 0
-
-
-def _nothing(_: None) -> None:
-    """There is no work but what is due at each tick."""

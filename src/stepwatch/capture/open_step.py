@@ -7,20 +7,20 @@ from collections.abc import KeysView
 import numpy as np
 import numpy.typing as npt
 
-from ..digest import digest
-from ..exponents import count_exponents
-from ..record import Layout, TensorInfo
-from ..statistics import COUNT, NUM_FIELDS, Row, merge, summarize_into
-from ..steps import Mode
+from ..model.record import Layout, TensorInfo
+from ..model.steps import Mode
+from ..numerics.digest import digest
+from ..numerics.exponents import count_exponents
+from ..numerics.statistics import COUNT, NUM_FIELDS, Row, merge, summarize_into
 from .plan import DIGEST, EXPONENTS, NOTHING, RAW, STATISTICS, Plans
 
 Array = npt.NDArray[np.generic]
 
 
 class Arrays(dict[str, Array]):
-    """Arrays by name, which know how large they are: a sum for each tensor would be quadratic.
+    """Arrays by name, and their size in bytes: a sum for each tensor would be quadratic.
 
-    They are changed one by one, by ``[]`` and ``del``.
+    Change it by ``[]`` and ``del`` only.
     """
 
     size_bytes = 0
@@ -66,7 +66,6 @@ class OpenStep:
 
     @property
     def names(self) -> KeysView[str]:
-        """The names of what was observed."""
         return self._rows.keys()
 
     def __contains__(self, name: str) -> bool:
@@ -89,7 +88,7 @@ class OpenStep:
         Args:
             info: What is known of it.
             array: Its value, of any shape; read now, so it may change afterwards.
-            level: What is saved, if ``level`` was asked before.
+            level: What ``level`` returned, if it was called before.
         """
         if level is None:
             level = self.level(info)
@@ -98,9 +97,9 @@ class OpenStep:
         row = self._rows.get(info.name)
         if row is None:
             self._make_room()
-            # It may refuse the array: nothing was noted yet.
+            # It may refuse the array: nothing was added yet.
             _summarize(array, self._matrix[len(self.tensors)])
-            added = self._note(info)
+            added = self._append(info)
         else:
             part = np.empty(NUM_FIELDS)
             _summarize(array, part)
@@ -111,12 +110,12 @@ class OpenStep:
         return added
 
     def add_more(self, info: TensorInfo, array: Array, level: int) -> None:
-        """Note what is saved of a tensor beside its statistics.
+        """Save of a tensor what ``level`` asks for beside its statistics.
 
         Args:
             info: What is known of it.
             array: Its value, of any shape; read now.
-            level: What is saved, as ``level`` returned it.
+            level: As ``level`` returned it.
         """
         name = info.name
         if level & RAW:
@@ -131,10 +130,10 @@ class OpenStep:
         self.exponents[name] = counts + self.exponents.get(name, 0)
 
     def add_statistics(self, info: TensorInfo, statistics: npt.NDArray[np.float64]) -> None:
-        """Note statistics that were computed elsewhere, merged into what is there.
+        """Add statistics that were computed elsewhere, merged into those that are there.
 
         Args:
-            info: Of which tensor they are; it is wanted.
+            info: The tensor; that it is saved was asked before.
             statistics: Shape ``[NUM_FIELDS]``, float64.
         """
         if info.name in self._rows:
@@ -147,13 +146,13 @@ class OpenStep:
     def add_row(self, info: TensorInfo) -> int:
         """Make room for a new tensor and return its row, for the caller to fill."""
         self._make_room()
-        return self._note(info)
+        return self._append(info)
 
     def claim(self, info: TensorInfo) -> npt.NDArray[np.float64]:
-        """Return the row of a tensor to be filled, in place of what was noted under its name.
+        """Return the row of a tensor to be filled, which replaces what is there of its name.
 
         Returns:
-            Shape ``[NUM_FIELDS]``, float64, of no meaning yet; fill it before the next tensor.
+            Shape ``[NUM_FIELDS]``, float64, not initialized; fill it before the next tensor.
         """
         row = self._rows.get(info.name)
         if row is None:
@@ -164,11 +163,11 @@ class OpenStep:
         return self.statistics_of(row)
 
     def alias(self, info: TensorInfo, row: int) -> bool:
-        """Note a new tensor that is the very one of another row, or reshaped, without a look at it.
+        """Add a new tensor that is that of another row, perhaps reshaped, without reading it.
 
         Returns:
-            False, and nothing is noted, if it is not new, or if its full value is wanted and that
-            row has none.
+            False, and nothing is added, if it is not new, or if something is wanted of it that
+            the row does not have.
         """
         if info.name in self._rows:
             return False
@@ -186,7 +185,6 @@ class OpenStep:
         return True
 
     def row_of(self, name: str) -> int:
-        """Return the row of a tensor that was observed."""
         return self._rows[name]
 
     def statistics_of(self, row: int) -> npt.NDArray[np.float64]:
@@ -195,14 +193,9 @@ class OpenStep:
         return found
 
     def absorb(self, other: OpenStep) -> None:
-        """Take over all observations of a step that turned out to belong to this one."""
+        """Take over the observations of a step that turned out to belong to this one."""
         for row, info in enumerate(other.tensors):
-            mine = self._rows.get(info.name)
-            if mine is None:
-                added = self.add_row(info)
-                self._matrix[added] = other._matrix[row]
-            else:
-                self._matrix[mine] = merge(np.stack([self._matrix[mine], other._matrix[row]]))
+            self.add_statistics(info, other._matrix[row])
         for name, array in other.raw.items():
             self.raw[name] = array
         self.raw_room = max(self.raw_room, other.raw_room)
@@ -210,8 +203,7 @@ class OpenStep:
         for name, counts in other.exponents.items():
             self.add_exponents(name, counts)
 
-    def _note(self, info: TensorInfo) -> int:
-        """Give a tensor the next row, for which there is room."""
+    def _append(self, info: TensorInfo) -> int:
         row = self._rows[info.name] = len(self.tensors)
         self.tensors.append(info)
         return row

@@ -1,4 +1,4 @@
-"""The plan: what is saved of which tensor."""
+"""The plan: what is saved of which tensor at which step."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from ..collection import BUILT_IN, Collection, default_policy
-from ..save_policy import SavePolicy, Schedule
-from ..steps import Mode
+from ..model.collection import BUILT_IN, Collection, default_policy
+from ..model.save_policy import SavePolicy, Schedule
+from ..model.steps import Mode
 
 _NOTHING = SavePolicy(statistics=None)
 _DEFAULT = SavePolicy()
@@ -25,33 +25,36 @@ class Plans(Protocol):
         """Return ``NOTHING``, or ``STATISTICS`` and what is added to it."""
 
     def wants(self, kind: str, mode_step: int | None = None) -> bool:
-        """Return whether any tensor of a kind may be saved at a step: ask before looking."""
+        """Return whether any tensor of a kind may be saved at a step, by default at any.
+
+        Ask it before computing anything.
+        """
 
 
 class Plan:
-    """Answers what is saved of a tensor; every answer is worked out once.
+    """Answers what is saved of a tensor; every answer is computed once.
 
-    A collection of a built-in name takes the place of the default of that kind; of several of one
-    name each adds its steps. A collection with patterns adds its policy for the tensors it matches,
-    whatever else is saved of them, or takes them out if it saves nothing.
+    A collection of a built-in name replaces the default policy of that kind; of several of one
+    name each adds its steps. A collection with patterns adds its policy for the tensors that it
+    matches, whatever else is saved of them, or leaves them out if it saves nothing.
 
     Args:
-        collections: What was asked beyond the default; see ``collection.default_policy``.
+        collections: What was requested; see ``collection.default_policy`` for the rest.
     """
 
     def __init__(self, collections: Sequence[Collection] = ()) -> None:
-        asked: dict[str, list[SavePolicy]] = {}
+        requested: dict[str, list[SavePolicy]] = {}
         self._matched: list[tuple[list[re.Pattern[str]], SavePolicy]] = []
         for collection in collections:
-            asked.setdefault(collection.name, []).append(collection.policy)
+            requested.setdefault(collection.name, []).append(collection.policy)
             if collection.patterns:
                 patterns = [re.compile(pattern) for pattern in collection.patterns]
                 self._matched.append((patterns, collection.policy))
-        self._kinds = {name: asked.get(name, [default_policy(name)]) for name in BUILT_IN}
+        self._kinds = {name: requested.get(name, [default_policy(name)]) for name in BUILT_IN}
         self._policies: dict[str, tuple[SavePolicy, ...]] = {}
         self._schedules: dict[str, tuple[tuple[int, Schedule], ...]] = {}
         self._wanted: dict[str, tuple[Schedule, ...]] = {}
-        # Most tensors have the default and are asked for at every step.
+        # Most tensors have the default, and their level is needed at every step.
         self._always: set[str] = set()
 
     def level(self, tensor: str, kind: str, mode: Mode, mode_step: int) -> int:
@@ -78,7 +81,6 @@ class Plan:
         return level
 
     def wants(self, kind: str, mode_step: int | None = None) -> bool:
-        """Return whether any tensor of a kind may be saved at a step, by default at any."""
         schedules = self._wanted.get(kind)
         if schedules is None:
             policies = [*self._kinds.get(kind, _USUAL), *(policy for _, policy in self._matched)]
@@ -93,10 +95,10 @@ class Plan:
         """
         policies = self._policies.get(tensor)
         if policies is None:
-            policies = self._policies[tensor] = self._work_out(tensor, kind)
+            policies = self._policies[tensor] = self._find_policies(tensor, kind)
         return policies
 
-    def _work_out(self, tensor: str, kind: str) -> tuple[SavePolicy, ...]:
+    def _find_policies(self, tensor: str, kind: str) -> tuple[SavePolicy, ...]:
         matched = [
             policy
             for patterns, policy in self._matched
@@ -117,3 +119,49 @@ def _schedules(policy: SavePolicy) -> Iterator[tuple[int, Schedule]]:
     ):
         if schedule is not None:
             yield level, schedule
+
+
+class PlanOverlay:
+    """Saves what a plan saves, and in some TRAIN steps more.
+
+    Args:
+        plan: The plan.
+        collections: What is saved beyond it.
+        first: The first TRAIN step with more, counted within TRAIN.
+        last: The first TRAIN step that is as before.
+    """
+
+    def __init__(
+        self, plan: Plans, collections: Sequence[Collection], *, first: int, last: int
+    ) -> None:
+        self.plan = plan
+        self.last = last
+        self._first = first
+        self._collections = tuple(collections)
+        self._more = Plan(collections)
+
+    def level(self, tensor: str, kind: str, mode: Mode, mode_step: int) -> int:
+        level = self.plan.level(tensor, kind, mode, mode_step)
+        if mode is Mode.TRAIN and self._is_on(mode_step) and self._holds(tensor, kind):
+            level |= self._more.level(tensor, kind, mode, mode_step - self._first)
+        return level
+
+    def wants(self, kind: str, mode_step: int | None = None) -> bool:
+        if self.plan.wants(kind, mode_step):
+            return True
+        on = mode_step is None or self._is_on(mode_step)
+        return on and self._more.wants(kind, mode_step and mode_step - self._first)
+
+    def _holds(self, tensor: str, kind: str) -> bool:
+        # Of others it would save what is saved by default, and that was for the plan to say.
+        return any(collection.holds(tensor, kind) for collection in self._collections)
+
+    def _is_on(self, mode_step: int) -> bool:
+        return self._first <= mode_step < self.last
+
+
+def drop_expired(plan: Plans, mode_step: int) -> Plans:
+    """Return what is left of a plan when this TRAIN step is the next."""
+    while isinstance(plan, PlanOverlay) and plan.last <= mode_step:
+        plan = plan.plan
+    return plan

@@ -1,41 +1,249 @@
-"""What is profiled of a training: held by its recorder, done in the background."""
+"""The profiler of a training: a listener whose work is done in the background.
+
+At each moment a training is in one phase (``Phases``), so the phases of a step always sum to it.
+Intervals are taken in the training thread and stored in the background (``Spans``); the devices
+of the machine are read by a process of its own (``SamplerProcess``).
+"""
 
 from __future__ import annotations
 
 import logging
+import os
+import socket
+import subprocess
+import sys
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
+from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from queue import SimpleQueue
 
 from ..config import parse_profiler_config
+from ..config.profiler_config import ProfilerConfig, Range
 from ..errors import ConfigError
-from ..formats.profile.layout import CONFIG_KEY
-from ..profiler_config import ProfilerConfig, Range
-from ..record import StepRecord
-from ..store import Store
-from .phases import Phases
-from .sampler import SamplerProcess
-from .spans import Spans
+from ..formats.profile.parts import CONFIG_KEY, PartsWriter, node_name
+from ..formats.profile.reader import Machine, write_machine
+from ..formats.profile.tables import SPANS, Clock, Span, spans_table
+from ..model.record import StepRecord
+from ..model.steps import Mode, StepCounter
+from ..store import Store, scheme_of
 
 _log = logging.getLogger("stepwatch")
-# A configuration that has changed is noticed within this time.
+# The folder of a script may hold files that are called like what Python itself imports.
+_CODE = """\
+import sys
+del sys.path[0]
+sys.path.append({root!r})
+from stepwatch.profile.sampler import main
+main({arguments!r})
+"""
+# What it gathered is stored by then.
+_PATIENCE_S = 5.0
+
+
+class SamplerProcess:
+    """The process that reads the devices; it ends by itself when this process is gone.
+
+    Args:
+        store: Where the run lies.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, interval_ms: int) -> None:
+        """Begin to read every ``interval_ms``; a failure is noted, and the training goes on."""
+        if not interval_ms or scheme_of(self._store.url) == "memory" or not sys.executable:
+            return  # what is in this process's memory no other can write
+        if find_spec("psutil") is None:
+            self._note("psutil is not installed; run: pip install 'stepwatch[profiler]'")
+            return
+        arguments = [self._store.url, f"--parent={os.getpid()}", f"--interval-ms={interval_ms}"]
+        code = _CODE.format(root=str(Path(__file__).parents[2]), arguments=arguments)
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", code],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C is for the training
+            )
+        except OSError as error:
+            self._note(f"the sampler did not start: {error}")
+
+    def stop(self) -> None:
+        """Let the process store what it has, and end."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with suppress(OSError):
+            process.terminate()
+        try:
+            process.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _note(self, why: str) -> None:
+        node, now = node_name(socket.gethostname()), time.time_ns()
+        note = Machine(node, started_ns=now, ended_ns=now, notes=(f"no device is read: {why}",))
+        write_machine(self._store, note)
+        _log.info("%s", note.notes[0])
+
+
+#: A part is written about so often.
+GATHER_S = 2.0
+# What waits to be stored is bounded: the store may be gone for long.
+_MOST_WAITING = 200_000
+
+
+class Spans:
+    """Takes intervals from any thread, and stores them where the run lies.
+
+    Args:
+        clock: Whose ticks the times of intervals are.
+    """
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self.clock = clock or Clock()
+        self._waiting: deque[Span] = deque()
+        self._writer: PartsWriter | None = None
+        self._worker = ""
+        self._due = 0
+        #: Called before what waits is stored, to add what was gathered elsewhere.
+        self.gatherers: list[Callable[[], None]] = []
+        #: How many were dropped because too many waited, or could not be stored.
+        self.dropped = 0
+        #: Storing is given up after this many failures in a row.
+        self.most_failures = 50
+        self._failures = 0
+
+    def open(self, store: Store, worker: str) -> None:
+        """Learn where they go; until then they wait."""
+        self._writer, self._worker = PartsWriter(store, SPANS, worker), worker
+        self._due = self.clock.ticks()
+
+    def add(self, span: Span) -> None:
+        """Take an interval, whose start is a tick of the clock."""
+        if len(self._waiting) < _MOST_WAITING:
+            self._waiting.append(span)
+        else:
+            self.dropped += 1
+
+    def tick(self) -> None:
+        """Store what waits if the last time is long enough ago."""
+        if self.clock.ticks() - self._due >= GATHER_S * 1e9:
+            self.flush()
+
+    def flush(self) -> None:
+        """Store what waits. What cannot be stored is given up, and counted."""
+        self._due = self.clock.ticks()
+        self.clock.settle()
+        for gather in self.gatherers:
+            gather()
+        spans = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        if self._writer is None or not spans:
+            return
+        self.dropped += len(spans)
+        if self._failures < self.most_failures:
+            self._failures += 1
+            self._writer.write(spans_table(self._worker, spans, self.clock.offset_ns))
+            self._failures = 0
+            self.dropped -= len(spans)
+
+
+# Of a step that never ends the rest is one phase.
+_MOST_TURNS = 10_000
+
+
+class Phases:
+    """Cuts the time of the training thread into phases, and those into steps.
+
+    Args:
+        spans: Who takes them.
+    """
+
+    def __init__(self, spans: Spans) -> None:
+        self._spans = spans
+        #: Numbers the steps; that of the recorder.
+        self.counter = StepCounter()
+        self._ticks = spans.clock.ticks
+        #: Whether phases are recorded.
+        self.on = False
+        self._began: int | None = None
+        #: From when on which phase lasts, ascending.
+        self._turns: list[tuple[int, str]] = []
+        self._ended_step = -1
+
+    def turn(self, phase: str, ago_ns: int = 0) -> None:
+        """Note that another phase begins, or began ``ago_ns`` ago."""
+        if not self.on or len(self._turns) >= _MOST_TURNS:
+            return
+        start = self._ticks() - ago_ns
+        if self._began is None:
+            self._began = start
+        after = self._turns[-1][0] if self._turns else self._began
+        self._turns.append((max(start, after), phase))
+
+    def waited(self, seconds: float) -> None:
+        """Note that the next batch of data was waited for, up to now."""
+        self.turn("data", ago_ns=int(seconds * 1e9))
+        self.turn("other")
+
+    def end(self, mode: Mode, step: int | None = None) -> None:
+        """Make a step of the time since the last end; by default of the step that is open."""
+        self._ended_step = self.counter.peek(mode)[0] if step is None else step
+        self._end(mode, self._ended_step)
+
+    def took(self, mode: Mode, step: int) -> None:
+        """Note that a step was handed on; it ended now unless ``end`` was called for it."""
+        if self._ended_step < 0 or (mode is Mode.TRAIN and self._ended_step != step):
+            self._end(mode, step)
+
+    def skip(self) -> None:
+        """Make no step of the time since the last end."""
+        self._begin(self._ticks())
+
+    def pause(self) -> None:
+        """Make no step of the time until the next phase begins."""
+        self._began = None
+        self._turns.clear()
+
+    def _end(self, mode: Mode, step: int) -> None:
+        now, name = self._ticks(), mode.value
+        if self.on and self._began is not None:
+            self._spans.add(Span(self._began, now - self._began, "step", name, name, step))
+            turns = [(self._began, "other"), *self._turns, (now, "")]
+            for (start, phase), (stop, _) in pairwise(turns):
+                if stop > start:
+                    self._spans.add(Span(start, stop - start, "phase", phase, name, step))
+        self._begin(now)
+
+    def _begin(self, now: int) -> None:
+        self._began = now
+        self._turns.clear()
+
+
+# A configuration that changed is noticed within this time.
 _READ_EVERY_S = 2.0
-# What is over sooner is over before another process could tell much of it.
+# A training that is over sooner is over before another process could read much.
 _SAMPLE_AFTER_S = 1.0
 
 
 class Profiler:
-    """Tells where the time of a training goes, and what its machine does meanwhile.
+    """Measures where the time of a training goes, and what its machine does meanwhile.
 
     A listener: give it to a hook. What is profiled may be changed while the training runs, by
-    the file that it was given, or by what others put into the run.
+    the file that it was given, or by a configuration that somebody puts into the run.
 
     Args:
         config: What is profiled; ``None`` for nothing.
-        file: A file as SageMaker passes it, that says what is profiled whenever it changes.
+        file: A profiler configuration of SageMaker Debugger, read again whenever it changes.
 
     Example:
         ``TorchHook(model, run="runs/first", listeners=[Profiler()])``
@@ -52,27 +260,25 @@ class Profiler:
         self.phases = Phases(self.spans)
         self._later: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._file = None if file is None else Path(file)
-        self._said: dict[str, object] = {}
+        self._texts: dict[str, object] = {}
         self._store: Store | None = None
         self._sampler: SamplerProcess | None = None
         self._interval_ms = 0
         self._began_at = self._read_at = time.monotonic()
 
     def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
-        """Learn where the run lies, and begin."""
         del patterns
         self._store, self._sampler = store, SamplerProcess(store)
         self.spans.open(store, worker)
         self._changed()  # what it says was read before
         self.ask(self.config)
-        if self._file is not None:  # it was asked for, however short the training is
+        if self._file is not None:  # requested, however short the training is
             self._sample()
 
-    def look(self, record: StepRecord) -> None:
-        """Look at no step: what is profiled was told in the training thread."""
+    def look(self, record: StepRecord) -> None: ...
 
     def tick(self) -> None:
-        """Store what was gathered; see whether something else is asked for."""
+        """Store what was gathered; read the configuration again if it is due."""
         self.spans.tick()
         self._work()
         now = time.monotonic()
@@ -83,7 +289,6 @@ class Profiler:
             self._sample()
 
     def finish(self) -> None:
-        """The last step was seen."""
         with ExitStack() as ending:  # each is done, whatever the others raise
             if self._sampler is not None:
                 ending.callback(self._sampler.stop)
@@ -91,11 +296,10 @@ class Profiler:
             ending.callback(self.spans.flush)
 
     def later(self, work: Callable[[], None]) -> None:
-        """Do something in the background; it may raise, and then nothing comes of it."""
+        """Call ``work`` in the background, where it may raise."""
         self._later.put(work)
 
     def put(self, key: str, data: bytes) -> None:
-        """Store something in the run."""
         if self._store is not None:
             self._store.put(key, data)
 
@@ -107,10 +311,10 @@ class Profiler:
             self.spans.most_failures = config.open_failures
 
     def trace(self, first: int, steps: int) -> None:
-        """Record every operation of so many steps, from a global step on.
+        """Record every operation of ``steps`` steps, from a global step on.
 
         Raises:
-            ConfigError: Nothing is profiled, so there is no place for it.
+            ConfigError: Nothing is profiled, so there is nowhere to record it.
         """
         if self.config is None:
             raise ConfigError("nothing of this training is profiled; give it a Profiler")
@@ -121,7 +325,7 @@ class Profiler:
             self._later.get()()
 
     def _sample(self) -> None:
-        """Let the devices be read as often as was asked for."""
+        """Start the sampler again where its interval has changed."""
         wanted = self.config.interval_ms if self.config else 0
         if wanted != self._interval_ms and self._sampler is not None:
             self._interval_ms = wanted
@@ -130,7 +334,7 @@ class Profiler:
 
     def _reload(self) -> None:
         for where, data in self._changed().items():
-            # What others put into the run is said beside what is profiled anyway.
+            # A configuration in the run is added to what is profiled anyway.
             before = self.config if where == CONFIG_KEY and self.config else ProfilerConfig()
             try:
                 self.ask(parse_profiler_config(data, where, before))
@@ -138,27 +342,27 @@ class Profiler:
                 _log.warning("%s; what was profiled before still is", error)
 
     def _changed(self) -> dict[str, bytes]:
-        """Return what the places that say what is profiled say, where that is something else."""
+        """Return the configurations whose text has changed, by where they lie."""
         found: dict[str, bytes] = {}
         if self._file is not None:
-            found[str(self._file)] = _read(self._file.read_bytes)
+            found[str(self._file)] = _read_optional(self._file.read_bytes)
         if self._store is not None:
             store = self._store
-            found[CONFIG_KEY] = _read(lambda: store.get(CONFIG_KEY))
-        new = {where: data for where, data in found.items() if data != self._said.get(where, b"")}
-        self._said.update(new)
+            found[CONFIG_KEY] = _read_optional(lambda: store.get(CONFIG_KEY))
+        new = {where: data for where, data in found.items() if data != self._texts.get(where, b"")}
+        self._texts.update(new)
         return {where: data for where, data in new.items() if data}
 
 
-class Due:
-    """Whether a range is on; asked before each step.
+class RangeTrigger:
+    """Says before each step whether a range is on.
 
     Args:
         range_: The range; ``None`` for never.
     """
 
     def __init__(self, range_: Range | None) -> None:
-        #: What was asked for.
+        #: The range that was requested.
         self.asked = range_
         self._range = range_
         self._since: int | None = None
@@ -177,15 +381,14 @@ class Due:
 
     @property
     def is_over(self) -> bool:
-        """Whether it will not be on any more."""
         return self._range is None
 
     def stop(self) -> None:
-        """It is over, whatever was asked for."""
+        """End the range."""
         self._range = self._since = None
 
 
-def _read(get: Callable[[], bytes]) -> bytes:
+def _read_optional(get: Callable[[], bytes]) -> bytes:
     """Return what is there; nothing where it is not."""
     try:
         return get()

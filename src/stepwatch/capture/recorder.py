@@ -1,6 +1,6 @@
 """The recorder: takes what a hook observes and hands finished steps to the background.
 
-The training thread adds observations to the open step and closes it; everything else (rules,
+The training thread adds observations to the open step and closes it; everything else (listeners,
 files) happens on the background thread, so a slow disk costs a dropped step and never a slow
 training.
 """
@@ -13,34 +13,48 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from .. import config
-from ..background import Background
-from ..collection import Policy, as_collections, parse_save
-from ..formats import Place
-from ..formats.manifest import End
+from ..formats import RunTarget
+from ..formats.interface import RunWriter
+from ..formats.manifest import End, end_key
 from ..formats.native.writer import warm_up
-from ..formats.notes import end_key
-from ..formats.writer import RunWriter
-from ..record import Layout, StepRecord
-from ..steps import Mode, StepCounter
-from ..store import open_store
-from .beginning import begin_again, describe_run
-from .gaps import Gaps
-from .last_wait import LastWait
-from .listener import Listener
+from ..model.collection import Policy, as_collections, parse_save
+from ..model.record import Layout, StepRecord
+from ..model.steps import Mode, StepCounter
+from ..runtime.background import Background
+from ..store import Store, open_store
+from .lifecycle import DroppedSteps, describe_run, rank_and_size, resume_run, worker_name
+from .mirror import ShutdownWait
 from .open_step import OpenStep
 from .output import Output
 from .plan import Plan, Plans
 from .profiling import Profiler
-from .worker import rank_and_size, worker_name
+
+
+class Listener(Protocol):
+    """Is called with every step on the background thread, before it is stored.
+
+    It may have ``tick()``, called a few times a second, and ``evidence``, ``--save`` texts of
+    what it needs.
+    """
+
+    def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
+        """Learn where the run lies; called once, before the first step."""
+
+    def look(self, record: StepRecord) -> None:
+        """Evaluate one step."""
+
+    def finish(self) -> None:
+        """Called after the last step."""
+
 
 # How long the end of training may wait for what is still queued.
 CLOSE_TIMEOUT_S = 60.0
 # And, if that was not enough, for the note that says so.
 NOTE_TIMEOUT_S = 5.0
-# How often the writer is asked whether it has gathered long enough.
+# How often writers store what they gathered long enough.
 TICK_S = 0.25
 
 
@@ -51,7 +65,7 @@ class Recorder:
         run: Directory or URL to write to; it must not hold a run yet.
         policy: What to save; see ``collection.as_collections``.
         output: In which format, and what beside it.
-        listeners: Look at every step before it is stored; their ``evidence`` is saved, too.
+        listeners: Called with every step before it is stored.
         command: The script and its arguments, for the record.
         versions: Versions of the frameworks, for the record.
         rank: Which process this is, and of how many; what the launcher said by default.
@@ -74,20 +88,20 @@ class Recorder:
         rank: tuple[int, int] | None = None,
     ) -> None:
         needed = [text for one in listeners for text in getattr(one, "evidence", ())]
-        asked = as_collections(policy)
-        output.warn_of_unstored(asked)
-        collections = (*asked, *map(parse_save, needed))
+        requested = as_collections(policy)
+        output.warn_of_unstored(requested)
+        collections = (*requested, *map(parse_save, needed))
         number, size = rank or rank_and_size(config.environment())
+        is_first = number == 0
         self.worker = worker_name(number)
-        self._mirror = output.open_mirror(open_store(run), self.worker, is_first=number == 0)
+        self._mirror = output.open_mirror(open_store(run), self.worker, is_first=is_first)
         self.store = self._mirror.store
         described = describe_run(output, collections, command, versions or {}, size)
-        is_first = number == 0
-        start, self.manifest = begin_again(output, self.store, described, is_first=is_first)
-        #: What is saved, if a hook configuration said so.
-        self.debugger_plan = debugger = output.debugger_plan()
-        #: What is saved of which tensor; may be exchanged between steps.
-        self.plan: Plans = debugger or Plan(collections)
+        start, self.manifest = resume_run(output, self.store, described, is_first=is_first)
+        #: What is saved, if a hook configuration says so.
+        self.configured_plan = output.configured_plan()
+        #: What is saved of which tensor; may be replaced between steps.
+        self.plan: Plans = self.configured_plan or Plan(collections)
         self.counter = StepCounter(start.step, start.within) if start else StepCounter()
         #: What is profiled, if a listener does that.
         self.profiler = next((x for x in listeners if isinstance(x, Profiler)), Profiler(None))
@@ -95,7 +109,7 @@ class Recorder:
         self._open: dict[Mode, OpenStep] = {}
         self._layouts: dict[tuple[Mode, int], Layout] = {}
         self._writers = output.open_writers(
-            Place(
+            RunTarget(
                 self.store,
                 self.worker,
                 self.manifest,
@@ -104,13 +118,21 @@ class Recorder:
                 marks_end=not config.is_in_sagemaker(),
                 start=start,
             ),
-            debugger,
+            self.configured_plan,
         )
         self._listeners = tuple(listeners)
         self._looks: list[Callable[[StepRecord], object]] = [one.look for one in listeners]
         patterns = {c.name: c.patterns for c in collections if c.patterns}
         for listener in self._listeners:
             listener.start(self.store, self.worker, patterns)
+        self.num_steps, self._last_step = 0, -1
+        self._dropped = DroppedSteps()
+        self._coverage: list[str] = []
+        #: The hooks that write here.
+        self.hooks: list[Any] = []
+        self._leaving: list[Callable[[], str]] = []
+        self._end: End | None = None
+        # Last: its thread ticks from now on, and a tick uses all of the above.
         self._background: Background[StepRecord | Callable[[], None]] = Background(
             self._work, tick=self._tick, tick_s=TICK_S
         )
@@ -119,17 +141,9 @@ class Recorder:
         self.black_box = output.open_black_box(self.store, self.worker, self._background.offer)
         if self.black_box is not None:
             self._looks = self.black_box.around(self._listeners)
-        self.num_steps, self._last_step = 0, -1
-        self._gaps = Gaps()
-        self._coverage: list[str] = []
-        #: The hooks that write here.
-        self.hooks: list[Any] = []
-        self._leaving: list[Callable[[], str]] = []
-        self._end: End | None = None
 
     @property
     def closed(self) -> bool:
-        """Whether the run was closed."""
         return self._end is not None
 
     def open_step(self, mode: Mode) -> OpenStep:
@@ -145,7 +159,6 @@ class Recorder:
         return OpenStep(self.plan, mode, self.counter.peek(mode)[1] + ahead)
 
     def is_open(self, mode: Mode) -> bool:
-        """Return whether a step of ``mode`` is being observed."""
         return mode in self._open
 
     def move(self, step: OpenStep | None, mode: Mode) -> OpenStep | None:
@@ -202,11 +215,11 @@ class Recorder:
         return record
 
     def abandon(self) -> None:
-        """Forget the steps that are open: capturing failed, and half a step says nothing."""
+        """Drop the open steps: capturing failed, and half a step says nothing."""
         self._open.clear()
 
     def flush(self, timeout: float = CLOSE_TIMEOUT_S) -> bool:
-        """Wait until every closed step was looked at and handed to the writer."""
+        """Wait until every closed step was evaluated and handed to the writers."""
         return self._background.flush(timeout)
 
     def covered(self, line: str) -> None:
@@ -214,7 +227,7 @@ class Recorder:
         self._coverage.append(line)
 
     def before_close(self, leave: Callable[[], str]) -> None:
-        """Call this first when the run is closed; it returns what ended its capturing, if so."""
+        """Call ``leave`` first when the run is closed; it returns its failure, or ""."""
         self._leaving.append(leave)
 
     def close(self, state: str = "finished", error: str = "", failure: str = "") -> End:
@@ -234,18 +247,18 @@ class Recorder:
             failure = self._leaving.pop()() or failure
         if failure:
             self.abandon()
-            self._gaps.failed(failure, self._last_step)
+            self._dropped.failed(failure, self._last_step)
             error = error or f"capturing failed: {failure}"
         for mode in list(self._open):
             self.end_step(mode)
         covered = "; ".join(self._coverage)
         note = End(state, time.time_ns(), self.num_steps, error=error, coverage=covered)
-        wait = LastWait(self._background, self.store.url, CLOSE_TIMEOUT_S)
+        wait = ShutdownWait(self._background, self.store.url, CLOSE_TIMEOUT_S)
         if wait.is_done():  # so that there is room for what ends the run
             for listener in self._listeners:
                 self._background.submit(listener.finish)
             for writer in self._writers:
-                self._background.submit(partial(self._gaps.store, writer.flush))
+                self._background.submit(partial(self._dropped.store, writer.flush))
             if self.black_box is not None:
                 self._background.submit(partial(self.black_box.close, state, error))
             for writer in self._writers:
@@ -265,15 +278,15 @@ class Recorder:
             return
         with ExitStack() as work:  # each is done, whatever the others raise
             for writer in reversed(self._writers):
-                work.callback(self._gaps.store, writer.write, item)
-            work.callback(self._gaps.came)
+                work.callback(self._dropped.store, writer.write, item)
+            work.callback(self._dropped.came)
             for look in reversed(self._looks):
                 work.callback(look, item)
 
     def _tick(self) -> None:
         with ExitStack() as work:
             for writer in reversed(self._writers):
-                work.callback(self._gaps.store, writer.tick)
+                work.callback(self._dropped.store, writer.tick)
             for listener in self._listeners:
                 work.callback(getattr(listener, "tick", lambda: None))
 
@@ -281,13 +294,12 @@ class Recorder:
         writer.close(self._with_losses(note))
 
     def _with_losses(self, note: End) -> End:
-        """Return the note with what was lost up to now."""
         report = self._background.report()
         refused = max((writer.lost for writer in self._writers), default=0)
         return replace(
             note,
-            dropped=self._gaps.count(self.num_steps, refused),
+            dropped=self._dropped.count(self.num_steps, refused),
             failures=report.failures,
             error=note.error or (str(report.first_error) if report.first_error else ""),
-            lost=self._gaps.line(self.num_steps, refused),
+            lost=self._dropped.line(self.num_steps, refused),
         )

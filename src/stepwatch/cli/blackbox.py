@@ -11,14 +11,22 @@ import numpy as np
 import numpy.typing as npt
 from rich.markup import escape
 
-from ..collection import compiled
-from ..digest import digest
 from ..errors import TensorUnavailable, nearest
-from ..formats.blackbox import Frame, dumps, read_frames, step_records
-from ..formats.blackbox.frames import BEGIN, SNAPSHOT, STEP, TRIGGER
+from ..formats.blackbox import (
+    BEGIN_FRAME,
+    SNAPSHOT_FRAME,
+    STEP_FRAME,
+    TRIGGER_FRAME,
+    Frame,
+    dump_keys,
+    read_frames,
+    step_records,
+)
 from ..formats.findings import read_findings
-from ..record import StepRecord
-from ..statistics import NAN, NEGINF, SUM_SQ, Statistics, quantity
+from ..model.collection import compiled
+from ..model.record import StepRecord
+from ..numerics.digest import digest
+from ..numerics.statistics import NAN, NEGINF, SUM_SQ, Statistics, quantity
 from ..trial import Trial
 from .console import console, print_json, table
 
@@ -39,7 +47,7 @@ _STATES = {"running": "is running", "stopped": "was stopped", "interrupted": "wa
 def blackbox(
     run: str, steps: int, worker: str | None, tensor: str | None, *, as_json: bool
 ) -> None:
-    """Show the last steps of RUN, also of one that was killed before it had stored anything."""
+    """Show the last steps of RUN, also of one that was killed."""
     trial = Trial(run)
     frames = read_frames(trial.store, worker)
     moments = _moments(frames)
@@ -77,7 +85,7 @@ class Moment:
 
     @property
     def step(self) -> int:
-        """The global step; foretold where it was not over."""
+        """The global step; announced where it was not over."""
         return int(self.frames[0].meta["step"])
 
     @property
@@ -85,10 +93,10 @@ class Moment:
         """The tensors that the model was given: name, dtype, shape, and digest if it was kept."""
         found = []
         for frame in self.frames:
-            for name, told in frame.meta["batch"].items() if frame.kind == BEGIN else ():
+            for name, facts in frame.meta["batch"].items() if frame.kind == BEGIN_FRAME else ():
                 array = frame.arrays.get(name)
                 kept = {} if array is None else {"digest": f"{digest(array):016x}"}
-                found.append({"name": name, **told, **kept})
+                found.append({"name": name, **facts, **kept})
         return found
 
     def value(self, collection: str) -> float | None:
@@ -141,9 +149,9 @@ def _moments(frames: Iterable[Frame]) -> list[Moment]:
     frames = list(frames)
     found: dict[tuple[str, str, int], Moment] = {}
     for frame in frames:
-        mode, place = str(frame.meta.get("mode", "")), frame.mode_step
-        if place >= 0:
-            key = (frame.worker, mode, place)
+        mode, number = str(frame.meta.get("mode", "")), frame.mode_step
+        if number >= 0:
+            key = (frame.worker, mode, number)
             found.setdefault(key, Moment(*key)).frames.append(frame)
     for record in step_records(frames):
         found[record.worker, str(record.mode), record.mode_step].record = record
@@ -195,14 +203,14 @@ def _headlines(
     only = "" if last.record is not None else ", of which only the beginning was recorded"
     yield "last step", f"{last.step} ({last.mode} {last.mode_step}){only}"
     for frame in frames:
-        if frame.kind == TRIGGER:
+        if frame.kind == TRIGGER_FRAME:
             yield "trigger", _trigger(frame) + (f" ({frame.worker})" if several else "")
-    snapshots = [frame for frame in frames if frame.kind == SNAPSHOT]
+    snapshots = [frame for frame in frames if frame.kind == SNAPSHOT_FRAME]
     if snapshots:
         yield "snapshots", ", ".join(map(_snapshot, snapshots))
-    for key in dumps(trial.store):
+    for key in dump_keys(trial.store):
         yield "dump", key
-    left_out = max((int(f.meta["left_out"]) for f in frames if f.kind == STEP), default=0)
+    left_out = max((int(f.meta["left_out"]) for f in frames if f.kind == STEP_FRAME), default=0)
     if left_out:
         yield "left out", f"{left_out} frames: the queue was full, or they were too large"
 
@@ -215,14 +223,13 @@ def _trigger(frame: Frame) -> str:
 
 
 def _snapshot(frame: Frame) -> str:
-    place = f"step {frame.meta['step']} ({frame.meta['mode']} {frame.mode_step})"
+    step = f"step {frame.meta['step']} ({frame.meta['mode']} {frame.mode_step})"
     size = sum(array.nbytes for array in frame.arrays.values())
     why = frame.meta.get("left_out")
-    return f"{place} left out, {why}" if why else f"{place} {size / 2**20:.3g} MiB"
+    return f"{step} left out, {why}" if why else f"{step} {size / 2**20:.3g} MiB"
 
 
 def _show_bad(moments: list[Moment]) -> None:
-    """Print what was the first to be not finite."""
     first = next((moment for moment in moments if moment.bad()), None)
     if first is None:
         return
@@ -252,7 +259,7 @@ def _show_tensors(moments: list[Moment], tensor: str) -> None:
 
 
 def _series(moments: list[Moment], tensor: str) -> dict[str, dict[int, dict[str, float]]]:
-    """Return the statistics of each tensor that is meant, by name and step."""
+    """Return the statistics of each tensor of this name or pattern, by name and step."""
     records = [moment.record for moment in moments if moment.record is not None]
     known = dict.fromkeys(one.name for record in records for one in record.layout.tensors)
     names = (
@@ -282,11 +289,11 @@ def _as_json(
         {**moment.facts(_end_ns(frames)), "not_finite": moment.bad(), "batch": moment.batch}
         for moment in moments
     ]
-    triggers = [dict(frame.meta) for frame in frames if frame.kind == TRIGGER]
+    triggers = [dict(frame.meta) for frame in frames if frame.kind == TRIGGER_FRAME]
     snapshots = [
         {name: frame.meta.get(name) for name in ("step", "mode", "mode_step", "left_out")}
         for frame in frames
-        if frame.kind == SNAPSHOT
+        if frame.kind == SNAPSHOT_FRAME
     ]
     return {
         "run": trial.url,
@@ -294,6 +301,6 @@ def _as_json(
         "steps": steps,
         "triggers": triggers,
         "snapshots": snapshots,
-        "dumps": dumps(trial.store),
+        "dumps": dump_keys(trial.store),
         "tensors": _series(moments, tensor) if tensor else {},
     }

@@ -1,23 +1,37 @@
-"""``stepwatch check RUNS``: let rules judge runs that are there."""
+"""``stepwatch check RUNS`` and ``stepwatch watch RUN``: let rules judge runs, done or running."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TypeVar
+from uuid import uuid4
 
 import click
 from rich.console import Console
-from rich.progress import track
 
-from ..jobs.ray.checking import check_on_ray
-from ..rules.judgement import SCHEMA_VERSION, Judgement
-from ..rules.parameters import parse_rules
-from ..rules.profile import PROFILE_RULES
-from ..rules.shares import Share, join_shares, judge_share
-from ..rules.step_view import StepView
+from ..actions.policy import PolicyEntry, Warn, check_rules, parse_actions
+from ..actions.reactions import Reactions
+from ..errors import RunNotFound
+from ..jobs.ray.evaluation import evaluate_on_ray
+from ..judge.engine import Watch
+from ..judge.engine import watch as watch_trial
+from ..judge.evaluate import evaluate, verdict_of
+from ..judge.parameters import parse_rules, rule_specs
+from ..judge.rule import PROFILE_RULES
+from ..judge.verdict import SCHEMA_VERSION, Verdict
+from ..rules import default_rules
 from ..trial import Trial
-from .console import console, print_chains, print_json, print_verdict
-from .run import rule_specs
+from .console import (
+    console,
+    print_chains,
+    print_finding,
+    print_json,
+    print_verdict,
+    track_progress,
+)
 
 _MOST_CHAINS = 5
 T = TypeVar("T")
@@ -39,32 +53,33 @@ def check(
     as_json: bool,
     on_ray: bool,
 ) -> int:
-    """Show every step of RUNS to the rules, and say what began it and what followed.
+    """Judge every step of RUNS by rules, and say what began it.
+
+    What followed from a cause stands with it.
 
     The exit status is 0 where they find nothing, 1 where they find something, 2 for an error.
     """
-    specs = rule_specs(rules)
-    parse_rules(specs)  # what is wrong with them is said before anything is read
+    specs = rule_specs(rules, default_rules())
+    parse_rules(specs)  # errors are reported before anything is read
     trials = [Trial(run) for run in runs]
     if not rules and all(_is_profile(trial) for trial in trials):
         specs = list(PROFILE_RULES)
     judge = _judge_on_ray if on_ray else _judge_here
-    judgements = [
-        _judgement(run, trial, shares)
-        for run, trial, shares in zip(runs, trials, judge(trials, specs), strict=True)
+    verdicts = [
+        replace(verdict, run=run) for run, verdict in zip(runs, judge(trials, specs), strict=True)
     ]
-    status = max(judgement.exit_status for judgement in judgements)
+    status = max(verdict.exit_status for verdict in verdicts)
     if as_json:
-        documents = [_document(*one) for one in zip(trials, judgements, strict=True)]
+        documents = [_document(*one) for one in zip(trials, verdicts, strict=True)]
         several = {"schema_version": SCHEMA_VERSION, "exit_status": status, "runs": documents}
         print_json(several if len(runs) > 1 else documents[0])
         return status
     output = console()
-    for trial, judgement in zip(trials, judgements, strict=True):
+    for trial, verdict in zip(trials, verdicts, strict=True):
         if len(runs) > 1:
-            output.print(judgement.run, style="bold underline", markup=False)
-        print_chains(output, judgement, trial.workers, None if show_all else _MOST_CHAINS)
-        print_verdict(output, judgement.findings, judgement.statuses)
+            output.print(verdict.run, style="bold underline", markup=False)
+        print_chains(output, verdict, trial.workers, None if show_all else _MOST_CHAINS)
+        print_verdict(output, verdict.findings, verdict.statuses)
     return status
 
 
@@ -73,37 +88,75 @@ def _is_profile(trial: Trial) -> bool:
     return not trial.steps() and trial.profile.bounds is not None
 
 
-def _judge_here(trials: Sequence[Trial], specs: Sequence[str]) -> list[list[Share]]:
-    shares = []
-    for trial in trials:
-        records = _with_progress(trial.records(), len(trial.steps()))
-        steps = (StepView(step, trial.patterns) for step in records)
-        shares.append([judge_share(steps, specs, profile=trial.profile)])
-    return shares
+def _judge_here(trials: Sequence[Trial], specs: Sequence[str]) -> list[Verdict]:
+    return [
+        evaluate(trial, specs, shown=partial(_with_progress, total=len(trial.steps())))
+        for trial in trials
+    ]
 
 
-def _judge_on_ray(trials: Sequence[Trial], specs: Sequence[str]) -> list[list[Share]]:
-    return check_on_ray([trial.url for trial in trials], specs, _with_progress)
+def _judge_on_ray(trials: Sequence[Trial], specs: Sequence[str]) -> list[Verdict]:
+    parts = evaluate_on_ray([trial.url for trial in trials], specs, _with_progress)
+    return [verdict_of(trial, found) for trial, found in zip(trials, parts, strict=True)]
 
 
-def _judgement(run: str, trial: Trial, shares: Sequence[Share]) -> Judgement:
-    findings, statuses, places = join_shares(shares)
-    absent = trial.reader.manifest.num_workers - len(trial.workers)
-    return Judgement(run, findings, statuses, places, max(0, absent))
-
-
-def _document(trial: Trial, judgement: Judgement) -> dict[str, object]:
+def _document(trial: Trial, verdict: Verdict) -> dict[str, object]:
     about = {"run": trial.url, "state": trial.state, "steps": len(trial.steps())}
-    return {**judgement.to_dict(), **about}
+    return {**verdict.to_dict(), **about}
 
 
 def _with_progress(items: Iterable[T], total: int) -> Iterable[T]:
-    terminal = Console(stderr=True)
-    return track(
-        items,
-        description="checking",
-        total=total,
-        console=terminal,
-        transient=True,
-        disable=not terminal.is_terminal,
-    )
+    return track_progress(items, description="checking", total=total)
+
+
+_POLL_S = 0.2
+
+
+@click.command()
+@click.argument("run")
+@click.option("--rules", multiple=True, help="Rules, as for: stepwatch run.")
+@click.option("--on-finding", multiple=True, help="What to do about them, as for: stepwatch run.")
+@click.option("--wait", default=0.0, help="Seconds to wait for the run to appear.")
+def watch(run: str, rules: tuple[str, ...], on_finding: tuple[str, ...], wait: float) -> int:
+    """Follow RUN until it ends and print what the rules find.
+
+    The exit status is that of: stepwatch check.
+    """
+    engine = Watch(rule_specs(rules, default_rules()))
+    policy = parse_actions(on_finding)
+    check_rules(policy, [status.rule for status in engine.statuses()])
+    trial = _open_when_there(run, wait)
+    output = console()
+    reactions = _watch_reactions(policy, trial, output)
+    output.print(f"watching {trial.url}, {len(trial.steps())} steps so far", markup=False)
+    findings = []
+    try:
+        for finding in watch_trial(trial, engine):
+            findings.append(finding)
+            print_finding(output, finding, trial.workers)
+            reactions.found(finding)
+    finally:
+        reactions.finish()
+    output.print(f"the run {trial.state}, {len(trial.steps())} steps", markup=False)
+    print_verdict(output, findings, engine.statuses())
+    return 1 if findings else 0
+
+
+def _watch_reactions(policy: Sequence[PolicyEntry], trial: Trial, output: Console) -> Reactions:
+    """Return what reacts to findings; they are shown by this verb itself."""
+    entries = [entry for entry in policy if not isinstance(entry.action, Warn)]
+    reactions = Reactions(entries, partial(output.print, style="dim", markup=False))
+    if entries:
+        reactions.start(trial.store, f"watch-{uuid4().hex[:8]}", {})
+    return reactions
+
+
+def _open_when_there(run: str, wait: float) -> Trial:
+    deadline = time.monotonic() + wait
+    while True:
+        try:
+            return Trial(run)
+        except RunNotFound:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(_POLL_S)

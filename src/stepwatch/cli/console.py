@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import track
 from rich.table import Table
 
-from ..finding import Finding
-from ..rules.chain import Chain
-from ..rules.judgement import Judgement
-from ..rules.verdict import followed, headline, not_judged, plural
-from ..rules.watch import RuleStatus
+if TYPE_CHECKING:  # verbs that print no verdict start without the rules
+    from ..judge.engine import RuleStatus
+    from ..judge.root_cause import Chain
+    from ..judge.verdict import Verdict
+    from ..model.finding import Finding
 
+T = TypeVar("T")
+#: Of a command that runs a script: what follows the script's name is the script's own.
+SCRIPT_SETTINGS = {
+    "allow_extra_args": True,
+    "ignore_unknown_options": True,
+    "allow_interspersed_args": False,
+}
+SCRIPT_EPILOG = "What follows SCRIPT is the script's own."
 SEVERITY_STYLES = {"error": "bold red", "warning": "bold yellow", "info": "cyan"}
 
 
@@ -22,6 +32,19 @@ def console() -> Console:
     """Return the console for results; wide where they go to a file."""
     output = Console(highlight=False)
     return output if output.is_terminal else Console(highlight=False, width=160)
+
+
+def track_progress(items: Iterable[T], *, description: str, total: int) -> Iterable[T]:
+    """Yield items, with a progress bar on a terminal."""
+    terminal = Console(stderr=True)
+    return track(
+        items,
+        description=description,
+        total=total,
+        console=terminal,
+        transient=True,
+        disable=not terminal.is_terminal,
+    )
 
 
 def print_json(value: object) -> None:
@@ -45,17 +68,19 @@ def print_verdict(
     output: Console, findings: Sequence[Finding], statuses: Sequence[RuleStatus]
 ) -> None:
     """Print the verdict and which rules could not judge."""
+    from ..judge.verdict import headline, not_evaluated
+
     output.print(headline(findings, statuses), style="bold", markup=False)
-    for line in not_judged(statuses):
+    for line in not_evaluated(statuses):
         output.print(f"  {line}", style="dim", markup=False)
 
 
 def print_finding(output: Console, finding: Finding, workers: Sequence[str]) -> None:
     """Print a finding and what to do about it; and of whom it is if there are several workers."""
     style = SEVERITY_STYLES.get(finding.severity, "")
-    whose = f" of {finding.worker}" if finding.worker and len(workers) > 1 else ""
+    worker = f" of {finding.worker}" if finding.worker and len(workers) > 1 else ""
     output.print(
-        f"[{style}]{finding.severity}[/] [bold]{escape(finding.rule)}[/] {finding.where()}{whose}",
+        f"[{style}]{finding.severity}[/] [bold]{escape(finding.rule)}[/] {finding.where()}{worker}",
         f"  {escape(finding.message)}",
         sep="\n",
     )
@@ -64,24 +89,28 @@ def print_finding(output: Console, finding: Finding, workers: Sequence[str]) -> 
 
 
 def print_chains(
-    output: Console, judgement: Judgement, workers: Sequence[str], most: int | None
+    output: Console, verdict: Verdict, workers: Sequence[str], most: int | None
 ) -> None:
     """Print causes with what followed; ``most`` at most, or all with every finding if ``None``."""
-    for chain in judgement.chains[:most]:
+    from ..judge.verdict import plural
+
+    for chain in verdict.chains[:most]:
         print_finding(output, chain.cause, workers)
-        _print_around(output, chain, judgement)
+        _print_around(output, chain, verdict)
         if most is None:
             for one in chain.consequences:
                 print_finding(output, one.finding, workers)
-    rest = judgement.chains[most:] if most is not None else []
+    rest = verdict.chains[most:] if most is not None else []
     if rest:
         hidden = plural(sum(len(chain.findings) for chain in rest), "finding")
         output.print(f"and {plural(len(rest), 'more cause')} with {hidden}; see them with: --all")
 
 
-def _print_around(output: Console, chain: Chain, judgement: Judgement) -> None:
-    lines = [*followed(chain), f"to confirm: {chain.confirm(judgement.run)}"]
-    gaps = judgement.unchecked(chain).lines()
+def _print_around(output: Console, chain: Chain, verdict: Verdict) -> None:
+    from ..judge.verdict import consequence_lines
+
+    lines = [*consequence_lines(chain), f"to confirm: {chain.confirm(verdict.run)}"]
+    gaps = verdict.blind_spots(chain).lines()
     lines += [f"not checked: {'; '.join(gaps)}"] if gaps else []
     for line in lines:
         output.print(f"  {line}", style="dim", markup=False)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from ..addresses import is_loopback
 from ..config import runs_folder
 from ..dashboard.server import Server, listen
 from ..errors import RunNotFound, StoreError
+from ..runtime.net import is_loopback
 from ..store import open_store, scheme_of
 
 DEFAULT_PORT = 6460
@@ -25,10 +25,10 @@ DEFAULT_PORT = 6460
 @click.option("--token", default="", help="What one must know to look.")
 @click.option("--no-open", is_flag=True, help="Open no browser.")
 def dash(place: str | None, port: int | None, host: str, token: str, *, no_open: bool) -> int:
-    """Show runs as pages in a browser, live while they train; Ctrl-C ends it.
+    """Show runs as pages in a browser, live while they train.
 
-    What is shown lies in a folder of runs (by default ./runs or $STEPWATCH_RUNS), is one run, or
-    lies in an object store.
+    Ctrl-C ends it. What is shown lies in a folder of runs (by default ./runs or $STEPWATCH_RUNS),
+    is one run, or lies in an object store.
     """
     shown = place or str(runs_folder())
     _check(shown)

@@ -8,19 +8,15 @@ from dataclasses import asdict
 
 import click
 
+from ..diff.align import Pair, TwoRuns
+from ..diff.divergence import Search, beyond_noise, beyond_rounding, beyond_tolerance
+from ..diff.explain import Difference, other_settings, stage_of
+from ..diff.result import DiffResult, divergence_details, divergence_summary, not_compared
 from ..errors import ConfigError
 from ..plots.terminal import line_plot
 from ..store import open_store
+from ..store.proxy import MeteredStore
 from ..trial import Trial
-from ..trial.bounds import Noise, Rounding, Tolerance
-from ..trial.diff_result import DiffResult
-from ..trial.diff_words import details, not_compared, verdict
-from ..trial.differences import Difference
-from ..trial.divergence import Search
-from ..trial.metered import MeteredStore
-from ..trial.settings import other_settings
-from ..trial.stages import stage_of
-from ..trial.two_runs import Pair, TwoRuns
 from .console import console, print_json, table
 
 DIFFERENT_STATUS = 1
@@ -45,7 +41,7 @@ def diff(
     ignore: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Say where RUN_A and RUN_B part: the first step, and the first tensor in it.
+    """Say where RUN_A and RUN_B part: the first step and tensor.
 
     The exit status is 0 where they are the same, or near enough as asked, 1 where they are not, 2
     for an error.
@@ -62,11 +58,11 @@ def diff(
         apart = equal.parted()
         result.noise_run = noise
         result.noise_parted = equal.runs.pair(apart.index) if apart else None
-        result.judge("noise", Noise(search.of_kind, equal.band(apart)))
+        result.judge("noise", beyond_noise(search.of_kind, equal.band(apart)))
     elif tolerant:
-        result.judge("tolerance", Tolerance(rtol or 0.0, atol or 0.0))
+        result.judge("tolerance", beyond_tolerance(rtol or 0.0, atol or 0.0))
     else:
-        result.judge("rounding", Rounding(search.of_kind))
+        result.judge("rounding", beyond_rounding(search.of_kind))
     if as_json:
         print_json(_as_json(result, stores))
     else:
@@ -75,10 +71,9 @@ def diff(
 
 
 def _show(result: DiffResult) -> None:
-    """Print the verdict, what differs first, how far they go apart, and what may be why."""
     output = console()
-    output.print(verdict(result), style="bold", markup=False, soft_wrap=True)
-    for line in details(result):
+    output.print(divergence_summary(result), style="bold", markup=False, soft_wrap=True)
+    for line in divergence_details(result):
         output.print(f"  {line}", markup=False, soft_wrap=True)
     if result.parted:
         output.print()
@@ -130,7 +125,7 @@ def _as_json(result: DiffResult, stores: list[MeteredStore]) -> dict[str, object
     return {
         "runs": [runs.here.url, runs.there.url],
         "same": result.same,
-        "verdict": verdict(result),
+        "verdict": divergence_summary(result),
         "parted": _pair(runs.pair(parted.index)) if parted else None,
         "before": _pair(runs.pair(parted.index - 1)) if parted and parted.index else None,
         "causes": causes,

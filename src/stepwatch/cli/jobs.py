@@ -12,10 +12,11 @@ import click
 from ..errors import ConfigError
 from ..jobs import Job, attach, list_jobs
 from ..jobs.job import as_rules
-from ..jobs.job_record import JobRecord
+from ..jobs.records import JobRecord
 from ..jobs.spec import RuleSpec
-from .console import console, print_json, table
-from .run import rule_specs
+from ..judge.parameters import rule_specs
+from ..rules import default_rules
+from .console import SCRIPT_EPILOG, SCRIPT_SETTINGS, console, print_json, table
 
 HEADINGS = ("job", "status", "at", "rules with issues", "since", "for")
 
@@ -23,20 +24,15 @@ HEADINGS = ("job", "status", "at", "rules with issues", "since", "for")
 @click.group(invoke_without_command=True)
 @click.pass_context
 def jobs(context: click.Context) -> None:
-    """Run trainings as jobs that outlive this terminal, with rules beside them."""
+    """Run trainings as jobs that outlive this terminal.
+
+    Rules judge beside them.
+    """
     if context.invoked_subcommand is None:
         print(context.get_help())
 
 
-@jobs.command(
-    context_settings={
-        "allow_extra_args": True,
-        "ignore_unknown_options": True,
-        "allow_interspersed_args": False,
-    },
-    options_metavar="[OPTIONS]",
-    epilog="What follows SCRIPT is the script's own.",
-)
+@jobs.command(context_settings=SCRIPT_SETTINGS, options_metavar="[OPTIONS]", epilog=SCRIPT_EPILOG)
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.option("--name", default="", help="Of the job; by default the script's name and the time.")
@@ -164,7 +160,7 @@ def _rules(texts: Sequence[str], actions: Sequence[str]) -> list[RuleSpec]:
         raise ConfigError(
             "--on-finding needs rules that find; for example --rules exploding_tensor"
         )
-    specs = rule_specs(texts) if texts else []
+    specs = rule_specs(texts, default_rules()) if texts else []
     return [replace(rule, actions=tuple(actions)) for rule in as_rules(specs)]
 
 

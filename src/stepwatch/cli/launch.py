@@ -1,4 +1,7 @@
-"""Runs a script in this process, as ``python script`` would, with a hook on what it imports."""
+"""Runs a script in this process, as ``python script`` would, with a hook on what it imports.
+
+The hook of each framework is put on once the framework was imported; all of them write one run.
+"""
 
 from __future__ import annotations
 
@@ -8,30 +11,242 @@ import os
 import runpy
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from importlib.machinery import PathFinder, SourceFileLoader
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
-from types import MappingProxyType, ModuleType, TracebackType
+from types import ModuleType, TracebackType
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ..actions.policy import Entry
+import numpy as np
+
+from ..actions.policy import PolicyEntry
 from ..actions.reactions import Reactions
-from ..capture.ending import how_it_ended
-from ..capture.listener import Listener
+from ..capture.control import Control
+from ..capture.lifecycle import end_state, rank_and_size
+from ..capture.output import Output
 from ..capture.profiling import Profiler
-from ..capture.worker import rank_and_size
+from ..capture.recorder import Listener
 from ..config import environment
 from ..errors import ConfigError, StepwatchError
-from ..finding import Finding
-from ..hook_config import HookConfig
-from ..rules.live import LiveWatch
-from ..rules.parameters import parse_rules
-from .frameworks import Configured, Frameworks
-from .on_import import OnImport
+from ..judge.live import LiveWatch
+from ..judge.rule import Watched, required_captures
+from ..model.collection import Collection, parse_save
+from ..model.finding import Finding
+from ..model.record import StepRecord
+from ..plugins import registry
+from ..store import Store
 from .progress import Progress
-from .saved_for import SavedFor
+
+if TYPE_CHECKING:
+    from ..formats.manifest import End
+    from ..hooks.base import Hook
+
+
+class Frameworks:
+    """Hooks what is imported, by the entry points of ``stepwatch.hooks``.
+
+    Args:
+        run: Where to write.
+        policy: ``--save`` texts.
+        output: How the run is written.
+        listeners: Who is called with every step.
+        command: The script and its arguments, for the record.
+        say: Shows a line.
+        attached: Called with what may be done to the training, when that is known, and again
+            when another framework than the one that was imported first turns out to train.
+    """
+
+    def __init__(
+        self,
+        run: str,
+        *,
+        policy: Sequence[str] | None,
+        output: Output,
+        listeners: Sequence[Listener],
+        command: Sequence[str],
+        say: Callable[[str], None],
+        attached: Callable[[Control], None],
+    ) -> None:
+        self._opening: dict[str, Any] = {
+            "run": run,
+            "policy": policy,
+            "listeners": listeners,
+            "command": command,
+        }
+        self._output = output
+        self._say, self._attached = say, attached
+        self._trains: Control | None = None
+        #: The hook that opened the run.
+        self.first: Hook | None = None
+
+    def names(self) -> Sequence[str]:
+        return registry.names("stepwatch.hooks")
+
+    def attach(self, framework: str) -> None:
+        """Hook a framework that was imported.
+
+        Raises:
+            StepwatchError: The run cannot be written, or the hook not be loaded.
+        """
+        make: Any = registry.load("stepwatch.hooks", framework)
+        opening = {"run": self.first.recorder} if self.first else self._opening
+        if framework == "torch":
+            how = {"output": self._output, "hold": False}
+        else:  # no other framework takes snapshots
+            how = {"output": replace(self._output, snapshot_every=0)}
+        hook: Hook = make(**opening, **how, say=self._say, on_begin=self._begins)
+        if self.first is None:
+            self.first = hook
+            self._use(hook.control)
+
+    def _begins(self, hook: Hook) -> None:
+        if hook.control is not self._trains:
+            self._use(hook.control)
+
+    def _use(self, control: Control) -> None:
+        self._trains = control
+        self._attached(control)
+
+
+class HookedFrameworks(Protocol):
+    """What is imported and hooked; ``Frameworks`` is one."""
+
+    @property
+    def first(self) -> Closing | None:
+        """What ends capturing, once a framework was imported."""
+
+    def names(self) -> Sequence[str]:
+        """Return the modules to hook when they are imported."""
+
+    def attach(self, framework: str) -> None: ...
+
+
+class Closing(Protocol):
+    """What ends capturing."""
+
+    def close(self, state: str, error: str) -> End | None:
+        """Store what is left; ``None`` where this process writes nothing."""
+
+
+class MakeFrameworks(Protocol):
+    """Makes what hooks the frameworks of a script."""
+
+    def __call__(
+        self,
+        *,
+        listeners: Sequence[Listener],
+        command: Sequence[str],
+        say: Callable[[str], None],
+        attached: Callable[[Control], None],
+    ) -> HookedFrameworks:
+        """See ``Frameworks`` for the arguments."""
+
+
+class OnImport(MetaPathFinder):
+    """Calls back when a module has been imported; it finds nothing itself.
+
+    Packages that only look for it, with ``importlib.util.find_spec``, do not import it.
+
+    Args:
+        name: The module's full name.
+        call: What to call, after its code has run.
+    """
+
+    def __init__(self, name: str, call: Callable[[], None]) -> None:
+        self._name = name
+        self._call = call
+        if name in sys.modules:
+            call()
+        else:
+            sys.meta_path.insert(0, self)
+
+    def remove(self) -> None:
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the spec that the others find, whose loader calls back when it is done."""
+        if fullname != self._name:
+            return None
+        for finder in [finder for finder in sys.meta_path if finder is not self]:
+            spec = finder.find_spec(fullname, path, target)
+            if spec is not None:
+                self._follow(spec)
+                return spec
+        return None
+
+    def _follow(self, spec: ModuleSpec) -> None:
+        loader = spec.loader
+        if loader is None:  # a folder without a package in it; nothing is run
+            return
+        execute = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            del loader.exec_module  # from here on it is the loader that it was
+            execute(module)
+            if self in sys.meta_path:
+                self.remove()
+                self._call()
+
+        # On the instance, not a loader of our own: others look at the loader's type.
+        loader.exec_module = exec_module  # type: ignore[method-assign]
+
+
+class SaveCosts:
+    """Reports once for each rule what is saved for it; a listener of the recorder.
+
+    Args:
+        rules: The rules that watch the run.
+        say: Shows a line.
+    """
+
+    def __init__(self, rules: Sequence[Watched], say: Callable[[str], None]) -> None:
+        self._say = say
+        self._waiting = [
+            (one.name, text, parse_save(text)) for one in rules for text in required_captures([one])
+        ]
+
+    def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None: ...
+
+    def look(self, record: StepRecord) -> None:
+        """Report what a step holds for rules that were not reported yet."""
+        still_waiting = []
+        for rule, text, collection in self._waiting:
+            sizes = _sizes_bytes(collection, record)
+            if sizes:
+                count = f"{len(sizes)} tensor{'' if len(sizes) == 1 else 's'}"
+                self._say(f"saving for {rule}: {text}, {count}, {sum(sizes):,} bytes at each time")
+            else:
+                still_waiting.append((rule, text, collection))
+        self._waiting = still_waiting
+
+    def finish(self) -> None: ...
+
+
+def _sizes_bytes(collection: Collection, record: StepRecord) -> list[int]:
+    """Return the size of each tensor that a step holds of what a collection asks for."""
+    layout, policy = record.layout, collection.policy
+    rows = set(layout.rows_of.get(collection.name, ()))
+    for pattern in collection.patterns:
+        rows.update(np.flatnonzero(layout.matching(pattern)))
+    sizes = []
+    for row in rows:
+        name = layout.tensors[row].name
+        parts = [record.raw[name].nbytes] if policy.raw and name in record.raw else []
+        parts += [8] if policy.digest and name in record.digests else []
+        if policy.exponents and name in record.exponents:
+            parts.append(record.exponents[name].nbytes)
+        if policy.raw is policy.digest is policy.exponents is None:
+            parts.append(record.statistics[row].nbytes)
+        sizes += [sum(parts)] if parts else []
+    return sizes
+
 
 _PACKAGE = os.path.join(Path(__file__).parents[1], "")
 
@@ -88,16 +303,16 @@ class Script:
 
 
 def default_run(folder: Path, script: str) -> str:
-    """Return a place for a run that is not taken: the script's name and the time.
+    """Return a path for a new run: the script's name and the time.
 
-    Several processes of one launcher get one place: its process number stands for the time.
+    Several processes of one launcher get one path: its process number stands for the time.
     """
     if rank_and_size(environment())[1] > 1:
         return str(folder / f"{Path(script).stem}-{os.getppid()}")
     wanted = f"{Path(script).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
-    taken = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    names = [wanted, *(f"{wanted}-{number}" for number in range(2, len(taken) + 3))]
-    return str(folder / next(name for name in names if name not in taken))
+    used = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    names = [wanted, *(f"{wanted}-{number}" for number in range(2, len(used) + 3))]
+    return str(folder / next(name for name in names if name not in used))
 
 
 class Launcher:
@@ -109,17 +324,12 @@ class Launcher:
     Args:
         script: The program.
         run: Where to write.
-        rules: Rule specs.
+        rules: What judges, ready to look at the first step.
         policy: ``--save`` texts.
         reactions: What is done about findings.
-        run_format: How the run is laid out.
-        tensorboard: Where TensorBoard's files go; ``None`` for nowhere.
-        hook_configs: What to save in smdebug's words, instead of ``policy``, and where: what a hook
-            configuration says to each framework, as of ``configured.KINDS``. Empty for none.
-        black_box_mb: Size of the black box in MiB; 0 for none.
-        snapshot_every: It keeps the state before each so many TRAIN steps; 0 for none.
-        mirror: Where the run is copied to as it goes on; ``None`` for nowhere.
-        resume: The TRAIN step at which the run is taken up again; ``None`` for a new one.
+        output: How the run is written.
+        make_frameworks: Makes what hooks the frameworks, where a hook configuration says what is
+            saved, and where; it replaces ``policy`` and ``output``.
         profiler: Tells where the time goes; ``None`` for nobody.
         quiet: Say only what was found.
     """
@@ -129,25 +339,19 @@ class Launcher:
         script: Script,
         run: str,
         *,
-        rules: Sequence[str],
+        rules: Sequence[Watched],
         policy: Sequence[str] | None,
-        reactions: Sequence[Entry],
-        run_format: str = "native",
-        tensorboard: str | None = None,
-        hook_configs: Mapping[str, HookConfig] = MappingProxyType({}),
-        black_box_mb: int = 64,
-        snapshot_every: int = 0,
-        mirror: str | None = None,
-        resume: int | None = None,
+        reactions: Sequence[PolicyEntry],
+        output: Output,
+        make_frameworks: MakeFrameworks | None = None,
         profiler: Profiler | None = None,
         quiet: bool = False,
     ) -> None:
         self._script = script
         self._run = run
         self._progress = Progress(run, quiet=quiet)
-        watched = parse_rules(rules)
-        self._live = LiveWatch(watched, self._found)
-        self._saved_for = SavedFor(watched, self._progress.say_more)
+        self._live = LiveWatch(rules, self._found)
+        self._save_costs = SaveCosts(rules, self._progress.print_detail)
         self._reactions = Reactions(
             reactions,
             self.say,
@@ -156,32 +360,15 @@ class Launcher:
         )
         # what is profiled is stored before rules look at the last of it
         listeners: list[Listener] = [] if profiler is None else [profiler]
-        listeners += [self._progress, self._saved_for, self._live, self._reactions]
+        listeners += [self._progress, self._save_costs, self._live, self._reactions]
         command = [script.name, *script.arguments]
-        self._frameworks: Frameworks | Configured
-        if not hook_configs:
-            self._frameworks = Frameworks(
-                run,
-                policy=policy,
-                run_format=run_format,
-                tensorboard=tensorboard,
-                listeners=listeners,
-                command=command,
-                black_box_mb=black_box_mb,
-                snapshot_every=snapshot_every,
-                mirror=mirror,
-                resume=resume,
-                say=self._progress.say_more,
-                attached=self._reactions.attach,
-            )
-        else:
-            self._frameworks = Configured(
-                hook_configs,
-                listeners=listeners,
-                command=command,
-                say=self._progress.say_more,
-                attached=self._reactions.attach,
-            )
+        make = make_frameworks or partial(Frameworks, run, policy=policy, output=output)
+        self._frameworks: HookedFrameworks = make(
+            listeners=listeners,
+            command=command,
+            say=self._progress.print_detail,
+            attached=self._reactions.attach,
+        )
         self._pid = os.getpid()
 
     def launch(self) -> None:
@@ -190,11 +377,11 @@ class Launcher:
         importing = [
             OnImport(name, partial(self._imported, name)) for name in self._frameworks.names()
         ]
-        state, error = how_it_ended(None)
+        state, error = end_state(None)
         try:
             self._script.execute()
         except BaseException as raised:
-            state, error = how_it_ended(raised)
+            state, error = end_state(raised)
             if not isinstance(raised, SystemExit):
                 _show_only_frames_of_script()
             raise
@@ -205,7 +392,6 @@ class Launcher:
                 self._finish(state, error)
 
     def say(self, line: str) -> None:
-        """Show a line."""
         self._progress.say(line)
 
     def _found(self, finding: Finding) -> None:
@@ -213,7 +399,7 @@ class Launcher:
         self._reactions.found(finding)
 
     def _imported(self, framework: str) -> None:
-        """A framework was imported: hook it. What fails here is told, and the script goes on."""
+        """Hook a framework that was imported. A failure is reported, and the script goes on."""
         try:
             self._frameworks.attach(framework)
         except Exception as error:  # noqa: BLE001 - else the import would fail for us
@@ -245,7 +431,6 @@ class _OneLine(logging.StreamHandler):  # type: ignore[type-arg]
         self.setLevel(logging.WARNING)
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the text, as ``logging.lastResort`` does, with who says so if it is us."""
         text = super().format(record)
         return f"stepwatch: {text}" if record.name == "stepwatch" else text
 

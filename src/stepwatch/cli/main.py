@@ -1,25 +1,73 @@
 """The command ``stepwatch``: finds the verb and turns our errors into one line.
 
-The verbs are entry points, ours and everybody's; only the one that is asked for is imported.
+The verbs are entry points, ours and everybody's; only the one that is called is imported. The
+help imports none of ours: what it says of them stands here.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 
 import click
 
-from .. import __version__, registry
+from .. import __version__
 from ..errors import StepwatchError
+from ..plugins import registry
 
 GROUP = "stepwatch.commands"
 ERROR_STATUS = 2
 
+#: Our verbs by heading, each with the first sentence of its docstring, which a test compares.
+VERBS: Mapping[str, Mapping[str, str]] = {
+    "Watch a training": {
+        "run": "Run SCRIPT, see inside its training, and say what goes wrong",
+        "watch": "Follow RUN until it ends and print what the rules find",
+        "jobs": "Run trainings as jobs that outlive this terminal",
+    },
+    "Look at runs": {
+        "runs": "List the runs in FOLDER, by default ./runs or $STEPWATCH_RUNS",
+        "show": "Show what is in RUN",
+        "check": "Judge every step of RUNS by rules, and say what began it",
+        "rules": "List the rules that can be asked for",
+        "diff": "Say where RUN_A and RUN_B part: the first step and tensor",
+        "profile": "Show where the time of RUN went, and how busy its machines were",
+        "blackbox": "Show the last steps of RUN, also of one that was killed",
+        "replay": "Run a step of RUN again, and say whether it is the same",
+        "report": "Write what is known of RUN into one self-contained page",
+    },
+    "Keep runs": {
+        "mirror": "Copy RUN to URL, such as s3://bucket/run, while it goes on",
+        "compact": "Merge the parts of RUN, so that it opens and reads faster",
+        "convert": "Write the run SRC to DST in another format; SRC stays as it is",
+    },
+    "Services": {
+        "dash": "Show runs as pages in a browser, live while they train",
+        "serve": "Answer SageMaker's own clients: their jobs run on this machine",
+    },
+}
+
 
 class _Verbs(click.Group):
-    """Verbs that are imported when they are asked for."""
+    """Verbs that are imported when they are called."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the verbs under headings; those of other packages, which are imported, last."""
+        del ctx
+        there = registry.names(GROUP)
+        ours = {name for summaries in VERBS.values() for name in summaries}
+        sections = {
+            heading: [(name, text) for name, text in summaries.items() if name in there]
+            for heading, summaries in VERBS.items()
+        }
+        sections["Of other packages"] = [(x, _summary(x)) for x in there if x not in ours]
+        width = max(map(len, there), default=0)
+        for heading, rows in sections.items():
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl([(name.ljust(width), text) for name, text in rows])
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -31,13 +79,34 @@ class _Verbs(click.Group):
         return verb if isinstance(verb, click.Command) else None
 
 
+def _print_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
+    """Print the version and whether the compiled kernel is there, and end, if that is wanted."""
+    del option
+    if not wanted:
+        return
+    try:
+        import_module("stepwatch._kernel")  # not by way of statistics: that imports NumPy
+        kernel = "compiled"
+    except ImportError:
+        kernel = "NumPy, about ten times slower"
+    print(f"stepwatch {__version__} (kernel: {kernel})")
+    context.exit()
+
+
 @click.group(
     cls=_Verbs,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="See inside a training run and catch what goes wrong.",
     invoke_without_command=True,
 )
-@click.version_option(__version__, prog_name="stepwatch", message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version, and whether the kernel is compiled.",
+)
 @click.pass_context
 def command(context: click.Context) -> None:
     """Do nothing of its own, but tell what there is."""
@@ -76,9 +145,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(result)
 
 
+def _summary(name: str) -> str:
+    """Return the first sentence of a verb, or why it cannot be had."""
+    try:
+        verb = registry.load(GROUP, name)
+    except StepwatchError as error:
+        return str(error)
+    text = verb.get_short_help_str(limit=1000) if isinstance(verb, click.Command) else ""
+    return text.rstrip(".")
+
+
 def _in_one_line(error: click.ClickException) -> str:
-    """Return what was asked wrongly as our errors say it, and where to look up what is right."""
-    said = " ".join(error.format_message().split()).rstrip(".")
+    """Return an error of usage in the style of our errors, with where to look up what is right."""
+    text = " ".join(error.format_message().split()).rstrip(".")
     context = getattr(error, "ctx", None)  # of whatever is no fault of the usage there is none
     where = f"; see: {context.command_path} --help" if context is not None else ""
-    return f"{said[:1].lower()}{said[1:]}{where}"
+    return f"{text[:1].lower()}{text[1:]}{where}"

@@ -11,12 +11,12 @@ import click
 from rich.console import Console
 
 from ..errors import ConfigError
-from ..formats.profile.layout import CONFIG_KEY
-from ..profiler.summary import Summary, summarize
+from ..formats.profile.parts import CONFIG_KEY
+from ..profile.analysis import Summary, summarize
 from ..trial import Trial
 from .console import console, print_json, table
 
-# All workers have heard of what is asked for within this time.
+# All workers know of a request within this time.
 _KNOWN_AFTER_S = 5.0
 _TITLES = {
     "collective": "waits for other workers",
@@ -60,15 +60,15 @@ def profile(run: str, trace: int | None, python: int | None, *, as_json: bool) -
 
 
 def _ask(trial: Trial, trace: int | None, python: int | None) -> None:
-    """Put what is wanted where the training looks for it."""
+    """Store a request where the training finds it."""
     if trial.ended:
         raise ConfigError(f"{trial.url} is {trial.state}; only a run that trains can be traced")
     begins = _begins(trial)
     ranges = {"DetailedProfilingConfig": trace, "PythonProfilingConfig": python}
     parameters = {name: {**begins, "NumSteps": steps} for name, steps in ranges.items() if steps}
     # Asked for twice it is done twice, so no two say the same.
-    asked = {"ProfilingParameters": parameters, "AskedNs": time.time_ns()}
-    trial.store.put(CONFIG_KEY, json.dumps(asked, indent=1).encode())
+    request = {"ProfilingParameters": parameters, "AskedNs": time.time_ns()}
+    trial.store.put(CONFIG_KEY, json.dumps(request, indent=1).encode())
     print(f"asked for; look at it with: stepwatch profile {trial.url}")
 
 

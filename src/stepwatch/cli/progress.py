@@ -1,32 +1,159 @@
-"""What ``stepwatch run`` shows while a script trains, and after."""
+"""What ``stepwatch run`` shows while a script trains, and after.
+
+The state is a line at the bottom of the terminal, which scrolls only above it (DECSTBM): whatever
+a script prints, progress bars included, looks as it would without it. Findings that only follow
+from others are counted, not shown.
+"""
 
 from __future__ import annotations
 
 import io
+import os
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TextIO
+from typing import Any, TextIO
 
-from ..finding import Finding
-from ..formats.manifest import End
-from ..formats.workers import are_several
-from ..record import StepRecord
-from ..rules.chain import chains
-from ..rules.places import Places
-from ..rules.verdict import followed, headline, plural
-from ..rules.watch import RuleStatus
-from ..statistics import quantity
-from ..steps import Mode
+from ..config import environment
+from ..formats.manifest import End, are_several
+from ..judge.causal_links import StepOrder
+from ..judge.engine import RuleStatus
+from ..judge.root_cause import chains
+from ..judge.verdict import consequence_lines, headline, plural
+from ..model.finding import SEVERITIES, Finding
+from ..model.record import StepRecord
+from ..model.steps import Mode
+from ..numerics.statistics import has_kernel, quantity
 from ..store import Store
-from .status_line import StatusLine
-from .told import Told
+
+_SAVE, _RESTORE, _CLEAR = "\x1b7", "\x1b8", "\x1b[2K"
+
+
+class UnbufferedStderr(io.TextIOWrapper):
+    """Standard error, without the buffer that the script has of it.
+
+    What cannot be written, because the reader of a pipe went away, stays in a buffer, and with
+    something in that of ``sys.stderr`` Python ends with status 120. None of ours may be in it.
+
+    Args:
+        stream: Standard error as the script has it; a file of the system.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        raw: Any = io.FileIO(stream.fileno(), "w", closefd=False)
+        super().__init__(raw, stream.encoding, "backslashreplace", write_through=True)
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write at once, and not where the script closed the stream: the file may be another."""
+        if self._stream.closed:
+            raise ValueError("standard error is closed")
+        return super().write(text)
+
+
+def _stderr() -> TextIO:
+    if sys.stderr is None:  # the shell closed it
+        return io.StringIO()
+    try:
+        return UnbufferedStderr(sys.stderr)
+    except (OSError, ValueError):  # a program put something of its own there
+        return sys.stderr
+
+
+class StatusLine:
+    """The bottom line of a terminal.
+
+    Args:
+        stream: Where to write; nothing is shown if it is no terminal.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._rows = 0
+        self._lock = threading.Lock()
+        self.enabled = stream.isatty() and environment().get("TERM", "dumb") != "dumb"
+
+    def show(self, text: str) -> None:
+        if not self.enabled:
+            return
+        with self._lock:
+            columns, rows = _size(self._stream)
+            start = self._claim(rows) if rows != self._rows else ""
+            line = f"{_SAVE}\x1b[{rows};1H{_CLEAR}{text[: columns - 1]}{_RESTORE}"
+            self._write(start + line)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._rows:
+                self._write(f"{_SAVE}\x1b[r\x1b[{self._rows};1H{_CLEAR}{_RESTORE}")
+                self._rows = 0
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError, ValueError):  # the terminal went away, or the script closed it
+            self._stream.write(text)
+            self._stream.flush()
+
+    def _claim(self, rows: int) -> str:
+        """Return what makes the terminal scroll above its last row."""
+        self._rows = rows
+        # A line feed first: the cursor may stand in the last row, and its text must not be lost.
+        return f"\n{_SAVE}\x1b[1;{rows - 1}r{_RESTORE}\x1b[1A"
+
+
+def _size(stream: TextIO) -> tuple[int, int]:
+    try:
+        size = os.get_terminal_size(stream.fileno())
+    except OSError:
+        return 80, 24
+    return size.columns or 80, size.lines or 24
+
+
+class FindingDedup:
+    """Knows which findings only follow from others that were shown.
+
+    Such a finding is counted, unless it is more severe than all that was shown of its chain.
+
+    Args:
+        order: The tensors of the run, as far as they were observed.
+    """
+
+    def __init__(self, order: StepOrder) -> None:
+        self._order = order
+        self._findings: list[Finding] = []
+        self._shown: set[str] = set()
+        self._hidden: set[str] = set()
+
+    @property
+    def num_hidden(self) -> int:
+        return len(self._hidden)
+
+    def add(self, finding: Finding) -> None:
+        self._findings.append(finding)
+
+    def hides(self, finding: Finding) -> bool:
+        """Return whether a finding is only counted; else it counts as shown from now on."""
+        name = finding.finding_id
+        found = (chain.findings for chain in chains(self._findings, self._order))
+        chain = next(
+            members for members in found if name in [member.finding_id for member in members]
+        )
+        shown = [SEVERITIES.index(one.severity) for one in chain if one.finding_id in self._shown]
+        is_first = chain[0].finding_id == name
+        hidden = not is_first and SEVERITIES.index(finding.severity) <= max(shown, default=-1)
+        (self._hidden if hidden else self._shown).add(name)
+        return hidden
+
 
 # The line at the bottom of a terminal; lines in a file come less often, and ever less.
 _REDRAW_S = 0.25
 _FIRST_LINE_S, _LAST_LINE_S = 5.0, 60.0
 _MOST_CHAINS = 10
+_NO_KERNEL = (
+    "the compiled kernel is missing: NumPy computes the statistics, about ten times slower; "
+    "install a wheel for this platform, or build with a C compiler"
+)
 
 
 class Progress:
@@ -41,18 +168,18 @@ class Progress:
     def __init__(self, run: str, *, quiet: bool = False, stream: TextIO | None = None) -> None:
         self._run = run
         self._quiet = quiet
-        # There is none where the shell closed it.
-        self._stream = stream or sys.stderr or io.StringIO()
+        self._stream = stream or _stderr()
         self._line = StatusLine(self._stream)
         self._began = self._drawn = time.monotonic()
         self._pause = _FIRST_LINE_S
         self._steps: dict[Mode, int] = {}
         self._losses: dict[Mode, float] = {}
         self._findings = 0
-        self._places = Places()
-        self._told = Told(self._places)
+        self._order = StepOrder()
+        self._dedup = FindingDedup(self._order)
         self._who = "stepwatch"
         self._are_several = self._in_parts = False
+        self._warned = False
 
     def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
         """The run begins; where workers share a terminal, each line says from whom it is."""
@@ -60,11 +187,14 @@ class Progress:
         self._are_several = are_several(store)
         if self._are_several:
             self._who = f"stepwatch {worker}"
+        if not (has_kernel() or self._warned):  # each of several hooks begins
+            self._warned = True
+            self.print_detail(_NO_KERNEL)
 
     def look(self, record: StepRecord) -> None:
         """Count a step, and show it if the last time is long enough ago."""
         self._in_parts |= record.layout.has_parts
-        self._places.add(record.layout)
+        self._order.add(record.layout)
         self._steps[record.mode] = record.mode_step + 1
         rows = record.layout.rows_of.get("losses")
         if rows is not None:
@@ -79,17 +209,15 @@ class Progress:
             self._pause = min(2 * self._pause, _LAST_LINE_S)
             self.say(self._state(now))
 
-    def finish(self) -> None:
-        """The last step was seen; nothing to show before the summary."""
+    def finish(self) -> None: ...
 
     def count(self, finding: Finding) -> None:
-        """Count a finding."""
         self._findings += 1
-        self._told.add(finding)
+        self._dedup.add(finding)
 
     def hides(self, finding: Finding) -> bool:
         """Return whether a finding only follows from what was shown, and is but counted."""
-        return self._told.hides(finding)
+        return self._dedup.hides(finding)
 
     def say(self, line: str) -> None:
         """Show a line that stays, or nothing where nobody reads any more."""
@@ -97,13 +225,12 @@ class Progress:
             self._stream.write(f"{self._who}: {line}\n")
             self._stream.flush()
 
-    def say_more(self, line: str) -> None:
+    def print_detail(self, line: str) -> None:
         """Show a line that stays, unless only findings are wanted."""
         if not self._quiet:
             self.say(line)
 
     def close(self) -> None:
-        """Give the terminal back."""
         self._line.close()
 
     def summary(
@@ -111,8 +238,8 @@ class Progress:
     ) -> None:
         """Show what became of the run."""
         if self._quiet:
-            if self._told.num_hidden:
-                hidden = plural(self._told.num_hidden, "more finding")
+            if self._dedup.num_hidden:
+                hidden = plural(self._dedup.num_hidden, "more finding")
                 self.say(f"{hidden} may follow from these; see: stepwatch show {self._run}")
             return
         seconds = time.monotonic() - self._began
@@ -129,10 +256,10 @@ class Progress:
         if end.error and end.state != "stopped":  # else a finding says why
             self.say(f"error: {end.error}")
         self.say(headline(findings, statuses))
-        found = chains(findings, self._places)
+        found = chains(findings, self._order)
         for chain in found[:_MOST_CHAINS]:
             self.say(f"  {chain.cause.headline()}")
-            for line in followed(chain):
+            for line in consequence_lines(chain):
                 self.say(f"    {line}")
         if len(found) > _MOST_CHAINS:
             self.say(f"  and {plural(len(found) - _MOST_CHAINS, 'more cause')}")
@@ -152,7 +279,7 @@ class Progress:
             f"{'' if mode is Mode.TRAIN else f'{mode} '}loss {loss:.4g}"
             for mode, loss in self._losses.items()
         )
-        hidden = self._told.num_hidden
+        hidden = self._dedup.num_hidden
         follow = f" ({hidden} may follow from others)" if hidden else ""
         found = f"{plural(self._findings, 'finding')}{follow}"
         return f"step {steps}  {rate:.1f}/s  {losses}  {found}"

@@ -3,32 +3,115 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import ConfigError, RunExists, StepUnavailable
-from ..formats import Place, open_writer, run_format
+from ..diff.comparison import NOT_COMPUTED, Compared, Outcome, compare_steps, outcome_of
+from ..errors import ConfigError, RunExists, StepUnavailable, TrainingStopped
+from ..formats import RunTarget, open_writer, run_format
 from ..formats.blackbox import read_frames
 from ..formats.convert import clear
-from ..formats.manifest import End, Manifest
-from ..process import identity
-from ..record import StepRecord
-from ..steps import Mode
+from ..formats.manifest import End, Manifest, script_digest
+from ..model.record import StepRecord
+from ..model.steps import Mode
+from ..runtime.process import identity
 from ..store import Store, open_store
 from ..trial import Trial
-from ..trial.comparison import NOT_COMPUTED, Compared, Outcome, compare_steps, outcome_of
 from ..trial.recording import Recording, find_learning_rates, find_record, find_recording
 from .blackbox import why_no_black_box
 from .console import console, print_json, table
-from .rerun import run_again, script_output
+from .launch import Script
 
 if TYPE_CHECKING:
-    from ..hooks.torch.replay import ReplayHook
+    from ..hooks.torch.replay.replay import ReplayHook
+
+
+def run_again(manifest: Manifest, hook: ReplayHook) -> tuple[StepRecord, str]:
+    """Run the script of a run in this process, in the folder in which it ran.
+
+    Args:
+        manifest: Of the run.
+        hook: Gives the script its recorded steps.
+
+    Returns:
+        The last of the steps, as it was this time; and how the script ended, if it did so by
+        itself within that step.
+
+    Raises:
+        StepUnavailable: The script is gone, is another, or did not come to the step.
+    """
+    script = _script(manifest)
+    how = "it ended"
+    try:
+        script.execute()
+    except TrainingStopped:
+        how = ""
+    except (Exception, SystemExit) as raised:  # noqa: BLE001  a script may end in any way
+        how = f"it ended by {type(raised).__name__}: {raised}".removesuffix(": ")
+    hook.close()
+    if hook.refusal:
+        raise StepUnavailable(hook.refusal)
+    if hook.record is None or not hook.over:
+        raise StepUnavailable(f"{script.name} did not come to the end of the step: {how}")
+    return hook.record, how
+
+
+def _script(manifest: Manifest) -> Script:
+    """Return the script that wrote a run, in its folder; raise if it is gone or has changed."""
+    name, *arguments = manifest.command
+    if manifest.folder:
+        try:
+            os.chdir(manifest.folder)
+        except OSError as error:
+            why = f"the script ran in {manifest.folder}: {error.strerror}"
+            raise StepUnavailable(why) from None
+    is_module = not manifest.script_sha256 and not os.path.exists(name)
+    script = Script(name, tuple(arguments), is_module=is_module)
+    script.check()
+    if manifest.script_sha256 != script_digest(manifest.command):
+        raise StepUnavailable(
+            f"{name} is not what it was when it ran; check out the version that ran"
+        )
+    return script
+
+
+@contextmanager
+def script_output(*, to_stderr: bool, quiet: bool) -> Iterator[None]:
+    """Let what a script prints through, or not; also what is printed in C.
+
+    Args:
+        to_stderr: Whether its standard output goes to standard error.
+        quiet: Whether neither goes anywhere.
+    """
+    saved = [os.dup(1), os.dup(2)]
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        _flush()
+        if to_stderr:
+            os.dup2(2, 1)
+        if quiet:
+            os.dup2(nowhere, 1)
+            os.dup2(nowhere, 2)
+        yield
+    finally:
+        _flush()
+        for number, copy in enumerate(saved, 1):
+            os.dup2(copy, number)
+            os.close(copy)
+        os.close(nowhere)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+
 
 NOT_REPRODUCED_STATUS = 1
 _MOST_ROWS = 10
@@ -58,19 +141,20 @@ _WHY_DIFFERENT = (
 def replay(
     run: str, number: int, to: str | None, *, deterministic: bool, as_json: bool, quiet: bool
 ) -> int:
-    """Run a step of RUN again, from the state, batch and random numbers in its black box.
+    """Run a step of RUN again, and say whether it is the same.
 
-    The script is run up to this step and not beyond. The exit status is 0 if the step was
-    reproduced, as far as was recorded or within tolerance, 1 if not, 2 if it cannot be run again.
+    It begins with the state, batch and random numbers in the black box of RUN. The script is run
+    up to this step and not beyond. The exit status is 0 if the step was reproduced, as far as was
+    recorded or within tolerance, 1 if not, 2 if it cannot be run again.
     """
     recorded = _find(Trial(run), number)
-    place = _open_place(recorded.trial.store, number, to)
+    target = _open_target(recorded.trial.store, number, to)
     manifest = recorded.trial.reader.manifest
     with script_output(to_stderr=as_json, quiet=quiet):
         record, how = run_again(manifest, _make_hook(recorded, deterministic=deterministic))
     record = replace(record, step=number, mode_step=recorded.record.mode_step)
-    _write(place, manifest, record)
-    result = _Result(recorded, record, place, compare_steps(recorded.record, record), how)
+    _write(target, manifest, record)
+    result = _Result(recorded, record, target, compare_steps(recorded.record, record), how)
     if not result.compared:
         raise StepUnavailable(f"step {number} and its replay have no tensor in common")
     if as_json:
@@ -119,29 +203,28 @@ def _find(trial: Trial, number: int) -> _Recorded:
     return _Recorded(trial, record, recording, find_learning_rates(trial, frames))
 
 
-def _open_place(store: Store, number: int, to: str | None) -> Store:
-    """Return where the replayed step goes; a replay that lies at the default place makes room."""
+def _open_target(store: Store, number: int, to: str | None) -> Store:
+    """Return where the replayed step goes; an earlier replay at the default path is removed."""
     if to is None:
-        place = open_store(f"{store.url.rstrip('/')}/replay-{number}")
-        clear(place)
-        return place
-    place = open_store(to)
-    if run_format(place) is not None:
+        target = open_store(f"{store.url.rstrip('/')}/replay-{number}")
+        clear(target)
+        return target
+    target = open_store(to)
+    if run_format(target) is not None:
         raise RunExists(f"{to} already holds a run; give another --to, or delete it")
-    if place.list():
+    if target.list():
         raise ConfigError(f"{to} is not empty; give another --to")
-    return place
+    return target
 
 
 def _make_hook(recorded: _Recorded, *, deterministic: bool) -> ReplayHook:
     # Now and not when the script does: a script that makes a hook imports this before torch.
-    from ..hooks.torch.replay import ReplayHook
+    from ..hooks.torch.replay.replay import ReplayHook
 
     return ReplayHook(recorded.recording, recorded.learning_rates, deterministic=deterministic)
 
 
-def _write(place: Store, manifest: Manifest, record: StepRecord) -> None:
-    """Store the replayed step as a run of its own."""
+def _write(target: Store, manifest: Manifest, record: StepRecord) -> None:
     about = replace(
         manifest,
         run_id=uuid.uuid4().hex,
@@ -152,7 +235,7 @@ def _write(place: Store, manifest: Manifest, record: StepRecord) -> None:
         run_format="native",
         debugger_collections={},
     )
-    writer = open_writer(Place(place, record.worker, about))
+    writer = open_writer(RunTarget(target, record.worker, about))
     writer.write(record)
     writer.close(End("finished", time.time_ns(), 1))
 
@@ -163,7 +246,7 @@ class _Result:
 
     recorded: _Recorded
     record: StepRecord
-    place: Store
+    target: Store
     compared: Sequence[Compared]
     how_it_ended: str
 
@@ -244,7 +327,7 @@ class _Result:
             output.print(table(columns, [_row(one) for one in self.others[:_MOST_ROWS]]))
         if len(self.others) > _MOST_ROWS:
             output.print(f"  and {len(self.others) - _MOST_ROWS} more")
-        output.print(f"written to {self.place.url}", style="dim", markup=False, soft_wrap=True)
+        output.print(f"written to {self.target.url}", style="dim", markup=False, soft_wrap=True)
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -254,7 +337,7 @@ class _Result:
             "outcome": str(self.outcome),
             "headline": self.headline(),
             "notes": self.notes(),
-            "replay": self.place.url,
+            "replay": self.target.url,
             "tensors": [{**asdict(one), "outcome": str(one.outcome)} for one in self.compared],
         }
 

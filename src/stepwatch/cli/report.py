@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import webbrowser
+from functools import partial
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import track
 
-from .. import registry
+from ..judge.parameters import rule_specs
+from ..plugins import registry
 from ..report.kinds import GROUP, load, suits
-from ..rules.judged import Records
+from ..rules import default_rules
 from ..trial import Trial
-from .console import print_json
-from .pages import write_page
-from .run import rule_specs
+from .console import print_json, track_progress
+from .show import write_page
 
 
 @click.command()
@@ -36,11 +35,12 @@ def report(
     show: bool,
     as_json: bool,
 ) -> None:
-    """Write what is known of RUN into one page that needs nothing else."""
+    """Write what is known of RUN into one self-contained page."""
     trial = Trial(run)
     chosen = kind or suits(trial)
-    specs = rule_specs(rules) if rules else None
-    made = load(chosen).report(trial, specs, shown=lambda steps: _tracked(trial, steps))
+    specs = rule_specs(rules, default_rules()) if rules else None
+    shown = partial(track_progress, description="judging", total=len(trial.steps()))
+    made = load(chosen).report(trial, specs, shown=shown)
     if as_json:
         print_json(made.to_dict())
         return
@@ -49,15 +49,3 @@ def report(
     print(f"wrote {path}")
     if show:
         webbrowser.open(path.absolute().as_uri())
-
-
-def _tracked(trial: Trial, records: Records) -> Records:
-    terminal = Console(stderr=True)
-    return track(
-        records,
-        description="judging",
-        total=len(trial.steps()),
-        console=terminal,
-        transient=True,
-        disable=not terminal.is_terminal,
-    )

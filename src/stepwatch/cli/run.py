@@ -3,42 +3,76 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import click
 
 from ..actions.policy import check_rules, parse_actions
-from ..capture.worker import rank_and_size
-from ..collection import parse_save
-from ..config import environment, find_hook_config, read_hook_configs, runs_folder
+from ..capture.lifecycle import rank_and_size
+from ..capture.output import Output
+from ..capture.profiling import Profiler
+from ..config import environment, find_profiler_config, read_profiler_config, runs_folder
+from ..config.profiler_config import ProfilerConfig, Range
 from ..errors import ConfigError, RunExists, StoreError
-from ..formats import FORMATS
-from ..formats.manifest import Manifest
-from ..formats.notes import RUN_KEY
-from ..formats.resume import find_start
-from ..formats.smdebug.layout import END_KEY
-from ..hook_config import HookConfig
-from ..rules import DEFAULT_RULES
-from ..rules.parameters import parse_rules
-from ..specs import split_specs
+from ..formats import find_resume_point, format_names, load_format
+from ..formats.manifest import RUN_KEY
+from ..judge.parameters import parse_rules, rule_specs
+from ..model.collection import parse_save
+from ..plugins import registry
+from ..rules import default_rules
 from ..store import Store, open_store
-from .configured import KINDS
-from .launch import Launcher, Script, default_run
-from .profiled import make_profiler, profiling_options
+from .console import SCRIPT_EPILOG, SCRIPT_SETTINGS
+from .launch import Launcher, MakeFrameworks, Script, default_run
+
+HOOK_CONFIGS = "stepwatch.hook_configs"
 
 
-@click.command(
-    context_settings={
-        "allow_extra_args": True,
-        "ignore_unknown_options": True,
-        "allow_interspersed_args": False,
-    },
-    options_metavar="[OPTIONS]",
-    epilog="What follows SCRIPT is the script's own.",
-)
+def make_profiler(
+    *,
+    by_default: bool,
+    profile: bool | None,
+    interval_ms: int | None,
+    trace: str,
+    profiler_file: str | None,
+) -> Profiler | None:
+    """Return the profiler that the options ask for; ``None`` for none.
+
+    Raises:
+        ConfigError: An option is invalid.
+    """
+    if profile is False:
+        return None
+    file = profiler_file or find_profiler_config()
+    requested = profile or interval_ms is not None or trace or file is not None
+    if not (requested or by_default):
+        return None
+    config = ProfilerConfig() if file is None else read_profiler_config(file)
+    if config is not None and interval_ms is not None:
+        config = replace(config, interval_ms=interval_ms)
+    if config is not None and trace:
+        config = replace(config, detailed=_parse_steps(trace))
+    return Profiler(config, file)
+
+
+def _parse_steps(text: str) -> Range:
+    """Return the steps that a text such as ``100-102`` names.
+
+    Example:
+        >>> _parse_steps("100-102").first, _parse_steps("100-102").steps, _parse_steps("7").steps
+        (100, 3, 1)
+    """
+    match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
+    first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+    if last < first:
+        raise ConfigError(f"--trace {text!r} is no step and no range of them, such as 100-102")
+    return Range(first=first, steps=last - first + 1)
+
+
+@click.command(context_settings=SCRIPT_SETTINGS, options_metavar="[OPTIONS]", epilog=SCRIPT_EPILOG)
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.option("--run", "to", help="Where to write; by default a new folder in ./runs.")
@@ -60,7 +94,7 @@ from .profiled import make_profiler, profiling_options
 @click.option(
     "--format",
     "run_format",
-    type=click.Choice(FORMATS),
+    type=click.Choice(format_names()),
     default="native",
     show_default=True,
     help="How the run is laid out; smdebug for what reads only that.",
@@ -104,7 +138,32 @@ from .profiled import make_profiler, profiling_options
     help="Go on with the run at --run from this TRAIN step on, which the script begins with; "
     "what was stored from there on is replaced.",
 )
-@profiling_options
+@click.option(
+    "--profile/--no-profile",
+    default=None,
+    help="Tell where the time goes and what the machine does; done by default, but not in "
+    "smdebug's format.",
+)
+@click.option(
+    "--profile-every",
+    "interval_ms",
+    metavar="MS",
+    type=click.IntRange(min=10),
+    help="Read the machine's devices this often; every 500 ms by default.",
+)
+@click.option(
+    "--trace",
+    metavar="STEPS",
+    default="",
+    help="Record every operation of these global steps, such as 100 or 100-102, for Perfetto.",
+)
+@click.option(
+    "--profiler-config",
+    "profiler_file",
+    metavar="FILE",
+    help="What to profile, as a profiler configuration of SageMaker Debugger, which may change "
+    "meanwhile; on SageMaker, or if $SMPROFILER_CONFIG_PATH is set, its file by default.",
+)
 @click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as in python -m.")
 @click.option("-q", "--quiet", is_flag=True, help="Say only what was found.")
 def run(
@@ -126,12 +185,13 @@ def run(
     quiet: bool,
     **profiling: Any,
 ) -> object:
-    """Run SCRIPT with its ARGUMENTS, see inside its training, and say what goes wrong.
+    """Run SCRIPT, see inside its training, and say what goes wrong.
 
-    The script needs no change. Its output, exit status and signals stay as they were.
+    The script gets its ARGUMENTS and needs no change. Its output, exit status and signals stay as
+    they were.
     """
-    specs = rule_specs(rules)
-    watched = parse_rules(specs)
+    load_format(run_format)
+    watched = parse_rules(rule_specs(rules, default_rules()))
     for text in save:
         parse_save(text)
     snapshot_every = _parse_snapshot(snapshot, black_box_mb)
@@ -139,9 +199,8 @@ def run(
     check_rules(reactions, [rule.name for rule in watched])
     program = Script(script, arguments, is_module=module)
     program.check()
-    configs = _hook_configs(hook_file, save)
-    own = next((one.run for one in configs.values() if isinstance(one, HookConfig)), "")
-    url = to or own or default_run(runs_folder(), script)
+    configs = _read_hook_configs(hook_file, save)
+    url = to or (configs.run if configs else "") or default_run(runs_folder(), script)
     rank, size = rank_and_size(environment())
     if resume is not None and (configs or to is None):
         raise ConfigError(
@@ -149,48 +208,34 @@ def run(
         )
     if rank == 0:  # the others join what the first has begun
         if resume and to is not None:
-            find_start(open_store(to), resume, size, is_first=True)
+            find_resume_point(open_store(to), resume, size, is_first=True)
         elif resume is None or not open_store(url).list(RUN_KEY):
-            (_check_place_of_hook if configs else _check_place)(open_store(url), url)
+            (configs.check_target if configs else _check_target)(open_store(url), url)
+            _check_writable(open_store(url))
         if mirror is not None:
             _check_mirror(open_store(mirror), mirror, of=open_store(url), is_new=resume is None)
     board = None if tensorboard is None else open_store(tensorboard)
     if board is not None:
         _check_writable(board)
-    return Launcher(
-        program,
-        url,
-        rules=specs,
-        policy=list(save),
-        reactions=reactions,
-        run_format=run_format,
+    output = Output(
+        format=run_format,
         tensorboard=None if board is None else board.url,
-        hook_configs={kind: _placed(one, url, board, mirror) for kind, one in configs.items()},
         black_box_mb=black_box_mb,
         snapshot_every=snapshot_every,
         mirror=mirror,
         resume=resume,
+    )
+    return Launcher(
+        program,
+        url,
+        rules=watched,
+        policy=list(save),
+        reactions=reactions,
+        output=output,
+        make_frameworks=configs.frameworks(url, output.tensorboard, mirror) if configs else None,
         profiler=make_profiler(by_default=run_format == "native" and not configs, **profiling),
         quiet=quiet,
     ).launch
-
-
-def rule_specs(texts: Sequence[str]) -> list[str]:
-    """Return rule specs with ``default`` and ``none`` resolved.
-
-    Example:
-        >>> rule_specs(["none"]), rule_specs(["loss_spike; overfit"])
-        ([], ['loss_spike', 'overfit'])
-    """
-    if not texts:
-        return list(DEFAULT_RULES)
-    specs: list[str] = []
-    for spec in (spec for text in texts for spec in split_specs(text)):
-        if spec == "default":
-            specs.extend(DEFAULT_RULES)
-        elif spec != "none":
-            specs.append(spec)
-    return specs
 
 
 def _parse_snapshot(text: str, black_box_mb: int) -> int:
@@ -205,42 +250,46 @@ def _parse_snapshot(text: str, black_box_mb: int) -> int:
     return int(number)
 
 
-def _hook_configs(file: str | None, save: Sequence[str]) -> dict[str, HookConfig]:
-    """Return what the given hook configuration, or that of the environment, says to each framework.
+class HookConfigs(Protocol):
+    """A hook configuration that was read by the package ``stepwatch-smdebug``."""
 
-    Empty where there is none.
+    @property
+    def run(self) -> str:
+        """Where it says to write; empty where it does not say."""
+
+    def check_target(self, store: Store, url: str) -> None:
+        """Raise RunExists for a store that holds what the hook may not overwrite."""
+
+    def frameworks(self, run: str, tensorboard: str | None, mirror: str | None) -> MakeFrameworks:
+        """Return what makes the hooks of frameworks as configured, which write there."""
+
+
+def _read_hook_configs(file: str | None, save: Sequence[str]) -> HookConfigs | None:
+    """Return what the given hook configuration, or that of the environment, says to save.
+
+    ``None`` where there is none.
     """
-    if file is None:  # what is typed counts more than what lies there
-        file = None if save else find_hook_config()
-    elif save:
+    if file is not None and save:
         raise ConfigError("--hook-config and --save each say what to save; give one of them")
-    return {} if file is None else read_hook_configs(dict.fromkeys(KINDS.values()), file)
+    if not registry.names(HOOK_CONFIGS):
+        if file is not None:
+            raise ConfigError(
+                "--hook-config needs a package of its own; run: pip install stepwatch-smdebug"
+            )
+        return None
+    plugin: Any = registry.load(HOOK_CONFIGS, "debugger")
+    if file is None:  # what is typed counts more than what lies there
+        file = None if save else plugin.find_hook_config()
+    configs: HookConfigs | None = None if file is None else plugin.HookConfigs.read(file)
+    return configs
 
 
-def _placed(config: HookConfig, url: str, board: Store | None, mirror: str | None) -> HookConfig:
-    """Return the configuration with the places that were given on the command line."""
-    tensorboard = config.tensorboard if board is None else board.url
-    return replace(config, run=url, tensorboard=tensorboard, mirror=mirror)
-
-
-def _check_place_of_hook(store: Store, url: str) -> None:
-    """Raise before training for a place that a hook may not write to, as it goes by smdebug.
-
-    What an unfinished run left is no hindrance: on SageMaker a training is restarted so.
-    """
-    notes = [Manifest.from_json(RUN_KEY, store.get(RUN_KEY)) for _ in store.list(RUN_KEY)]
-    if store.list(END_KEY) or any(note.run_format != "smdebug" for note in notes):
-        raise RunExists(f"{url} already holds a run; give another --run, or delete it")
-    _check_writable(store)
-
-
-def _check_place(store: Store, url: str) -> None:
-    """Raise before training for a place that cannot be written to, or holds a run."""
+def _check_target(store: Store, url: str) -> None:
+    """Raise before training for a store that holds something."""
     if store.list("run.json"):
         raise RunExists(f"{url} already holds a run; give another --run, or delete it")
     if store.list():
         raise ConfigError(f"{url} is not empty and holds no run; give another --run")
-    _check_writable(store)
 
 
 def _check_mirror(store: Store, url: str, *, of: Store, is_new: bool) -> None:
@@ -253,7 +302,7 @@ def _check_mirror(store: Store, url: str, *, of: Store, is_new: bool) -> None:
 
 
 def _check_writable(store: Store) -> None:
-    """Raise for a place that refuses; of what is only tried there nothing is said."""
+    """Raise for a store that refuses, in words that do not name the key of this trial."""
     try:
         store.put(_PROBE, b"")
         store.delete(_PROBE)

@@ -7,20 +7,49 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
+from rich.console import Console
 from rich.markup import escape
 
-from ..errors import ConfigError
-from ..finding import Finding
-from ..formats.actions import read_actions
-from ..formats.blackbox.place import FOLDER
-from ..formats.findings import read_findings, read_statuses
+from ..errors import ConfigError, StoreError
+from ..formats.blackbox import BLACKBOX_FOLDER
+from ..formats.findings import ActionNote, read_actions, read_findings, read_statuses
+from ..model.finding import Finding
+from ..numerics.statistics import DERIVED, FIELDS
 from ..plots.terminal import line_plot
+from ..report import Report, report_page
 from ..report import run as run_report
-from ..statistics import DERIVED, FIELDS
+from ..store import Store
 from ..trial import Series, Tensor, Trial
-from .action_notes import print_actions
 from .console import console, print_finding, print_json, table
-from .pages import write_page
+
+_STYLES = {"done": "green", "failed": "bold red", "retried": "yellow"}
+
+
+def print_actions(output: Console, store: Store) -> None:
+    """Print a line for each thing that was done, or failed, or was limited."""
+    for note in action_text(read_actions(store)):
+        style = _STYLES.get(note.outcome, "dim")
+        what = escape(note.detail or note.error)
+        about = escape(f"step {note.step} {note.rule}")
+        detail = f" {what}" if what else ""
+        output.print(
+            f"[bold]{escape(note.action)}[/] [{style}]{note.outcome}[/]{detail} ({about})",
+            soft_wrap=True,
+        )
+
+
+def action_text(notes: list[ActionNote]) -> list[ActionNote]:
+    """Return the notes without those that only say that a finding was shown: it is shown here."""
+    return [note for note in notes if (note.action, note.outcome) != ("warn", "done")]
+
+
+def write_page(path: Path, report: Report) -> None:
+    text = report_page(report)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {error.strerror}") from None
+
 
 _SHOWN = ("mean", "std", "abs_mean", "l2", "min", "max", "zero_fraction", "non_finite")
 _MOST_ROWS = 12
@@ -97,7 +126,7 @@ def _show_run(trial: Trial, findings: list[Finding]) -> None:
     if trial.state == "died":
         after = f"what came after step {last}" if last >= 0 else "every step"
         facts.append(("lost", f"{after} (the process left no note of its end)"))
-    if trial.store.list(FOLDER):
+    if trial.store.list(BLACKBOX_FOLDER):
         facts.append(("black box", f"see its last steps with: stepwatch blackbox {trial.url}"))
     for what, value in facts:
         output.print(f"[bold]{what:10s}[/] {escape(str(value))}", soft_wrap=True)
@@ -147,7 +176,7 @@ def _show_tensor(trial: Trial, name: str, statistic: str, findings: list[Finding
     arrow = series.to_arrow()
     shape, dtype = arrow.column("shape")[0].as_py(), arrow.column("dtype")[0].as_py()
     output.print(f"{name}  {tensor.collection}  {dtype}  {shape}", style="bold", markup=False)
-    chosen = _spread(len(series), _MOST_ROWS)
+    chosen = _evenly_spaced(len(series), _MOST_ROWS)
     columns = {what: series[what] for what in _SHOWN}
     modes = series.modes
     rows = [
@@ -168,7 +197,7 @@ def _print_digests(tensor: Tensor, workers: list[str]) -> None:
     if steps:
         rows = [
             (step, *(f"{of[step]:016x}" if step in of else "" for of in digests.values()))
-            for step in (steps[place] for place in _spread(len(steps), _MOST_ROWS))
+            for step in (steps[index] for index in _evenly_spaced(len(steps), _MOST_ROWS))
         ]
         headings = ["digest"] if len(workers) == 1 else [f"digest, {who}" for who in workers]
         console().print(table(("step", *headings), rows))
@@ -189,11 +218,11 @@ def _plot(series: Series, name: str, statistic: str, findings: list[Finding]) ->
         )
 
 
-def _spread(length: int, most: int) -> list[int]:
-    """Return at most ``most`` places from the first to the last, evenly spread."""
+def _evenly_spaced(length: int, most: int) -> list[int]:
+    """Return at most ``most`` indices from the first to the last, evenly spaced."""
     if length <= most:
         return list(range(length))
-    return [round(place * (length - 1) / (most - 1)) for place in range(most)]
+    return [round(index * (length - 1) / (most - 1)) for index in range(most)]
 
 
 def _as_json(trial: Trial, names: list[str], findings: list[Finding]) -> dict[str, object]:

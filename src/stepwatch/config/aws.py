@@ -1,7 +1,7 @@
 """How S3 is reached, as AWS's own programs would: by variables and by profiles in files.
 
 Most variables are read by the library that speaks S3. Here is what it does not know: the files,
-and what must be right before it is asked.
+and what must be right before it is called.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..errors import ConfigError, nearest
-from ..optional import require
+from ..plugins.optional import require
 from .variables import environment
 
 # Files are read again after this time: who renews keys writes the new ones there.
@@ -30,7 +30,7 @@ _OTHER_KEYS = (
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
 )
-# What in a profile tells where keys come from, if they are not in it.
+# Settings of a profile that say where keys come from, if they are not in it.
 _OF_BOTO3 = {"role_arn", "sso_session", "sso_start_url", "credential_process"}
 _TRUE = ("1", "true", "yes", "y", "on")
 #: What a program that signs requests is given.
@@ -57,7 +57,7 @@ class AwsAccess:
 
 
 def aws_access(variables: Mapping[str, str] | None = None) -> AwsAccess:
-    """Return what the environment and the files of AWS say.
+    """Return how S3 is reached, by the environment and the files of AWS.
 
     Variables count more than the profile, which is ``$AWS_PROFILE`` or ``default`` in
     ``~/.aws/config`` and ``~/.aws/credentials``, or the files that ``$AWS_CONFIG_FILE`` and
@@ -95,7 +95,7 @@ def _keys(variables: Mapping[str, str], profile: Mapping[str, str]) -> Callable[
 
 
 def _profile(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return what both files say of the profile; nothing if none is asked for and there is none."""
+    """Return the profile, of both files; empty if none is named and there is none."""
     home = Path(variables.get("HOME") or variables.get("USERPROFILE") or "~").expanduser()
     config = variables.get("AWS_CONFIG_FILE") or str(home / ".aws" / "config")
     keys = variables.get("AWS_SHARED_CREDENTIALS_FILE") or str(home / ".aws" / "credentials")
@@ -104,13 +104,13 @@ def _profile(variables: Mapping[str, str]) -> dict[str, str]:
         for title, values in _read(path).items():
             name = title.removeprefix("profile ").strip()
             sections[name] = sections.get(name, {}) | values
-    asked = variables.get("AWS_PROFILE", "")
-    if asked and asked not in sections:
+    name = variables.get("AWS_PROFILE", "")
+    if name and name not in sections:
         there = ", ".join(sorted(sections)) or "no profile"
         raise ConfigError(
-            f"AWS_PROFILE is {asked!r}; {config} and {keys} have {there}{nearest(asked, sections)}"
+            f"AWS_PROFILE is {name!r}; {config} and {keys} have {there}{nearest(name, sections)}"
         )
-    return sections.get(asked or "default", {})
+    return sections.get(name or "default", {})
 
 
 def _read(path: str) -> dict[str, dict[str, str]]:

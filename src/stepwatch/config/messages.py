@@ -58,21 +58,21 @@ def mail_server(variables: Mapping[str, str] | None = None) -> MailServer:
     ``$STEPWATCH_SMTP_PASSWORD_FILE`` names.
 
     Raises:
-        ConfigError: There is none, or what is said of it cannot be meant.
+        ConfigError: There is none, or it is invalid.
     """
     variables = environment() if variables is None else variables
-    told = {name: variables.get(f"STEPWATCH_SMTP_{name.upper()}", "") for name in _NAMES}
-    if not told["host"]:
+    given = {name: variables.get(f"STEPWATCH_SMTP_{name.upper()}", "") for name in _NAMES}
+    if not given["host"]:
         raise ConfigError("no mail server is known; set STEPWATCH_SMTP_HOST")
-    if told["port"] and not told["port"].isdecimal():
-        raise ConfigError(f"STEPWATCH_SMTP_PORT must be a number, got {told['port']!r}")
+    if given["port"] and not given["port"].isdecimal():
+        raise ConfigError(f"STEPWATCH_SMTP_PORT must be a number, got {given['port']!r}")
     return MailServer(
-        host=told["host"],
-        port=int(told["port"] or 0),
-        security=told["security"] or "starttls",
-        user=told["user"],
-        password=told["password"] or _content(told["password_file"]),
-        sender=told["from"],
+        host=given["host"],
+        port=int(given["port"] or 0),
+        security=given["security"] or "starttls",
+        user=given["user"],
+        password=given["password"] or _content(given["password_file"]),
+        sender=given["from"],
     )
 
 

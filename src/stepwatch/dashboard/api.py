@@ -1,46 +1,46 @@
-"""What the dashboard tells of a run: pure functions of a trial, every answer bounded.
+"""What the dashboard shows of one run, or of two: pure functions of trials, every answer bounded.
 
-Each answer has at most so many entries, or figures of at most so many points, as it is asked for by
-``points``; of what is left out it says how much that is. What a browser asks is distrusted: it
-becomes ``ConfigError`` if it cannot be meant.
+Each answer has at most as many entries, or figures of at most as many points, as ``points`` asks
+for; what is left out is counted. Requests of a browser are not trusted: an invalid one raises
+``ConfigError``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ..diff.align import TwoRuns
+from ..diff.divergence import Search, beyond_rounding
+from ..diff.result import DiffResult, divergence_details, divergence_summary, not_compared
 from ..errors import ConfigError, nearest
-from ..formats.findings import read_statuses
-from ..rules.judged import judged, places
-from ..rules.judgement import Judgement
-from ..rules.places import Places
-from ..rules.verdict import headline
-from ..rules.watch import RuleStatus
-from ..statistics import DERIVED, FIELDS
-from ..steps import Mode
+from ..judge.evaluate import evaluate, load_verdict
+from ..judge.verdict import Verdict, headline
+from ..model.finding import plain
+from ..model.steps import Mode
+from ..numerics.statistics import DERIVED, FIELDS
+from ..plots.line_charts import of_envelopes
+from ..rules import default_rules
 from ..trial import Trial
-from .about_rules import about_rules
-from .about_tensor import about_tensor
-from .tree import level, search
+from .runs import OpenRun
+from .views import level, rules_view, search, tensor_view
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 Query = Mapping[str, str]
-# A heat map of a large run is drawn of what can be read in this time, and more at the next look.
+# A heat map of a large run shows what can be read in this time, and more at the next request.
 _PATIENCE_S = 0.25
 _MOST_POINTS = 5000
 # Judging these takes a few seconds.
-_JUDGED_ROWS = 100_000
+_VERDICT_ROWS = 100_000
 
 
 def overview(trial: Trial, query: Query) -> object:
     """Return how a run stands: the verdict first, its findings as chains, and what it holds."""
     points = number(query, "points", 20, most=200)
-    said = judgement(trial)
-    told = said.to_dict()
-    chains = told["chains"][:points]  # type: ignore[index]
+    said = verdict(trial)
+    chains = said.to_dict()["chains"][:points]  # type: ignore[index]
     for chain in chains:
         chain["more"] = max(0, len(chain["consequences"]) - points)
         chain["consequences"] = chain["consequences"][:points]
@@ -57,32 +57,29 @@ def overview(trial: Trial, query: Query) -> object:
     }
 
 
-def judgement(trial: Trial) -> Judgement:
+def verdict(trial: Trial) -> Verdict:
     """Return what rules said of a run while it trained; of a small one that nobody judged, now."""
-    statuses = [RuleStatus(**status) for status in read_statuses(trial.store)]  # type: ignore[arg-type]
+    stored = load_verdict(trial)
     num_rows = len(trial.step_numbers()) * len(trial.reader.tensors())
-    if not statuses and trial.ended and num_rows <= _JUDGED_ROWS:
-        found = judged(trial)
+    if not stored.statuses and trial.ended and num_rows <= _VERDICT_ROWS:
+        found = evaluate(trial, default_rules())
         trial.plot.mark(found.findings)
         return found
-    findings = trial.plot.findings()
-    where = places(trial) if findings else Places()
-    absent = max(0, trial.reader.manifest.num_workers - len(trial.workers))
-    return Judgement(trial.url, findings, statuses, where, absent)
+    return stored
 
 
 def notes(trial: Trial) -> list[str]:
     """Return what is not in a run, or went wrong with it, a line each."""
-    told = []
+    lines = []
     for worker, end in trial.reader.ends().items():
-        whose = f"{worker}: " if len(trial.workers) > 1 else ""
+        prefix = f"{worker}: " if len(trial.workers) > 1 else ""
         lost = end.lost or (
             f"{end.dropped} of {end.steps} steps were dropped" if end.dropped else ""
         )
-        told += [whose + one for one in (end.coverage, lost, end.error) if one]
+        lines += [prefix + one for one in (end.coverage, lost, end.error) if one]
     if trial.state == "died":
-        told.append("its process is gone and left no note; what came after its last step is lost")
-    return told + trial.profile.notes
+        lines.append("its process is gone and left no note; what came after its last step is lost")
+    return lines + trial.profile.notes
 
 
 def tensors(trial: Trial, query: Query) -> object:
@@ -96,15 +93,13 @@ def tensors(trial: Trial, query: Query) -> object:
 
 def tensor(trial: Trial, query: Query) -> object:
     """Return what there is of a tensor: at which steps, of which workers, and its full values."""
-    return about_tensor(
-        trial, query.get("name", ""), points=number(query, "points", 500, most=5000)
-    )
+    return tensor_view(trial, query.get("name", ""), points=number(query, "points", 500, most=5000))
 
 
 def rules(trial: Trial, query: Query) -> object:
     """Return how each rule stands, what it looks for, and what was not checked."""
     del query
-    return about_rules(judgement(trial))
+    return rules_view(verdict(trial))
 
 
 def figure(trial: Trial, query: Query) -> Figure:
@@ -162,11 +157,7 @@ def _points(query: Query, default: int) -> int:
     return number(query, "points", default, most=_MOST_POINTS)
 
 
-def _step(query: Query) -> int:
-    return _whole(query, "step")
-
-
-def _whole(query: Query, name: str) -> int:
+def _whole(query: Query, name: str = "step") -> int:
     return number(query, name, 0, most=2**62, least=0)
 
 
@@ -203,14 +194,67 @@ _FIGURES: dict[str, Callable[[Trial, Query], Figure]] = {
         query.get("name", ""), points=_points(query, 300)
     ),
     "value": lambda trial, query: trial.plot.value(
-        query.get("name", ""), _step(query), points=_points(query, 200)
+        query.get("name", ""), _whole(query), points=_points(query, 200)
     ),
     "images": lambda trial, query: trial.plot.images(
-        query.get("name", ""), _step(query), points=number(query, "points", 64, most=256)
+        query.get("name", ""), _whole(query), points=number(query, "points", 64, most=256)
     ),
     "system": lambda trial, query: trial.plot.system(
-        step=_step(query) if query.get("step") else None, points=_points(query, 300)
+        step=_whole(query) if query.get("step") else None, points=_points(query, 300)
     ),
     "phases": lambda trial, query: trial.plot.phases(points=_points(query, 500)),
-    "timeline": lambda trial, query: trial.plot.timeline(_step(query), points=_points(query, 2000)),
+    "timeline": lambda trial, query: trial.plot.timeline(
+        _whole(query), points=_points(query, 2000)
+    ),
 }
+
+
+_MOST_NAMES = 2000
+
+
+def compare_runs(here: OpenRun, there: OpenRun, query: Mapping[str, str]) -> object:
+    """Return what was asked about two runs: ``what`` is ``divergence`` or ``compared_series``."""
+    if query.get("what") == "series":
+        return compared_series(here.trial(), there.trial(), query)
+    return divergence(here.trial(), there.trial(), query)
+
+
+def divergence(here: Trial, there: Trial, query: Mapping[str, str]) -> object:
+    """Return where two runs part, in words and as the tensors that differ first."""
+    points = number(query, "points", 20, most=200)
+    search = Search(TwoRuns(here, there))
+    result = DiffResult(search, search.parted())
+    result.judge("rounding", beyond_rounding(search.of_kind))
+    return plain(
+        {
+            "same": result.same,
+            "verdict": divergence_summary(result),
+            "details": divergence_details(result),
+            "not_compared": not_compared(result),
+            "step": result.runs.pair(result.parted.index).here if result.parted else None,
+            "differences": [
+                {
+                    "tensor": one.found.name,
+                    "worker": one.worker,
+                    "here": one.found.recorded,
+                    "there": one.found.replayed,
+                    "apart": one.found.relative,
+                }
+                for one in result.differences(most=points)
+            ],
+            "tensors": list(result.runs.tensors)[:_MOST_NAMES],
+        }
+    )
+
+
+def compared_series(here: Trial, there: Trial, query: Mapping[str, str]) -> Any:
+    """Return the figure of one tensor, or of the first loss, in both runs."""
+    points = number(query, "points", 800, most=5000)
+    name = query.get("name") or next(iter(here.tensor_names(collection="losses")), "")
+    statistic = query.get("statistic") or here.plot.usual_statistic(name)
+    lines = {
+        f"{label} {mode}": line
+        for label, trial in (("first", here), ("second", there))
+        for mode, line in trial.plot.lines(name, statistic, points=points).items()
+    }
+    return of_envelopes(lines, title=name, about=f"{statistic} · first and second run")

@@ -24,19 +24,16 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from ..errors import ConfigError, RunNotFound, StepwatchError
-from ..finding import plain
-from ..optional import require
-from ..plots.page_parts import scheme_style
-from ..plots.theme import template
+from ..model.finding import plain
+from ..plots.theme import scheme_style, template
+from ..plugins.optional import require
 from ..trial import Trial
-from . import api, compare
-from .feed import Feed
-from .gate import Gate
-from .listing import Listing
-from .open_runs import OpenRun, OpenRuns
+from . import api
+from .runs import Feed, Listing, OpenRun, OpenRuns
+from .security import AccessGuard
 
 _STATIC = Path(__file__).with_name("static")
-# What cannot be meant, and what is not there; that a run is damaged is an answer.
+# What is invalid, and what is not there; that a run is damaged is an answer.
 _STATUS: tuple[tuple[type[StepwatchError], int], ...] = ((ConfigError, 400), (RunNotFound, 404))
 _ANSWERS: dict[str, Callable[[Trial, api.Query], object]] = {
     "run": api.overview,
@@ -52,7 +49,7 @@ def make_app(place: str, *, names: Sequence[str] = ("localhost",), token: str = 
 
     Args:
         place: A folder or URL.
-        names: The names of this machine; see ``Gate``.
+        names: The names of this machine; see ``AccessGuard``.
         token: What must be known to see anything; empty for nothing.
     """
     with suppress(ImportError):
@@ -68,7 +65,7 @@ def make_app(place: str, *, names: Sequence[str] = ("localhost",), token: str = 
         yield
         warming.cancel()
 
-    page = {path.name: _at_hand(path) for path in sorted(_STATIC.iterdir())}
+    page = {path.name: _static_file(path) for path in sorted(_STATIC.iterdir())}
     routes = [
         Route("/", page["index.html"]),
         Route("/theme.css", _theme_style),
@@ -80,15 +77,15 @@ def make_app(place: str, *, names: Sequence[str] = ("localhost",), token: str = 
         Route("/events", answers.events),
         *(Route(f"/static/{name}", answer) for name, answer in page.items()),
     ]
-    gate = Middleware(Gate, names=names, token=token)
-    handlers: Any = {StepwatchError: _refused}
+    gate = Middleware(AccessGuard, names=names, token=token)
+    handlers: Any = {StepwatchError: _error_response}
     return Starlette(
         routes=routes, middleware=[gate], exception_handlers=handlers, lifespan=lifespan
     )
 
 
 class _Answers:
-    """What is asked of the runs, by whatever browser."""
+    """Answers the requests of all browsers."""
 
     def __init__(self, runs: OpenRuns) -> None:
         self._runs = runs
@@ -107,7 +104,7 @@ class _Answers:
                 return  # whoever opens the run is told
 
     async def runs(self, request: Request) -> Response:
-        """Return the runs, as many as could be looked at by now."""
+        """Return the runs, with what could be read of them by now."""
         del request
         return _json(await run_in_threadpool(self._listing.rows))
 
@@ -128,13 +125,13 @@ class _Answers:
         # Always in one order, so that two who ask do not wait for each other.
         first, second = sorted((here, there), key=id)
         async with first.lock, second.lock:
-            return _json(await run_in_threadpool(compare.answer, here, there, query))
+            return _json(await run_in_threadpool(api.compare_runs, here, there, query))
 
     async def events(self, request: Request) -> Response:
         """Tell whenever a run changes."""
         name = request.query_params.get("run", "")
         run = await self._get(name)
-        feed = self._feeds.setdefault(name, Feed(partial(_look, run)))
+        feed = self._feeds.setdefault(name, Feed(partial(_poll, run)))
         return StreamingResponse(
             feed.listen(), media_type="text/event-stream", headers={"cache-control": "no-store"}
         )
@@ -158,7 +155,7 @@ _FIRST: tuple[tuple[str, dict[str, str]], ...] = (
 )
 
 
-async def _look(run: OpenRun) -> str:
+async def _poll(run: OpenRun) -> str:
     async with run.lock:
         try:
             await run_in_threadpool(run.trial)
@@ -168,7 +165,7 @@ async def _look(run: OpenRun) -> str:
 
 
 def _encoded(answer: object) -> tuple[bytes, bool]:
-    """Return an answer as JSON, and whether it is the last word on the run as it is."""
+    """Return an answer as JSON, and whether it is final for the run as it is."""
     if not hasattr(answer, "to_json"):
         return json.dumps(plain(answer), allow_nan=False).encode(), True
     figure: Any = answer
@@ -182,14 +179,14 @@ def _json(body: object) -> Response:
     return Response(data, media_type="application/json", headers={"cache-control": "no-store"})
 
 
-def _refused(request: Request, error: Exception) -> Response:
+def _error_response(request: Request, error: Exception) -> Response:
     del request
     status = next((code for kind, code in _STATUS if isinstance(error, kind)), 200)
     return Response(json.dumps({"error": str(error)}), status, media_type="application/json")
 
 
-def _at_hand(path: Path) -> Callable[[Request], Awaitable[Response]]:
-    """Return what answers with a small file; a page asks for fifteen before it shows anything."""
+def _static_file(path: Path) -> Callable[[Request], Awaitable[Response]]:
+    """Return a handler with a small file in memory: a page asks for fifteen at its start."""
     data, kind = path.read_bytes(), mimetypes.guess_type(path.name)[0]
 
     async def answer(request: Request) -> Response:

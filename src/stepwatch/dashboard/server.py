@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
 import socket
 from dataclasses import dataclass
 
-from ..addresses import is_loopback
 from ..errors import ConfigError, StoreError
-from ..optional import require
-from .open_runs import place_of
+from ..plugins.optional import require
+from ..runtime.net import is_loopback
+from .runs import absolute_location
 
-# Who takes nothing of what is sent to it for so long is hung up on, by the system.
+# The system closes a connection whose peer takes nothing for so long.
 _PATIENCE_MS = 20_000
 _MOST_CONNECTIONS = 400
 
 
 @dataclass(frozen=True)
 class Server:
-    """A socket that listens, and what is told through it.
+    """A socket that listens, and the runs that are served on it.
 
     Args:
         place: A folder or URL that runs lie beneath, or that is one.
@@ -57,7 +58,10 @@ class Server:
             limit_concurrency=_MOST_CONNECTIONS,
             timeout_graceful_shutdown=1,
         )
-        uvicorn.Server(config).run(sockets=[self.listening])
+        try:
+            uvicorn.Server(config).run(sockets=[self.listening])
+        except asyncio.CancelledError:  # Ctrl-C in the moment before it serves
+            raise KeyboardInterrupt from None
 
 
 def listen(place: str, *, host: str, port: int, token: str = "") -> Server:
@@ -93,7 +97,7 @@ def listen(place: str, *, host: str, port: int, token: str = "") -> Server:
         ) from None
     if not token and not is_loopback(host):
         token = secrets.token_urlsafe(16)
-    return Server(place_of(place), listening, host, token)
+    return Server(absolute_location(place), listening, host, token)
 
 
 def _is_any(host: str) -> bool:

@@ -4,27 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from ..errors import ConfigError, RunNotFound, nearest
-from ..hook_config import SavedCollection
+from ..errors import ConfigError, RunNotFound
+from ..plugins import registry
 from ..store import Store
-from .manifest import Manifest
-from .native import resume as native_resume
+from .interface import RunReader, RunWriter, StoredAt
+from .manifest import RUN_KEY, Manifest, Process, write_process
 from .native.reader import NativeReader
-from .native.writer import NativeWriter, join_run, start_run
-from .notes import RUN_KEY
-from .reader import RunReader
-from .resume import Start, take_up
-from .sagemaker_profile.layout import find_root
-from .smdebug import place as smdebug_place
+from .native.writer import NativeWriter, join_run, start_run, truncate
+from .profile.sagemaker import find_root
+from .resume import ResumePoint, resume_point, resume_worker
+from .smdebug.collections import SavedCollection
 from .smdebug.layout import holds_run
-from .smdebug.members import as_saved
 from .smdebug.reader import SmdebugReader
-from .smdebug.writer import SmdebugWriter
-from .workers import Process, write_process
-from .writer import RunWriter, StoredAt
 
-FORMATS = ("native", "smdebug")
+#: The entry points of formats that other packages write; the native one is ours.
+GROUP = "stepwatch.formats"
+
+
+class Format(Protocol):
+    """How a package writes runs; the native format needs none."""
+
+    def open_writer(self, target: RunTarget, selection: Selection) -> RunWriter:
+        """Start or join a run, and return what writes to it."""
+
+    def truncate(self, store: Store, worker: str, step: int) -> object:
+        """Remove what a worker stored of a global step and of all that follow."""
+
+
+def format_names() -> tuple[str, ...]:
+    """Return the formats that can be asked for; ``load_format`` says what to install for one."""
+    return tuple(dict.fromkeys(("native", "smdebug", *registry.names(GROUP))))
+
+
+def load_format(name: str) -> Format:
+    """Return what writes runs in a format.
+
+    Raises:
+        ConfigError: There is no such format, or the package that writes it is not installed.
+    """
+    if name == "native":
+        return NativeFormat()
+    if name == "smdebug" and name not in registry.names(GROUP):
+        raise ConfigError(
+            "writing smdebug's format needs another package; run: pip install stepwatch-smdebug"
+        )
+    found: Format = registry.load(GROUP, name)  # type: ignore[assignment]  # by the entry point
+    return found
 
 
 def run_format(store: Store) -> str | None:
@@ -53,20 +80,38 @@ def open_reader(store: Store) -> RunReader:
     return NativeReader(store) if found == "native" else SmdebugReader(store)
 
 
+def find_resume_point(
+    store: Store, train_step: int, num_workers: int, *, is_first: bool
+) -> tuple[ResumePoint, Manifest]:
+    """Return where the run in a store is resumed, and what it is; see ``resume.resume_point``.
+
+    Raises:
+        RunNotFound: There is no run.
+        RunExists: It is still being written.
+        ConfigError: It has another number of workers.
+    """
+    try:
+        there = Manifest.from_json(RUN_KEY, store.get(RUN_KEY))
+    except FileNotFoundError:
+        raise RunNotFound(f"no run to resume at {store.url}: it holds no {RUN_KEY}") from None
+    reader = NativeReader(store) if there.run_format == "native" else SmdebugReader(store)
+    return resume_point(reader, store, train_step, num_workers, is_first=is_first)
+
+
 @dataclass(frozen=True, slots=True)
-class Place:
+class RunTarget:
     """Where one worker is about to write.
 
     Args:
         store: Where the run lies.
-        worker: Whose part.
+        worker: Who writes.
         manifest: What the run is, its format included.
-        is_first: Whether this worker claims the place; the others join.
-        over_unfinished: Whether the place may hold what a run left that never ended; only the
+        is_first: Whether this worker starts the run; the others join.
+        over_unfinished: Whether the target may hold what a run left that never ended; only the
             smdebug format can go on there.
         marks_end: Whether to mark the end of the run as smdebug does; ``False`` where the
             platform does.
-        start: Where a run that lies there is taken up again; ``None`` for a new one.
+        start: Where the run that lies there is resumed; ``None`` for a new one.
     """
 
     store: Store
@@ -75,7 +120,7 @@ class Place:
     is_first: bool = True
     over_unfinished: bool = False
     marks_end: bool = True
-    start: Start | None = None
+    start: ResumePoint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,49 +137,43 @@ class Selection:
     collections: Sequence[SavedCollection] = field(default=())
 
 
-def open_writer(place: Place, selection: Selection | None = None) -> RunWriter:
-    """Claim a place for a run, or join the one that was claimed, and return what writes to it.
+def open_writer(target: RunTarget, selection: Selection | None = None) -> RunWriter:
+    """Start a run, or join or resume one, and return what writes to it.
 
     Raises:
-        RunExists: The place already holds a run.
+        RunExists: The target already holds a run.
         StoreError: It cannot be written to.
         ConfigError: There is no such format.
     """
-    selection = selection or Selection()
-    wanted = place.manifest.run_format
-    if wanted not in FORMATS:
-        raise ConfigError(
-            f"no format {wanted!r}; there are {', '.join(FORMATS)}{nearest(wanted, FORMATS)}"
+    run_format = load_format(target.manifest.run_format)
+    if target.start is not None:
+        resume_worker(
+            target.store,
+            target.worker,
+            target.manifest,
+            target.start,
+            is_first=target.is_first,
+            truncate=run_format.truncate,
         )
-    if place.start is not None:
-        take_up(place.store, place.worker, place.manifest, place.start, is_first=place.is_first)
-    writer = (_open_native if wanted == "native" else _open_smdebug)(place, selection)
-    if not place.is_first:
-        write_process(place.store, place.worker, Process.of(place.manifest))
+    writer = run_format.open_writer(target, selection or Selection())
+    if not target.is_first:
+        write_process(target.store, target.worker, Process.of(target.manifest))
     return writer
 
 
-def _open_native(place: Place, selection: Selection) -> RunWriter:
-    del selection
-    if place.start is not None:
-        follows = native_resume.cut(place.store, place.worker, place.start.step)
-        return NativeWriter(place.store, place.worker, follows=follows)
-    if place.is_first:
-        start_run(place.store, place.manifest)
-    else:
-        join_run(place.store, place.worker, place.manifest.num_workers)
-    return NativeWriter(place.store, place.worker)
+class NativeFormat:
+    """Writes Stepwatch's own format, which stores all that it is given."""
 
+    def open_writer(self, target: RunTarget, selection: Selection) -> RunWriter:
+        del selection
+        if target.start is not None:
+            follows = truncate(target.store, target.worker, target.start.step)
+            return NativeWriter(target.store, target.worker, follows=follows)
+        if target.is_first:
+            start_run(target.store, target.manifest)
+        else:
+            join_run(target.store, target.worker, target.manifest.num_workers)
+        return NativeWriter(target.store, target.worker)
 
-def _open_smdebug(place: Place, selection: Selection) -> RunWriter:
-    if place.start is None:
-        begin = smdebug_place.claim if place.is_first else smdebug_place.join
-        begin(place.store, place.worker, place.manifest, over_unfinished=place.over_unfinished)
-    return SmdebugWriter(
-        place.store,
-        place.worker,
-        num_workers=place.manifest.num_workers,
-        stored_at=selection.stored_at,
-        collections=selection.collections or as_saved(place.manifest.collections),
-        marks_end=place.marks_end,
-    )
+    def truncate(self, store: Store, worker: str, step: int) -> object:
+        return truncate(store, worker, step)

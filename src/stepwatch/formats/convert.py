@@ -1,4 +1,4 @@
-"""From one format to another: step by step, and an account of what the target cannot hold.
+"""Converts a run from one format to another, step by step, and lists what the target cannot hold.
 
 The notes that say how the run ended are copied last: a conversion that is broken off leaves a
 run that did not end.
@@ -12,29 +12,28 @@ from contextlib import suppress
 from dataclasses import replace
 
 from ..errors import ConfigError, nearest
-from ..hook_config import SavedCollection
-from ..record import StepRecord
-from ..statistics import NAN, ZEROS
+from ..model.record import StepRecord
+from ..numerics.statistics import NAN, ZEROS
 from ..store import Store
-from . import FORMATS, Place, Selection, open_writer
-from .manifest import Manifest
-from .notes import FINDINGS, RUN_KEY
-from .reader import RunReader
-from .smdebug.collections import collections_from_json
+from . import RunTarget, Selection, format_names, open_writer
+from .interface import RunReader, RunWriter
+from .manifest import FINDINGS, RUN_KEY, Manifest
+from .smdebug.collections import SavedCollection, collections_from_json
 from .tensorboard import TensorBoardWriter
-from .writer import RunWriter
 
-TARGETS = (*FORMATS, "tensorboard")
+
+def target_names() -> tuple[str, ...]:
+    """Return the formats that a run can be converted to with what is installed."""
+    return (*format_names(), "tensorboard")
 
 
 class Losses:
-    """What a target could not hold: for each kind of loss, the tensors that it befell."""
+    """What a target could not hold: for each kind of loss, the tensors that it affects."""
 
     def __init__(self) -> None:
         self._tensors: dict[str, set[str]] = {}
 
     def add(self, what: str, tensor: str) -> None:
-        """Note that this was lost of a tensor."""
         self._tensors.setdefault(what, set()).add(tensor)
 
     def lines(self) -> list[str]:
@@ -56,7 +55,7 @@ def convert(
     Args:
         source: The run; what it shows now is converted.
         store: Where to write; it must hold nothing.
-        target: One of ``TARGETS``.
+        target: One of ``target_names()``.
         on_step: Called after each step of each worker.
 
     Returns:
@@ -64,11 +63,12 @@ def convert(
 
     Raises:
         ConfigError: There is no such target.
-        RunExists: The place holds a run.
+        RunExists: The store holds a run.
     """
-    if target not in TARGETS:
+    targets = target_names()
+    if target not in targets:
         raise ConfigError(
-            f"no format {target!r}; there are {', '.join(TARGETS)}{nearest(target, TARGETS)}"
+            f"no format {target!r}; there are {', '.join(targets)}{nearest(target, targets)}"
         )
     losses, ends = Losses(), source.ends()
     writers = _open_writers(source, store, target)
@@ -92,7 +92,7 @@ def _open_writers(source: RunReader, store: Store, target: str) -> dict[str, Run
     collections = _collections(manifest)
     return {
         worker: open_writer(
-            Place(store, worker, manifest, is_first=number == 0),
+            RunTarget(store, worker, manifest, is_first=number == 0),
             Selection(collections=collections),
         )
         for number, worker in enumerate(source.workers)

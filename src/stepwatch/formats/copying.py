@@ -1,9 +1,9 @@
-"""A copy of a run in another store, kept up while the run is written.
+"""A copy of a run in another store, kept up to date while the run is written.
 
-Who reads the copy finds a run at any moment: full values lie there before the rows that name
-them, rows come in the order of steps, what was merged goes after what replaced it, and the notes
-at the end come last. A key says what is to be made alike, not with which bytes: the run itself is
-all that waits to be copied.
+A reader of the copy finds a valid run at any moment: full values are copied before the rows that
+name them, rows in the order of steps, merged parts are deleted after the part that replaced them
+was copied, and the notes at the end come last. A key says what to copy, not with which bytes: the
+run itself is the queue.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from ..errors import RunExists
-from ..parallel import map_parallel
-from ..store import Store, put_parts
-from ..store.pieces import PIECE_BYTES, pieces_of_value
+from ..runtime.parallel import map_parallel
+from ..store import PIECE_BYTES, Store, pieces_of_value, put_parts
 from .blackbox import is_ring
-from .manifest import Manifest
-from .native.layout import OBSERVATIONS, RESERVE, TENSORS
-from .notes import END, RUN_KEY
-from .profile.layout import PROFILE
+from .manifest import END, RUN_KEY, Manifest
+from .native.parts import OBSERVATIONS, RESERVE, TENSORS
+from .profile.parts import PROFILE
 from .smdebug.layout import CLAIM_KEY, END_KEY, EVENTS, INDEX
 
 #: So many keys are remembered; where more wait, they are found by listing both stores.
@@ -251,7 +249,7 @@ def list_keys(source: Store) -> list[str]:
 
 
 def is_copied(key: str) -> bool:
-    """Return whether a key means something in another place than where the run is written."""
+    """Return whether a key belongs into a copy: rings, claims and reserves do not."""
     return not (key.startswith(RESERVE) or key == CLAIM_KEY or is_ring(key))
 
 

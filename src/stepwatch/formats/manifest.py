@@ -1,17 +1,58 @@
-"""What a run is (``run.json``) and how each worker's part of it ended (``end/``)."""
+"""What a run is and who writes it: the keys and notes that all formats share.
+
+``run.json`` says what the run is, and which process began it; each other process leaves a note in
+``workers/`` when it joins, so that a reader notices when one of them is gone; ``end/`` says how
+each worker's part ended.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+import os
+import socket
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
-from ..collection import Collection
 from ..errors import CorruptRun
-from ..save_policy import SavePolicy, Schedule
+from ..model.collection import Collection
+from ..model.save_policy import SavePolicy, Schedule
+from ..runtime.process import may_run
 from ..store import Store
-from .notes import END, RUN_KEY
+
+RUN_KEY = "run.json"
+FINDINGS = "findings/"
+END = "end/"
+WORKERS = "workers/"
+ACTIONS_SUFFIX = ".actions.jsonl"
+
+
+def findings_key(who: str) -> str:
+    """Return the key of the findings of one watcher, such as a worker."""
+    return f"{FINDINGS}{who}.jsonl"
+
+
+def statuses_key(who: str) -> str:
+    """Return the key of the rule statuses of one watcher."""
+    return f"{FINDINGS}{who}.statuses.json"
+
+
+def actions_key(who: str) -> str:
+    """Return the key of what was done about the findings of one watcher."""
+    return f"{FINDINGS}{who}{ACTIONS_SUFFIX}"
+
+
+def end_key(worker: str) -> str:
+    """Return the key of the note that a worker leaves when its run ends."""
+    return f"{END}{worker}.json"
+
+
+def worker_key(worker: str) -> str:
+    """Return the key of the note that says which process a worker is."""
+    return f"{WORKERS}{worker}.json"
+
 
 VERSION = 1
 
@@ -29,13 +70,13 @@ class Manifest:
         process: Its ``process.identity``.
         num_workers: How many processes write to it.
         versions: Versions of Python, Stepwatch and the frameworks.
-        collections: What was asked to be saved beyond the defaults.
+        collections: What was requested beyond the defaults.
         run_format: How the observations lie: ``native`` or ``smdebug``.
-        debugger_collections: The collections of a run that was configured in smdebug's words, as
-            its collections file has them; empty for others.
+        debugger_collections: The collections file of a run that a hook configuration of
+            SageMaker Debugger configured; empty for others.
         folder: The working directory of the process that started it.
         script_sha256: The SHA-256 of the script's file then; empty if it is no file.
-        resumes: The global step at which it was taken up again, for each time that it was.
+        resumes: The global step at which it was resumed, each time.
     """
 
     run_id: str
@@ -54,7 +95,6 @@ class Manifest:
     resumes: tuple[int, ...] = ()
 
     def to_json(self) -> bytes:
-        """Return the manifest as the JSON of ``run.json``."""
         values = {"format": "stepwatch", "version": VERSION, **asdict(self)}
         return json.dumps(values, indent=1, default=sorted).encode()
 
@@ -137,12 +177,10 @@ class End:
     lost: str = ""
 
     def to_json(self) -> bytes:
-        """Return the note as JSON."""
         return json.dumps(asdict(self), indent=1).encode()
 
     @classmethod
     def from_json(cls, key: str, data: bytes) -> End:
-        """Return what ``to_json`` wrote."""
         try:
             return cls(**_known(cls, json.loads(data)))
         except (AttributeError, TypeError, ValueError) as error:
@@ -161,3 +199,78 @@ def read_ends(store: Store) -> dict[str, End]:
     """Return the end notes of a run, by worker."""
     notes = [key for key in store.list(END) if key.endswith(".json")]
     return {note[len(END) : -len(".json")]: End.from_json(note, store.get(note)) for note in notes}
+
+
+def working_folder() -> str:
+    """Return the working directory; ``""`` where it is gone."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
+
+
+def script_digest(command: Sequence[str], folder: str = "") -> str:
+    """Return the SHA-256 of a script's file as hexadecimal digits; ``""`` if it is no file.
+
+    Args:
+        command: The script and its arguments.
+        folder: Where a relative path begins; the working directory by default.
+    """
+    try:
+        return hashlib.sha256(Path(folder, command[0]).read_bytes()).hexdigest()
+    except (OSError, ValueError, IndexError):
+        return ""  # a module, typed in, or deleted
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process that writes to a run.
+
+    Args:
+        host: The machine it runs on.
+        pid: Its number there.
+        process: Its ``process.identity``.
+    """
+
+    host: str
+    pid: int
+    process: str
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> Process:
+        return cls(manifest.host, manifest.pid, manifest.process)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it runs, or ran, on this machine."""
+        return self.host == socket.gethostname()
+
+    def may_run(self) -> bool:
+        """Return whether it may still run; ``True`` if we cannot know."""
+        return may_run(self.host, self.pid, self.process)
+
+
+def are_several(store: Store) -> bool:
+    """Return whether several workers write to a run, called by one that writes to it."""
+    try:
+        return Manifest.from_json(RUN_KEY, store.get(RUN_KEY)).num_workers > 1
+    except FileNotFoundError:
+        return True  # who joined is not the first, and that one is not there yet
+
+
+def write_process(store: Store, worker: str, process: Process) -> None:
+    store.put(worker_key(worker), json.dumps(asdict(process), indent=1).encode())
+
+
+def read_processes(store: Store) -> dict[str, Process]:
+    """Return the processes that joined a run, by worker."""
+    notes = [key for key in store.list(WORKERS) if key.endswith(".json")]
+    return {note[len(WORKERS) : -len(".json")]: _read_process(store, note) for note in notes}
+
+
+def _read_process(store: Store, key: str) -> Process:
+    try:
+        values = json.loads(store.get(key))
+        return Process(str(values["host"]), int(values["pid"]), str(values["process"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptRun(key, 0, f"not the note of a worker ({error!r})") from None

@@ -1,35 +1,37 @@
-"""Takes a run up again, as a training goes on from a checkpoint.
+"""Resumes a run, as a training goes on from a checkpoint.
 
-What was stored of the step at which it goes on, and of those after, is removed before the run
-says that it is taken up: who follows it never sees old steps for new ones. The first worker
-removes also what workers left that are not there again; so nobody waits for another.
+What was stored of the first step that is recorded anew, and of all that follow, is removed before
+the run says that it is resumed: a follower never takes old steps for new ones. The first worker
+also removes what is left of workers that are gone, so nobody waits for another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from ..errors import ConfigError, RunExists, RunNotFound
-from ..steps import Mode
+from ..errors import ConfigError, RunExists
+from ..model.steps import Mode
 from ..store import Store
 from .findings import keep_findings
-from .manifest import Manifest, read_ends
-from .native import resume as native
-from .native.reader import NativeReader
-from .notes import RUN_KEY, end_key, worker_key
-from .profile import resume as profile
-from .reader import RunReader
-from .smdebug import resume as smdebug
+from .interface import RunReader, StepRange
+from .manifest import (
+    RUN_KEY,
+    Manifest,
+    Process,
+    end_key,
+    read_ends,
+    read_processes,
+    worker_key,
+    write_process,
+)
+from .profile import parts as profile
 from .smdebug.layout import CLAIM_KEY, END_KEY
-from .smdebug.reader import SmdebugReader
-from .step_range import StepRange
-from .workers import Process, read_processes, write_process
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """Where a run is taken up again.
+class ResumePoint:
+    """Where a run is resumed.
 
     Args:
         step: The first global step that is recorded anew.
@@ -40,23 +42,22 @@ class Start:
     within: Mapping[Mode, int]
 
 
-def find_start(
-    store: Store, train_step: int, num_workers: int, *, is_first: bool
-) -> tuple[Start, Manifest]:
-    """Return where a run is to be taken up again, and what it is.
+def resume_point(
+    reader: RunReader, store: Store, train_step: int, num_workers: int, *, is_first: bool
+) -> tuple[ResumePoint, Manifest]:
+    """Return where a run is to be resumed, and its manifest.
 
     Args:
+        reader: Reads it.
         store: Where it lies.
         train_step: The first TRAIN step that is recorded anew.
         num_workers: How many workers go on.
-        is_first: Whether the worker that asks is the one that begins a run.
+        is_first: Whether the calling worker is the first.
 
     Raises:
-        RunNotFound: There is no run.
         RunExists: It is still being written.
         ConfigError: It has another number of workers.
     """
-    reader = _open(store)
     there = reader.manifest
     first = Process.of(there)
     if is_first and "worker_0" not in read_ends(store) and first.is_here and first.may_run():
@@ -68,18 +69,10 @@ def find_start(
         )
     reader.refresh()
     ranges = [range_ for worker in reader.workers for range_ in reader.step_ranges(worker)]
-    return _start(ranges, train_step), there
+    return _resume_point(ranges, train_step), there
 
 
-def _open(store: Store) -> RunReader:
-    try:
-        there = Manifest.from_json(RUN_KEY, store.get(RUN_KEY))
-    except FileNotFoundError:
-        raise RunNotFound(f"no run to resume at {store.url}: it holds no {RUN_KEY}") from None
-    return NativeReader(store) if there.run_format == "native" else SmdebugReader(store)
-
-
-def _start(ranges: Iterable[StepRange], train_step: int) -> Start:
+def _resume_point(ranges: Iterable[StepRange], train_step: int) -> ResumePoint:
     ranges = list(ranges)
     behind = [_first_from(one, train_step) for one in ranges if one.mode is Mode.TRAIN]
     known = [step for step in behind if step is not None]
@@ -90,7 +83,7 @@ def _start(ranges: Iterable[StepRange], train_step: int) -> Start:
             count = min(one.count, -(-(step - one.first) // (one.stride or 1)))
             last = one.mode_first + (count - 1) * one.mode_stride
             within[one.mode] = max(within[one.mode], last + 1)
-    return Start(step, {**within, Mode.TRAIN: train_step})
+    return ResumePoint(step, {**within, Mode.TRAIN: train_step})
 
 
 def _first_from(range_: StepRange, mode_step: int) -> int | None:
@@ -101,8 +94,8 @@ def _first_from(range_: StepRange, mode_step: int) -> int | None:
     return range_.first + number * range_.stride
 
 
-def resumed(manifest: Manifest, there: Manifest, start: Start) -> Manifest:
-    """Return what a run is from here on: the same, by another process."""
+def resumed_manifest(manifest: Manifest, there: Manifest, start: ResumePoint) -> Manifest:
+    """Return the manifest of a run from here on: the same run, by another process."""
     return replace(
         manifest,
         run_id=there.run_id,
@@ -112,17 +105,25 @@ def resumed(manifest: Manifest, there: Manifest, start: Start) -> Manifest:
     )
 
 
-def take_up(store: Store, worker: str, manifest: Manifest, start: Start, *, is_first: bool) -> None:
-    """Make room for what a worker records anew, and say that it does.
+def resume_worker(
+    store: Store,
+    worker: str,
+    manifest: Manifest,
+    start: ResumePoint,
+    *,
+    is_first: bool,
+    truncate: Callable[[Store, str, int], object],
+) -> None:
+    """Remove what a worker records anew, and store that it is resumed.
 
     Args:
         store: Where the run lies.
         worker: Who goes on.
-        manifest: What the run is, by ``resumed``.
+        manifest: What the run is, by ``resumed_manifest``.
         start: Where it goes on.
-        is_first: Whether it is the one that begins a run.
+        is_first: Whether it is the first worker.
+        truncate: Removes what a worker stored of a step and of all that follow.
     """
-    cut = native.cut if manifest.run_format == "native" else smdebug.cut
     processes = read_processes(store)
     gone = {worker}
     if is_first:
@@ -133,8 +134,8 @@ def take_up(store: Store, worker: str, manifest: Manifest, start: Start, *, is_f
     else:  # said first, so that the first worker leaves it alone
         write_process(store, worker, Process.of(manifest))
     for one in gone:
-        cut(store, one, start.step)
-        profile.cut(store, one, start.step)
+        truncate(store, one, start.step)
+        profile.truncate_spans(store, one, start.step)
         store.delete(end_key(one))
         if one != worker:
             store.delete(worker_key(one))

@@ -7,8 +7,8 @@ import sys
 from typing import Any, ClassVar
 
 from ..capture.guard import guarded
-from ..steps import Mode
-from .torch_trainer import TorchTrainerHook
+from ..model.steps import Mode
+from .torch.trainers import TorchTrainerHook
 
 if "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules:
     from pytorch_lightning import Callback, LightningModule, Trainer
@@ -33,7 +33,7 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
 
     def __init__(self, run: Any, **options: Any) -> None:
         self._trains: Any = None
-        self._told: dict[str, Any] = {}
+        self._logged: dict[str, Any] = {}
         super().__init__(run, **options)
 
     # A trainer may be copied, or sent to a process that it spawns, which has no hook.
@@ -49,7 +49,7 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
         if self not in trainer.callbacks:
             trainer.callbacks.append(self)
 
-    def ask_to_stop(self) -> bool:
+    def request_stop(self) -> bool:
         """Set ``Trainer.should_stop``; return whether a trainer trains."""
         if self._trains is None:
             return False
@@ -60,7 +60,6 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
 
     @guarded
     def on_train_start(self, trainer: Any, pl_module: LightningModule) -> None:
-        """A training begins."""
         self._trains = trainer
         self.begins()
 
@@ -71,7 +70,6 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
 
     @guarded
     def on_train_end(self, trainer: Any, pl_module: LightningModule) -> None:
-        """The training is over."""
         self.ends()
         self._trains = None
 
@@ -82,7 +80,6 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
 
     @guarded
     def on_sanity_check_end(self, trainer: Any, pl_module: LightningModule) -> None:
-        """That is over."""
         self.torch.resume()
         self._new(trainer)
 
@@ -93,7 +90,6 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
 
     @guarded
     def on_validation_end(self, trainer: Any, pl_module: LightningModule) -> None:
-        """The evaluation is over."""
         if not trainer.sanity_checking:
             self.save_metrics(self._new(trainer), Mode.EVAL)
         self.torch.set_mode(self._mode)
@@ -107,7 +103,6 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
 
     @guarded
     def on_predict_end(self, trainer: Any, pl_module: LightningModule) -> None:
-        """That is over."""
         self.torch.set_mode(self._mode)
 
     def _new(self, trainer: Any) -> dict[str, Any]:
@@ -116,8 +111,8 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
         These are tensors, of which the device is not asked here.
         """
         if not self.torch.captures:
-            self._told = {}
+            self._logged = {}
             return {}
         metrics = trainer.callback_metrics
-        told, self._told = self._told, dict(metrics)
-        return {name: value for name, value in metrics.items() if told.get(name) is not value}
+        before, self._logged = self._logged, dict(metrics)
+        return {name: value for name, value in metrics.items() if before.get(name) is not value}

@@ -10,7 +10,7 @@ import os
 import sys
 from types import FrameType
 
-from ..steps import Mode
+from ..model.steps import Mode
 
 #: Where this package lies, with the slash at the end.
 OURS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
@@ -20,12 +20,12 @@ class LossNames:
     """Names losses, each line of the script its own, counted within a mode.
 
     Args:
-        framework: Where the framework lies, with the slash at the end: no line in it is the
-            script's.
+        libraries: Where the framework lies, and the hook on it if that is not here, with the slash
+            at the end: no line in them is the script's.
     """
 
-    def __init__(self, framework: str) -> None:
-        self._not_the_script = (OURS, framework)
+    def __init__(self, *libraries: str) -> None:
+        self._not_the_script = (OURS, *libraries)
         self._names: dict[tuple[Mode, str, object], str] = {}
         self._used: dict[tuple[Mode, str], int] = {}
 

@@ -10,8 +10,8 @@ from transformers.trainer import Trainer
 from transformers.trainer_callback import TrainerCallback
 
 from ..capture.guard import guarded
-from ..steps import Mode
-from .torch_trainer import TorchTrainerHook
+from ..model.steps import Mode
+from .torch.trainers import TorchTrainerHook
 
 _EVALUATED = "eval_"
 
@@ -41,7 +41,7 @@ class TransformersHook(TorchTrainerHook, TrainerCallback):  # type: ignore[misc]
         if self not in trainer.callback_handler.callbacks:
             trainer.add_callback(self)
 
-    def ask_to_stop(self) -> bool:
+    def request_stop(self) -> bool:
         """Have the training stopped at the end of its step; return whether there is one."""
         return self._control is not None
 
@@ -49,9 +49,9 @@ class TransformersHook(TorchTrainerHook, TrainerCallback):  # type: ignore[misc]
         """Take hold of torch, of the trainer, and of the loss that it computes."""
         if not self.active:
             super().attach()
-            self.replaced.put(Trainer, "training_step", self._seeing)
+            self.replaced.put(Trainer, "training_step", self._with_loss)
 
-    def _seeing(self, training_step: Callable[..., Any]) -> Callable[..., Any]:
+    def _with_loss(self, training_step: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
             loss = training_step(*args, **kwargs)
             self._add_loss(loss)
@@ -74,7 +74,6 @@ class TransformersHook(TorchTrainerHook, TrainerCallback):  # type: ignore[misc]
 
     @guarded
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """A training begins."""
         self._control = control
         self.begins()
 
@@ -97,6 +96,5 @@ class TransformersHook(TorchTrainerHook, TrainerCallback):  # type: ignore[misc]
 
     @guarded
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """The training is over."""
         self.ends()
         self._control = None

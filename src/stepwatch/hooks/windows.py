@@ -1,17 +1,106 @@
-"""Steps that are looked at in detail: when that begins, when it ends, and where it is stored."""
+"""Windows of steps that are profiled in detail: when they open, close, and where they are stored.
+
+Here are those of Python's functions, by cProfile or by pyinstrument.
+"""
 
 from __future__ import annotations
 
+import cProfile
 import logging
+import marshal
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
+from itertools import cycle
+from typing import Any, Protocol
 
-from ..capture.profiling import Due, Profiler
-from ..formats.profile.layout import python_key, trace_key
+from ..capture.profiling import Profiler, RangeTrigger
+from ..config.profiler_config import ProfilerConfig
+from ..formats.profile.parts import python_key, trace_key
 from ..formats.profile.tables import Span
-from ..profiler_config import ProfilerConfig
-from .python_window import CProfileWindow, File, PyinstrumentWindow
+from ..plugins.optional import require
+
+#: The end of a file's name, and what returns its bytes.
+File = tuple[str, Callable[[], bytes]]
+
+# What cProfile may count, in seconds.
+_TIMERS: dict[str, Callable[[], float]] = {
+    "total_time": time.perf_counter,
+    "cpu_time": time.process_time,
+    "off_cpu_time": lambda: time.perf_counter() - time.process_time(),
+}
+
+
+class CProfileWindow:
+    """Counts each call; files are such as ``pstats.Stats`` reads.
+
+    Args:
+        timer: What is counted; ``default`` for another in each step.
+    """
+
+    name = "cprofile"
+
+    def __init__(self, timer: str) -> None:
+        self._timers = cycle(_TIMERS if timer == "default" else [timer])
+        self._rotates = timer == "default"
+        self._timer = ""
+        self._profile: cProfile.Profile | None = None
+        self._files: list[File] = []
+
+    def begin(self, step: int) -> None:
+        del step
+        self._timer = next(self._timers)
+        self._profile = cProfile.Profile(_TIMERS[self._timer])
+        self._profile.enable()
+
+    def next(self, step: int) -> None:
+        if self._rotates:
+            self._take()
+            self.begin(step)
+
+    def end(self) -> list[File]:
+        self._take()
+        return self._files
+
+    def _take(self) -> None:
+        profile: Any = self._profile
+        profile.disable()
+        number = len(self._files)
+        suffix = f".{number}-{self._timer}.pstats" if self._rotates else f".{self._timer}.pstats"
+
+        def stats() -> bytes:
+            profile.create_stats()
+            return marshal.dumps(profile.stats)
+
+        self._files.append((suffix, stats))
+
+
+class PyinstrumentWindow:
+    """Looks at the stack of the training thread a thousand times a second."""
+
+    name = "pyinstrument"
+
+    def __init__(self) -> None:
+        pyinstrument = require("pyinstrument", extra="profiler")
+        self._renderers = require("pyinstrument.renderers", extra="profiler")
+        self._profiler = pyinstrument.Profiler(async_mode="disabled")
+
+    def begin(self, step: int) -> None:
+        del step
+        self._profiler.start()
+
+    def next(self, step: int) -> None:
+        """Another step begins."""
+
+    def end(self) -> list[File]:
+        """End, and return what was found: a page, and a file for speedscope."""
+        self._profiler.stop()
+        speedscope = self._renderers.SpeedscopeRenderer()
+        return [
+            (".html", lambda: self._profiler.output_html().encode()),
+            (".speedscope.json", lambda: self._profiler.output(speedscope).encode()),
+        ]
+
 
 _log = logging.getLogger("stepwatch")
 #: What records every operation holds it all in memory, and grows by gigabytes.
@@ -53,7 +142,7 @@ class Windows:
         self._profiler, self._rank, self._trace = profiler, rank, trace
         self._config: ProfilerConfig | None = None
         self._step = -1
-        self._dues: dict[str, Due] = {}
+        self._dues: dict[str, RangeTrigger] = {}
         self._open: dict[str, _Open] = {}
 
     def at(self, step: int) -> None:
@@ -72,7 +161,7 @@ class Windows:
                 self._give_up(kind, error)
 
     def close(self) -> None:
-        """Close what is open: nothing runs any more, or we look away."""
+        """Close what is open: nothing runs any more, or nothing is observed."""
         for kind in list(self._open):
             try:
                 self._end(kind, self._step)
@@ -85,7 +174,9 @@ class Windows:
         wanted = {"trace": config.detailed, "python": config.python} if config else {}
         before = {kind: due for kind, due in self._dues.items() if not due.is_over}
         self._dues = {
-            kind: before[kind] if kind in before and before[kind].asked == range_ else Due(range_)
+            kind: before[kind]
+            if kind in before and before[kind].asked == range_
+            else RangeTrigger(range_)
             for kind, range_ in wanted.items()
             if range_ is not None
         }
@@ -134,5 +225,5 @@ class Windows:
 
     def _give_up(self, kind: str, error: Exception) -> None:
         self._open.pop(kind, None)
-        self._dues[kind] = Due(None)
+        self._dues[kind] = RangeTrigger(None)
         _log.warning("no %s window is recorded: %s; training goes on", kind, error)

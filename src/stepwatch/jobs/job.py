@@ -1,9 +1,10 @@
-"""A job, as whoever submits it or asks for it sees it."""
+"""A job, for whoever submits it, or attaches to it by its name."""
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,21 +12,77 @@ from pathlib import Path
 from typing import Any
 
 from ..actions.policy import check_rules, parse_actions
-from ..config import jobs_folder
+from ..config import environment, jobs_at_once, jobs_folder
 from ..errors import ConfigError
+from ..judge.parameters import parse_rules
+from ..plugins.specs import split_specs
 from ..rules.compat import compat_rule
-from ..rules.parameters import parse_rules
-from ..specs import split_specs
 from ..store import scheme_of
-from .job_record import JobRecord
-from .judged import SOURCE
-from .metrics import last_metrics
-from .place import Place
-from .processes import program
-from .reaping import reap
-from .records import Records
+from .container_env import write_file
+from .job_rules import RULE_SOURCE
+from .logs import last_metrics
+from .paths import JobPaths
+from .processes import program, reap, start
+from .records import JobRecord, Records
 from .spec import JobSpec, RuleSpec
-from .submitting import begin, submit, update
+
+
+def submit_job(records: Records, spec: JobSpec) -> None:
+    """Begin a job, in processes that outlive this one.
+
+    Raises:
+        JobExists: The name is taken.
+        ConfigError: The limit of jobs at once is invalid.
+    """
+    jobs_at_once()  # an invalid limit is an error now
+    records.add(spec)
+    JobPaths(records.home, spec.name).make()
+    start_runner(records, spec.name)
+
+
+def start_runner(records: Records, name: str) -> None:
+    """Start the process that carries out a job which is noted."""
+    program = [sys.executable, "-m", "stepwatch.jobs.runner"]
+    log = JobPaths(records.home, name).runner_log
+    start([*program, str(records.home), name], log, environment(), outlives=True)
+
+
+def update_job(
+    records: Records,
+    name: str,
+    profiler: Mapping[str, Any] | None,
+    rules: Sequence[RuleSpec] = (),
+    request: Mapping[str, Any] | None = None,
+) -> None:
+    """Change what is profiled and judged of a job while it goes on.
+
+    Args:
+        records: Where it is noted.
+        name: Of the job.
+        profiler: Takes the place of its profiler configuration; ``None`` to keep that.
+        rules: Judge it, too.
+        request: Takes the place of what its client asked for; ``None`` to keep that.
+
+    Raises:
+        JobNotFound: There is no such job.
+        ConfigError: It has ended, or two rules would have one name.
+    """
+    status = records.get(name).status
+    if status != "InProgress":
+        raise ConfigError(f"the job {name!r} is {status}, and cannot be changed any more")
+
+    def changed(spec: JobSpec) -> JobSpec:
+        return replace(
+            spec,
+            profiler=spec.profiler if profiler is None else profiler,
+            rules=(*spec.rules, *rules),
+            request=spec.request if request is None else request,
+        )
+
+    spec = records.change(name, changed)
+    if spec.profiler is not None:
+        write_file(JobPaths(records.home, name), "profilerconfig", dict(spec.profiler))
+
 
 _POLL_S = 0.1
 Configuration = Mapping[str, Any] | str | os.PathLike[str] | bool | None
@@ -42,14 +99,14 @@ class Job:
             is done about findings.
         hook: What is captured, as a hook configuration of SageMaker Debugger: the JSON object, or
             the path of a file with it.
-        profiler: A profiler configuration of SageMaker, given in the same way; ``True`` for one
-            that says nothing.
+        profiler: A profiler configuration of SageMaker, given in the same way; ``True`` for an
+            empty one.
         tensorboard: A TensorBoard configuration of SageMaker; likewise.
         home: Where jobs lie; ``$STEPWATCH_JOBS`` by default, else ``~/.stepwatch/jobs``.
         options: Further fields of ``JobSpec``.
 
     Raises:
-        ConfigError: A value that cannot be meant.
+        ConfigError: An invalid value.
 
     Example:
         ``job = Job("train.py", rules=["loss_not_decreasing"]).submit()``, then ``job.status()``,
@@ -114,7 +171,7 @@ class Job:
         Raises:
             JobExists: The name is taken.
         """
-        submit(self._records, self.spec)
+        submit_job(self._records, self.spec)
         if wait:
             self.wait()
         return self
@@ -129,7 +186,7 @@ class Job:
             ConfigError: It has not ended, or has completed.
         """
         self._records.begin_again(self.name)
-        begin(self._records, self.name)
+        start_runner(self._records, self.name)
         return self
 
     def update(
@@ -142,9 +199,9 @@ class Job:
             rules: Judge it, too, from its first step on.
 
         Raises:
-            ConfigError: It has ended, or a rule that cannot be meant.
+            ConfigError: It has ended, or a rule is invalid.
         """
-        update(self._records, self.name, profiler, as_rules(rules))
+        update_job(self._records, self.name, profiler, as_rules(rules))
         return self.status()
 
     def status(self) -> JobRecord:
@@ -168,12 +225,12 @@ class Job:
         return record
 
     def stop(self, why: str = "stopped by its user") -> None:
-        """Ask it to stop: its processes are told to end, and made to after two minutes.
+        """Ask it to stop: its processes get two minutes to end.
 
         Raises:
             ConfigError: It has ended.
         """
-        self._records.ask_stop(self.name, why)
+        self._records.record_stop_request(self.name, why)
 
     def logs(self, *, follow: bool = False) -> Iterator[str]:
         """Yield the lines that its training processes wrote, those of the first one first.
@@ -194,8 +251,8 @@ class Job:
             time.sleep(_POLL_S)
 
     @property
-    def _place(self) -> Place:
-        return Place(self._records.home, self.name)
+    def _place(self) -> JobPaths:
+        return JobPaths(self._records.home, self.name)
 
 
 def attach(name: str, home: str | os.PathLike[str] | None = None) -> Job:
@@ -235,7 +292,7 @@ def as_rules(rules: Sequence[str | RuleSpec]) -> list[RuleSpec]:
     named = [replace(spec, name=spec.name or names[id(spec)]) for spec in specs]
     for spec in named:
         check_rules(parse_actions(spec.actions), [one.name for one in named])
-        if not isinstance(spec.rule, str) and SOURCE not in spec.rule:
+        if not isinstance(spec.rule, str) and RULE_SOURCE not in spec.rule:
             compat_rule(spec.name, spec.rule)
     return named
 

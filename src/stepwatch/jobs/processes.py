@@ -1,4 +1,7 @@
-"""Processes of a job: each leads a group of its own, and none outlives who watches over it."""
+"""Processes of a job: each leads a group of its own, and none outlives its runner.
+
+If a runner is gone, whoever next reads the records ends what is left and notes that the job failed.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,14 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ..errors import ConfigError
-from ..process import identity, may_run
-from .job_record import ProcessRecord
+from ..errors import ConfigError, StoreError
+from ..runtime.process import identity, may_run
+from .records import ProcessRecord, Records
 
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
@@ -99,3 +103,38 @@ def dying_with_parent() -> Callable[[], None]:
     """Return what has Linux end the process that calls it when that which started it ends."""
     libc = ctypes.CDLL(None)  # now, not after a fork
     return lambda: libc.prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+
+
+# How long a runner may take from being started to being noted, seconds.
+_BEGINNING_S = 60.0
+
+
+def reap(records: Records) -> None:
+    """End what is left of each job whose runner died, and note that it failed.
+
+    Where that cannot be noted, because the disk is full, the next call does it.
+    """
+    with suppress(StoreError):
+        _reap_one(records)
+
+
+def _reap_one(records: Records) -> None:
+    for name, changed_ns in records.under_way():
+        processes = records.processes(name)
+        runner = next((one for one in processes if one.role == "runner"), None)
+        if runner is None:
+            is_gone = time.time_ns() - changed_ns > _BEGINNING_S * 1e9
+        else:
+            is_gone = not is_alive(runner)
+        if is_gone:
+            for process in processes:
+                end_group(process)
+            _record_end(records, name)
+
+
+def _record_end(records: Records, name: str) -> None:
+    why = "InternalError: the process that ran the job died"
+    if records.end(name, "Failed", "Failed", why):
+        for place, rule in enumerate(records.get(name).rules):
+            if rule.status in ("InProgress", "Stopping"):
+                records.judge(name, place, "Stopped", "the process that ran the job died")

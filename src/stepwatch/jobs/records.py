@@ -4,14 +4,204 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, JobExists, JobNotFound, nearest
-from .job_record import ENDED, JobRecord, Overview, ProcessRecord, RuleRecord, Transition
-from .records_file import RecordsFile
+from ..errors import ConfigError, JobExists, JobNotFound, StoreError, nearest
 from .spec import JobSpec
+
+ENDED = ("Completed", "Failed", "Stopped")
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A stretch of a job's life.
+
+    Args:
+        status: The secondary status, such as ``Training``.
+        message: In words.
+        started_ns: Nanoseconds since the Unix epoch.
+        ended_ns: ``None`` while it lasts.
+    """
+
+    status: str
+    message: str
+    started_ns: int
+    ended_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRecord:
+    """How a rule of a job stands.
+
+    Args:
+        name: As the job calls it.
+        status: ``InProgress``, ``NoIssuesFound``, ``IssuesFound``, ``NotEvaluated``, ``Error``,
+            ``Stopping`` or ``Stopped``.
+        details: Why, or what it found first.
+        changed_ns: When that was noted, nanoseconds since the Unix epoch.
+    """
+
+    name: str
+    status: str
+    details: str
+    changed_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRecord:
+    """A process of a job; see ``stepwatch.runtime.process``.
+
+    Args:
+        role: ``runner``, ``algo-1`` …, or ``rule-0`` ….
+        host: The machine.
+        pid: Its number there; it leads a process group of its own.
+        identity: By which it is known again.
+    """
+
+    role: str
+    host: str
+    pid: int
+    identity: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What a list says of a job.
+
+    Args:
+        name: Of it.
+        status: As in ``JobRecord``.
+        secondary: What it is at.
+        created_ns: When it was submitted, nanoseconds since the Unix epoch.
+        ended_ns: When it ended; ``None`` before.
+        changed_ns: When it last came to another stretch of its life.
+    """
+
+    name: str
+    status: str
+    secondary: str
+    created_ns: int
+    ended_ns: int | None
+    changed_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """All that is noted of a job.
+
+    Args:
+        spec: What it is to do.
+        status: ``InProgress``, ``Stopping``, ``Completed``, ``Failed`` or ``Stopped``.
+        secondary: What it is at.
+        created_ns: When it was submitted, nanoseconds since the Unix epoch.
+        started_ns: When training began; ``None`` before.
+        ended_ns: When the job ended; ``None`` before.
+        exit_code: Of the training; ``None`` before it ended.
+        failure: Why it failed, at most 1,024 characters.
+        stop_asked: Why it is to stop; ``None`` if it is not.
+        transitions: What it went through, in order.
+        rules: How each of its rules stands, in order.
+    """
+
+    spec: JobSpec
+    status: str
+    secondary: str
+    created_ns: int
+    started_ns: int | None
+    ended_ns: int | None
+    exit_code: int | None
+    failure: str
+    stop_asked: str | None
+    transitions: tuple[Transition, ...]
+    rules: tuple[RuleRecord, ...]
+
+    @property
+    def changed_ns(self) -> int:
+        """When it last came to another stretch of its life, nanoseconds since the Unix epoch."""
+        return self.transitions[-1].started_ns
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing will change any more."""
+        return self.status in ENDED
+
+
+_WAIT_S = 30.0
+_VERSION = 1
+_TABLES = """
+create table if not exists jobs (
+    name text primary key, spec text not null, status text not null, secondary text not null,
+    created_ns integer not null, started_ns integer, ended_ns integer, exit_code integer,
+    failure text not null default '', stop_asked text, holds_slot integer not null default 0);
+create table if not exists transitions (
+    job text not null, status text not null, message text not null,
+    started_ns integer not null, ended_ns integer);
+create table if not exists rules (
+    job text not null, place integer not null, name text not null, status text not null,
+    details text not null default '', changed_ns integer not null, primary key (job, place));
+create table if not exists processes (
+    job text not null, role text not null, host text not null, pid integer not null,
+    identity text not null, primary key (job, role));
+"""
+
+
+class RecordsFile:
+    """The database; each call is one transaction, of a connection of its own.
+
+    Every method raises ``StoreError`` where the disk is full, or what lies there is no database.
+
+    Args:
+        path: Of the file; made with the first change.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def rows(self, query: str, *values: Any) -> list[Any]:
+        """Return what a query finds; nothing where there is no file."""
+        if not self._path.is_file():
+            return []
+        with self._open() as database:
+            return database.execute(query, values).fetchall()
+
+    @contextmanager
+    def change(self) -> Iterator[sqlite3.Connection]:
+        """Change it: all that is done within, or nothing of it."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._open() as database:
+            if database.execute("pragma user_version").fetchone() != (_VERSION,):
+                _make_tables(database)
+            database.execute("begin immediate")
+            try:
+                yield database
+            except BaseException:
+                database.execute("rollback")
+                raise
+            database.execute("commit")
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        try:
+            database = sqlite3.connect(self._path, timeout=_WAIT_S, isolation_level=None)
+            with closing(database):
+                yield database
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"the records of jobs, {self._path}, cannot be used: {error}"
+            ) from None
+
+
+def _make_tables(database: sqlite3.Connection) -> None:
+    """Make what a new file lacks; several processes may do so at once."""
+    database.execute("pragma journal_mode = wal")
+    for table in _TABLES.split(";"):
+        database.execute(table)
+    database.execute(f"pragma user_version = {_VERSION}")
+
 
 _COLUMNS = (
     *("status", "secondary", "created_ns", "started_ns", "ended_ns"),
@@ -100,8 +290,8 @@ class Records:
         )
         return [Overview(*row) for row in rows]
 
-    def asked(self, name: str) -> tuple[str | None, int]:
-        """Return why a job is to stop, ``None`` if nobody asked, and how many rules it has."""
+    def requested(self, name: str) -> tuple[str | None, int]:
+        """Return why a job is to stop, ``None`` if it is not, and how many rules it has."""
         (row,) = self._file.rows(
             "select stop_asked, (select count(*) from rules where job = jobs.name) from jobs"
             " where name = ?",
@@ -192,7 +382,7 @@ class Records:
             _add_rules(database, spec, len(before.rules), now)
         return spec
 
-    def ask_stop(self, name: str, why: str) -> None:
+    def record_stop_request(self, name: str, why: str) -> None:
         """Ask a job to stop; the first reason stays.
 
         Raises:

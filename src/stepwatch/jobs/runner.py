@@ -16,8 +16,7 @@ from pathlib import Path
 
 from ..config import jobs_at_once
 from ..errors import StepwatchError
-from .processes import described
-from .reaping import reap
+from .processes import described, reap
 from .records import Records
 
 _QUEUE_POLL_S = 0.5
@@ -28,25 +27,25 @@ def run(records: Records, name: str) -> None:
     records.add_process(name, described("runner", os.getpid()))
     try:
         if _wait_for_turn(records, name):
-            from .course import Course
+            from .execution import JobExecution
 
-            Course(records, name).run()
+            JobExecution(records, name).run()
         else:
             records.end(name, "Stopped", "Stopped", "stopped before it began")
     except Exception as error:  # noqa: BLE001  the last resort: it must not be under way for ever
         traceback.print_exc()
-        whose = "ClientError" if isinstance(error, StepwatchError) else "InternalError"
-        records.end(name, "Failed", "Failed", f"{whose}: {type(error).__name__}: {error}")
+        kind = "ClientError" if isinstance(error, StepwatchError) else "InternalError"
+        records.end(name, "Failed", "Failed", f"{kind}: {type(error).__name__}: {error}")
 
 
 def _wait_for_turn(records: Records, name: str) -> bool:
     """Return whether a job may begin; it may not if it is stopped before."""
     while not records.take_slot(name, jobs_at_once()):
-        if records.asked(name)[0] is not None:
+        if records.requested(name)[0] is not None:
             return False
         reap(records)  # who died before may still hold a place
         time.sleep(_QUEUE_POLL_S)
-    return records.asked(name)[0] is None
+    return records.requested(name)[0] is None
 
 
 if __name__ == "__main__":

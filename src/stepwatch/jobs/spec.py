@@ -66,10 +66,10 @@ class JobSpec:
         ray: What each of its processes takes of a Ray cluster, on whose nodes it then trains, such
             as ``CPU=2,GPU=1``; empty to train on this machine.
         judges: A run that its rules judge; then nothing is trained.
-        request: What a client asked for in its own words, kept to be shown to it.
+        request: The request of a client, kept to be shown to it.
 
     Raises:
-        ConfigError: A value that cannot be meant.
+        ConfigError: An invalid value.
     """
 
     name: str
@@ -103,7 +103,7 @@ class JobSpec:
                 " at most 63"
             )
         if self.ray:
-            resources(self.ray)  # what is wrong with it is said now
+            resources(self.ray)  # an invalid value is an error now
         if self.processes < 1:
             raise ConfigError(f"a job needs at least 1 process, got {self.processes}")
         if self.max_run_s <= 0 or self.retries < 0:

@@ -1,18 +1,15 @@
 """Figures of a run: one set for notebooks, reports and dashboard.
 
-Every function here is pure: plain columns and findings in, a Plotly figure, a page or a text
-out. Plotly is imported when the first figure is made, never before.
+Every function here is pure: plain columns and findings in, a Plotly figure or a text out. Figures
+are in the light scheme, and are empty axes where there is nothing to draw. Plotly is imported when
+the first figure is made, never before; where it is not installed, that raises
+``MissingDependency``.
 """
 
-from .bars import bars
-from .curves import curves
+from .charts import bars, curves, matrix, shares
 from .distributions import boxes, histogram
-from .heatmap import heatmap
-from .lines import lines
-from .matrix import matrix
-from .page import page
-from .series import series
-from .shares import shares
+from .heatmaps import heatmap
+from .line_charts import lines, series
 from .terminal import line_plot
 
 __all__ = [
@@ -24,7 +21,6 @@ __all__ = [
     "line_plot",
     "lines",
     "matrix",
-    "page",
     "series",
     "shares",
 ]

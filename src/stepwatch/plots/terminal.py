@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 from rich.text import Text
 
-from ..finding import Finding
+from ..model.finding import Finding
+from .annotations import by_severity
 from .downsample import columns
-from .marks import by_severity
-from .scale import suits_log
+from .line_charts import suits_log
 
 # The bit of each dot of a Braille cell, four rows of two.
 _BRAILLE_BITS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
@@ -248,10 +248,10 @@ def _listed(findings: Sequence[Finding], glyphs: _Glyphs, width: int) -> list[Te
     """Return a line for each of the worst findings."""
     lines = [
         Text(
-            _cut(f"{glyphs.finding} step {it.step} {it.rule}: {it.message}", width, glyphs),
-            _STYLES.get(it.severity, ""),
+            _cut(f"{glyphs.finding} step {one.step} {one.rule}: {one.message}", width, glyphs),
+            _STYLES.get(one.severity, ""),
         )
-        for it in findings[:_MOST_LISTED]
+        for one in findings[:_MOST_LISTED]
     ]
     if len(findings) > _MOST_LISTED:
         lines.append(Text(f"  and {len(findings) - _MOST_LISTED} more"))

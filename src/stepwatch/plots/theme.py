@@ -9,9 +9,9 @@ scheme by changing its template and nothing else.
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from ..optional import require
+from ..plugins.optional import require
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -130,6 +130,28 @@ def template(scheme: Scheme = "light") -> Template:
     return go.layout.Template(layout=layout)
 
 
+# What only a page needs: the ground under its cards, and marks that are read as text.
+_GROUND = {"light": "#f6f7f9", "dark": "#0e1116"}
+_MONO = 'ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace'
+_LINKS = {"light": "#2b66a3", "dark": "#7db1e8"}
+_DARK_MARKS = {"error": "#f2707f", "warning": "#e8a33d", "info": "#9aa4b1"}
+_LIGHT_MARKS = {**SEVERITY_COLORS, "warning": "#9a5b00"}
+
+
+def scheme_style() -> str:
+    """Return the typeface and the colours as variables, dark where the reader prefers it."""
+    return (
+        f":root {{ --font: {FONT}; --mono: {_MONO}; {_variables('light')} }}\n"
+        f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {_variables('dark')} }} }}"
+    )
+
+
+def _variables(scheme: Scheme) -> str:
+    marks = _DARK_MARKS if scheme == "dark" else _LIGHT_MARKS
+    colors = {**INK[scheme], **marks, "ground": _GROUND[scheme], "link": _LINKS[scheme]}
+    return " ".join(f"--{name}: {color};" for name, color in colors.items())
+
+
 def colors(count: int) -> list[str]:
     """Return colours for so many things: those of ``COLORWAY``, or of more an even scale.
 
@@ -156,6 +178,13 @@ def _between(place: float) -> str:
         for i in (1, 3, 5)
     )
     return "#" + "".join(f"{one:02x}" for one in mixed)
+
+
+def draw(traces: Any, title: str, about: str = "", **layout: Any) -> Figure:
+    """Return a figure in the light scheme; its title and the small print under it are escaped."""
+    go = require("plotly.graph_objects", extra="plots")
+    titles = {"text": as_text(title), "subtitle": {"text": as_text(about)}}
+    return go.Figure(traces).update_layout(template=template(), title=titles, **layout)
 
 
 def in_scheme(figure: Figure, scheme: Scheme) -> Figure:

@@ -6,6 +6,6 @@ from a run once, and then shown as a page for people (``page``) or as JSON for m
 
 from .document import Report
 from .kinds import report, suits
-from .page import report_page
+from .page import page_of_figures, report_page
 
-__all__ = ["Report", "report", "report_page", "suits"]
+__all__ = ["Report", "page_of_figures", "report", "report_page", "suits"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..finding import Finding
+from ..model.finding import Finding
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -54,7 +54,7 @@ class Chart:
     Args:
         draw: The function of ``plots`` that draws it.
         data: What it is called with.
-        numbers: What machines are told of it; ``data`` by default.
+        numbers: What stands in JSON; ``data`` by default.
         narrow: Whether several of its kind fit beside each other.
     """
 
@@ -111,7 +111,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What is said of a run.
+    """A report on a run, as plain values.
 
     Args:
         kind: ``run``, ``profiler`` or ``xgboost``.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, cast
 
-from .. import registry
 from ..errors import ConfigError
-from ..rules.judged import Shown, in_silence
-from ..rules.parameters import Spec
+from ..judge.evaluate import Progress, without_progress
+from ..judge.parameters import Spec
+from ..plugins import registry
 from ..trial import Trial
 from .document import Report
 
@@ -21,10 +21,14 @@ class Kind(Protocol):
     """A module, or anything else, with two functions."""
 
     def suits(self, trial: Trial) -> bool:
-        """Return whether a run holds what it tells of."""
+        """Return whether a run holds what the report shows."""
 
     def report(
-        self, trial: Trial, rules: Sequence[Spec] | None = None, *, shown: Shown = in_silence
+        self,
+        trial: Trial,
+        rules: Sequence[Spec] | None = None,
+        *,
+        shown: Progress = without_progress,
     ) -> Report:
         """Return the report; see ``kinds.report``."""
 
@@ -34,14 +38,14 @@ def report(
     kind: str = "",
     rules: Sequence[Spec] | None = None,
     *,
-    shown: Shown = in_silence,
+    shown: Progress = without_progress,
 ) -> Report:
     """Return the report on a run.
 
     Args:
         trial: The run.
-        kind: Which; by default what suits it.
-        rules: Judge it anew, by these; by default as each kind finds right.
+        kind: Which kind of report; by default what suits it.
+        rules: Judge it anew, by these; by default as suits the kind.
         shown: Shows how far judging is.
 
     Raises:

@@ -1,13 +1,32 @@
-"""A report as one self-contained page."""
+"""A report as one self-contained HTML page, or as a notebook whose figures are drawn already.
+
+A page holds Plotly's script, once, and fetches nothing: a content security policy in it forbids
+that. Whatever comes from a run is escaped as text, because names of tensors and messages of
+plug-in rules are not ours.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from html import escape
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape, unescape
+from typing import TYPE_CHECKING, Any
 
-from ..plots.page import css_class, page_header
-from ..plots.shell import places, shell
+from ..model.finding import Finding
+from ..plots.annotations import by_severity
+from ..plots.theme import Scheme, scheme_style, template
+from ..plugins.optional import require
 from .document import Block, Cause, Cell, Chart, Report, Section, Table, Text
+from .page_style import SCRIPT, STYLE
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+)
+_SCHEMES: tuple[Scheme, ...] = ("light", "dark")
+_TITLE_HEIGHT = 44
 
 # With fewer sections the page is short enough to do without.
 _MOST_WITHOUT_CONTENTS = 3
@@ -18,6 +37,8 @@ _MOST_ON_A_LINE = 28
 
 def report_page(report: Report) -> str:
     """Return a report as an HTML document that needs nothing else.
+
+    It follows the reader's light or dark scheme, works without a network and prints.
 
     Returns:
         The document, to be written as UTF-8; the same report gives the same bytes.
@@ -31,13 +52,155 @@ def report_page(report: Report) -> str:
         for block in section.blocks
         if isinstance(block, Chart)
     ]
-    drawn = places(figures)
+    drawn = _placeholders(figures)
     body = [
-        page_header(report.title, report.headline, report.tone, report.facts),
+        _header(report.title, report.headline, report.tone, report.facts),
         _contents(report.sections),
         *(_section(section, drawn) for section in report.sections),
     ]
-    return shell(f"{report.title}: {report.kind} report", "\n".join(body), figures)
+    return _document(f"{report.title}: {report.kind} report", "\n".join(body), figures)
+
+
+def page_of_figures(
+    figures: Sequence[Figure],
+    *,
+    title: str,
+    headline: str = "",
+    facts: Mapping[str, Cell] | None = None,
+    findings: Iterable[Finding] = (),
+) -> str:
+    """Join figures and findings into one self-contained HTML document; see ``report_page``.
+
+    Args:
+        figures: From top to bottom; those of ``plots``, or any with a template of their own that
+            may be replaced.
+        title: What the page is about, such as the name of the run.
+        headline: The answer in one sentence; the number of findings if not given.
+        facts: Small print under the headline, a value for each label.
+        findings: Listed in a table, the worst first.
+
+    Raises:
+        MissingDependency: Plotly is not installed.
+    """
+    found = by_severity(findings)
+    rows = tuple(
+        (one.severity, one.step, one.rule, one.tensor, one.message, one.remedy)
+        for group in found.values()
+        for one in group
+    )
+    columns = ("severity", "step", "rule", "tensor", "finding", "what to do")
+    count = f"{len(rows):,} finding{'s' if len(rows) > 1 else ''}" if rows else "No findings"
+    charts = tuple(Chart(_same, {"figure": figure}) for figure in figures)
+    sections = (
+        *([Section("findings", "Findings", (Table(columns, rows),))] if rows else ()),
+        *([Section("charts", "Figures", charts)] if charts else ()),
+    )
+    worst = next(iter(found), "none")
+    return report_page(Report("run", title, headline or count, worst, facts or {}, sections))
+
+
+def _same(figure: Figure) -> Figure:
+    return figure
+
+
+def _document(title: str, body: str, figures: Sequence[Figure]) -> str:
+    """Return a whole document; figures are drawn into their placeholders, in this order.
+
+    It is about 5 MB, nearly all of it Plotly's script, which is left out where there is no figure.
+    """
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">
+<title>{escape(title)}</title>
+<style>{scheme_style()}
+{STYLE}</style>
+</head>
+<body>
+<main>
+{body}
+</main>
+{_scripts(figures) if figures else ""}
+</body>
+</html>
+"""
+
+
+def _placeholders(figures: Sequence[Figure]) -> Iterator[str]:
+    """Yield for each figure the element that it is drawn into, its title above it as text."""
+    for number, figure in enumerate(figures):
+        height = int(figure.layout.height or 400)
+        title = figure.layout.title
+        head = "".join(
+            f'<p class="{name}">{escape(unescape(text))}</p>'
+            for name, text in (("title", title.text), ("subtitle", title.subtitle.text))
+            if text
+        )
+        height -= _TITLE_HEIGHT if head else 0
+        yield (
+            f"<figure>{f'<figcaption>{head}</figcaption>' if head else ''}"
+            f'<div id="figure-{number}" style="height:{height}px"></div></figure>'
+        )
+
+
+def _scripts(figures: Sequence[Figure]) -> str:
+    script = require("plotly.offline", extra="plots").get_plotlyjs()
+    return f"""<script>{_inside_script(script)}</script>
+<script type="application/json" id="figures">{_figures_json(figures)}</script>
+<script>{SCRIPT}</script>"""
+
+
+def _figures_json(figures: Sequence[Figure]) -> str:
+    """Return all figures and the templates of both schemes, safe inside a script element."""
+    plain = [_plain(figure) for figure in figures]
+    templates = {scheme: template(scheme).to_plotly_json() for scheme in _SCHEMES}
+    return _inside_script(
+        json.dumps({"figures": plain, "templates": templates}).replace("<", "\\u003c")
+    )
+
+
+def _plain(figure: Figure) -> Any:
+    """Return a figure without what the page gives it: its template, title and height."""
+    plain = json.loads(figure.to_json())
+    layout = plain["layout"]
+    if layout.pop("title", None):
+        layout["margin"] = {"t": 30, **layout.get("margin", {})}
+    for name in ("template", "height"):
+        layout.pop(name, None)
+    return plain
+
+
+def _inside_script(text: str) -> str:
+    """Return JavaScript in which nothing ends the element it stands in."""
+    return text.replace("</script", "<\\/script")
+
+
+def _header(title: str, headline: str, tone: str, facts: Mapping[str, object]) -> str:
+    """Return what a page begins with; a severity as ``tone`` colours the headline."""
+    return f"""<header>
+<p class="brand">stepwatch</p>
+<h1>{escape(title)}</h1>
+<p class="headline {_css_class(tone)}">{escape(headline)}</p>
+{_facts(facts)}
+</header>"""
+
+
+def _css_class(severity: str) -> str:
+    """Return the class that colours what is of a severity."""
+    return severity if severity in ("error", "warning", "info") else "none"
+
+
+def _facts(facts: Mapping[str, object]) -> str:
+    if not facts:
+        return ""
+    items = (
+        f"<div><dt>{escape(str(label))}</dt><dd>{escape(str(value))}</dd></div>"
+        for label, value in facts.items()
+    )
+    return f"<dl>{''.join(items)}</dl>"
 
 
 def _contents(sections: tuple[Section, ...]) -> str:
@@ -93,10 +256,10 @@ def _cause(cause: Cause) -> str:
     tensor = f'<p class="tensor">{escape(finding.tensor)}</p>' if finding.tensor else ""
     remedy = f'<p class="advice">{escape(finding.remedy)}</p>' if finding.remedy else ""
     lines = "".join(f"<li>{escape(line)}</li>" for line in cause.lines)
-    return f"""<article class="card cause {css_class(finding.severity)}">
+    return f"""<article class="card cause {_css_class(finding.severity)}">
 <p><span class="badge">{escape(finding.severity)}</span> <strong>{escape(finding.rule)}</strong>
 <span class="where">{escape(finding.where())}</span></p>
-<p class="said">{escape(finding.message)}</p>{tensor}{remedy}
+<p class="message">{escape(finding.message)}</p>{tensor}{remedy}
 {f'<ul class="lines">{lines}</ul>' if lines else ""}
 {f'<p class="where">to confirm</p><pre>{escape(cause.confirm)}</pre>' if cause.confirm else ""}
 </article>
@@ -155,3 +318,56 @@ def short(number: float) -> str:
     if number == int(number) if abs(number) < 1e15 else False:
         return f"{int(number):,}"
     return f"{number:,.1f}" if 1000 <= abs(number) < 1e15 else f"{number:.4g}"
+
+
+_FIGURE = "application/vnd.plotly.v1+json"
+# What would be markup in Markdown.
+_MARKS = str.maketrans({mark: f"&#{ord(mark)};" for mark in "|[]*_`#\n"})
+
+
+def report_notebook(report: Report) -> str:
+    """Return a report as a notebook of Jupyter's format 4.4, to be written as UTF-8.
+
+    Raises:
+        MissingDependency: Plotly is not installed.
+    """
+    facts = "\n".join(f"- {_text(name)}: {_text(value)}" for name, value in report.facts.items())
+    cells = [_plain_text(f"# {_text(report.title)}\n\n{_text(report.headline)}\n\n{facts}")]
+    for section in report.sections:
+        cells.append(_plain_text(f"{'#' * (section.level + 1)} {_text(section.title)}"))
+        cells += [cell for block in section.blocks for cell in _cells(block)]
+    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+    return json.dumps(notebook, indent=1)
+
+
+def _cells(block: Block) -> Iterator[dict[str, Any]]:
+    if isinstance(block, Chart):
+        data = {_FIGURE: json.loads(block.figure().to_json())}
+        shown = {"output_type": "display_data", "data": data, "metadata": {}}
+        ran: dict[str, Any] = {"execution_count": None, "metadata": {}, "source": ""}
+        yield {"cell_type": "code", **ran, "outputs": [shown]}
+    elif isinstance(block, Table):
+        yield _plain_text(_table_text(block))
+    elif isinstance(block, Text):
+        yield _plain_text(_text(block.text))
+    else:
+        lines = "\n".join(f"- {_text(line)}" for line in (*block.lines, block.confirm) if line)
+        yield _plain_text(f"**{_text(block.finding.headline())}**\n\n{lines}")
+
+
+def _table_text(table: Table) -> str:
+    head = [_text(name) for name in table.columns]
+    rows = [[_text(cell) for cell in row] for row in table.rows[:MOST_ROWS]]
+    lines = [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
+    return "\n".join([*([f"**{_text(table.title)}**", ""] if table.title else []), *lines])
+
+
+def _text(value: Cell) -> str:
+    """Return a value as text in which nothing is markup."""
+    if isinstance(value, float):
+        return short(value)
+    return "" if value is None else escape(str(value)).translate(_MARKS)
+
+
+def _plain_text(text: str) -> dict[str, Any]:
+    return {"cell_type": "markdown", "metadata": {}, "source": text}

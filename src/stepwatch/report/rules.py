@@ -13,43 +13,39 @@ from pathlib import Path
 from typing import ClassVar
 
 from ..errors import ConfigError, nearest
-from ..finding import Finding
-from ..rules.parameters import find_rule, parse_rules
-from ..rules.profile import PROFILE_RULES
-from ..rules.profile.rule import SCAN_INTERVAL_US, ProfileRule
-from ..rules.profile.window import ProfileWindow
-from ..rules.rule import Findings, Rule
-from ..rules.step_view import StepView
+from ..judge.declaration import parameter
+from ..judge.parameters import find_rule, parse_rules
+from ..judge.rule import PROFILE_RULES, Findings, ProfileRule, Rule
+from ..judge.step_view import StepView
+from ..model.finding import Finding
+from ..profile.windows import ProfileWindow
 from ..trial import Trial
 from . import profiler, xgboost
 from .document import Report, Section, plain
-from .notebook import report_notebook
-from .page import report_page
-from .profiler_rules import judged_profile
+from .page import report_notebook, report_page
+from .profiler import evaluate_profile
 
 # Of SageMaker, a switch against telemetry. There is none.
 _WITHOUT_MEANING = "opt_out_telemetry"
 
 
 class ProfilerReport(ProfileRule):
-    """All rules on the profile, with SageMaker's conditions, and a report of what they say.
-
-    Args:
-        rule_parameters: Parameters of these rules, each as ``Rule_parameter=value``.
-        scan_interval_us: Microseconds from one judgement to the next.
-    """
+    """All rules on the profile, with SageMaker's conditions, and a report of what they say."""
 
     name = "profiler_report"
-    evidence_words = "readings and steps"
+    sign = "other"
+    evidence_noun = "readings and steps"
     #: It goes on after its first finding, for it is many rules.
     compat: ClassVar[Mapping[str, object]] = {"on_fire": "continue"}
 
-    def __init__(
-        self, rule_parameters: Sequence[str] = (), scan_interval_us: int = SCAN_INTERVAL_US
-    ) -> None:
-        super().__init__(scan_interval_us)
-        self.rule_parameters = tuple(rule_parameters)
-        self._specs = _specs(self.rule_parameters, scan_interval_us)
+    rule_parameters: Sequence[str] = parameter(
+        (),
+        "Parameters of these rules, each as `Rule_parameter=value`, such as"
+        " `CPUBottleneck_threshold=30`.",
+    )
+
+    def begin(self) -> None:
+        self._specs = _specs(self.rule_parameters, self.scan_interval_us)
         asked = [watched.rule for watched in parse_rules(self._specs)]
         self._rules = [rule for rule in asked if isinstance(rule, ProfileRule)]
 
@@ -79,12 +75,12 @@ class ProfilerReport(ProfileRule):
 
     def write(self, trial: Trial, folder: Path) -> None:
         """Write the report and the numbers of each rule, where SageMaker has them."""
-        judgement = judged_profile(trial, self._specs)
+        verdict = evaluate_profile(trial, self._specs)
         place = folder / "profiler-output"
         numbers = place / "profiler-reports"
         numbers.mkdir(parents=True, exist_ok=True)
-        _write(place / "profiler-report", profiler.of(trial, judgement))
-        for name, facts in judgement.facts.items():
+        _write(place / "profiler-report", profiler.of(trial, verdict))
+        for name, facts in verdict.facts.items():
             path = numbers / f"{find_rule(name).__name__}.json"
             path.write_text(json.dumps(plain(facts.to_dict()), indent=1), encoding="utf-8")
 
@@ -124,7 +120,7 @@ def _is_of_sagemaker(section: Section) -> bool:
 
 
 def _specs(texts: Sequence[str], scan_interval_us: int) -> list[dict[str, object]]:
-    """Return the specs of all rules, with what was said of them."""
+    """Return the specs of all rules, with the parameters that texts give them."""
     names = {name.replace("_", ""): name for name in PROFILE_RULES}
     given: dict[str, dict[str, object]] = {name: {} for name in PROFILE_RULES}
     for text in texts:

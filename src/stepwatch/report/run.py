@@ -1,25 +1,211 @@
-"""The run report: what was found and what began it, what the machine did, what is not known."""
+"""The run report: what was found and what began it, what the machine did, what is not known.
+
+Each cause is shown with the steps around it: what its tensor was then, and what the machine did.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
+from functools import cached_property
 from pathlib import PurePosixPath
 
-from ..finding import SEVERITIES
-from ..rules.chain import Chain
-from ..rules.judged import Shown, in_silence, judged
-from ..rules.judgement import Judgement
-from ..rules.parameters import Spec
-from ..rules.verdict import followed, headline, plural
-from ..trial import Trial
+import numpy as np
+import pyarrow as pa
+
+from ..formats.blackbox import BLACKBOX_FOLDER
+from ..formats.profile.reader import Machine, ProfileReader
+from ..judge.evaluate import Progress, stored_or_evaluated, without_progress
+from ..judge.parameters import Spec
+from ..judge.root_cause import Chain
+from ..judge.verdict import Verdict, consequence_lines, headline, not_evaluated, plural
+from ..model.finding import SEVERITIES, Finding
+from ..plots.downsample import envelope
+from ..rules import default_rules
+from ..trial import Series, Trial
 from ..trial.profile import Profile
-from .around import around
-from .document import Block, Cause, Cell, Report, Section, Table
-from .missing import missing, not_checked, rules_table
+from .charts import heatmap_charts, lines_chart, machine_chart, tensor_chart, then_and_usually
+from .document import Block, Cause, Cell, Chart, Report, Section, Table, Text
 from .profile_sections import time_and_machine
-from .read_once import read_once
-from .tensors import heatmap_charts, tensor_chart
+
+#: How many steps are drawn on either side, and how many are listed.
+DRAWN, LISTED = 50, 3
+_OF_TENSOR = ("mean", "rms", "min", "max", "non_finite")
+_MARGIN_NS = 15_000_000_000
+
+
+def around(trial: Trial, profile: Profile, finding: Finding) -> Iterator[Block]:
+    """Yield what is known of the steps around a finding."""
+    names = trial.tensor_names()
+    losses = trial.tensor_names(collection="losses")[:1]
+    for name in [finding.tensor] if finding.tensor in names else losses:
+        rows = trial.tensor(name).statistics().to_arrow(())
+        if len(near := _near(rows, finding.step, DRAWN)):
+            yield _listed(name, Series(_near(near, finding.step, LISTED)))
+            yield _drawn(name, Series(near), finding)
+    yield from _machine(profile, finding)
+
+
+def _near(rows: pa.Table, step: int, reach: int) -> pa.Table:
+    """Return the rows of so many steps before and after one."""
+    numbers_ = rows.column("step").to_numpy()
+    steps = np.unique(numbers_)
+    place = int(np.searchsorted(steps, step))
+    near = steps[max(0, place - reach) : place + reach + 1]
+    return rows.filter(pa.array(np.isin(numbers_, near)))
+
+
+def _listed(name: str, series: Series) -> Table:
+    """Return the statistics of steps, a row for each worker."""
+    columns = _OF_TENSOR if (series["count"] > 1).any() else ("mean",)
+    several = len(set(series.workers)) > 1
+    rows = tuple(
+        (
+            *((series.workers[row],) if several else ()),
+            int(series.steps[row]),
+            series.modes[row],
+            *(_number(float(series[what][row])) for what in columns),
+        )
+        for row in range(len(series))
+    )
+    head = ("worker", "step", "mode") if several else ("step", "mode")
+    return Table((*head, *(("value",) if columns == ("mean",) else columns)), rows, name)
+
+
+def _number(value: float) -> float | int:
+    return int(value) if value == value and abs(value) < 1e15 and value == int(value) else value
+
+
+def _drawn(name: str, series: Series, finding: Finding) -> Chart:
+    """Return a chart of the steps, a line for each worker."""
+    what = "rms" if (series["count"] > 1).any() else "mean"
+    workers = np.array(series.workers)
+    columns = {
+        (str(worker) if len(set(series.workers)) > 1 else what): envelope(
+            series.steps[workers == worker], series[what][workers == worker], points=2 * DRAWN + 1
+        )
+        for worker in dict.fromkeys(series.workers)
+    }
+    shown = "value" if what == "mean" else what
+    titles = {"title": name, "about": f"{shown} of the steps around step {finding.step}"}
+    return lines_chart(columns, titles, findings=[finding])
+
+
+def _machine(profile: Profile, finding: Finding) -> Iterator[Block]:
+    """Yield what the machine did while the step ran."""
+    if not profile.machines:
+        yield Text("What the machine did then is not known: nobody read its devices.", "note")
+    elif span := _time_of(profile, finding.step):
+        chart = machine_chart(
+            profile,
+            span[0] - _MARGIN_NS,
+            span[1] + _MARGIN_NS,
+            title="What the machine did then",
+            span=span,
+        )
+        table = then_and_usually(profile, *span)
+        yield from (block for block in (table, chart) if block is not None)
+
+
+def _time_of(profile: Profile, step: int) -> tuple[int, int] | None:
+    """Return when a step began and ended, nanoseconds since the Unix epoch."""
+    rows = profile.steps()
+    found = rows.column("step").to_numpy() == step
+    starts = rows.column("start_ns").to_numpy()[found]
+    ends = starts + rows.column("longest_ns").to_numpy()[found]
+    return (int(starts.min()), int(ends.max())) if len(starts) else None
+
+
+def rules_table(verdict: Verdict) -> Table:
+    """Return how each rule stands."""
+    order = ("IssuesFound", "Error", "NotEvaluated", "Stopped", "InProgress", "NoIssuesFound")
+    ranked = sorted(verdict.statuses, key=lambda one: (order.index(one.status), one.idle))
+    rows = tuple((one.rule, one.status, one.findings, one.details) for one in ranked)
+    return Table(("rule", "status", "findings", "details"), rows)
+
+
+def not_checked(verdict: Verdict) -> Iterator[Block]:
+    """Yield a line for each rule that could not judge, and why."""
+    lines = not_evaluated(verdict.statuses)
+    yield from (Text(line) for line in lines)
+    if not lines:
+        yield Text("Every rule that was asked has judged.")
+
+
+def missing(trial: Trial, verdict: Verdict) -> Iterator[Block]:
+    """Yield what was captured, and what of it is not there."""
+    ends = trial.reader.ends()
+    several = len(ends) > 1
+    for worker, end in ends.items():
+        who = f"{worker}: " if several else ""
+        if end.coverage:
+            yield Text(f"{who}{end.coverage}")
+        if end.lost or end.dropped:
+            lost = end.lost or f"{end.dropped} of {end.steps} steps"
+            yield Text(f"{who}not stored: {lost}", "warning")
+        if end.failures:
+            failures = plural(end.failures, "failure")
+            yield Text(f"{who}{failures} to store or to look at what was captured", "warning")
+        if end.error:
+            yield Text(f"{who}{end.error}", "error")
+    if trial.state == "died":
+        last = max(trial.steps(), default=-1)
+        after = f"what came after step {last}" if last >= 0 else "every step"
+        yield Text(f"not stored: {after}; the process left no note of its end", "error")
+    if verdict.workers_not_seen:
+        yield Text(f"{plural(verdict.workers_not_seen, 'worker')} not seen", "warning")
+    if trial.store.list(BLACKBOX_FOLDER):
+        yield Text(f"its last steps are in a black box: stepwatch blackbox {trial.url}")
+    if not trial.profile.machines:
+        yield Text("nobody read what the machine did; stepwatch run does it with --profile")
+    yield from (Text(note) for note in trial.profile.notes)
+
+
+def cached_profile(trial: Trial) -> Profile:
+    """Return the profile of a run as it is now."""
+    return Profile(trial.store, _CachedProfile(trial.profile.reader))
+
+
+class _CachedProfile:
+    """Reads a profile once: a report asks for the same rows again and again."""
+
+    def __init__(self, reader: ProfileReader) -> None:
+        self._reader = reader
+
+    @cached_property
+    def _system(self) -> pa.Table:
+        return self._reader.system()
+
+    @cached_property
+    def _spans(self) -> pa.Table:
+        return self._reader.spans()
+
+    def machines(self) -> dict[str, Machine]:
+        return self._reader.machines()
+
+    def workers(self) -> tuple[str, ...]:
+        return self._reader.workers()
+
+    def bounds(self) -> tuple[int, int] | None:
+        return self._reader.bounds()
+
+    def system(self, start_ns: int | None = None, end_ns: int | None = None) -> pa.Table:  # noqa: ARG002
+        return self._system
+
+    def spans(
+        self,
+        start_ns: int | None = None,  # noqa: ARG002
+        end_ns: int | None = None,  # noqa: ARG002
+        worker: str | None = None,  # noqa: ARG002
+    ) -> pa.Table:
+        return self._spans
+
+    def traces(self) -> list[str]:
+        return self._reader.traces()
+
+    def notes(self) -> list[str]:
+        return self._reader.notes()
+
 
 #: Of the causes so many are shown with the steps around them; the rest are listed.
 MOST_CAUSES = 5
@@ -33,7 +219,7 @@ def suits(trial: Trial) -> bool:
 
 
 def report(
-    trial: Trial, rules: Sequence[Spec] | None = None, *, shown: Shown = in_silence
+    trial: Trial, rules: Sequence[Spec] | None = None, *, shown: Progress = without_progress
 ) -> Report:
     """Return what is known of a run.
 
@@ -42,24 +228,24 @@ def report(
         rules: Judge it anew, by these.
         shown: Shows how far judging is.
     """
-    judgement = judged(trial, rules, shown=shown)
-    profile = read_once(trial)
+    verdict = stored_or_evaluated(trial, rules, default=default_rules(), shown=shown)
+    profile = cached_profile(trial)
     sections = [
-        *cause_sections(trial, profile, judgement),
-        Section("training", "Training", (*_curves(trial, judgement),)),
-        Section("model", "The model", (*heatmap_charts(trial, judgement.findings),)),
+        *cause_sections(trial, profile, verdict),
+        Section("training", "Training", (*_curves(trial, verdict),)),
+        Section("model", "The model", (*heatmap_charts(trial, verdict.findings),)),
         Section("machine", "Time and machine", (*time_and_machine(profile),)),
-        Section("not-checked", "What was not checked", (*not_checked(judgement),)),
-        Section("rules", "Rules", (rules_table(judgement),)),
-        Section("missing", "What was captured, and what is missing", (*missing(trial, judgement),)),
+        Section("not-checked", "What was not checked", (*not_checked(verdict),)),
+        Section("rules", "Rules", (rules_table(verdict),)),
+        Section("missing", "What was captured, and what is missing", (*missing(trial, verdict),)),
     ]
-    return of_sections("run", trial, judgement, sections)
+    return of_sections("run", trial, verdict, sections)
 
 
 def of_sections(
     kind: str,
     trial: Trial,
-    judgement: Judgement,
+    verdict: Verdict,
     sections: Sequence[Section],
     more: Mapping[str, Cell] | None = None,
 ) -> Report:
@@ -75,9 +261,9 @@ def of_sections(
     return Report(
         kind,
         title(trial),
-        answer(judgement),
-        tone(judgement),
-        {**(more or {}), **facts(trial, judgement)},
+        answer(verdict),
+        tone(verdict),
+        {**(more or {}), **facts(trial, verdict)},
         tuple(section for section in sections if section.blocks),
     )
 
@@ -90,21 +276,21 @@ def of_tensors(trial: Trial, names: Sequence[str], statistic: str = "") -> Repor
         names: The tensors.
         statistic: What to draw of them; ``""`` for what suits each.
     """
-    judgement = judged(trial, default=())
-    charts = tuple(tensor_chart(trial, name, judgement.findings, statistic) for name in names)
-    about = [one for one in judgement.findings if one.tensor in {*names}]
+    verdict = stored_or_evaluated(trial, default=())
+    charts = tuple(tensor_chart(trial, name, verdict.findings, statistic) for name in names)
+    about = [one for one in verdict.findings if one.tensor in {*names}]
     rows = tuple((one.severity, one.step, one.rule, one.message) for one in about)
     found = Table(("severity", "step", "rule", "finding"), rows, "Findings about them")
     sections = (Section("tensors", "Tensors", (*((found,) if rows else ()), *charts)),)
     headline = f"{plural(len(about), 'finding')} about {plural(len(names), 'tensor')}"
-    return Report("run", title(trial), headline, "", facts(trial, judgement), sections)
+    return Report("run", title(trial), headline, "", facts(trial, verdict), sections)
 
 
-def answer(judgement: Judgement) -> str:
+def answer(verdict: Verdict) -> str:
     """Return the first cause, or the verdict where there is none."""
-    if judgement.chains:
-        return judgement.chains[0].cause.headline()
-    return headline(judgement.findings, judgement.statuses)
+    if verdict.chains:
+        return verdict.chains[0].cause.headline()
+    return headline(verdict.findings, verdict.statuses)
 
 
 def title(trial: Trial) -> str:
@@ -112,19 +298,19 @@ def title(trial: Trial) -> str:
     return PurePosixPath(trial.url).name or trial.url
 
 
-def tone(judgement: Judgement) -> str:
+def tone(verdict: Verdict) -> str:
     """Return the worst severity of what was found; empty for nothing."""
-    found = [finding.severity for finding in judgement.findings]
+    found = [finding.severity for finding in verdict.findings]
     return max(found, key=SEVERITIES.index, default="")
 
 
-def facts(trial: Trial, judgement: Judgement) -> dict[str, Cell]:
+def facts(trial: Trial, verdict: Verdict) -> dict[str, Cell]:
     """Return what a run is, in few words."""
     manifest = trial.reader.manifest
     started = when(manifest.started_ns) if manifest.started_ns else None
     steps = ", ".join(f"{len(trial.steps(mode)):,} {mode}" for mode in trial.modes)
     known: dict[str, Cell] = {
-        "rules": headline(judgement.findings, judgement.statuses) if judgement.findings else "",
+        "rules": headline(verdict.findings, verdict.statuses) if verdict.findings else "",
         "state": trial.state,
         "started": started,
         "steps": steps or "none",
@@ -146,11 +332,11 @@ def when(time_ns: int) -> str:
     return moment.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def cause_sections(trial: Trial, profile: Profile, judgement: Judgement) -> Iterator[Section]:
+def cause_sections(trial: Trial, profile: Profile, verdict: Verdict) -> Iterator[Section]:
     """Yield a section for each cause with the steps around it, and one that lists the rest."""
-    chains = judgement.chains
+    chains = verdict.chains
     for number, chain in enumerate(chains[:MOST_CAUSES], 1):
-        cause = cause_of(chain, judgement)
+        cause = cause_of(chain, verdict)
         name = f"{chain.cause.rule} at {chain.cause.where()}"
         heading = f"Cause {number}: {name}" if len(chains) > 1 else f"Cause: {name}"
         yield Section(f"cause-{number}", heading, (cause, *around(trial, profile, chain.cause)))
@@ -164,15 +350,15 @@ def cause_sections(trial: Trial, profile: Profile, judgement: Judgement) -> Iter
         yield Section("more-causes", f"{plural(len(rest), 'further cause')}", (table,))
 
 
-def cause_of(chain: Chain, judgement: Judgement) -> Cause:
-    """Return a chain as it is told."""
-    gaps = judgement.unchecked(chain).lines()
-    lines = [*followed(chain), *(f"not checked: {gap}" for gap in gaps)]
+def cause_of(chain: Chain, verdict: Verdict) -> Cause:
+    """Return a chain as a block."""
+    gaps = verdict.blind_spots(chain).lines()
+    lines = [*consequence_lines(chain), *(f"not checked: {gap}" for gap in gaps)]
     names = tuple(finding.finding_id for finding in chain.findings)
-    return Cause(chain.cause, tuple(lines), chain.confirm(judgement.run), names)
+    return Cause(chain.cause, tuple(lines), chain.confirm(verdict.run), names)
 
 
-def _curves(trial: Trial, judgement: Judgement) -> Iterator[Block]:
+def _curves(trial: Trial, verdict: Verdict) -> Iterator[Block]:
     """Yield the losses, the metrics and the learning rates."""
     names = [name for kind in _CURVES for name in trial.tensor_names(collection=kind)]
-    yield from (tensor_chart(trial, name, judgement.findings) for name in names[:_MOST_CURVES])
+    yield from (tensor_chart(trial, name, verdict.findings) for name in names[:_MOST_CURVES])

@@ -1,18 +1,19 @@
-"""Attention whose logits grow without bound, or that sees one key only."""
+"""Rules on attention and on output logits that drift."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from ..finding import Finding
-from ..statistics import COUNT, MAX, MIN, NEGINF
-from .checks import number
-from .rule import Findings, Rule
-from .scalars import First, InARow
-from .scope import above, at_least, within
-from .step_view import StepView, TensorView
+from ..judge.declaration import parameter
+from ..judge.rule import Findings, Rule, View
+from ..judge.step_view import StepView, TensorView
+from ..model.finding import Finding
+from ..numerics.measures import number, theil_sen
+from ..numerics.statistics import COUNT, MAX, MIN, NEGINF
+from .history import FirstValues, Series
 
 
 class AttentionInstability(Rule):
@@ -24,75 +25,57 @@ class AttentionInstability(Rule):
     training by preventing attention entropy collapse, 2023). The entropy is that of the rows of a
     module, relative to the logarithm of how many keys a row sees. Heads that are sharp from the
     start are left alone: it must have fallen by half, too.
-
-    Args:
-        max_logit: The largest logit that is tolerated; 100 is where Kimi K2 clips (Kimi Team:
-            Kimi K2, 2025).
-        min_entropy: The least relative entropy, between 0 and 1.
-        consecutive: Looks in a row.
-        warmup: Looks of which the median is the entropy at first.
-        min_spread: Logits that differ by less make no difference.
-        flat_looks: So many looks in a row at which they do not.
     """
 
     name = "attention_instability"
     needs = ("attention",)
+    training_only = True
     per_model = True
+    sign = "drift"
+    default_spec = ""
+    view = View("attention", "max")
 
-    def __init__(
-        self,
-        max_logit: float = 100.0,
-        min_entropy: float = 0.05,
-        consecutive: int = 3,
-        warmup: int = 3,
-        min_spread: float = 0.01,
-        flat_looks: int = 5,
-    ) -> None:
-        above("max_logit", max_logit, 0)
-        within("min_entropy", min_entropy, 0, 1)
-        at_least("consecutive", consecutive, 1)
-        at_least("warmup", warmup, 1)
-        above("min_spread", min_spread, 0)
-        at_least("flat_looks", flat_looks, 1)
-        self.min_spread, self.flat_looks = min_spread, flat_looks
-        self.max_logit, self.min_entropy = max_logit, min_entropy
-        self.consecutive, self.warmup = consecutive, warmup
-        self._first = First(warmup)
-        self._in_a_row = InARow()
+    max_logit: float = parameter(
+        100.0, "The largest logit that is tolerated; 100 is where Kimi K2 clips.", above=0
+    )
+    min_entropy: float = parameter(0.05, "The least relative entropy.", between=(0, 1))
+    consecutive: int = parameter(3, "Looks in a row.", at_least=1)
+    warmup: int = parameter(3, "Looks of which the median is the entropy at first.", at_least=1)
+    min_spread: float = parameter(0.01, "Logits that differ by less make no difference.", above=0)
+    flat_looks: int = parameter(5, "So many looks in a row at which they do not.", at_least=1)
+
+    def begin(self) -> None:
+        self._first = FirstValues(self.warmup)
         self._looks = 0
 
     def check(self, step: StepView) -> Findings:
-        if not step.trains:
-            return
         self._looks += 1
         for tensor in step.tensors("attention"):
             if tensor.name.endswith("/logits"):
-                yield from self._judge_logits(step, tensor)
-                yield from self._judge_entropy(step, tensor)
-                yield from self._judge_flatness(step, tensor)
+                yield from self._evaluate_logits(step, tensor)
+                yield from self._evaluate_entropy(step, tensor)
+                yield from self._evaluate_flatness(step, tensor)
 
     def unevaluated(self) -> str | None:
         if self._looks >= self.consecutive:
             return None
         return f"attention was seen at {self._looks} TRAIN steps, {self.consecutive} are needed"
 
-    def _judge_flatness(self, step: StepView, logits: TensorView) -> Findings:
+    def _evaluate_flatness(self, step: StepView, logits: TensorView) -> Findings:
         """Judge whether logits differ by so little that all keys are seen alike."""
         seen = logits.statistics
         finite = logits.record.statistics[logits.row]
         spread = float(finite[MAX] - finite[MIN])
         # Queries that begin at zero on purpose have logits of exactly 0.
         met = 0 < spread < self.min_spread and seen.count > 0
-        if self._in_a_row.count((logits.worker, logits.name, "flat"), met) >= self.flat_looks:
-            yield Finding(
-                self.name,
-                step.number,
-                logits.name,
+        if self.persists((logits.worker, logits.name, "flat"), met, self.flat_looks):
+            yield self.finding(
+                step,
+                logits,
                 f"{logits.name}: all logits lie within {number(spread)} at step {step.number}"
                 f" (< {number(self.min_spread)}), {self.flat_looks} looks in a row: attention sees"
                 " all keys alike",
                 severity="info",
-                worker=logits.worker,
                 value=spread,
                 threshold=self.min_spread,
                 condition=f"flat {logits.name}",
@@ -100,24 +83,22 @@ class AttentionInstability(Rule):
                 " and keys get gradients",
             )
 
-    def _judge_logits(self, step: StepView, logits: TensorView) -> Findings:
+    def _evaluate_logits(self, step: StepView, logits: TensorView) -> Findings:
         largest = float(logits.record.statistics[logits.row, MAX])
         met = largest > self.max_logit
-        if self._in_a_row.count((logits.worker, logits.name), met) >= self.consecutive:
-            yield Finding(
-                self.name,
-                step.number,
-                logits.name,
+        if self.persists((logits.worker, logits.name), met):
+            yield self.finding(
+                step,
+                logits,
                 f"{logits.name}: a logit of {number(largest)} at step {step.number}"
                 f" (> {number(self.max_logit)}), {self.consecutive} looks in a row",
-                worker=logits.worker,
                 value=largest,
                 threshold=self.max_logit,
                 remedy="normalize queries and keys, check the scale 1/sqrt(width of a head), or"
                 " lower the learning rate",
             )
 
-    def _judge_entropy(self, step: StepView, logits: TensorView) -> Findings:
+    def _evaluate_entropy(self, step: StepView, logits: TensorView) -> Findings:
         module = logits.name.removesuffix("/logits")
         tensor = step.tensor(f"{module}/entropy", logits.worker)
         entropy = math.nan if tensor is None else _relative_entropy(logits, tensor)
@@ -126,15 +107,13 @@ class AttentionInstability(Rule):
         key = (tensor.worker, tensor.name)
         first = self._first.of(key, entropy)
         met = entropy < min(self.min_entropy, 0.5 * first)
-        if self._in_a_row.count(key, met) >= self.consecutive:
-            yield Finding(
-                self.name,
-                step.number,
-                tensor.name,
+        if self.persists(key, met):
+            yield self.finding(
+                step,
+                tensor,
                 f"{module}: the entropy of attention is {number(entropy)} of what it could be at"
                 f" step {step.number} (< {number(self.min_entropy)}), {self.consecutive} looks in a"
                 f" row; at first it was {number(first)}",
-                worker=tensor.worker,
                 value=entropy,
                 threshold=self.min_entropy,
                 remedy="normalize queries and keys, check the scale 1/sqrt(width of a head), or"
@@ -149,3 +128,88 @@ def _relative_entropy(logits: TensorView, entropy: TensorView) -> float:
     seen = logits.record.statistics[logits.row, [COUNT, NEGINF]]
     keys = float(seen[0] - seen[1]) / rows if rows else 0.0
     return float(np.divide(entropy.statistics.mean, math.log(keys))) if keys > 1 else math.nan
+
+
+#: A slope is that of so many looks, of fewer there is none.
+MAX_SAMPLES, MIN_SAMPLES = 100, 20
+
+
+class OutputLogitDrift(Rule):
+    """Logits that all drift away from zero together.
+
+    A number that is added to all logits changes neither softmax nor loss, so nothing holds it
+    back until the dtype runs out of precision. PaLM keeps the log-partition near zero with a loss
+    of its own, 1e-4 times its square (Chowdhery et al.: PaLM, 2022). A classifier that is sure of
+    itself has a large log-partition, too; its logits are on both sides of zero. Reported is a
+    log-partition that is far from zero while the mean of the logits is further from it than they
+    are spread; and one that will be at the end of the schedule of the learning rate, if it goes on
+    as it went.
+    """
+
+    name = "output_logit_drift"
+    needs = ("log_partition",)
+    training_only = True
+    sign = "drift"
+    default_spec = ""
+    view = View("log_partition", "mean")
+    lacks = "no logits with their log-partition were seen"
+
+    max_log_partition: float = parameter(
+        20.0, "The largest magnitude of the mean log-partition.", above=0
+    )
+    min_offset: float = parameter(
+        3.0, "Standard deviations that the mean of the logits is away from 0.", above=0
+    )
+    consecutive: int = parameter(3, "Looks in a row.", at_least=1)
+    max_at_end: float = parameter(
+        50.0, "The largest magnitude that the slope of the last looks may lead to.", above=0
+    )
+
+    def begin(self) -> None:
+        self._looks: Series[tuple[str, str], tuple[int, float]] = Series(MAX_SAMPLES)
+
+    def check(self, step: StepView) -> Findings:
+        for tensor in step.tensors("log_partition"):
+            logits = step.tensor(f"prediction{tensor.name[len('log_partition') :]}", tensor.worker)
+            if logits is None:
+                continue
+            self._evaluated = True
+            partition = tensor.scalar
+            row = logits.statistics
+            offset = abs(row.mean) / (row.std or math.inf)
+            key = tensor.worker, tensor.name
+            looks = self._looks.add(key, (step.mode_step, partition))
+            drifted = offset > self.min_offset
+            at_end = _at_end(step, tensor.worker, looks) if drifted else math.nan
+            far = abs(partition) > self.max_log_partition or abs(at_end) > self.max_at_end
+            if self.persists(key, drifted and far):
+                yield self._finding(step, tensor, at_end, offset, row.mean)
+
+    def _finding(
+        self, step: StepView, tensor: TensorView, at_end: float, offset: float, mean: float
+    ) -> Finding:
+        partition, threshold = tensor.scalar, self.max_log_partition
+        limit = f"magnitude > {number(threshold)}"
+        if abs(partition) <= threshold:
+            threshold = self.max_at_end
+            limit = f"{number(at_end)} at the end if it goes on so, > {number(threshold)}"
+        return self.finding(
+            step,
+            tensor,
+            f"{tensor.name}: the mean log-partition is {number(partition)} at step {step.number}"
+            f" ({limit}), because all logits drifted: their mean is {number(mean)},"
+            f" {number(offset)} of their standard deviations away from 0",
+            value=partition,
+            threshold=threshold,
+            remedy="add the z-loss 1e-4 * logsumexp(logits)**2 to the loss, or take the bias out"
+            " of the last layer",
+            evidence={"mean": mean, "offset": offset, "at_end": at_end},
+        )
+
+
+def _at_end(step: StepView, worker: str, looks: Sequence[tuple[int, float]]) -> float:
+    """Return where the slope of the last looks leads to at the end of the schedule; or nan."""
+    if len(looks) < MIN_SAMPLES:
+        return math.nan
+    left = step.scalar("loop/scheduler_total", worker) - step.scalar("loop/scheduler_steps", worker)
+    return looks[-1][1] + max(left, 0.0) * theil_sen(*zip(*looks, strict=True))

@@ -1,20 +1,416 @@
-"""The rule on classes that are rare, or that are nearly always taken for others."""
+"""Rules on classes: guessed, rare, or taken for one another.
+
+A matrix of counts has a row for each true class and a column for each that was predicted.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from ..finding import Finding
-from ..steps import Mode
-from .checks import number
-from .class_counts import Counts, Sources, added
-from .rule import Findings, Rule
-from .scope import Selection, at_least, one_of, within
-from .step_view import StepView
+from ..errors import ConfigError
+from ..judge.declaration import parameter
+from ..judge.rule import Findings, Rule, Selection, View
+from ..judge.step_view import StepView, TensorView
+from ..model.finding import Finding
+from ..model.steps import Mode
+from ..numerics.measures import Floats, number
+from ..numerics.statistics import COUNT, SUM, SUM_SQ
+from .history import FirstValues
+from .shared import raw_values
+
+#: A loss with this share of all steps is not played against by the others.
+RARE = 0.9
+#: A loss that is at most so many times that of guessing is near it.
+NEAR = 1.05
+#: Of fewer labels the frequencies look less even than they are, so guessing looks cheaper.
+LEAST_PER_CLASS = 20
+
+
+def entropy(counts: Floats) -> float:
+    """Return the entropy of class frequencies in nats: the loss of guessing by frequency.
+
+    Args:
+        counts: Shape ``[classes]``, at least 0.
+
+    Returns:
+        From 0 to ``log(classes)`` (Shannon: A mathematical theory of communication, 1948); 0
+        where nothing was counted.
+    """
+    total = counts.sum()
+    shares = counts[counts > 0] / total if total else counts[:0]
+    return float(-(shares * np.log(shares)).sum())
+
+
+def agreement_z(confusion: Floats) -> float:
+    """Return how many standard deviations more guesses are right than by chance.
+
+    Args:
+        confusion: Shape ``[classes, classes]``, how often each class was taken for which.
+
+    Returns:
+        Of the number of agreements under independence of its margins (Cohen: A coefficient of
+        agreement for nominal scales, 1960), normal approximation; nan where nothing was counted,
+        0 where there is one class or one guess only.
+    """
+    total = confusion.sum()
+    if not total:
+        return math.nan
+    expected = float((confusion.sum(0) * confusion.sum(1)).sum() / total**2)
+    spread = math.sqrt(total * expected * (1 - expected)) if 0 < expected < 1 else math.inf
+    return float((np.trace(confusion) - total * expected) / spread)
+
+
+class _Window:
+    """The last losses of one name and what their targets were like.
+
+    Args:
+        size: TRAIN steps.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.losses: deque[float] = deque(maxlen=size)
+        #: Number, sum and sum of squares of the targets of each step.
+        self.moments: deque[Floats] = deque(maxlen=size)
+        #: Counts of the steps at which they were saved.
+        self.confusions: deque[Floats] = deque(maxlen=max(1, size // 10))
+        self.count = 0
+
+
+class ChanceLevel(Rule):
+    """A loss that stays where guessing is, or climbs above it.
+
+    Guessing by frequency costs the entropy of the classes, natural logarithm, and guessing the
+    mean costs the variance of the targets; neither depends on the model. Reported, over the last
+    ``num_steps`` TRAIN steps: a cross-entropy of at least ``1 - margin`` of that, while the
+    guesses agree with the labels no more often than by chance (``guessing``); and a cross-entropy
+    or mean square above ``worse_ratio`` times it that has grown since the first steps
+    (``worse``).
+
+    Judged are steps with one such loss: two may play against each other. Where a sample has several
+    labels a model may well begin with their frequencies, as that of a language does: there the
+    loss must have come to rest, within ``rest`` from the first half of the steps to the second, and
+    near the loss of guessing. Only ``worse`` is judged of two classes, because a discriminator
+    ought to end up guessing (Goodfellow et al.: Generative adversarial nets, 2014).
+    """
+
+    name = "chance_level"
+    needs = ("classes", "labels")
+    per_model = True
+    sign = "outcome"
+    default_spec = ""
+    view = View("losses", "mean")
+
+    num_steps: int = parameter(200, "TRAIN steps before and of a judgement.", at_least=10)
+    margin: float = parameter(
+        0.02, "Less than guessing by this fraction of it is no success.", between=(0, 1)
+    )
+    worse_ratio: float = parameter(
+        2.0, "So many times the loss of guessing is worse than that.", above=1
+    )
+    min_z: float = parameter(
+        3.0, "Agreement above this many standard deviations is no chance.", above=0
+    )
+    rest: float = parameter(
+        0.02, "So little, as a fraction of the loss, is no change.", above=0, at_most=1
+    )
+
+    def begin(self) -> None:
+        self._windows: dict[str, _Window] = {}
+        self._first = FirstValues(20)
+
+    def check(self, step: StepView) -> Findings:
+        losses = list(_evaluated_losses(step)) if step.trains else []
+        if len({loss.name for loss in losses}) != 1:
+            return
+        name = losses[0].name
+        window = self._windows.get(name)
+        if window is None:
+            window = self._windows[name] = _Window(self.num_steps)
+        for loss in losses:
+            self._add(step, window, loss)
+        window.count += 1
+        if window.count > self.num_steps and self._is_alone(window):
+            yield from self._evaluate(step, losses[0], window)
+
+    def unevaluated(self) -> str | None:
+        if self._evaluated:
+            return None
+        if not any(map(self._is_alone, self._windows.values())) and self._windows:
+            return f"{len(self._windows)} losses may play against each other"
+        most = max((window.count for window in self._windows.values()), default=0)
+        return (
+            f"a loss with countable classes or a mean square was seen at {most} TRAIN steps"
+            f", {self.num_steps} are needed"
+        )
+
+    def _add(self, step: StepView, window: _Window, loss: TensorView) -> None:
+        what = loss.name.removeprefix("loss/")
+        value = loss.scalar
+        window.losses.append(value)
+        self._first.of(loss.name, value)
+        label = step.tensor(f"label/{what}", loss.worker)
+        if label is not None:
+            window.moments.append(label.record.statistics[label.row, [COUNT, SUM, SUM_SQ]])
+        confusion = loss.record.raw.get(f"confusion/{what}")
+        if confusion is not None:
+            window.confusions.append(np.asarray(confusion, np.float64))
+
+    def _evaluate(self, step: StepView, loss: TensorView, window: _Window) -> Findings:
+        now = float(np.mean(window.losses))
+        chance, z = self._guessing(loss, window)
+        if not chance > 0:
+            return
+        self._evaluated = True
+        first = self._first.of(loss.name, now)
+        worse = now > self.worse_ratio * max(chance, first) and not z >= self.min_z
+        guesses = z < self.min_z and now >= (1 - self.margin) * chance
+        if worse or (guesses and self._may_guess(step, loss, window, now / chance)):
+            yield self._finding(step, loss, (now, chance, z), worse=worse)
+
+    def _is_alone(self, window: _Window) -> bool:
+        """Return whether other losses are too rare to play against this one."""
+        return window.count > RARE * sum(other.count for other in self._windows.values())
+
+    def _may_guess(self, step: StepView, loss: TensorView, window: _Window, ratio: float) -> bool:
+        """Return whether a loss where guessing is means guessing."""
+        num_classes, is_one = _labels(step, loss)
+        if num_classes <= 2 or is_one:
+            return num_classes > 2
+        half = len(window.losses) // 2
+        before, now = np.mean(list(window.losses)[:half]), np.mean(list(window.losses)[half:])
+        return bool(abs(now - before) <= self.rest * abs(before) and ratio <= NEAR)
+
+    def _guessing(self, loss: TensorView, window: _Window) -> tuple[float, float]:
+        """Return the loss of guessing and how the guesses agree; nan for what is not known."""
+        if "mse" in loss.name.lower():
+            number_of, total, squares = np.sum(window.moments, axis=0)
+            return float(squares / number_of - (total / number_of) ** 2), math.nan
+        if not window.confusions:
+            return math.nan, math.nan
+        counted = np.sum(window.confusions, axis=0)
+        if counted.sum() < LEAST_PER_CLASS * len(counted):
+            return math.nan, math.nan
+        return entropy(counted.sum(1)), agreement_z(counted)
+
+    def _finding(
+        self, step: StepView, loss: TensorView, numbers: tuple[float, float, float], *, worse: bool
+    ) -> Finding:
+        now, chance, z = numbers
+        of_what = "the mean of the targets" if math.isnan(z) else "classes by their frequency"
+        agree = "" if math.isnan(z) else f"; guesses agree with labels {number(z)} standard"
+        agree += " deviations more often than by chance" if agree else ""
+        limit = self.worse_ratio * chance if worse else (1 - self.margin) * chance
+        return self.finding(
+            step,
+            loss.name,
+            f"{loss.name}: its mean over {self.num_steps} TRAIN steps up to step {step.number} is"
+            f" {number(now)}, guessing {of_what} costs {number(chance)}{agree}",
+            value=now,
+            threshold=limit,
+            condition="worse" if worse else "guessing",
+            remedy="check the sign of the loss and the learning rate"
+            if worse
+            else "check that each label belongs to its sample, that inputs reach the model, and the"
+            " learning rate",
+            evidence={"guessing": chance, "agreement_z": z},
+        )
+
+
+def _evaluated_losses(step: StepView) -> list[TensorView]:
+    """Return the scalar losses of a step of which it is known what guessing costs."""
+    found = []
+    for loss in step.tensors("losses"):
+        what = loss.name.removeprefix("loss/")
+        rows = loss.record.layout.row_of
+        is_square = "mse" in what.lower() and f"label/{what}" in rows
+        if is_square or (f"prediction/{what}" in rows and _has_classes(what)):
+            found.append(loss)
+    return found
+
+
+def _has_classes(loss: str) -> bool:
+    return any(word in loss for word in ("cross_entropy", "nll_loss", "CrossEntropy", "NLL", "BCE"))
+
+
+def _labels(step: StepView, loss: TensorView) -> tuple[int, bool]:
+    """Return how many classes a loss is of, and whether each sample has one label."""
+    what = loss.name.removeprefix("loss/")
+    label, prediction = (
+        step.tensor(f"{kind}/{what}", loss.worker) for kind in ("label", "prediction")
+    )
+    batches = step.tensors("batches", worker=loss.worker)
+    if label is None or prediction is None:
+        return 0, False
+    samples = sum(batch.info.shape[0] for batch in batches if batch.info.shape)
+    shape = prediction.info.shape
+    num_classes = shape[1] if len(shape) > 1 else 0
+    return num_classes, bool(label.statistics.count <= samples)
+
+
+Counts = npt.NDArray[np.int64]
+Array = npt.NDArray[np.generic]
+
+CONFUSION, CLASS_COUNT = "confusion/", "class_count/"
+#: More classes than this are tokens rather than classes, and their matrix fills the memory.
+MOST_CLASSES = 1000
+
+
+class NoClasses(ValueError):
+    """What was saved are no classes; says what it is instead."""
+
+
+def as_classes(value: Array, *, columns: bool) -> npt.NDArray[np.float64]:
+    """Return whole numbers, shape ``[samples]``, nan where there is no class.
+
+    Args:
+        value: Classes of any shape; or, with ``columns``, scores of shape ``[n, classes, ...]``.
+            Negative ones, as those that a loss ignores, are none.
+        columns: Take the class of the largest score.
+
+    Raises:
+        NoClasses: Not whole numbers.
+    """
+    if columns:
+        scores = value.astype(np.float64)
+        found = np.where(np.isnan(scores).any(axis=1), np.nan, scores.argmax(axis=1)).ravel()
+    else:
+        found = value.astype(np.float64).ravel()
+    known = found[np.isfinite(found)]
+    if (known != np.floor(known)).any():
+        raise NoClasses("are not whole numbers, as in a regression")
+    return np.where(np.isfinite(found) & (found >= 0), found, np.nan)
+
+
+def predicted_classes(
+    predictions: Array, labels: Array, *, columns: bool
+) -> npt.NDArray[np.float64]:
+    """Return the classes that were predicted, as ``as_classes``.
+
+    With one axis more than the labels they are scores of the classes. Others that are not whole
+    are scores of the second of two classes: probabilities above 0.5, or, where they leave the
+    range of probabilities, logits above 0.
+    """
+    more = predictions.ndim == labels.ndim + 1 and predictions.shape[1] > 1
+    if columns or more:
+        return as_classes(predictions, columns=True)
+    scores = predictions.astype(np.float64).ravel()
+    known = scores[np.isfinite(scores)]
+    if (known == np.floor(known)).all():
+        return as_classes(predictions, columns=False)
+    limit = 0.5 if known.min() >= 0 and known.max() <= 1 else 0.0
+    return np.where(np.isnan(scores), np.nan, scores > limit)
+
+
+def count_pairs(
+    labels: npt.NDArray[np.float64],
+    predictions: npt.NDArray[np.float64],
+    num_classes: int | None = None,
+) -> Counts:
+    """Return how often each class was taken for which, shape ``[classes, classes]``.
+
+    Args:
+        labels: Classes, shape ``[samples]``; pairs with a nan on either side are left out.
+        predictions: Of the same shape.
+        num_classes: How many there are; by default as many as are seen.
+
+    Raises:
+        ConfigError: A class that is not below ``num_classes``.
+        NoClasses: More than ``MOST_CLASSES``, if ``num_classes`` does not say so.
+    """
+    if len(labels) != len(predictions):
+        raise NoClasses(f"are {len(labels)}, and predictions {len(predictions)}")
+    known = ~(np.isnan(labels) | np.isnan(predictions))
+    rows, columns = labels[known].astype(np.int64), predictions[known].astype(np.int64)
+    size = int(max(rows.max(initial=-1), columns.max(initial=-1))) + 1
+    if num_classes is not None:
+        if size > num_classes:
+            raise ConfigError(f"class {size - 1} was seen, and there are {num_classes} classes")
+        size = num_classes
+    elif size > MOST_CLASSES:
+        raise NoClasses(f"have {size} classes, more than {MOST_CLASSES}; say how many there are")
+    return np.bincount(rows * size + columns, minlength=size * size).reshape(size, size)
+
+
+def added(counts: Sequence[Counts]) -> Counts:
+    """Return the sum of counts, all of one axis or all of two; the smaller ones filled by 0."""
+    size = max(len(one) for one in counts)
+    total = np.zeros((size,) * counts[0].ndim, np.int64)
+    for one in counts:
+        total[tuple(slice(length) for length in one.shape)] += one
+    return total
+
+
+@dataclass(slots=True)
+class Sources:
+    """Where classes are found: in summaries, else in full values of labels and predictions.
+
+    Args:
+        labels: Where the labels are.
+        predictions: Where the predictions are.
+        columns: Whether both have a score for each class.
+        num_classes: As for ``count_pairs``.
+    """
+
+    labels: Selection
+    predictions: Selection
+    columns: bool = False
+    num_classes: int | None = None
+    why_not: str = field(default="", init=False)
+
+    def matrices(self, step: StepView) -> dict[str, Counts]:
+        """Return the counts of pairs of each loss, all workers together."""
+        found = dict(self._summed(step, CONFUSION))
+        return found or self._of_values(step)
+
+    def counts(self, step: StepView) -> dict[str, Counts]:
+        """Return how many labels of each class a step has, shape ``[classes]``, by loss."""
+        return dict(self._summed(step, CLASS_COUNT))
+
+    def _summed(self, step: StepView, prefix: str) -> Iterator[tuple[str, Counts]]:
+        parts: dict[str, list[Counts]] = {}
+        for record in step.records:
+            for name in record.raw or ():
+                if name.startswith(prefix):
+                    value = record.raw[name].astype(np.int64)
+                    parts.setdefault(name.removeprefix(prefix), []).append(value)
+        for name, counts in parts.items():
+            yield name, added(counts)
+
+    def _of_values(self, step: StepView) -> dict[str, Counts]:
+        labels, predictions = _by_worker(step, self.labels), _by_worker(step, self.predictions)
+        parts: dict[str, list[Counts]] = {}
+        for worker, held in labels.items():
+            for (name, label), prediction in zip(
+                held.items(), predictions.get(worker, {}).values(), strict=False
+            ):
+                try:
+                    parts.setdefault(name, []).append(self._count(label, prediction))
+                except NoClasses as error:
+                    self.why_not = f"{name}: labels {error}"
+        return {name: added(counts) for name, counts in parts.items() if counts}
+
+    def _count(self, labels: Array, predictions: Array) -> Counts:
+        columns = self.columns and labels.ndim > 1 and labels.shape[1] > 1
+        classes = as_classes(labels, columns=columns)
+        if labels.ndim > 1 and labels.shape[-1] == 1:
+            labels = labels[..., 0]
+        guessed = predicted_classes(predictions, labels, columns=self.columns)
+        return count_pairs(classes, guessed, self.num_classes)
+
+
+def _by_worker(step: StepView, selection: Selection) -> Mapping[str, dict[str, Array]]:
+    found: dict[str, dict[str, Array]] = {}
+    for worker, name, value in raw_values(step, selection):
+        found.setdefault(worker, {})[name] = value
+    return found
+
 
 # labels of each class, and how many of them were mispredicted; shape [classes] each
 Tally = tuple[Counts, Counts]
@@ -26,68 +422,54 @@ class ClassImbalance(Rule):
     Labels are counted over all steps at which they were saved, and judged once there are enough.
     The hook measures both for losses on whole classes; labels and predictions that are saved in
     full are taken where it did not, in the order in which they come.
-
-    Args:
-        threshold_imbalance: The most frequent class over the rarest, of those that were seen, is
-            too much above this.
-        threshold_misprediction: A class is mispredicted if more than this fraction of its labels
-            are.
-        samples: Judge when so many labels were seen.
-        argmax: Labels and predictions hold a score for each class. Of predictions that have an axis
-            more than the labels it is known without.
-        labels_regex: Labels, where they are saved in full.
-        predictions_regex: Predictions, where they are saved in full.
-        num_classes: How many classes there are: one that was never seen is then as imbalanced as
-            can be. By default those that are seen.
-        window_samples: Count only about so many last labels; ``None`` for all.
-        misprediction_start_step: Count mispredictions from this global step on: a model that was
-            not trained yet mispredicts nearly everything.
-        min_class_samples: Say nothing of mispredictions of a class with fewer labels.
-        mode: Count at steps of this mode; by default at those that train.
     """
 
     name = "class_imbalance"
+    sign = "data"
+    view = View("classes", "mean")
     compat: ClassVar[Mapping[str, object]] = {
         "labels_regex": ".*labels",
         "predictions_regex": ".*predictions",
         "min_class_samples": 1,
     }
 
-    def __init__(
-        self,
-        threshold_imbalance: float = 10.0,
-        threshold_misprediction: float = 0.7,
-        samples: int = 500,
-        argmax: bool = False,
-        labels_regex: str = "labels|^label/",
-        predictions_regex: str = "predictions|^prediction/",
-        num_classes: int | None = None,
-        window_samples: int | None = None,
-        misprediction_start_step: int = 0,
-        min_class_samples: int = 20,
-        mode: Literal["TRAIN", "EVAL", "PREDICT", "GLOBAL"] | None = None,
-    ) -> None:
-        at_least("threshold_imbalance", threshold_imbalance, 1)
-        within("threshold_misprediction", threshold_misprediction, 0, 1)
-        at_least("samples", samples, 1)
-        at_least("num_classes", 2 if num_classes is None else num_classes, 2)
-        at_least("window_samples", samples if window_samples is None else window_samples, samples)
-        at_least("misprediction_start_step", misprediction_start_step, 0)
-        at_least("min_class_samples", min_class_samples, 1)
-        one_of("mode", mode, [one.value for one in Mode])
-        self.threshold_imbalance = threshold_imbalance
-        self.threshold_misprediction = threshold_misprediction
-        self.samples = samples
-        self.num_classes = num_classes
-        self.window_samples = window_samples
-        self.misprediction_start_step = misprediction_start_step
-        self.min_class_samples = min_class_samples
-        self.mode = mode or Mode.TRAIN.value
+    threshold_imbalance: float = parameter(
+        10.0, "The most frequent class over the rarest that was seen.", at_least=1
+    )
+    threshold_misprediction: float = parameter(
+        0.7, "The share of labels of a class that may be mispredicted.", between=(0, 1)
+    )
+    samples: int = parameter(500, "Judge when so many labels were seen.", at_least=1)
+    argmax: bool = parameter(False, "Labels and predictions hold a score for each class.")
+    labels_regex: str = parameter(
+        "labels|^label/", "Labels that are saved in full; `.*labels` in compat."
+    )
+    predictions_regex: str = parameter(
+        "predictions|^prediction/", "Predictions that are saved in full; `.*predictions` in compat."
+    )
+    num_classes: int | None = parameter(
+        None, "How many there are; one that was never seen then counts as well.", at_least=2
+    )
+    window_samples: int | None = parameter(
+        None, "Count only about so many last labels.", at_least="samples"
+    )
+    misprediction_start_step: int = parameter(
+        0, "Count mispredictions from this global step on.", at_least=0
+    )
+    min_class_samples: int = parameter(
+        20, "Classes with fewer labels are not mispredicted; 1 in compat.", at_least=1
+    )
+    mode: Literal["TRAIN", "EVAL", "PREDICT", "GLOBAL"] | None = parameter(
+        None, "Count at steps of this mode; by default at those that train."
+    )
+
+    def begin(self) -> None:
+        self.mode = self.mode or Mode.TRAIN.value
         self._sources = Sources(
-            Selection((), (labels_regex,)),
-            Selection((), (predictions_regex,)),
-            columns=argmax,
-            num_classes=num_classes,
+            Selection((), (self.labels_regex,)),
+            Selection((), (self.predictions_regex,)),
+            columns=self.argmax,
+            num_classes=self.num_classes,
         )
         self._tallies: dict[str, deque[Tally]] = {}
         self._most = 0
@@ -128,9 +510,8 @@ class ClassImbalance(Rule):
         least = int(judged.argmin())
         ratio = float(labels[most]) / float(labels[least]) if labels[least] else np.inf
         if ratio > self.threshold_imbalance:
-            yield Finding(
-                self.name,
-                step.number,
+            yield self.finding(
+                step,
                 name,
                 f"{name}: class {most} has {labels[most]} labels, class {least} has"
                 f" {labels[least]}: {number(ratio)} times as many"
@@ -147,9 +528,8 @@ class ClassImbalance(Rule):
         worst = int(share.argmax())
         if share[worst] > self.threshold_misprediction:
             over = int((share > self.threshold_misprediction).sum())
-            yield Finding(
-                self.name,
-                step.number,
+            yield self.finding(
+                step,
                 name,
                 f"{name}: class {worst}: {share[worst]:.0%} of {labels[worst]} labels are"
                 f" mispredicted (> {self.threshold_misprediction:.0%}) up to step {step.number}"
@@ -179,3 +559,128 @@ def _total(past: deque[Tally], tally: Tally, window: int | None) -> Tally:
         past.clear()
         past.append(total)
     return total
+
+
+class Confusion(Rule):
+    """Classes of which too few predictions are right, or too many are another class.
+
+    The hook measures the matrix for losses on whole classes; labels and predictions that are saved
+    in full are taken where it did not. Once there are steps of EVAL with classes only they are
+    judged.
+    """
+
+    name = "confusion"
+    sign = "outcome"
+
+    category_no: int | None = parameter(
+        None, "How many classes there are; by default as many as are seen.", at_least=2
+    )
+    labels: str = parameter("labels", "Name of the labels, where they are saved in full.")
+    predictions: str = parameter(
+        "predictions", "Name of the predictions, where they are saved in full."
+    )
+    labels_collection: str = parameter("labels", "Or labels are what is in this collection.")
+    predictions_collection: str = parameter(
+        "predictions", "Or predictions are what is in this collection."
+    )
+    min_diag: float = parameter(
+        0.9, "The least share of predictions of a class that are right.", between=(0, 1)
+    )
+    max_off_diag: float = parameter(
+        0.1, "The largest share of them that are of one other class.", between=(0, 1)
+    )
+    normalize: Literal["column", "row"] = parameter(
+        "column", "`column`: shares of the predictions of a class; `row`: of its labels."
+    )
+    cumulative: bool = parameter(False, "Add up the steps of a mode instead of judging each.")
+    min_samples: int = parameter(0, "Judge when a matrix has so many pairs.", at_least=0)
+
+    def begin(self) -> None:
+        self._sources = Sources(
+            Selection((self.labels_collection,), (f"^{self.labels}$",)),
+            Selection((self.predictions_collection,), (f"^{self.predictions}$",)),
+            num_classes=self.category_no,
+        )
+        self._sums: dict[tuple[str, Mode], Counts] = {}
+        self._has_eval = False
+
+    def check(self, step: StepView) -> Findings:
+        if self._has_eval and step.mode is not Mode.EVAL:
+            return
+        matrices = self._sources.matrices(step)
+        self._has_eval |= bool(matrices) and step.mode is Mode.EVAL
+        for name, matrix in matrices.items():
+            if self.cumulative:
+                key = name, step.mode
+                before = self._sums.get(key)
+                matrix = matrix if before is None else added([before, matrix])
+                self._sums[key] = matrix
+            if matrix.size and int(matrix.sum()) >= max(self.min_samples, 1):
+                self._evaluated = True
+                yield from self._evaluate(step, name, matrix)
+
+    def unevaluated(self) -> str | None:
+        if self._evaluated:
+            return None
+        missing = "no classes were counted, and no labels and predictions saved in full"
+        return self._sources.why_not or missing
+
+    def _evaluate(self, step: StepView, name: str, matrix: Counts) -> Findings:
+        shares = normalized(matrix, self.normalize)
+        occurs = (matrix.sum(axis=0) + matrix.sum(axis=1)) > 0
+        right = np.where(occurs, np.diagonal(shares), 1.0)
+        others = shares - np.diag(np.diagonal(shares))
+        wrong = others.max(axis=0 if self.normalize == "column" else 1)
+        met = occurs & ((right < self.min_diag) | (wrong > self.max_off_diag))
+        if met.any():
+            worst = int(np.argmin(np.where(met, right - wrong, np.inf)))
+            other = int(
+                (others[:, worst] if self.normalize == "column" else others[worst]).argmax()
+            )
+            yield self._finding(
+                step,
+                name,
+                (worst, float(right[worst])),
+                (other, float(wrong[worst])),
+                int(met.sum()),
+            )
+
+    def _finding(
+        self,
+        step: StepView,
+        name: str,
+        worst: tuple[int, float],
+        other: tuple[int, float],
+        classes: int,
+    ) -> Finding:
+        low = worst[1] < self.min_diag
+        of = "predictions" if self.normalize == "column" else "labels"
+        more = f"; {classes} classes are like that" if classes > 1 else ""
+        taken = f", and {number(other[1])} are class {other[0]}" if other[1] else ""
+        limits = f"min_diag {number(self.min_diag)}, max_off_diag {number(self.max_off_diag)}"
+        return self.finding(
+            step,
+            name,
+            f"{name}: of the {of} of class {worst[0]}, {number(worst[1])} are right{taken}"
+            f" ({limits}) at step {step.number}{more}",
+            value=worst[1] if low else other[1],
+            threshold=self.min_diag if low else self.max_off_diag,
+            condition=name,
+            remedy="look at samples of the two classes, their features and their labels",
+            evidence={"class": worst[0], "other": other[0], "classes": classes},
+        )
+
+
+def normalized(matrix: Counts, by: Literal["column", "row"]) -> npt.NDArray[np.float64]:
+    """Return fractions of the sum of each column, or row; 0 where that is 0.
+
+    Args:
+        matrix: Counts, shape ``[classes, classes]``.
+        by: What sums to 1.
+
+    Example:
+        >>> normalized(np.array([[1, 1], [0, 2]]), "row").tolist()
+        [[0.5, 0.5], [0.0, 1.0]]
+    """
+    sums = matrix.sum(axis=0 if by == "column" else 1, keepdims=True)
+    return np.where(sums > 0, matrix / np.maximum(sums, 1), 0.0)

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from ..errors import ConfigError
-from .parameters import build, find_rule
-from .scope import Watched
+from ..judge.parameters import build, find_rule
+from ..judge.rule import Watched
 
 _NAME = "rule_to_invoke"
 # The run itself, which whoever watches knows.
@@ -81,7 +81,7 @@ def compat_status(status: Standing) -> tuple[str, str]:
     like one that found nothing. ``CONFIG`` and ``INTERNAL`` are the codes of those that raised.
 
     Example:
-        >>> from stepwatch.rules.watch import RuleStatus
+        >>> from stepwatch.judge.engine import RuleStatus
         >>> compat_status(RuleStatus("overfit", "NotEvaluated", 0, 0, "no loss was seen"))
         ('Error', 'NOT_EVALUATED: no loss was seen')
     """

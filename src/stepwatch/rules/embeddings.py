@@ -1,4 +1,4 @@
-"""Embeddings that run away from the size they had, or all into one direction."""
+"""Rules on embeddings that drift, and on experts that a router no longer uses."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..finding import Finding
-from .checks import number
-from .rule import Findings, Rule
-from .scalars import First, InARow
-from .scope import above, at_least, within
-from .step_view import StepView, TensorView
+from ..judge.declaration import parameter
+from ..judge.rule import Findings, Rule, View
+from ..judge.step_view import StepView, TensorView
+from ..model.finding import Finding
+from ..numerics.measures import Floats, listed, number
+from .history import FirstValues, Series
 
 # The places in a tensor of the collection ``embeddings``.
 _MEDIAN, _LARGEST, _COSINE, _UNUSED = 2, 4, 5, 6
@@ -33,62 +33,47 @@ class EmbeddingDrift(Rule):
     Representation degeneration problem in training natural language generation models, 2019).
     ``one_row``: of a table of ``LEAST_ROWS`` rows or more only one is ever asked for, so that it
     tells nothing.
-
-    Args:
-        max_growth: Of the median length. Above 1.
-        max_rms: Root mean square of the elements of a row of median length.
-        max_ratio: The longest row relative to the median. Above 1.
-        max_cosine: Between 0 and 1.
-        consecutive: Looks in a row.
     """
 
     name = "embedding_drift"
     needs = ("embeddings",)
+    training_only = True
     per_model = True
+    sign = "drift"
+    default_spec = ""
+    view = View("embeddings", "median")
 
-    def __init__(
-        self,
-        max_growth: float = 3.0,
-        max_rms: float = 3.0,
-        max_ratio: float = 20.0,
-        max_cosine: float = 0.5,
-        consecutive: int = 3,
-    ) -> None:
-        above("max_growth", max_growth, 1)
-        above("max_rms", max_rms, 0)
-        above("max_ratio", max_ratio, 1)
-        within("max_cosine", max_cosine, 0, 1)
-        at_least("consecutive", consecutive, 1)
-        self.max_growth, self.max_rms = max_growth, max_rms
-        self.max_ratio, self.max_cosine = max_ratio, max_cosine
-        self.consecutive = consecutive
-        self._first = First(1)
-        self._in_a_row = InARow()
+    max_growth: float = parameter(3.0, "The median length over what it was at first.", above=1)
+    max_rms: float = parameter(
+        3.0, "Root mean square of the elements of a row of median length.", above=0
+    )
+    max_ratio: float = parameter(20.0, "The longest row relative to the median.", above=1)
+    max_cosine: float = parameter(0.5, "The mean cosine of pairs of rows.", between=(0, 1))
+    consecutive: int = parameter(3, "Looks in a row.", at_least=1)
+
+    def begin(self) -> None:
+        self._first = FirstValues(1)
         self._looks = 0
 
     def check(self, step: StepView) -> Findings:
-        if not step.trains:
-            return
         for tensor in step.tensors("embeddings"):
             if tensor.name in tensor.record.raw:
                 self._looks += 1
-                yield from self._judge(step, tensor)
-                yield from self._judge_use(step, tensor)
+                yield from self._evaluate(step, tensor)
+                yield from self._evaluate_use(step, tensor)
 
     def unevaluated(self) -> str | None:
         return None if self._looks >= self.consecutive else f"{self._looks} looks at embeddings"
 
-    def _judge(self, step: StepView, tensor: TensorView) -> Findings:
+    def _evaluate(self, step: StepView, tensor: TensorView) -> Findings:
         for condition, met, value, limit, text in self._conditions(tensor):
             key = tensor.worker, tensor.name, condition
-            if self._in_a_row.count(key, met) >= self.consecutive:
-                yield Finding(
-                    self.name,
-                    step.number,
-                    tensor.name,
+            if self.persists(key, met):
+                yield self.finding(
+                    step,
+                    tensor,
                     f"{tensor.name.removeprefix('row_norms/')}: {text} (> {number(limit)}),"
                     f" {self.consecutive} looks in a row up to step {step.number}",
-                    worker=tensor.worker,
                     value=value,
                     threshold=limit,
                     condition=f"{condition} {tensor.name}",
@@ -129,24 +114,19 @@ class EmbeddingDrift(Rule):
             f"at first the mean cosine of two rows was {number(first)}, and it is {number(cosine)}",
         )
 
-    def _judge_use(self, step: StepView, tensor: TensorView) -> Findings:
+    def _evaluate_use(self, step: StepView, tensor: TensorView) -> Findings:
         """Judge whether more than one row is asked for."""
         rows = _shape(tensor)[0]
         unused = float(np.asarray(tensor.value(), np.float64)[_UNUSED])
         # No gradient at all is what other rules are about.
         one = rows >= LEAST_ROWS and abs((1 - unused) * min(rows, MOST_ROWS) - 1) < 0.5
-        if (
-            self._in_a_row.count((tensor.worker, tensor.name, "one_row"), one)
-            >= 2 * self.consecutive
-        ):
+        if self.persists((tensor.worker, tensor.name, "one_row"), one, 2 * self.consecutive):
             name = tensor.name.removeprefix("row_norms/")
-            yield Finding(
-                self.name,
-                step.number,
-                tensor.name,
+            yield self.finding(
+                step,
+                tensor,
                 f"{name}: one of {rows} rows is all that gets a gradient, {2 * self.consecutive}"
                 f" looks in a row up to step {step.number}",
-                worker=tensor.worker,
                 value=float(rows),
                 condition=f"one_row {tensor.name}",
                 remedy="see which ids the embedding is given: all are the same",
@@ -162,3 +142,106 @@ def _shape(tensor: TensorView) -> tuple[int, ...]:
     layout = tensor.record.layout
     row = layout.row_of.get(tensor.name.removeprefix("row_norms/"))
     return layout.tensors[row].shape if row is not None else (1, 1)
+
+
+def max_violation(load: Floats) -> float:
+    """Return how far the busiest expert is above the mean, relative to the mean.
+
+    Args:
+        load: Shape ``[experts]``, shares of the tokens or counts.
+
+    Returns:
+        From 0 to ``experts - 1`` (MaxVio of Wang et al.: Auxiliary-loss-free load balancing
+        strategy for mixture-of-experts, 2024); 0 where nothing was routed.
+    """
+    mean = float(load.mean())
+    return (float(load.max()) - mean) / mean if mean else 0.0
+
+
+class RouterCollapse(Rule):
+    """A mixture of experts in which few experts do the work.
+
+    The load is the share of tokens whose first choice an expert is, a mean over some looks and
+    over the workers. ``dead``: some experts are asked less than ``dead_share`` of an even share.
+    ``unbalanced``: the busiest is above the mean by more than ``max_violation`` times the mean.
+    """
+
+    name = "router_collapse"
+    needs = ("routing",)
+    training_only = True
+    per_model = True
+    sign = "drift"
+    default_spec = ""
+    view = View("routing", "max")
+
+    dead_share: float = parameter(0.1, "A fraction of the even share.", above=0, at_most=1)
+    max_violation: float = parameter(2.0, "The largest violation that is tolerated.", above=0)
+    window: int = parameter(5, "Looks of which the mean is judged.", at_least=1)
+    consecutive: int = parameter(5, "Means in a row.", at_least=1)
+
+    def begin(self) -> None:
+        self._loads: Series[str, Floats] = Series(self.window)
+
+    def check(self, step: StepView) -> Findings:
+        routers: dict[str, list[TensorView]] = {}
+        for tensor in step.tensors("routing"):
+            if tensor.name in tensor.record.raw:
+                routers.setdefault(tensor.name, []).append(tensor)
+        for name, tensors in routers.items():
+            shares = np.mean([np.asarray(each.value(), np.float64) for each in tensors], axis=0)
+            loads = self._loads.add(name, shares)
+            if len(loads) == self.window and len(shares) > 1:
+                self._evaluated = True
+                yield from self._evaluate(step, name, np.mean(loads, axis=0))
+
+    def unevaluated(self) -> str | None:
+        return None if self._evaluated else f"no router was seen at {self.window} looks"
+
+    def _evaluate(self, step: StepView, name: str, load: Floats) -> Findings:
+        even = 1 / len(load)
+        dead = np.flatnonzero(load < self.dead_share * even).tolist()
+        violation = max_violation(load)
+        router = name.removeprefix("routing/")
+        after = f"at step {step.number}, mean of {self.window} looks, {self.consecutive} in a row"
+        if self.persists((name, "dead"), bool(dead)):
+            yield self._finding(
+                step,
+                name,
+                "dead",
+                (float(load.min()), self.dead_share * even),
+                f"{router}: experts {listed(map(str, dead))} of {len(load)} are the first choice of"
+                f" less than {number(100 * self.dead_share * even)}% of the tokens {after}",
+                load,
+            )
+        elif self.persists((name, "even"), violation > self.max_violation):
+            yield self._finding(
+                step,
+                name,
+                "unbalanced",
+                (violation, self.max_violation),
+                f"{router}: expert {int(load.argmax())} is the first choice of {load.max():.0%} of"
+                f" the tokens, {number(violation)} times the mean above it"
+                f" (> {number(self.max_violation)}) {after}",
+                load,
+            )
+
+    def _finding(
+        self,
+        step: StepView,
+        name: str,
+        condition: str,
+        numbers: tuple[float, float],
+        message: str,
+        load: Floats,
+    ) -> Finding:
+        return self.finding(
+            step,
+            name,
+            message,
+            value=numbers[0],
+            threshold=numbers[1],
+            condition=f"{condition} {name}",
+            remedy="add or raise the balancing loss, add noise to the router's logits, or balance"
+            " with a bias for each expert",
+            evidence={"load": [round(float(share), 4) for share in load]},
+        )

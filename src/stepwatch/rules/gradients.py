@@ -1,4 +1,4 @@
-"""Rules on gradients: too small to train, or suddenly too large."""
+"""Rules on gradients: too small, too large, added up by mistake, clipped too late."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..finding import Finding
-from ..record import Layout, TensorInfo
-from ..statistics import SUM_SQ
-from .checks import (
+from ..judge.declaration import parameter
+from ..judge.rule import Findings, NotApplicable, Rule, Selection, View
+from ..judge.step_view import StepView, TensorGroup
+from ..model.finding import Finding
+from ..model.record import Layout, TensorInfo
+from ..numerics.measures import (
     global_norm,
     magnitude,
     non_finite,
@@ -20,10 +22,205 @@ from .checks import (
     top_shares,
     zero_percent,
 )
-from .norms import Norms
-from .rule import Findings, Rule
-from .scope import Selection, Streaks, above, at_least, one_of
-from .step_view import StepView, TensorGroup
+from ..numerics.statistics import COUNT, SUM_SQ
+from .history import Norms
+
+
+class StaleGradients(Rule):
+    """Gradients that nobody set to zero after the step before, so that each step adds to all.
+
+    Gradients of several backward calls of one step are meant to add up, and are not stale.
+    """
+
+    name = "stale_gradients"
+    needs = ("optimizer",)
+    needed_steps = "consecutive"
+    training_only = True
+    sign = "stale"
+    view = View("gradients", "l2", "log")
+
+    consecutive: int = parameter(10, "TRAIN steps in a row.", at_least=1)
+
+    def check(self, step: StepView) -> Findings:
+        self._steps += 1
+        for worker in step.workers:
+            stale = step.scalar("optimizer/stale_gradients", worker)
+            if self.persists(worker, stale > 0):
+                yield self.finding(
+                    step,
+                    "optimizer/stale_gradients",
+                    f"the gradients of {number(stale)} parameters were not set to zero since the"
+                    f" optimizer step before, {self.consecutive} steps in a row up to step"
+                    f" {step.number}: each step adds to all gradients before it",
+                    worker=worker,
+                    value=stale,
+                    threshold=0.0,
+                    condition="stale_gradients",
+                    remedy="call zero_grad() once for each optimizer step",
+                )
+
+
+class GradAccumulationScale(Rule):
+    """Losses of micro-batches that are summed where their mean was meant.
+
+    The derivatives of what ``backward()`` is called on, by the losses of a step, add up to 1
+    where each of n micro-batches is divided by n. Where nothing is divided they add up to n, and
+    so the gradient is n times that of the whole batch (``sum``). Where gradients are set to zero
+    between micro-batches only the last of them counts (``lost``).
+    """
+
+    name = "grad_accumulation_scale"
+    needs = ("loop",)
+    needed_steps = "consecutive"
+    training_only = True
+    sign = "scale"
+    default_spec = ""
+    view = View("loop", "mean")
+
+    tolerance: float = parameter(
+        1e-3, "How near the sum is to the number of micro-batches.", above=0, at_most=0.5
+    )
+    consecutive: int = parameter(10, "TRAIN steps in a row.", at_least=1)
+
+    def check(self, step: StepView) -> Findings:
+        for worker in step.workers:
+            parts = step.scalar("loop/backwards", worker)
+            lost = step.scalar("loop/backwards_lost", worker)
+            met = lost >= 1 and parts == lost + 1 and _are_micro_batches(step, worker, parts)
+            if self.persists((worker, "lost"), met):
+                yield self._lost(step, worker, lost, parts)
+            weight = step.scalar("loop/loss_weight", worker)
+            if weight != weight:
+                continue
+            self._steps += 1
+            met = parts > 1 and abs(weight - parts) <= self.tolerance * parts
+            met = met and _are_micro_batches(step, worker, parts)
+            if self.persists(worker, met):
+                yield self._finding(step, worker, weight, parts)
+
+    def _lost(self, step: StepView, worker: str, lost: float, parts: float) -> Finding:
+        return self.finding(
+            step,
+            "loop/backwards_lost",
+            f"gradients of {number(lost)} of {number(parts)} micro-batches were set to zero before"
+            f" the optimizer used them, {self.consecutive} steps in a row up to step"
+            f" {step.number}: only the last of each step is learnt from",
+            worker=worker,
+            value=lost,
+            threshold=0.0,
+            condition="lost",
+            remedy="call zero_grad() once for each optimizer step, before its first micro-batch",
+        )
+
+    def _finding(self, step: StepView, worker: str, weight: float, parts: float) -> Finding:
+        return self.finding(
+            step,
+            "loop/loss_weight",
+            f"the losses of {number(parts)} micro-batches enter each step with a weight of"
+            f" {number(weight)} together instead of 1, {self.consecutive} steps in a row up to"
+            f" step {step.number}: gradients are {number(weight)} times those of the whole batch",
+            worker=worker,
+            value=weight,
+            threshold=1.0,
+            condition="sum",
+            remedy=f"divide the loss of each micro-batch by {number(parts)}, or lower the learning"
+            " rate and clip accordingly if the sum is meant",
+        )
+
+
+def _are_micro_batches(step: StepView, worker: str, parts: float) -> bool:
+    """Return whether one loss was computed of each of so many different batches.
+
+    Two losses of one batch, and one batch that is asked twice as LBFGS and sharpness-aware
+    minimization do, are no micro-batches.
+    """
+    counts = {
+        int(loss.record.statistics[loss.row, COUNT])
+        for loss in step.tensors("losses", worker=worker)
+        if loss.name != "loss/backward"
+    }
+    digests = [tensor.digest for tensor in step.tensors("batches", worker=worker)]
+    is_known = bool(digests) and None not in digests
+    return counts == {int(parts)} and is_known and len(set(digests)) >= parts
+
+
+#: Norms of the same gradients are the same but for rounding.
+_SAME = 1e-3
+
+
+class GradientClipping(Rule):
+    """Gradients that are clipped once they were used, or before they were unscaled.
+
+    What clipping leaves is what the optimizer must get. ``late``: it had what clipping finds
+    only then. ``scaled``: it got what clipping left divided by the loss
+    scale, so that the limit was held against gradients that many times as large as they are.
+    """
+
+    name = "gradient_clipping"
+    needs = ("optimizer",)
+    per_model = True
+    sign = "scale"
+    default_spec = ""
+    view = View("optimizer", "mean", "log")
+    lacks = NotApplicable("no gradients were clipped")
+
+    consecutive: int = parameter(10, "TRAIN steps in a row.", at_least=1)
+
+    def begin(self) -> None:
+        self._used: dict[str, float] = {}
+
+    def check(self, step: StepView) -> Findings:
+        for group in step.groups("gradients") if step.trains else ():
+            worker = group.record.worker
+            used = global_norm(group.record.statistics[group.rows])
+            last, self._used[worker] = self._used.get(worker, math.nan), used
+            before, after = (
+                step.scalar(f"optimizer/gradient_norm_{when}_clipping", worker)
+                for when in ("before", "after")
+            )
+            scale = step.scalar("optimizer/loss_scale", worker)
+            self._evaluated |= before == before
+            # what is clipped after the step may be counted to it, or to the next
+            cut = after < (1 - _SAME) * before
+            late = cut and (_is(before, last) or _is(before, used))
+            scaled = scale > 1 and _is(after, used * scale)
+            for condition, met in (("late", late), ("scaled", scaled)):
+                if self.persists((worker, condition), met):
+                    yield self._finding(step, worker, condition, after, used)
+
+    def _finding(
+        self, step: StepView, worker: str, condition: str, after: float, used: float
+    ) -> Finding:
+        what, remedy = _MESSAGES[condition]
+        return self.finding(
+            step,
+            "optimizer/gradient_norm_after_clipping",
+            f"gradients are clipped {what}: clipping leaves a norm of {number(after)} and the"
+            f" optimizer uses one of {number(used)}, {self.consecutive} steps in a row up to step"
+            f" {step.number}",
+            worker=worker,
+            value=used,
+            threshold=after,
+            condition=condition,
+            remedy=remedy,
+        )
+
+
+_MESSAGES = {
+    "late": (
+        "once the optimizer has used them",
+        "clip between backward() and the optimizer's step()",
+    ),
+    "scaled": (
+        "before they are unscaled",
+        "call scaler.unscale_(optimizer) before clipping",
+    ),
+}
+
+
+def _is(norm: float, other: float) -> bool:
+    return abs(norm - other) <= _SAME * other
+
 
 PREFIX = "gradient/"
 
@@ -40,45 +237,29 @@ class VanishingGradient(Rule):
 
     Frozen parameters are left out. A gradient of which most is zero, such as an embedding's, is
     judged by the mean over its non-zero elements.
-
-    Args:
-        threshold: Mean magnitude below which a gradient has vanished.
-        min_tensors: So many gradients must have vanished at a step.
-        consecutive: Each of them at so many steps in a row.
-        relative_to: ``median`` or ``largest`` compares with a fraction of the median (largest)
-            gradient of the step instead of with ``threshold``: it then does not matter how the
-            loss is scaled, or that all gradients shrink as training converges.
-        relative_threshold: That fraction.
-        ignore_zero_init: Let a gradient be exactly zero at the first TRAIN step; a layer behind
-            one that starts at zero has none.
     """
 
     name = "vanishing_gradient"
     needs = ("gradients",)
+    sign = "vanishing"
+    # the bias before a normalization and that of attention's keys have no gradient by nature
+    default_spec = "relative_to=largest,relative_threshold=1e-7,consecutive=10,exclude_regex=bias"
+    view = View("gradients", "abs_mean", "log")
     compat: ClassVar[Mapping[str, object]] = {"ignore_zero_init": False}
 
-    def __init__(
-        self,
-        threshold: float = 1e-7,
-        min_tensors: int = 1,
-        consecutive: int = 1,
-        relative_to: Literal["median", "largest"] | None = None,
-        relative_threshold: float = 1e-4,
-        ignore_zero_init: bool = True,
-    ) -> None:
-        above("threshold", threshold, 0)
-        at_least("min_tensors", min_tensors, 1)
-        at_least("consecutive", consecutive, 1)
-        one_of("relative_to", relative_to, ("median", "largest"))
-        above("relative_threshold", relative_threshold, 0)
-        self.threshold = threshold
-        self.min_tensors = min_tensors
-        self.consecutive = consecutive
-        self.relative_to = relative_to
-        self.relative_threshold = relative_threshold
-        self.ignore_zero_init = ignore_zero_init
+    threshold: float = parameter(1e-7, "The limit, where `relative_to` is `none`.", above=0)
+    min_tensors: int = parameter(1, "So many gradients must be below at one step.", at_least=1)
+    consecutive: int = parameter(1, "Each of them at so many steps in a row.", at_least=1)
+    relative_to: Literal["median", "largest"] | None = parameter(
+        None, "`median` or `largest`: compare within the step, whatever the scale."
+    )
+    relative_threshold: float = parameter(1e-4, "The fraction for `relative_to`.", above=0)
+    ignore_zero_init: bool = parameter(
+        True, "Let a gradient be zero at the first step; `false` in compat."
+    )
+
+    def begin(self) -> None:
         self._gradients = Selection(("gradients",), keep=is_trained)
-        self._streaks: dict[str, Streaks] = {}
 
     def check(self, step: StepView) -> Findings:
         for group, names in self._gradients.groups(step):
@@ -88,9 +269,7 @@ class VanishingGradient(Rule):
             below = sizes < limit  # false for nan: nothing of it is finite, or it is empty
             if self.ignore_zero_init and step.mode_step == 0:
                 below &= sizes > 0
-            if self.consecutive > 1:
-                streaks = self._streaks.setdefault(group.record.worker, Streaks())
-                below = streaks.update(names, below) >= self.consecutive
+            below = self.persist_each(group.record.worker, names, below)
             if below.any() and np.count_nonzero(below) >= self.min_tensors:
                 yield self._finding(step, group, sizes, below, limit)
 
@@ -126,12 +305,10 @@ class VanishingGradient(Rule):
             + (f"; {number(zeros)}% of it is zero" if zeros else "")
             + (f"; {bad} of its elements are not finite" if bad else "")
         )
-        return Finding(
-            self.name,
-            step.number,
-            tensor.name,
+        return self.finding(
+            step,
+            tensor,
             message,
-            worker=tensor.worker,
             value=float(sizes[worst]),
             threshold=limit,
             condition="below",
@@ -145,51 +322,39 @@ class GradNormSpike(Rule):
     """The norm of all gradients together jumps, is always clipped, or grows towards the end.
 
     The norm before clipping is used where the script clips by norm.
-
-    Args:
-        alpha: How much of the running mean and variance each step keeps.
-        z: A norm so many running standard deviations above the running mean is a spike,
-        min_ratio: if it is so many times the mean, too.
-        warmup_steps: Norms from which the first mean and variance are taken.
-        clip_share: Finding when more than this share of the norms in a window were above the
-            clipping norm; ``None`` for never.
-        clip_window: Length of that window in steps.
-        clip_ratio: Count norms above so many times the clipping norm only. At least 1.
-        growth: Finding at the end when the norm grew so many times over the last part of
-            training; ``None`` for never.
-        growth_share: That part, as a fraction of the training steps.
     """
 
     name = "grad_norm_spike"
     needs = ("gradients", "optimizer")
     per_model = True
+    sign: ClassVar[Mapping[str, str]] = {"spike": "spike", "*": "growth"}
+    default_spec = "z=10,min_ratio=5,clip_share=0.99,clip_window=100,clip_ratio=100"
+    view = View("gradients", "l2", "log")
 
-    def __init__(
-        self,
-        alpha: float = 0.97,
-        z: float = 6.0,
-        min_ratio: float = 2.0,
-        warmup_steps: int = 25,
-        clip_share: float | None = 0.9,
-        clip_window: int = 500,
-        clip_ratio: float = 1.0,
-        growth: float | None = 10.0,
-        growth_share: float = 0.1,
-    ) -> None:
-        above("alpha", alpha, 0, up_to=0.9999999)
-        above("z", z, 0)
-        at_least("min_ratio", min_ratio, 1)
-        at_least("warmup_steps", warmup_steps, 2)
-        above("clip_share", 0.5 if clip_share is None else clip_share, 0, up_to=1)
-        at_least("clip_window", clip_window, 1)
-        at_least("clip_ratio", clip_ratio, 1)
-        above("growth", 2.0 if growth is None else growth, 1)
-        above("growth_share", growth_share, 0, up_to=1)
-        self.z, self.min_ratio = z, min_ratio
-        self.clip_share, self.clip_window, self.clip_ratio = clip_share, clip_window, clip_ratio
-        self.growth = growth
-        self.growth_share = growth_share
-        self._start = alpha, z, warmup_steps
+    alpha: float = parameter(
+        0.97, "How much of running mean and variance each step keeps.", above=0, at_most=0.9999999
+    )
+    z: float = parameter(6.0, "Running standard deviations above the running mean.", above=0)
+    min_ratio: float = parameter(2.0, "And so many times the mean.", at_least=1)
+    warmup_steps: int = parameter(
+        25, "Norms that only give the first mean and variance.", at_least=2
+    )
+    clip_share: float | None = parameter(
+        0.9, "The share of clipped steps that is tolerated; `none` for any.", above=0, at_most=1
+    )
+    clip_window: int = parameter(
+        500, "Length of that window in steps, and the least to judge.", at_least=1
+    )
+    clip_ratio: float = parameter(
+        1.0, "Count only norms above so many times the clipping norm.", at_least=1
+    )
+    growth: float | None = parameter(10.0, "The growth that is too much; `none` for any.", above=1)
+    growth_share: float = parameter(
+        0.1, "The last part of training that is looked at.", above=0, at_most=1
+    )
+
+    def begin(self) -> None:
+        self._start = self.alpha, self.z, self.warmup_steps
         self._norms: dict[str, Norms] = {}
 
     def check(self, step: StepView) -> Findings:
@@ -212,8 +377,7 @@ class GradNormSpike(Rule):
         for worker, norms in self._norms.items():
             factor = norms.growth(self.growth_share)
             if self.growth is not None and factor >= self.growth:
-                yield Finding(
-                    self.name,
+                yield self.finding(
                     norms.last_step,
                     "gradient_norm",
                     f"the gradient norm grew x{number(factor)} (>= x{number(self.growth)}) over"
@@ -241,9 +405,8 @@ class GradNormSpike(Rule):
             f"gradient norm {number(norm)} at step {step.number} is {number(score)} standard"
             f" deviations above its running mean {number(mean)} (> {number(self.z)})"
         )
-        return Finding(
-            self.name,
-            step.number,
+        return self.finding(
+            step,
             top[0][0] if top else "gradient_norm",
             f"{message}; of its square: {shares}" if shares else message,
             worker=worker,
@@ -256,9 +419,8 @@ class GradNormSpike(Rule):
 
     def _clipping(self, step: StepView, worker: str, share: float, max_norm: float) -> Finding:
         factor = f", to less than 1/{number(self.clip_ratio)}," if self.clip_ratio > 1 else ""
-        return Finding(
-            self.name,
-            step.number,
+        return self.finding(
+            step,
             "gradient_norm",
             f"the gradient was clipped to {number(max_norm)}{factor} at {share:.1%} of the last"
             f" {self.clip_window} steps (> {self.clip_share:.1%}) up to step {step.number}:"
@@ -288,8 +450,7 @@ def _scalar(step: StepView, name: str, worker: str) -> float | None:
 
 
 def _gradients(step: StepView, worker: str) -> TensorGroup | None:
-    groups = step.groups("gradients")
-    return next((group for group in groups if group.record.worker == worker), None)
+    return next(step.groups("gradients", worker=worker), None)
 
 
 def _top(group: TensorGroup | None) -> list[tuple[str, float]]:

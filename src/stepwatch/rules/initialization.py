@@ -1,22 +1,23 @@
-"""The rule on weights that start so badly that training does not get going."""
+"""Rules on what a training begins with: weights, activations, logits."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ..finding import Finding
-from ..record import Layout, TensorInfo
-from ..statistics import COUNT, MAX, MIN
-from .checks import number
-from .loss_memory import is_loss, losses_of
-from .rule import Findings, Rule
-from .scope import Selection, above, at_least, one_of
-from .step_view import StepView
+from ..judge.declaration import parameter
+from ..judge.rule import Findings, NotApplicable, Rule, Selection, View
+from ..judge.step_view import StepView, TensorGroup, TensorView
+from ..model.finding import Finding
+from ..model.record import Layout, TensorInfo
+from ..numerics.measures import Floats, non_finite, number
+from ..numerics.statistics import COUNT, MAX, MIN, SUM, SUM_SQ
+from .shared import is_loss, losses_of
 
 SUMMARY = "quantiles/"
 # Where a summary holds the quantiles at 5% and 95%.
@@ -32,50 +33,44 @@ class PoorWeightInitialization(Rule):
     layer to layer by too large a factor. (b) All elements of a gradient are nearly the same. (c)
     The loss does not improve. Where inputs of activations were not saved under a name that matches,
     the outputs of layers with a weight of two axes or more are taken, but for the last.
-
-    Args:
-        activation_inputs_regex: Inputs of activations.
-        threshold: (a) The largest variance over the smallest is too much above this.
-        distribution_range: (b) The range from the 5% to the 95% quantile is too small below this.
-        patience: (c) So many steps without a better loss.
-        steps: How many steps are looked at.
-        combine: ``corroborated`` for (c) and, seen at least once, (a) or (b); ``any`` for one.
-        relative_range: Divide the range of (b) by the largest magnitude of the gradient: it then
-            does not matter how the loss is scaled.
     """
 
     name = "poor_weight_initialization"
     per_model = True
+    sign = "initialization"
+    view = View("outputs", "variance", "log")
     compat: ClassVar[Mapping[str, object]] = {"combine": "any"}
 
-    def __init__(
-        self,
-        activation_inputs_regex: Sequence[str] = (".*relu_input",),
-        threshold: float = 10.0,
-        distribution_range: float = 0.001,
-        patience: int = 5,
-        steps: int = 10,
-        combine: Literal["corroborated", "any"] = "corroborated",
-        relative_range: bool = False,
-    ) -> None:
-        above("threshold", threshold, 1)
-        at_least("distribution_range", distribution_range, 0)
-        at_least("patience", patience, 1)
-        at_least("steps", steps, 1)
-        one_of("combine", combine, ("corroborated", "any"))
-        self.threshold, self.distribution_range = threshold, distribution_range
-        self.patience, self.steps = patience, steps
-        self.combine = combine
-        self.relative_range = relative_range
-        self.evidence = (f"quantiles:raw:last={steps}",)
-        self._inputs = Selection((), activation_inputs_regex)
+    activation_inputs_regex: Sequence[str] = parameter(
+        (".*relu_input",),
+        "Inputs of activations; else outputs of layers with a matrix, but for the last.",
+    )
+    threshold: float = parameter(
+        10.0, "(a) The largest variance over the smallest is too much above this.", above=1
+    )
+    distribution_range: float = parameter(
+        0.001, "(b) The range from the 5% to the 95% quantile is too small below this.", at_least=0
+    )
+    patience: int = parameter(5, "(c) So many steps without a better loss.", at_least=1)
+    steps: int = parameter(10, "How many steps are looked at.", at_least=1)
+    combine: Literal["corroborated", "any"] = parameter(
+        "corroborated", "`corroborated` for (c) and, seen at least once, (a) or (b); `any` for one."
+    )
+    relative_range: bool = parameter(
+        False, "Divide the range by the largest magnitude of the gradient."
+    )
+
+    def begin(self) -> None:
+        self.evidence = (f"quantiles:raw:last={self.steps}",)
+        self._inputs = Selection((), self.activation_inputs_regex)
         self._outputs = Selection(("outputs",), keep=_is_of_layer)
         self._gradients = Selection(("gradients",))
         self._losses = Selection(("losses",), keep=is_loss)
         self._best: dict[str, tuple[float, int]] = {}
         self._first: dict[str, float] = {}
         self._looked = 0
-        self._spread, self._range = math.nan, math.nan
+        self._spread = math.nan
+        self._range = math.nan
 
     def check(self, step: StepView) -> Findings:
         if not step.trains or self._looked >= self.steps:
@@ -157,9 +152,8 @@ class PoorWeightInitialization(Rule):
             f"{name} went from {number(self._first[name])} to {number(losses.get(name, math.nan))},"
             f" without improvement for {stale} steps"
         )
-        return Finding(
-            self.name,
-            step.number,
+        return self.finding(
+            step,
             name,
             f"after {self._looked} steps: {'; '.join(parts)}",
             value=float(stale),
@@ -190,3 +184,177 @@ def _quantile_range(value: npt.NDArray[np.generic]) -> float:
 def _is_of_layer(layout: Layout, tensor: TensorInfo) -> bool:
     weight = layout.row_of.get(f"{tensor.name.removeprefix('output/')}.weight")
     return weight is not None and len(layout.tensors[weight].shape) > 1
+
+
+_OF_CLASSES = re.compile("^prediction/(cross_entropy|CrossEntropyLoss)")
+
+#: Fewer elements may lie at the ends by chance.
+LEAST = 64
+
+
+def slopes(rows: Floats) -> Floats:
+    """Return the mean slope of what may be a tanh or a sigmoid, as a share of the largest slope.
+
+    The slope of tanh is 1 - y**2, and that of a sigmoid y - y**2, which is 1/4 at most; so the
+    means of y and of y**2 tell it. A sigmoid whose outputs are nearly all at one end is not told
+    from other small numbers.
+
+    Args:
+        rows: Statistics of outputs, shape ``[tensors, NUM_FIELDS]``.
+
+    Returns:
+        From 0 to 1, shape ``[tensors]``; nan for what leaves -1 to 1, does not come near an end of
+        both signs or of 0 and 1, or holds nothing but the ends themselves, as masks do.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        finite = rows[:, COUNT] - non_finite(rows)
+        mean, square = rows[:, SUM] / finite, rows[:, SUM_SQ] / finite
+    low, high = rows[:, MIN], rows[:, MAX]
+    tanh = (low >= -1) & (low < -0.9) & (high <= 1) & (high > 0.9) & (square < 1)
+    sigmoid = (low >= 0) & (low < 0.1) & (high <= 1) & (high > 0.9) & (square < mean)
+    sigmoid &= (mean > 0.05) & (mean < 0.95)
+    found = np.where(tanh, 1 - square, np.where(sigmoid, 4 * (mean - square), np.nan))
+    result: Floats = np.where(finite >= LEAST, found, np.nan)
+    return result
+
+
+class InitialState(Rule):
+    """A model that begins in a state in which it cannot learn, or not all of it.
+
+    ``alike``: matrices of weights that begin with all elements the same, so that all units of a
+    layer compute the same and get the same gradient, for good. ``saturated``: outputs of a tanh
+    or a sigmoid that lie at its ends from the first step on, where its slope, which each gradient
+    is multiplied by, is next to nothing (Glorot and Bengio: Understanding the difficulty of
+    training deep feedforward neural networks, 2010).
+
+    ``loud``: logits of classes with a root mean square above ``loud``, so that the loss is about as
+    many nats. ``copied``, of severity info: an embedding's table of which another
+    parameter begins as a copy, where sharing it may have been meant.
+    """
+
+    name = "initial_state"
+    needs = ("weights", "outputs", "predictions")
+    per_model = True
+    sign = "initialization"
+    default_spec = ""
+    view = View("outputs", "rms", "log")
+
+    min_slope: float = parameter(
+        0.05, "Mean slope of an activation, as a share of the largest.", above=0, at_most=0.5
+    )
+    consecutive: int = parameter(5, "TRAIN steps in a row, from the first.", at_least=1)
+    loud: float = parameter(100.0, "A root mean square of logits, in nats.", above=1)
+
+    def check(self, step: StepView) -> Findings:
+        if not step.trains or self._steps >= self.consecutive:
+            return
+        self._steps += 1
+        if self._steps == 1:
+            yield from self._evaluate_weights(step)
+            yield from self._evaluate_copies(step)
+            yield from self._evaluate_logits(step)
+        for group in step.groups("outputs"):
+            yield from self._evaluate_outputs(step, group)
+
+    def unevaluated(self) -> str | None:
+        return None if self._steps else NotApplicable("no TRAIN step was seen")
+
+    def _evaluate_weights(self, step: StepView) -> Findings:
+        for group in step.groups("weights"):
+            alike = list(_alike(group))
+            # One may be meant, as a table of gates is that begins open.
+            if len(alike) < 2:
+                continue
+            yield self.finding(
+                step,
+                alike[0],
+                f"{alike[0]} and {len(alike) - 1} more begin with all elements the same: all units"
+                " of a layer compute the same, and get the same gradient",
+                worker=group.record.worker,
+                condition="alike",
+                remedy="draw weights at random, as the layers of torch do by themselves",
+                evidence={"tensors": alike},
+            )
+
+    def _evaluate_copies(self, step: StepView) -> Findings:
+        """Judge whether the table of an embedding was copied instead of being shared."""
+        for table in step.tensors("embeddings"):
+            name = table.name.removeprefix("row_norms/")
+            weight = step.tensor(name, table.worker)
+            for other in step.tensors("weights") if weight is not None else ():
+                if weight is None or other.name == name or not _is_copy(weight, other):
+                    continue
+                yield self.finding(
+                    step,
+                    other.name,
+                    f"{other.name} begins as a copy of {name}, and is a parameter of its own: if"
+                    " the two are meant to be tied, they are not",
+                    severity="info",
+                    worker=table.worker,
+                    condition=f"copied {other.name}",
+                    remedy="assign the parameter itself: head.weight = embedding.weight",
+                )
+
+    def _evaluate_logits(self, step: StepView) -> Findings:
+        """Judge whether the logits of classes begin far from zero."""
+        for logits in step.tensors("predictions"):
+            size = logits.statistics.rms
+            if _OF_CLASSES.search(logits.name) and size > self.loud:
+                yield self.finding(
+                    step,
+                    logits,
+                    f"{logits.name}: the root mean square of the logits is {number(size)} at the"
+                    f" first step (> {number(self.loud)}): it is sure of what it does not know",
+                    value=size,
+                    threshold=self.loud,
+                    condition=f"loud {logits.name}",
+                    remedy="smaller first weights, above all of the last layer, or a normalization"
+                    " before it",
+                )
+
+    def _evaluate_outputs(self, step: StepView, group: TensorGroup) -> Findings:
+        worker = group.record.worker
+        found = slopes(group.record.statistics[group.rows])
+        # Data may lie at its ends, and what only passes it on.
+        given = _squares(step, worker)
+        squares = group.record.statistics[group.rows][:, SUM_SQ]
+        # What comes last may be sure of itself.
+        for place, info in enumerate(group.infos[:-1]):
+            met = bool(found[place] < self.min_slope) and squares[place] not in given
+            if self.persists((worker, info.name), met):
+                yield self.finding(
+                    step,
+                    info.name,
+                    f"{info.name}: its elements lie at the ends of a tanh or sigmoid from the first"
+                    f" step on, where the mean slope is {number(found[place])} of the largest"
+                    f" (< {number(self.min_slope)}): next to no gradient passes",
+                    worker=worker,
+                    value=float(found[place]),
+                    threshold=self.min_slope,
+                    condition=f"saturated {info.name}",
+                    remedy="smaller first weights or inputs, or a normalization before it",
+                )
+
+
+def _is_copy(one: TensorView, other: TensorView) -> bool:
+    """Return whether two parameters are the same by all that is known of them, and vary."""
+    if one.worker != other.worker or one.info.shape != other.info.shape:
+        return False
+    ours, theirs = (each.record.statistics[each.row] for each in (one, other))
+    return bool((ours == theirs).all() and ours[MIN] < ours[MAX])
+
+
+def _alike(group: TensorGroup) -> Iterator[str]:
+    """Yield the matrices that are to be trained and hold one number only, which is not zero."""
+    rows = group.record.statistics[group.rows]
+    same = (rows[:, MIN] == rows[:, MAX]) & (rows[:, MIN] != 0)
+    for place in np.flatnonzero(same).tolist():
+        info = group.infos[place]
+        if info.trainable is not False and sum(size > 1 for size in info.shape) >= 2:
+            yield info.name
+
+
+def _squares(step: StepView, worker: str) -> set[float]:
+    """Return the sums of squares of what the models of a worker were given."""
+    given = step.tensors("batches", worker=worker)
+    return {float(tensor.record.statistics[tensor.row, SUM_SQ]) for tensor in given}

@@ -1,22 +1,25 @@
-"""The rules on the size of what models are given."""
+"""Rules on what models are given: its size, images, and sequences of tokens."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from ..finding import Finding
-from ..record import Layout, TensorInfo
-from ..statistics import MAX, MIN
-from ..steps import Mode
-from .checks import number
-from .rule import Findings, Rule
-from .scalars import InARow, few_steps
-from .scope import Selection, above, at_least
-from .step_view import StepView, TensorView
+from ..errors import ConfigError
+from ..judge.declaration import parameter, within
+from ..judge.rule import Findings, Rule, Selection, View, few_steps
+from ..judge.step_view import StepView, TensorView
+from ..model.finding import Finding
+from ..model.record import Layout, TensorInfo
+from ..model.steps import Mode
+from ..numerics.measures import number
+from ..numerics.statistics import MAX, MIN
+from .history import Series
+from .shared import raw_values
 
 _LOGITS = re.compile("cross_entropy|CrossEntropy|BCEWithLogits")
 #: Mean square of activations between -1 and 1 above which they are nearly all at their ends.
@@ -29,51 +32,41 @@ class InputDrift(Rule):
 
     The root mean square of each input of a model, of a floating dtype, is compared with those of
     the first TRAIN steps. It changes so when samples are changed in place, and each epoch changes
-    them again. A single batch that is ``factor`` times as large as any before is told as well.
+    them again. A single batch that is ``factor`` times as large as any before is reported as well.
 
     Inputs of EVAL steps are held against the same TRAIN steps, by mean and standard deviation, as
     if both were normal: a normalization that was forgotten for one of them sets them ``nats``
     apart, and ten times as far as any of the TRAIN steps is.
-
-    Args:
-        factor: So many times the largest at first, or the least over this, is a drift. Above 1.
-        first: TRAIN steps whose inputs are the first.
-        consecutive: TRAIN steps in a row.
-        nats: The divergence of inputs that are evaluated from those that are trained. Above 0.
-        evaluations: EVAL steps in a row.
     """
 
     name = "input_drift"
     needs = ("batches",)
     per_model = True
+    sign = "inputs"
+    default_spec = ""
+    view = View("batches", "rms", "log")
 
-    def __init__(
-        self,
-        factor: float = 10.0,
-        first: int = 20,
-        consecutive: int = 20,
-        nats: float = 0.5,
-        evaluations: int = 4,
-    ) -> None:
-        above("factor", factor, 1)
-        at_least("first", first, 1)
-        at_least("consecutive", consecutive, 1)
-        above("nats", nats, 0)
-        at_least("evaluations", evaluations, 1)
-        self.nats, self.evaluations = nats, evaluations
-        self.factor, self.first, self.consecutive = factor, first, consecutive
+    factor: float = parameter(
+        10.0, "So many times the largest at first, or the least over this, is a drift.", above=1
+    )
+    first: int = parameter(20, "TRAIN steps whose inputs are the first.", at_least=1)
+    consecutive: int = parameter(20, "TRAIN steps in a row.", at_least=1)
+    nats: float = parameter(
+        0.5, "Raw pixels are about 1 from normalized ones, mixed images 0.2.", above=0
+    )
+    evaluations: int = parameter(4, "EVAL steps in a row.", at_least=1)
+
+    def begin(self) -> None:
         self._inputs = Selection(("batches",), keep=_is_real)
         self._sizes: dict[tuple[str, str], list[float]] = {}
         self._peaks: dict[tuple[str, str], float] = {}
         self._trained: dict[_Input, list[tuple[float, float]]] = {}
-        self._in_a_row = InARow()
-        self._steps = 0
 
     def check(self, step: StepView) -> Findings:
         if step.mode is Mode.EVAL:
             for group, _ in self._inputs.groups(step):
                 for tensor in group:
-                    yield from self._judge_evaluated(step, tensor)
+                    yield from self._compare_evaluated(step, tensor)
         if not step.trains:
             return
         self._steps += 1
@@ -84,27 +77,26 @@ class InputDrift(Rule):
                     seen.append((tensor.statistics.mean, tensor.statistics.std))
             sizes = group.quantity("rms").tolist()
             for name, size in zip(names, sizes, strict=True):
-                yield from self._judge(step, group.record.worker, name, size)
+                yield from self._evaluate(step, group.record.worker, name, size)
 
     def unevaluated(self) -> str | None:
         missing = "no input of a floating dtype was seen"
         return few_steps(self._steps, self.first) if self._inputs.found_any else missing
 
-    def _judge(self, step: StepView, worker: str, name: str, size: float) -> Findings:
+    def _evaluate(self, step: StepView, worker: str, name: str, size: float) -> Findings:
         sizes = self._sizes.setdefault((worker, name), [])
         if len(sizes) < self.first:
             sizes.append(size)
             return
-        yield from self._judge_one(step, worker, name, size, max(sizes))
+        yield from self._evaluate_one(step, worker, name, size, max(sizes))
         least, largest = min(sizes) / self.factor, max(sizes) * self.factor
         for side, limit, met in (
             ("shrunk", least, size < least),
             ("grown", largest, size > largest > 0),
         ):
-            if self._in_a_row.count((worker, name, side), met) >= self.consecutive:
-                yield Finding(
-                    self.name,
-                    step.number,
+            if self.persists((worker, name, side), met):
+                yield self.finding(
+                    step,
                     name,
                     f"{name}: the root mean square of the inputs is {number(size)} at step"
                     f" {step.number}, {self.consecutive} steps in a row beyond {number(limit)};"
@@ -118,15 +110,14 @@ class InputDrift(Rule):
                     " holds: they are done again each epoch; clone the sample first",
                 )
 
-    def _judge_one(
+    def _evaluate_one(
         self, step: StepView, worker: str, name: str, size: float, usual: float
     ) -> Findings:
         """Judge a single batch, beside the largest of those before that were not as large."""
         peak = self._peaks.setdefault((worker, name), usual)
         if size > self.factor * peak > 0:
-            yield Finding(
-                self.name,
-                step.number,
+            yield self.finding(
+                step,
                 name,
                 f"{name}: the root mean square of the inputs is {number(size)} at step"
                 f" {step.number}, {number(size / peak)} times that of any batch before"
@@ -140,7 +131,7 @@ class InputDrift(Rule):
         else:
             self._peaks[worker, name] = max(peak, size)
 
-    def _judge_evaluated(self, step: StepView, tensor: TensorView) -> Findings:
+    def _compare_evaluated(self, step: StepView, tensor: TensorView) -> Findings:
         trained = self._trained.get(_input(tensor), ())
         if len(trained) < self.first:
             return
@@ -149,16 +140,14 @@ class InputDrift(Rule):
         apart = divergence(now, usual)
         spread = max(divergence(each, usual) for each in trained)
         met = apart > max(self.nats, 10 * spread)
-        if self._in_a_row.count((*_input(tensor), "evaluated"), met) >= self.evaluations:
-            yield Finding(
-                self.name,
-                step.number,
-                tensor.name,
+        if self.persists((*_input(tensor), "evaluated"), met, self.evaluations):
+            yield self.finding(
+                step,
+                tensor,
                 f"{tensor.name}: inputs that are evaluated have mean {number(now[0])} and standard"
                 f" deviation {number(now[1])} at step {step.number}; those that are trained have"
                 f" {number(usual[0])} and {number(usual[1])}: {number(apart)} nats apart"
                 f" (> {number(self.nats)}), {self.evaluations} EVAL steps in a row",
-                worker=tensor.worker,
                 value=apart,
                 threshold=self.nats,
                 condition=f"{tensor.name} evaluated",
@@ -203,32 +192,34 @@ class InputScale(Rule):
     Outputs are far beyond if their root mean square is more than ``outputs`` times the unit of the
     loss. For classes that is 1, the unit of logits, and the loss must be above twice
     ``log(classes)`` as well; for squares and magnitudes it is the root mean square of the targets.
-    A model that normalizes what it is given is not affected, and nothing is said of it.
-
-    Args:
-        size: A root mean square of an input above this is large. Inputs of unit size have 1.
-        outputs: Outputs beyond so many units are far off.
+    A model that normalizes what it is given is not affected, and is not reported.
     """
 
     name = "input_scale"
     needs = ("batches",)
+    training_only = True
     per_model = True
+    sign = "inputs"
+    default_spec = ""
+    view = View("batches", "rms", "log")
+    lacks = "no input of a floating dtype was seen"
 
-    def __init__(self, size: float = 10.0, outputs: float = 5.0) -> None:
-        above("size", size, 1)
-        above("outputs", outputs, 1)
-        self.size, self.outputs = size, outputs
+    size: float = parameter(
+        10.0, "The largest root mean square of an input; unit size has 1.", above=1
+    )
+    outputs: float = parameter(5.0, "Outputs beyond so many units are far off.", above=1)
+
+    def begin(self) -> None:
         self._inputs = Selection(("batches",), keep=_is_real)
-        self._judged: set[str] = set()
+        self._workers: set[str] = set()
 
     def check(self, step: StepView) -> Findings:
-        if not step.trains:
-            return
         for group, names in self._inputs.groups(step):
             worker = group.record.worker
-            if worker in self._judged:
+            if worker in self._workers:
                 continue
-            self._judged.add(worker)
+            self._workers.add(worker)
+            self._evaluated = True
             sizes = group.quantity("rms")
             if not (sizes > self.size).any():
                 continue
@@ -246,15 +237,11 @@ class InputScale(Rule):
                 yield self._finding(step, output, names[worst], size, text)
                 break
 
-    def unevaluated(self) -> str | None:
-        return None if self._judged else "no input of a floating dtype was seen"
-
     def _finding(
         self, step: StepView, seen: TensorView, name: str, size: float, text: str
     ) -> Finding:
-        return Finding(
-            self.name,
-            step.number,
+        return self.finding(
+            step,
             name,
             f"{name}: the root mean square of the inputs is {number(size)} (> {number(self.size)})"
             f" at step {step.number}, and {text}",
@@ -270,20 +257,19 @@ class InputScale(Rule):
 
 def _saturated(step: StepView, worker: str) -> Iterator[TensorView]:
     """Yield the outputs that are between -1 and 1, reach both ends, and are mostly there."""
-    for group in step.groups("outputs"):
-        if group.record.worker == worker:
-            rows = group.record.statistics[group.rows]
-            ends = (rows[:, MIN] < -SATURATED) & (rows[:, MAX] > SATURATED)
-            bounded = (rows[:, MIN] >= -1) & (rows[:, MAX] <= 1)
-            yield from group.where(ends & bounded & (group.quantity("rms") ** 2 > SATURATED))
+    for group in step.groups("outputs", worker=worker):
+        rows = group.record.statistics[group.rows]
+        ends = (rows[:, MIN] < -SATURATED) & (rows[:, MAX] > SATURATED)
+        bounded = (rows[:, MIN] >= -1) & (rows[:, MAX] <= 1)
+        yield from group.where(ends & bounded & (group.quantity("rms") ** 2 > SATURATED))
 
 
 def _beyond(step: StepView, worker: str) -> Iterator[tuple[TensorView, float]]:
     """Yield what each loss is given, and how large it is in units of the loss."""
-    for given in step.tensors("predictions"):
+    for given in step.tensors("predictions", worker=worker):
         what = given.name.removeprefix("prediction/")
         label, loss = (step.tensor(f"{kind}/{what}", worker) for kind in ("label", "loss"))
-        if given.worker != worker or label is None or loss is None:
+        if label is None or loss is None:
             continue
         size = given.statistics.rms
         if _LOGITS.search(what):
@@ -298,3 +284,241 @@ def _beyond(step: StepView, worker: str) -> Iterator[tuple[TensorView, float]]:
 
 def _is_real(layout: Layout, tensor: TensorInfo) -> bool:  # noqa: ARG001 - a Selection's keep
     return "float" in tensor.dtype and len(tensor.shape) > 1
+
+
+Floats = npt.NDArray[np.float64]
+Array = npt.NDArray[np.generic]
+
+MEAN, STD, IMAGES = "channel_mean", "channel_std", "channel_images"
+#: Means beyond this are those of bytes, not of numbers from 0 to 1.
+_OF_BYTES = 2.0
+
+# of each channel: number of images, their mean, and the mean of their squares
+Moments = tuple[float, Floats, Floats]
+
+
+class CheckInputImages(Rule):
+    """Images whose channels have a mean far from 0, over all that were seen.
+
+    The hook measures the images that a model is given; inputs that are saved in full and match
+    ``regex`` are taken where it did not.
+    """
+
+    name = "check_input_images"
+    sign = "inputs"
+    evidence = ("channels:raw:every=10",)
+
+    threshold_mean: float = parameter(
+        0.2, "How far the mean of a channel may be from 0.", at_least=0
+    )
+    threshold_samples: int = parameter(500, "Judge when so many images were seen.", at_least=1)
+    regex: str = parameter(".*hybridsequential0_input_0", "Images, where they are saved in full.")
+    channel: int = parameter(1, "The axis of the channels of images with four axes.", at_least=0)
+    threshold_std: float | None = parameter(
+        None, "How far a standard deviation may be from 1; `none` for any.", above=0
+    )
+
+    def begin(self) -> None:
+        self._images = Selection(
+            (), (self.regex,), keep=lambda _, info: info.collection != "channels"
+        )
+        self._seen: dict[str, Moments] = {}
+        self._why_not = ""
+
+    def check(self, step: StepView) -> Findings:
+        for name, (images, mean, squares) in self._moments(step):
+            before = self._seen.get(name)
+            if before is not None and before[1].shape == mean.shape:
+                total = before[0] + images
+                mean = (before[0] * before[1] + images * mean) / total
+                squares = (before[0] * before[2] + images * squares) / total
+                images = total
+            self._seen[name] = images, mean, squares
+            if images >= self.threshold_samples:
+                yield from self._evaluate(step, name)
+
+    def unevaluated(self) -> str | None:
+        most = max((images for images, _, _ in self._seen.values()), default=0)
+        if most >= self.threshold_samples:
+            return None
+        if most:
+            return f"{most:.0f} images were seen, {self.threshold_samples} are needed"
+        measured = "no image was measured, and "
+        return self._why_not or measured + (self._images.missing() or "no value was saved in full")
+
+    def _moments(self, step: StepView) -> Iterator[tuple[str, Moments]]:
+        """Yield what one step adds, by input; full values first."""
+        full = list(raw_values(step, self._images))
+        for _, name, value in full:
+            axis = self.channel if value.ndim == 4 else None
+            if value.ndim not in (3, 4) or not value.size or (axis or 0) >= value.ndim:
+                self._why_not = f"{name} has {value.ndim} axes, which are no images"
+            else:
+                yield name, _of_images(value, axis)
+        for record in () if full else step.records:
+            for name in record.raw or ():
+                if name.startswith(MEAN):
+                    path = name.removeprefix(MEAN)
+                    count = step.tensor(IMAGES + path, record.worker)
+                    mean, std = (record.raw.get(what + path) for what in (MEAN, STD))
+                    if count is not None and mean is not None and std is not None:
+                        means = mean.astype(np.float64)
+                        squares = std.astype(np.float64) ** 2 + means**2
+                        yield f"images{path}", (count.statistics.mean, means, squares)
+
+    def _evaluate(self, step: StepView, name: str) -> Findings:
+        _, mean, squares = self._seen[name]
+        std = np.sqrt(np.maximum(squares - mean**2, 0.0))
+        worst = int(np.nanargmax(np.append(np.abs(mean), -1.0)))
+        if worst < len(mean) and abs(mean[worst]) > self.threshold_mean:
+            yield self._finding(step, name, worst, ("mean", float(mean[worst])))
+        if self.threshold_std is not None:
+            worst = int(np.nanargmax(np.append(np.abs(std - 1), -1.0)))
+            if worst < len(std) and abs(std[worst] - 1) > self.threshold_std:
+                yield self._finding(step, name, worst, ("standard deviation", float(std[worst])))
+
+    def _finding(
+        self, step: StepView, name: str, channel: int, measured: tuple[str, float]
+    ) -> Finding:
+        images, mean, _ = self._seen[name]
+        what, value = measured
+        is_mean = what == "mean"
+        limit = self.threshold_mean if is_mean else self.threshold_std
+        wanted = "0" if is_mean else "1"
+        bytes_ = "; values span far more than 0 to 1: inputs are not scaled"
+        return self.finding(
+            step,
+            name,
+            f"{name}: the {what} of channel {channel} is {number(value)} over {images:.0f} images,"
+            f" further than {limit} from {wanted}, up to step {step.number}"
+            + (bytes_ if np.nanmax(np.abs(mean)) > _OF_BYTES else ""),
+            value=value,
+            threshold=limit,
+            condition=f"{name} {what}",
+            remedy="subtract the mean of the data set and divide by its standard deviation",
+            evidence={"channel": channel, "images": images},
+        )
+
+
+def _of_images(value: Array, axis: int | None) -> Moments:
+    """Return the moments of each channel over its finite pixels; of one without an axis."""
+    values = value.astype(np.float64)
+    channels = values.reshape(1, -1) if axis is None else np.moveaxis(values, axis, 0)
+    channels = channels.reshape(len(channels), -1)
+    finite = np.isfinite(channels)
+    count = np.maximum(finite.sum(axis=1), 1)
+    kept = np.where(finite, channels, 0.0)
+    return float(len(value)), kept.sum(axis=1) / count, (kept**2).sum(axis=1) / count
+
+
+TOKEN, TOKEN_COUNT = "token/", "token_count/"
+
+# how many positions there are, and at how many each listed token stands, shape [tokens]
+Counted = tuple[float, npt.NDArray[np.float64]]
+
+
+class NLPSequenceRatio(Rule):
+    """A token, such as padding, that stands at too many positions of the sequences of a step.
+
+    The hook counts the most frequent tokens that embeddings are asked for; inputs that are saved in
+    full and match ``tensor_regex`` are taken where it did not.
+    """
+
+    name = "nlp_sequence_ratio"
+    sign = "data"
+    evidence = ("tokens:raw:every=10",)
+
+    tensor_regex: Sequence[str] = parameter(
+        (".*embedding0_input_0",), "Token ids, where they are saved in full."
+    )
+    token_values: Sequence[str] = parameter(("0",), "The tokens, separated by commas.")
+    token_thresholds_percent: Sequence[str] = parameter(
+        ("50",), "Percentage of the positions; one for each token, or one for all."
+    )
+    window: int = parameter(
+        1, "Add up so many last looks at an input instead of judging each.", at_least=1
+    )
+
+    def begin(self) -> None:
+        self._last: Series[str, Counted] = Series(self.window)
+        self._tokens = _numbers("token_values", self.token_values)
+        limits = _numbers("token_thresholds_percent", self.token_thresholds_percent)
+        if len(limits) == 1:
+            limits = np.repeat(limits, len(self._tokens))
+        if len(limits) != len(self._tokens):
+            raise ConfigError(
+                f"{len(self._tokens)} token_values and {len(limits)}"
+                " token_thresholds_percent were given; give one for each token, or one for all"
+            )
+        for limit in limits:
+            within("token_thresholds_percent", float(limit), 0, 100)
+        self._limits = limits
+        self._ids = Selection(
+            (), self.tensor_regex, keep=lambda _, info: info.collection != "tokens"
+        )
+
+    def check(self, step: StepView) -> Findings:
+        counted: dict[str, Counted] = {}
+        for name, (positions, found) in self._counted(step):
+            before = counted.get(name, (0.0, 0.0))
+            counted[name] = before[0] + positions, before[1] + found
+        for name, count in counted.items():
+            last = self._last.add(name, count)
+            if len(last) < self.window:
+                continue
+            self._evaluated = True
+            positions, found = sum(one[0] for one in last), np.sum([one[1] for one in last], axis=0)
+            percents = 100.0 * found / positions
+            for index in np.flatnonzero(percents > self._limits):
+                yield self._finding(step, name, int(index), float(percents[index]), positions)
+
+    def unevaluated(self) -> str | None:
+        if self._evaluated:
+            return None
+        measured = "no token was counted, and "
+        return measured + (self._ids.missing() or "no ids were saved in full")
+
+    def _counted(self, step: StepView) -> Iterator[tuple[str, Counted]]:
+        """Yield the counts of each input of each worker; full values first."""
+        full = list(raw_values(step, self._ids))
+        for _, name, value in full:
+            if value.size:
+                ids = np.rint(value.astype(np.float64)).ravel()
+                found = [np.count_nonzero(ids == token) for token in self._tokens]
+                yield name, (float(ids.size), np.array(found, np.float64))
+        for record in () if full else step.records:
+            for name in record.raw or ():
+                module = name.removeprefix(TOKEN)
+                total = step.tensor(TOKEN_COUNT + module, record.worker)
+                if name.startswith(TOKEN) and total is not None and total.statistics.sum > 0:
+                    ids, times = record.raw[name].astype(np.float64)
+                    found = [times[ids == token].sum() for token in self._tokens]
+                    yield name, (total.statistics.sum, np.array(found))
+
+    def _finding(
+        self, step: StepView, name: str, index: int, percent: float, positions: float
+    ) -> Finding:
+        token = number(self._tokens[index])
+        limit = float(self._limits[index])
+        return self.finding(
+            step,
+            name,
+            f"{name}: token {token} stands at {number(percent)}% of {positions:.0f} positions"
+            f" (> {number(limit)}%) at step {step.number}; if it is padding, so much of the work is"
+            " for nothing",
+            value=percent,
+            threshold=limit,
+            condition=f"{name} {token}",
+            remedy="group sequences by length, pack several into one, or use another vocabulary",
+            evidence={"token": float(self._tokens[index]), "positions": positions},
+        )
+
+
+def _numbers(name: str, texts: Sequence[str]) -> npt.NDArray[np.float64]:
+    try:
+        numbers = np.array([float(text) for text in texts])
+    except ValueError:
+        raise ConfigError(f"{name} must be numbers separated by commas, got {texts!r}") from None
+    if not len(numbers):
+        raise ConfigError(f"{name} must have at least one number")
+    return numbers

@@ -1,20 +1,200 @@
-"""Rules on losses: one that does not fall, and one that jumps; Overfit is next door."""
+"""Rules on losses: maximized, not falling, jumping, and validation against training."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
 
-from ..finding import Finding
-from ..steps import Mode
-from .checks import loss_fall_percent, loss_verdict, number, robust_log_z, robust_z
-from .loss_memory import Recent, Series, Spike, is_loss, is_scalar, losses_of
-from .objectives import Objectives
-from .overfit import Overfit
-from .rule import Findings, Rule
-from .scope import Selection, above, at_least, one_of
-from .step_view import StepView
+from ..judge.declaration import parameter
+from ..judge.rule import Findings, Rule, Selection, View
+from ..judge.step_view import StepView
+from ..model.finding import Finding
+from ..model.steps import Mode
+from ..numerics.measures import (
+    loss_fall_percent,
+    loss_verdict,
+    number,
+    overfit_ratio,
+    robust_log_z,
+    robust_z,
+)
+from .history import FirstValues, LossHistory, LossJump, RecentLosses, Round, Rounds
+from .shared import is_loss, is_scalar, losses_of
+
+
+class LossDirection(Rule):
+    """A loss that is maximized, and rises.
+
+    What ``backward`` is called on falls when the only loss of the step rises: its derivative by
+    the loss is below 0, as after a sign that is lost on the way. Two losses in one step may be
+    meant to pull in different directions, and are not judged.
+    """
+
+    name = "loss_direction"
+    needs = ("losses", "loop")
+    needed_steps = "consecutive"
+    per_model = True
+    sign = "loss_input"
+    default_spec = ""
+    view = View("losses", "mean")
+
+    consecutive: int = parameter(10, "TRAIN steps in a row.", at_least=2)
+
+    def begin(self) -> None:
+        self._losses = Selection(("losses",), keep=is_scalar)
+        self._first = FirstValues(3)
+
+    def check(self, step: StepView) -> Findings:
+        losses = losses_of(step, self._losses) if step.trains else {}
+        self._steps += bool(losses)
+        if len(losses) != 1:
+            return
+        (name, value), *_ = losses.items()
+        first = self._first.of(name, value)
+        for worker in step.workers:
+            weight = step.scalar("loop/loss_weight", worker)
+            times = self.streak(worker, weight < 0)
+            if times >= self.consecutive and value > first:
+                yield self.finding(
+                    step,
+                    name,
+                    f"{name}: it is maximized: what backward is called on falls by"
+                    f" {number(-weight)} for each 1 that the loss rises, {times} TRAIN steps in a"
+                    f" row up to step {step.number}; the loss rose from {number(first)} to"
+                    f" {number(value)}",
+                    worker=worker,
+                    value=weight,
+                    threshold=0.0,
+                    condition="maximized",
+                    remedy="take the minus away from the loss, or from the score it is made of",
+                )
+
+
+# What is less than this fraction of the largest loss has little say in what is learnt.
+_SMALL_PART = 0.1
+
+
+class Objectives:
+    """Remembers what of a training says that its losses need not fall."""
+
+    def __init__(self) -> None:
+        self._steps = (-1, 0.0)  # the last TRAIN step, and the updates until then
+        self._sums: dict[str, float] = {}  # of the magnitudes of each loss in TRAIN
+        self._apart: set[str] = set()  # losses that are not judged
+        #: Why losses were left out, or "".
+        self.why = ""
+
+    def plain(self, step: StepView, losses: Mapping[str, float]) -> dict[str, float]:
+        """Return the losses of a step that can be judged by whether they fall."""
+        self._apart |= {name for name, loss in losses.items() if loss < 0}
+        if self._apart:
+            self.why = self.why or f"{min(self._apart)} was negative, so it need not fall"
+        if step.mode is Mode.TRAIN and self._is_opposed(step):
+            self.why = "several optimizers update in one step, perhaps against each other"
+            self._apart |= set(losses)
+        if step.mode is Mode.TRAIN:
+            for name, loss in losses.items():
+                self._sums[name] = self._sums.get(name, 0.0) + (
+                    abs(loss) if math.isfinite(loss) else 0
+                )
+        least = _SMALL_PART * max(self._sums.values(), default=0.0)
+        return {
+            name: loss
+            for name, loss in losses.items()
+            if name not in self._apart and self._sums.get(name, least) >= least
+        }
+
+    def _is_opposed(self, step: StepView) -> bool:
+        count = step.tensor("loop/optimizer_steps")
+        if count is None:
+            return False
+        updates = count.scalar
+        before, self._steps = self._steps, (step.mode_step, updates)
+        return before[0] == step.mode_step - 1 and updates - before[1] > 1
+
+
+class Overfit(Rule):
+    """A validation loss that stays well above the training loss.
+
+    A round is a run of TRAIN steps and the run of EVAL steps after it. It is judged at the
+    first TRAIN step of the next round, the last one at the end of training. In boosting, each step
+    is a round, with ``train-rmse`` and ``validation-rmse``. Dropout and label smoothing, which
+    only training has, shift the ratio.
+    """
+
+    name = "overfit"
+    per_model = True
+    sign = "outcome"
+    default_spec = "patience=3,ratio_threshold=0.2,rising_by=0.1"
+    view = View("losses", "mean")
+
+    tensor_regex: Sequence[str] = parameter(
+        (), "Scalars whose name matches one of these; by default the losses."
+    )
+    start_step: int = parameter(0, "First step at which a round may begin.", at_least=0)
+    patience: int = parameter(1, "So many bad rounds in a row are tolerated.", at_least=0)
+    ratio_threshold: float = parameter(
+        0.1, "How far V may lie above T, as a fraction of T.", above=0
+    )
+    rising_by: float | None = parameter(
+        None, "V must also be above the best so far by this fraction.", at_least=0
+    )
+
+    def begin(self) -> None:
+        self._losses = Selection(
+            () if self.tensor_regex else ("losses",), self.tensor_regex, keep=is_loss
+        )
+        self._rounds = Rounds()
+        self._bad_rounds: dict[str, int] = {}
+        self._best: dict[str, float] = {}
+
+    def check(self, step: StepView) -> Findings:
+        ended = self._rounds.add(step.mode, step.number, losses_of(step, self._losses))
+        if ended is not None:
+            yield from self._evaluate(ended, step.number, step.mode.value)
+
+    def finish(self) -> Findings:
+        current = self._rounds.current
+        if current is not None:
+            yield from self._evaluate(current, self._rounds.last_step, Mode.EVAL.value)
+
+    def unevaluated(self) -> str | None:
+        return None if self._evaluated else self._losses.missing() or self._rounds.missing()
+
+    def _evaluate(self, ended: Round, at_step: int, mode: str) -> Findings:
+        if ended.first_step < self.start_step:
+            return
+        for name, train, validation in ended.pairs():
+            self._evaluated = True
+            ratio = overfit_ratio(train, validation)
+            if math.isnan(ratio):
+                continue
+            bad = ratio > self.ratio_threshold and self._is_rising(name, validation)
+            count = self._bad_rounds[name] = self._bad_rounds.get(name, 0) + 1 if bad else 0
+            self._best[name] = min(self._best.get(name, math.inf), validation)
+            # once for each time it starts: rounds may be further apart than any cooldown
+            if count == self.patience + 1:
+                yield self.finding(
+                    at_step,
+                    name,
+                    f"{name}: validation loss exceeds training loss by {ratio:.0%}"
+                    f" ({number(validation)} vs {number(train)}) for {count} rounds in a row"
+                    f" (> patience {self.patience}) at step {at_step}",
+                    mode=mode,
+                    value=ratio,
+                    threshold=self.ratio_threshold,
+                    remedy="regularize, augment or gather data, or use a smaller model",
+                    evidence={"train": train, "validation": validation, "rounds": count},
+                )
+
+    def _is_rising(self, name: str, validation: float) -> bool:
+        if self.rising_by is None or not math.isfinite(validation):
+            return True
+        best = self._best.get(name, math.inf)
+        return validation > best + self.rising_by * abs(best)
+
 
 __all__ = ["LossNotDecreasing", "LossSpike", "Overfit"]
 
@@ -24,64 +204,50 @@ class LossNotDecreasing(Rule):
 
     A rise within ``increase_threshold_percent`` is noise; a fall below ``diff_percent`` is a
     plateau. A loss that goes on not falling is reported when it starts to.
-
-    Args:
-        collection_names: Judge the scalars of these collections.
-        tensor_regex: And scalars in whose name one of these finds itself.
-        use_losses_collection: And those of the collection ``losses``.
-        num_steps: Steps between the losses that are compared, counted within their mode.
-        diff_percent: The least fall that counts as one.
-        increase_threshold_percent: The largest rise that is tolerated.
-        mode: Losses of this mode; by default those of EVAL from when there are some, else those
-            of TRAIN. ``GLOBAL`` takes all steps together.
-        variant: ``strict`` tolerates no rise.
-        smooth: Compare medians of so many losses.
-        converged_loss: Silent below this loss.
-        converged_ratio: Silent while the loss is at most this fraction of the first.
-        plain_only: Judge no loss that may be right not to fall: that of a training in which
-            several optimizers work against each other, one that was ever negative, as that of a
-            policy gradient, or one that is a tenth of another or less.
     """
 
     name = "loss_not_decreasing"
     per_model = True
+    sign = "outcome"
+    default_spec = "mode=TRAIN,num_steps=100,smooth=25,converged_ratio=0.9,plain_only=true"
+    view = View("losses", "mean")
 
-    def __init__(
-        self,
-        collection_names: Sequence[str] = (),
-        tensor_regex: Sequence[str] = (),
-        use_losses_collection: bool = True,
-        num_steps: int = 10,
-        diff_percent: float = 0.1,
-        increase_threshold_percent: float = 5.0,
-        mode: Literal["TRAIN", "EVAL", "PREDICT", "GLOBAL"] | None = None,
-        variant: Literal["tolerant", "strict"] = "tolerant",
-        smooth: int = 1,
-        converged_loss: float | None = None,
-        converged_ratio: float | None = None,
-        plain_only: bool = False,
-    ) -> None:
-        at_least("num_steps", num_steps, 1)
-        at_least("diff_percent", diff_percent, 0)
-        above("increase_threshold_percent", increase_threshold_percent, 0, up_to=100)
-        one_of("mode", mode, [mode.value for mode in Mode])
-        one_of("variant", variant, ("tolerant", "strict"))
-        at_least("smooth", smooth, 1)
-        above("converged_ratio", 1 if converged_ratio is None else converged_ratio, 0)
-        self.tensor_regex = tuple(tensor_regex)
-        self.num_steps = num_steps
-        self.diff_percent = diff_percent
-        self.increase_percent = increase_threshold_percent
-        self.mode = mode
-        self.strict = variant == "strict"
-        self.smooth = smooth
-        self.converged_loss = converged_loss
-        self.converged_ratio = converged_ratio
-        collections = (*collection_names, *(("losses",) if use_losses_collection else ()))
-        self._losses = Selection(collections, tensor_regex, keep=is_loss)
-        self._series: dict[tuple[str, str], Series] = {}
-        self._eval_seen = False
-        self._objectives = Objectives() if plain_only else None
+    collection_names: Sequence[str] = parameter((), "Judge the scalars of these collections.")
+    tensor_regex: Sequence[str] = parameter((), "And scalars whose name matches one of these.")
+    use_losses_collection: bool = parameter(True, "And those of the collection `losses`.")
+    num_steps: int = parameter(
+        10, "Steps between the losses that are compared, counted within their mode.", at_least=1
+    )
+    diff_percent: float = parameter(0.1, "The least fall that counts as one.", at_least=0)
+    increase_threshold_percent: float = parameter(
+        5.0, "The largest rise that is tolerated.", above=0, at_most=100
+    )
+    mode: Literal["TRAIN", "EVAL", "PREDICT", "GLOBAL"] | None = parameter(
+        None,
+        "Losses of this mode. `none`: those of EVAL from when there are some, before that those"
+        " of TRAIN. `GLOBAL`: all steps together.",
+    )
+    variant: Literal["tolerant", "strict"] = parameter("tolerant", "`strict` tolerates no rise.")
+    smooth: int = parameter(1, "Compare medians of so many losses.", at_least=1)
+    converged_loss: float | None = parameter(None, "Silent below this loss.")
+    converged_ratio: float | None = parameter(
+        None, "Silent while the loss is at most this fraction of the first one.", above=0
+    )
+    plain_only: bool = parameter(
+        False,
+        "Judge no loss that may be right not to fall: that of a training in which several"
+        " optimizers update in one step, as adversarial ones do, one that was ever negative, or"
+        " one that is a tenth of another or less.",
+    )
+
+    def begin(self) -> None:
+        self.increase_percent = self.increase_threshold_percent
+        self.strict = self.variant == "strict"
+        collections = (*self.collection_names, *(("losses",) if self.use_losses_collection else ()))
+        self._losses = Selection(collections, self.tensor_regex, keep=is_loss)
+        self._series: dict[tuple[str, str], LossHistory] = {}
+        self._has_eval = False
+        self._objectives = Objectives() if self.plain_only else None
 
     def check(self, step: StepView) -> Findings:
         if not step.is_of(self.mode):
@@ -90,8 +256,8 @@ class LossNotDecreasing(Rule):
         losses = losses_of(step, self._losses)
         if self._objectives is not None:
             losses = self._objectives.plain(step, losses)
-        self._eval_seen |= bool(losses) and step.mode is Mode.EVAL
-        if self.mode is None and self._eval_seen and step.mode is not Mode.EVAL:
+        self._has_eval |= bool(losses) and step.mode is Mode.EVAL
+        if self.mode is None and self._has_eval and step.mode is not Mode.EVAL:
             return
         everything = self.mode == Mode.GLOBAL.value
         at = step.number if everything else step.mode_step
@@ -100,10 +266,10 @@ class LossNotDecreasing(Rule):
             series = self._series.get(key)
             if series is None:
                 rise = self.increase_percent / 100
-                series = self._series[key] = Series(self.num_steps, self.smooth, rise)
+                series = self._series[key] = LossHistory(self.num_steps, self.smooth, rise)
             pair = series.add(at, step.number, loss)
             if pair is not None:
-                yield from self._judge(name, step, series, pair)
+                yield from self._evaluate(name, step, series, pair)
 
     def unevaluated(self) -> str | None:
         if any(series.judged for series in self._series.values()):
@@ -114,8 +280,8 @@ class LossNotDecreasing(Rule):
         why = self._objectives.why if self._objectives else ""
         return self._losses.missing() or why or few
 
-    def _judge(
-        self, name: str, step: StepView, series: Series, pair: tuple[int, float, float]
+    def _evaluate(
+        self, name: str, step: StepView, series: LossHistory, pair: tuple[int, float, float]
     ) -> Findings:
         then_step, then, now = pair
         verdict = loss_verdict(
@@ -153,9 +319,8 @@ class LossNotDecreasing(Rule):
             "not finite": "it is no longer finite",
         }[verdict]
         median = f" (medians of {self.smooth})" if self.smooth > 1 else ""
-        return Finding(
-            self.name,
-            step.number,
+        return self.finding(
+            step,
             name,
             f"{name}: {number(then)} at step {then_step}, {number(now)} at step"
             f" {step.number}{median}: {what}",
@@ -175,53 +340,41 @@ class LossSpike(Rule):
 
     ``horizon_steps`` later it says whether the loss stayed up or went on rising; a loss that
     came back gives no further finding.
-
-    Args:
-        window: The recent losses it is compared with.
-        k: So many robust standard deviations above their median,
-        min_rise: and by this fraction of the median,
-        over_window: and so many times as far above it as the largest of the window, is a spike.
-        warmup_steps: Losses before the first judgement, in which a loss may do what it likes.
-        horizon_steps: Losses until the spike is looked at again.
-        tensor_regex: Judge also scalars in whose name one of these finds itself.
     """
 
     name = "loss_spike"
+    training_only = True
     per_model = True
+    sign = "spike"
+    default_spec = "over_window=3"
+    view = View("losses", "mean", "log")
 
-    def __init__(
-        self,
-        window: int = 64,
-        k: float = 8.0,
-        min_rise: float = 0.1,
-        over_window: float = 1.0,
-        warmup_steps: int = 200,
-        horizon_steps: int = 200,
-        tensor_regex: Sequence[str] = (),
-    ) -> None:
-        at_least("window", window, 4)
-        above("k", k, 0)
-        at_least("min_rise", min_rise, 0)
-        at_least("over_window", over_window, 0)
-        at_least("warmup_steps", warmup_steps, 0)
-        at_least("horizon_steps", horizon_steps, 1)
-        self.window, self.k, self.min_rise = window, k, min_rise
-        self.over_window = over_window
-        self.warmup_steps = max(warmup_steps, window)
-        self.horizon_steps = horizon_steps
-        self.tensor_regex = tuple(tensor_regex)
-        self._losses = Selection(("losses",), tensor_regex, keep=is_scalar)
-        self._recent: dict[str, Recent] = {}
+    window: int = parameter(64, "The recent losses it is compared with.", at_least=4)
+    k: float = parameter(8.0, "Robust standard deviations above their median.", above=0)
+    min_rise: float = parameter(0.1, "Least rise, as a fraction of the median.", at_least=0)
+    over_window: float = parameter(
+        1.0, "So many times as far above the median as the largest of the window.", at_least=0
+    )
+    warmup_steps: int = parameter(
+        200, "Losses before the first judgement; at least `window` are waited for.", at_least=0
+    )
+    horizon_steps: int = parameter(200, "Losses until the spike is looked at again.", at_least=1)
+    tensor_regex: Sequence[str] = parameter(
+        (), "Judge also scalars whose name matches one of these."
+    )
+
+    def begin(self) -> None:
+        self.warmup_steps = max(self.warmup_steps, self.window)
+        self._losses = Selection(("losses",), self.tensor_regex, keep=is_scalar)
+        self._recent: dict[str, RecentLosses] = {}
 
     def check(self, step: StepView) -> Findings:
-        if not step.trains:
-            return
         for name, loss in losses_of(step, self._losses).items():
-            recent = self._recent.setdefault(name, Recent(self.window))
+            recent = self._recent.setdefault(name, RecentLosses(self.window))
             if recent.spike is not None and recent.count - recent.spike.at >= self.horizon_steps:
                 yield from self._aftermath(name, step, recent)
             if recent.count >= self.warmup_steps:
-                yield from self._judge(name, step, recent, loss)
+                yield from self._evaluate(name, step, recent, loss)
             recent.add(loss)
 
     def unevaluated(self) -> str | None:
@@ -231,7 +384,7 @@ class LossSpike(Rule):
         few = f"{most} TRAIN steps had a loss; the first {self.warmup_steps} are warm-up"
         return self._losses.missing() or few
 
-    def _judge(self, name: str, step: StepView, recent: Recent, loss: float) -> Findings:
+    def _evaluate(self, name: str, step: StepView, recent: RecentLosses, loss: float) -> Findings:
         largest = recent.largest()
         if not math.isfinite(loss) or (self.over_window >= 1 and loss <= largest):
             return
@@ -240,10 +393,9 @@ class LossSpike(Rule):
         far = rise > max(self.over_window * (largest - median), self.min_rise * abs(median))
         if far and min(score, robust_log_z(loss, recent.losses)) > self.k:
             if recent.spike is None:
-                recent.spike = Spike(step.number, recent.count, median, loss)
-            yield Finding(
-                self.name,
-                step.number,
+                recent.spike = LossJump(step.number, recent.count, median, loss)
+            yield self.finding(
+                step,
                 name,
                 f"{name}: {number(loss)} at step {step.number} is {number(score)} robust standard"
                 f" deviations above the median {number(median)} of the {self.window} before"
@@ -255,16 +407,15 @@ class LossSpike(Rule):
                 evidence={"loss": loss, "median": median},
             )
 
-    def _aftermath(self, name: str, step: StepView, recent: Recent) -> Findings:
+    def _aftermath(self, name: str, step: StepView, recent: RecentLosses) -> Findings:
         spike, recent.spike = recent.spike, None
         after = recent.median(self.horizon_steps)
         if spike is None or after - spike.median <= self.min_rise * abs(spike.median):
             return
         diverged = not after < spike.loss
         what = "diverged" if diverged else "stayed up"
-        yield Finding(
-            self.name,
-            step.number,
+        yield self.finding(
+            step,
             name,
             f"{name}: {self.horizon_steps} steps after the spike at step {spike.step} its median is"
             f" {number(after)}, before it was {number(spike.median)}: training {what}",
@@ -273,4 +424,155 @@ class LossSpike(Rule):
             severity="error" if diverged else "warning",
             condition=f"{name} {what}",
             remedy=f"restart from a checkpoint before step {spike.step}",
+        )
+
+
+@dataclass(slots=True)
+class Best:
+    """The best of a loss so far, and for how many looks there was no better one.
+
+    Args:
+        loss: The best; nan before the first finite one.
+        step: The global step it was at.
+        stale: Looks since.
+        last: The loss now.
+    """
+
+    loss: float = math.nan
+    step: int = 0
+    stale: int = 0
+    last: float = math.nan
+
+    def add(self, loss: float, step: int, delta: float, *, relative: bool) -> None:
+        """Take in one more loss; one that is not finite is no better one."""
+        self.last = loss
+        margin = delta * abs(self.loss) if relative else delta
+        if math.isfinite(loss) and not loss >= self.loss - margin:
+            self.loss, self.step, self.stale = loss, step, 0
+        else:
+            self.stale += 1
+
+
+@dataclass(slots=True)
+class _Loss:
+    train: Best = field(default_factory=Best)
+    validation: Best = field(default_factory=Best)
+    validated: bool = False
+    reported: bool = False
+
+
+class Overtraining(Rule):
+    """A validation loss that has not reached a new best for many rounds, and lies above it.
+
+    A round is a run of TRAIN steps and the run of EVAL steps after it, as in Overfit. Without a
+    validation loss, which is possible with ``unit=step``, the training loss is judged.
+    """
+
+    name = "overtraining"
+    per_model = True
+    sign = "outcome"
+    view = View("losses", "mean")
+    compat: ClassVar[Mapping[str, object]] = {"unit": "step", "combine": "either"}
+
+    tensor_regex: Sequence[str] = parameter(
+        (), "Scalars whose name matches one of these; by default the losses."
+    )
+    patience_train: int = parameter(
+        5, "So many rounds without a better training loss are tolerated.", at_least=1
+    )
+    patience_validation: int = parameter(
+        10, "So many without a better validation loss.", at_least=1
+    )
+    delta: float = parameter(0.01, "A loss is better only if it is lower by this.", at_least=0)
+    delta_relative: bool = parameter(False, "Take `delta` as a fraction of the best.")
+    combine: Literal["validation", "either", "both"] = parameter(
+        "validation",
+        "`either`: the training loss, after `patience_train`, is a finding as well, which it is"
+        " in compat. `both`: both are needed. The last two do not ask whether V lies above its"
+        " best.",
+    )
+    unit: Literal["round", "step"] = parameter(
+        "round",
+        "`step` counts single steps of each mode, and judges the training loss where there is no"
+        " other; it is `step` in compat, where losses of single batches raise many false alarms.",
+    )
+
+    def begin(self) -> None:
+        self._selected = Selection(
+            () if self.tensor_regex else ("losses",), self.tensor_regex, keep=is_loss
+        )
+        self._rounds = Rounds()
+        self._losses: dict[str, _Loss] = {}
+
+    def check(self, step: StepView) -> Findings:
+        losses = losses_of(step, self._selected)
+        if self.unit == "round":
+            ended = self._rounds.add(step.mode, step.number, losses)
+            if ended is not None:
+                yield from self._evaluate(ended.pairs(), step.number)
+            return
+        if step.mode is Mode.PREDICT:
+            return
+        evaluates = step.mode is Mode.EVAL
+        for name, loss in losses.items():
+            pair = (math.nan, loss) if evaluates else (loss, math.nan)
+            yield from self._evaluate([(name, *pair)], step.number, evaluates=evaluates)
+
+    def finish(self) -> Findings:
+        current = self._rounds.current
+        if current is not None:
+            yield from self._evaluate(current.pairs(), self._rounds.last_step)
+
+    def unevaluated(self) -> str | None:
+        if self._losses:
+            return None
+        alone = "; to judge the training loss alone: unit=step"
+        return self._selected.missing() or self._rounds.missing() + alone
+
+    def _evaluate(
+        self,
+        pairs: Sequence[tuple[str, float, float]],
+        step: int,
+        *,
+        evaluates: bool | None = None,
+    ) -> Findings:
+        """Judge losses of training and validation; of single steps, of the one that they are of."""
+        for name, train, validation in pairs:
+            loss = self._losses.setdefault(name, _Loss())
+            if evaluates is not True:
+                loss.train.add(train, step, self.delta, relative=self.delta_relative)
+            if evaluates is not False:
+                loss.validated = True
+                loss.validation.add(validation, step, self.delta, relative=self.delta_relative)
+            is_stale = self._is_stale(loss)
+            if is_stale and not loss.reported:
+                yield self._finding(name, loss, step)
+            loss.reported = is_stale
+
+    def _is_stale(self, loss: _Loss) -> bool:
+        train = loss.train.stale >= self.patience_train
+        validation = loss.validation.stale >= self.patience_validation
+        if not loss.validated:
+            return train
+        if self.combine == "validation":
+            return validation and not loss.validation.last <= loss.validation.loss
+        return (train and validation) if self.combine == "both" else (train or validation)
+
+    def _finding(self, name: str, loss: _Loss, step: int) -> Finding:
+        by_train = not loss.validated or loss.validation.stale < self.patience_validation
+        what, best = ("training", loss.train) if by_train else ("validation", loss.validation)
+        patience = self.patience_train if by_train else self.patience_validation
+        flat = loss.train.stale >= self.patience_train
+        goes_on = "is flat, too" if flat else "still improves"
+        more = "" if by_train else f"; training {goes_on}"
+        return self.finding(
+            step,
+            name,
+            f"{name}: no new best {what} loss for {best.stale} {self.unit}s (patience {patience});"
+            f" best {number(best.loss)} at step {best.step}, now {number(best.last)}{more}",
+            value=float(best.stale),
+            threshold=float(patience),
+            severity="info" if flat else "warning",
+            remedy=f"go back to step {best.step}, and stop earlier",
+            evidence={"best": best.loss, "best_step": best.step, "now": best.last},
         )

@@ -1,15 +1,22 @@
-"""Memory that a training does not give back."""
+"""Rules on memory that fills up: graphs that are kept, and the memory of GPUs."""
 
 from __future__ import annotations
 
 import math
+from collections import deque
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple
 
-from ..finding import Finding
-from .checks import number
-from .rule import Findings, Rule
-from .scalars import InARow, few_steps
-from .scope import at_least
-from .step_view import StepView
+import numpy as np
+import numpy.typing as npt
+
+from ..judge.declaration import parameter
+from ..judge.rule import Findings, GpuRule, Rule, View, too_few
+from ..judge.step_view import StepView
+from ..numerics.measures import Floats, number
+from ..profile.readings import RecentReadings
+from ..profile.statistics import spread
+from ..profile.windows import GPUS, ProfileWindow, Readings
 
 
 class MemoryGrowth(Rule):
@@ -17,34 +24,32 @@ class MemoryGrowth(Rule):
 
     A loss that is put into a list or added to a total, without ``item()`` or ``detach()``, keeps
     the graph that it was computed by, and with it what the graph holds.
-
-    Args:
-        consecutive: TRAIN steps in a row at each of which more graphs were kept than at the one
-            before. Those of one epoch may be meant.
     """
 
     name = "memory_growth"
     needs = ("loop",)
+    needed_steps = "consecutive"
+    training_only = True
+    sign = "memory"
+    default_spec = ""
+    view = View("loop", "mean")
 
-    def __init__(self, consecutive: int = 100) -> None:
-        at_least("consecutive", consecutive, 1)
-        self.consecutive = consecutive
-        self._in_a_row = InARow()
+    consecutive: int = parameter(
+        100, "TRAIN steps in a row that kept more graphs; an epoch may be meant.", at_least=1
+    )
+
+    def begin(self) -> None:
         self._last: dict[str, float] = {}
-        self._steps = 0
 
     def check(self, step: StepView) -> Findings:
-        if not step.trains:
-            return
         self._steps += 1
         for worker in step.workers:
             graphs = step.scalar("loop/graphs", worker)
             grew = graphs > self._last.get(worker, math.inf)
             self._last[worker] = graphs
-            if self._in_a_row.count(worker, grew) >= self.consecutive:
-                yield Finding(
-                    self.name,
-                    step.number,
+            if self.persists(worker, grew):
+                yield self.finding(
+                    step,
                     "loop/graphs",
                     f"the graphs of {number(graphs)} losses are kept at step {step.number}, more at"
                     f" each of {self.consecutive} TRAIN steps in a row: memory grows without end",
@@ -55,5 +60,193 @@ class MemoryGrowth(Rule):
                     remedy="keep loss.item() or loss.detach(), not the loss itself",
                 )
 
+
+_MINUTE_NS = 60 * 10**9
+#: So many windows in a row that do not go down are a creep.
+_RISING = 5
+
+
+class _Rise(NamedTuple):
+    """Memory that became fuller.
+
+    Args:
+        before: Percent of the memory that was used.
+        after: Percent that is.
+        minutes: How long that took; 0 for at once.
+    """
+
+    before: float
+    after: float
+    minutes: float = 0.0
+
+    def describe(self) -> str:
+        """Describe it, with when the memory will be full."""
+        text = f"{number(self.before)}% to {number(self.after)}%"
+        if not self.minutes:
+            return f"{text} at once"
+        rate = (self.after - self.before) / self.minutes
+        left = (100 - self.after) / rate
+        return f"{text} in {number(self.minutes)} min; {number(left)} min later it will be full"
+
+
+class GPUMemoryIncrease(GpuRule):
+    """The memory of a GPU becomes fuller: at once, or little by little.
+
+    At once: the mean of ``window`` readings is above the mean of those before them by more than
+    ``increase``. Little by little: it is above what it was at first, or after the last step, and
+    has not gone down for five windows.
+    """
+
+    name = "gpu_memory_increase"
+    compat: ClassVar[Mapping[str, object]] = {"overlapping": True}
+
+    increase: float = parameter(
+        5, "So much more is too much, in points of percent.", between=(0, 100)
+    )
+    patience: int = parameter(1000, "So many readings are passed over.", at_least=0)
+    window: int = parameter(10, "So many readings are taken together.", at_least=2)
+    overlapping: bool = parameter(
+        False, "Compare means of nearly the same readings; `true` in compat."
+    )
+
+    def begin(self) -> None:
+        self._gpus: dict[tuple[str, str], _Memory] = {}
+
+    def add(self, window: ProfileWindow) -> None:
+        for key, readings in window.readings(GPUS, "memory_percent").items():
+            self._gpus.setdefault(key, _Memory(self)).add(readings)
+
+    def judge(self, window: ProfileWindow) -> Findings:
+        for (node, gpu), memory in self._gpus.items():
+            for rise in memory.take():
+                memory.steps += not rise.minutes
+                what = "creep" if rise.minutes else f"step {memory.steps}"
+                yield self.finding(
+                    window.step,
+                    "",
+                    f"{node}/{gpu}: the use of its memory went from {rise.describe()}",
+                    value=rise.after - rise.before,
+                    threshold=self.increase,
+                    condition=f"{what} of {node}/{gpu}",
+                    remedy="look for tensors that are kept with their graph, as in lists of losses;"
+                    " memory_growth tells who holds it",
+                    evidence={"node": node, "device": gpu, **rise._asdict()},
+                )
+
+    @property
+    def datapoints(self) -> int:
+        return max((memory.recent.count for memory in self._gpus.values()), default=0)
+
+    def details(self) -> Mapping[str, object]:
+        return {
+            f"{node}/{gpu}": spread(memory.recent.values)
+            for (node, gpu), memory in self._gpus.items()
+        }
+
     def unevaluated(self) -> str | None:
-        return few_steps(self._steps, self.consecutive)
+        needed = max(self.patience, 2 * self.window)
+        return super().unevaluated() or too_few(self.datapoints, needed)
+
+
+class _Memory:
+    """The memory of one GPU: its last readings, and what of them is still to be reported."""
+
+    def __init__(self, rule: GPUMemoryIncrease) -> None:
+        self.recent = RecentReadings(max(1000, 2 * rule.window))
+        self.steps = 0
+        self._rule = rule
+        self._rises: list[_Rise] = []
+        self._is_rising = False
+        self._creep = _Creep(rule.increase)
+        self._block: list[float] = []
+
+    def take(self) -> list[_Rise]:
+        """Return what became fuller since the last call."""
+        rises, self._rises = self._rises, []
+        return rises
+
+    def add(self, readings: Readings) -> None:
+        rule, before = self._rule, self.recent
+        known = before.values[-2 * rule.window :]
+        values = np.concatenate([known, readings.values])
+        earlier, later = _means(values, rule.window, overlapping=rule.overlapping)
+        places = before.count - len(known) + np.arange(len(values))
+        rising = (later - earlier > rule.increase) & (places >= rule.patience)
+        news = rising[len(known) :]
+        begins = news & ~np.r_[self._is_rising, news[:-1]]
+        at = np.flatnonzero(begins) + len(known)
+        self._rises += [_Rise(float(earlier[i]), float(_peak(later[i:], rising[i:]))) for i in at]
+        self._is_rising = bool(news[-1]) if len(news) else self._is_rising
+        before.add(readings.values)
+        if not rule.overlapping:
+            self._add_blocks(readings, news, places[len(known) :] >= rule.patience)
+
+    def _add_blocks(
+        self, readings: Readings, rising: npt.NDArray[np.bool_], counts: npt.NDArray[np.bool_]
+    ) -> None:
+        for time, value, rises in zip(
+            readings.time_ns[counts].tolist(),
+            readings.values[counts].tolist(),
+            rising[counts].tolist(),
+            strict=True,
+        ):
+            if rises:
+                self._creep, self._block = _Creep(self._rule.increase), []
+                continue
+            self._block.append(value)
+            if len(self._block) == self._rule.window:
+                rise = self._creep.add(time, float(np.mean(self._block)))
+                self._rises += [rise] if rise else []
+                self._block = []
+
+
+class _Creep:
+    """Means that rise, little by little.
+
+    Args:
+        increase: By more than this in all.
+    """
+
+    def __init__(self, increase: float) -> None:
+        self._increase = increase
+        self._first: tuple[int, float] | None = None
+        self._last: deque[float] = deque(maxlen=_RISING + 1)
+
+    def add(self, time_ns: int, mean: float) -> _Rise | None:
+        """Take in one more; return what they rose by, if that is news, and begin again."""
+        first_ns, first = self._first = self._first or (time_ns, mean)
+        self._last.append(mean)
+        last = list(self._last)
+        if len(last) <= _RISING or mean - first <= self._increase:
+            return None
+        if last != sorted(last) or last[0] == mean:
+            return None
+        self._first = (time_ns, mean)
+        return _Rise(first, mean, max(time_ns - first_ns, 1) / _MINUTE_NS)
+
+
+def _means(values: Floats, window: int, *, overlapping: bool) -> tuple[Floats, Floats]:
+    """Return the means before and up to each reading; nan where there are too few.
+
+    Args:
+        values: Shape ``[readings]``.
+        window: So many are taken together.
+        overlapping: Before is all but the oldest and the two newest of them, and one more.
+    """
+    sums = np.r_[0.0, np.cumsum(values)]
+    ends = np.arange(1, len(values) + 1)
+
+    def mean(first: npt.NDArray[np.int64], stop: npt.NDArray[np.int64]) -> Floats:
+        found = (sums[np.maximum(stop, 0)] - sums[np.maximum(first, 0)]) / (stop - first)
+        return np.where(first >= 0, found, np.nan)
+
+    later = mean(ends - window, ends)
+    if overlapping:
+        return mean(ends - window - 1, ends - 2), later
+    return mean(ends - 2 * window, ends - window), later
+
+
+def _peak(values: Floats, rising: npt.NDArray[np.bool_]) -> float:
+    """Return the largest value up to where it no longer rises."""
+    stop = int(np.argmin(rising)) or len(rising)
+    return float(values[:stop].max())

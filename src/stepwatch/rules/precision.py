@@ -1,25 +1,68 @@
-"""Numbers with too few bits: lost updates, underflow, a scaler that gives up, what fp8 loses."""
+"""The rule on numbers with too few bits: lost updates, underflow, what a format loses."""
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Sequence
 
+import ml_dtypes
 import numpy as np
 
-from ..finding import Finding
-from ..statistics import COUNT, SUM_ABS, ZEROS
-from .checks import Floats, number
-from .narrow import FORMATS, least_normal, lost
-from .rule import Findings, NothingToJudge, Rule
-from .scalars import InARow, prefixed, sizes
-from .scope import above, at_least, one_of, within
-from .step_view import StepView, TensorGroup, TensorView
+from ..judge.declaration import parameter
+from ..judge.rule import Findings, NotApplicable, Rule, View
+from ..judge.step_view import StepView, TensorGroup, TensorView
+from ..numerics.exponents import LOWEST, NUM_BINS, Counts, overflow_fraction, underflow_fraction
+from ..numerics.measures import Floats, dtype_max, number
+from ..numerics.statistics import COUNT, SUM_ABS, ZEROS
+from .history import Series
+from .shared import prefixed, sizes
+
+FORMATS = ("float16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")
+
+
+def least_normal(dtype: str) -> float:
+    """Return the least number of a format that has all its bits.
+
+    Example:
+        >>> least_normal("float8_e4m3fn")
+        0.015625
+    """
+    return float(ml_dtypes.finfo(dtype).smallest_normal)  # type: ignore[no-untyped-call]
+
+
+def lost(counts: Counts, dtype: str, *, scaled: bool) -> tuple[Floats, Floats]:
+    """Return which part of each tensor's elements a format makes zero, and cannot hold.
+
+    Args:
+        counts: Histograms of exponents, shape ``[tensors, NUM_BINS]``.
+        dtype: The format.
+        scaled: Each tensor is first multiplied by the power of two that brings its largest element
+            just below the largest of the format.
+
+    Returns:
+        Shares of the elements that are not zero, shape ``[tensors]`` each; nan for a tensor that
+        is all zero.
+    """
+    if scaled:
+        to = math.frexp(dtype_max(dtype))[1] - 1 - LOWEST
+        counts = np.array([_moved(one, to) for one in counts])
+    return underflow_fraction(counts, dtype), overflow_fraction(counts, dtype)
+
+
+def _moved(counts: Counts, to: int) -> Counts:
+    """Return a histogram whose last element lies in the bin ``to``."""
+    filled = np.flatnonzero(counts)
+    by = to - int(filled[-1]) if len(filled) else 0
+    moved = np.zeros_like(counts)
+    np.add.at(moved, np.clip(np.arange(NUM_BINS) + by, 0, NUM_BINS - 1), counts)
+    return moved
+
 
 #: Of these a target format is asked what it would lose.
-_JUDGED = ("weights", "outputs", "gradients")
+_EVALUATED_KINDS = ("weights", "outputs", "gradients")
 #: So many looks the largest magnitude is remembered that the next is held against.
-AMAX_LOOKS = 16
+AMAX_HISTORY = 16
 
 
 class LowPrecisionLoss(Rule):
@@ -36,81 +79,65 @@ class LowPrecisionLoss(Rule):
     used. ``flushed``: most of a tensor that is not zero would become zero. ``too_large``: some of
     it cannot be held. ``jump``: its largest magnitude is so many times those of the looks before
     that a scale learnt from these is stale (Fishman et al.: Scaling FP8 training, 2024).
-
-    Args:
-        max_lost: The share of updates that may be lost, between 0 and 1.
-        max_zeros: The share of gradients that are zero, or would be of a tensor, up to 1.
-        consecutive: Looks in a row.
-        skip_window: TRAIN steps of which at least half must be skipped.
-        target: A format such as ``float8_e4m3fn``; ``None`` for none.
-        scaled: Each tensor is brought to the range of the target by a factor of its own.
-        max_jump: So many times the largest magnitude before. Above 1.
     """
 
     name = "low_precision_loss"
     needs = ("updates", "gradients", "optimizer")
+    training_only = True
     per_model = True
+    sign = "precision"
+    default_spec = ""
+    view = View("gradients", "zero_fraction")
+    lacks = NotApplicable("no weight, gradient or loss scale in 16 or 8 bits was seen")
 
-    def __init__(
-        self,
-        max_lost: float = 0.5,
-        max_zeros: float = 0.5,
-        consecutive: int = 5,
-        skip_window: int = 40,
-        target: str | None = None,
-        scaled: bool = True,
-        max_jump: float = 16.0,
-    ) -> None:
-        within("max_lost", max_lost, 0, 1)
-        above("max_zeros", max_zeros, 0, up_to=1)
-        at_least("consecutive", consecutive, 1)
-        at_least("skip_window", skip_window, 2)
-        one_of("target", target, FORMATS)
-        above("max_jump", max_jump, 1)
-        self.target, self.scaled, self.max_jump = target, scaled, max_jump
+    max_lost: float = parameter(0.5, "The share of updates that may be lost.", between=(0, 1))
+    max_zeros: float = parameter(
+        0.5, "The share of gradients that may be zero, or become it.", above=0, at_most=1
+    )
+    consecutive: int = parameter(5, "Looks in a row, for all but `skipped` and `jump`.", at_least=1)
+    skip_window: int = parameter(
+        40, "TRAIN steps of which at least half must be skipped.", at_least=2
+    )
+    target: str | None = parameter(
+        None, "A narrower format to judge by, such as `float16`, `float8_e5m2`.", one_of=FORMATS
+    )
+    scaled: bool = parameter(
+        True, "Each tensor is brought to the range of the target by a power of two of its own."
+    )
+    max_jump: float = parameter(16.0, "So many times the largest magnitude before.", above=1)
+
+    def begin(self) -> None:
         self._largest: dict[tuple[str, str], deque[float]] = {}
-        self.max_lost, self.max_zeros = max_lost, max_zeros
-        self.consecutive, self.skip_window = consecutive, skip_window
-        self._in_a_row = InARow()
-        self._skipped: dict[str, deque[bool]] = {}
-        self._judged = False
+        self._skipped: Series[str, bool] = Series(self.skip_window)
 
     @property
     def evidence(self) -> tuple[str, ...]:  # type: ignore[override]  # that of other rules is fixed
         """What must be saved for it, in the words of ``--save``."""
-        return tuple(f"{kind}:exponents:every=10" for kind in _JUDGED if self.target)
+        return tuple(f"{kind}:exponents:every=10" for kind in _EVALUATED_KINDS if self.target)
 
     def check(self, step: StepView) -> Findings:
-        if not step.trains:
-            return
         for group in prefixed(step, "updates", "lost_updates/"):
-            yield from self._judge_lost(step, group)
+            yield from self._evaluate_lost(step, group)
         for group in step.groups("gradients"):
-            yield from self._judge_underflow(step, group)
+            yield from self._evaluate_underflow(step, group)
         for worker in step.workers:
-            yield from self._judge_scaler(step, worker)
-        for kind in _JUDGED if self.target else ():
+            yield from self._evaluate_scaler(step, worker)
+        for kind in _EVALUATED_KINDS if self.target else ():
             for group in step.groups(kind):
-                yield from self._judge_target(step, group)
+                yield from self._evaluate_target(step, group)
 
-    def unevaluated(self) -> str | None:
-        if self._judged:
-            return None
-        return NothingToJudge("no weight, gradient or loss scale in 16 or 8 bits was seen")
-
-    def _judge_lost(self, step: StepView, group: TensorGroup) -> Findings:
+    def _evaluate_lost(self, step: StepView, group: TensorGroup) -> Findings:
         values, weights = group.quantity("mean"), sizes(group)
         known = np.isfinite(values)
         if not known.any():
             return
-        self._judged = True
+        self._evaluated = True
         lost = float(np.average(values[known], weights=weights[known]))
         key = group.record.worker, "lost"
-        if self._in_a_row.count(key, lost > self.max_lost) >= self.consecutive:
+        if self.persists(key, lost > self.max_lost):
             worst = group[int(np.nanargmax(values))]
-            yield Finding(
-                self.name,
-                step.number,
+            yield self.finding(
+                step,
                 worst.name,
                 f"{lost:.0%} of the updates of weights in {_dtype(worst.name, group)} changed"
                 f" nothing at step {step.number} (> {self.max_lost:.0%}), {self.consecutive} looks"
@@ -123,19 +150,18 @@ class LowPrecisionLoss(Rule):
                 " learning rate",
             )
 
-    def _judge_underflow(self, step: StepView, group: TensorGroup) -> Findings:
+    def _evaluate_underflow(self, step: StepView, group: TensorGroup) -> Findings:
         dtypes = np.array([info.dtype for info in group.infos])
         for dtype in sorted({*FORMATS}.intersection(dtypes.tolist())):
-            self._judged = True
+            self._evaluated = True
             rows = group.rows[dtypes == dtype]
             total = group.record.statistics[rows].sum(axis=0)
             zeros = float(total[ZEROS] / total[COUNT]) if total[COUNT] else 0.0
             size = float(total[SUM_ABS] / max(total[COUNT] - total[ZEROS], 1))
             met = zeros > self.max_zeros and size < least_normal(dtype)
-            if self._in_a_row.count((group.record.worker, dtype), met) >= self.consecutive:
-                yield Finding(
-                    self.name,
-                    step.number,
+            if self.persists((group.record.worker, dtype), met):
+                yield self.finding(
+                    step,
                     group.where(dtypes == dtype)[0].name,
                     f"{zeros:.0%} of the {dtype} gradients are zero at step {step.number}"
                     f" (> {self.max_zeros:.0%}) and the mean magnitude of the others is"
@@ -149,12 +175,12 @@ class LowPrecisionLoss(Rule):
                     " bfloat16",
                 )
 
-    def _judge_target(self, step: StepView, group: TensorGroup) -> Findings:
+    def _evaluate_target(self, step: StepView, group: TensorGroup) -> Findings:
         """Judge what the target format would lose of tensors of one kind."""
         counted = [tensor for tensor in group if tensor.exponents is not None]
         if not counted or self.target is None:
             return
-        self._judged = True
+        self._evaluated = True
         counts = np.array([tensor.exponents for tensor in counted])
         zero, over = lost(counts, self.target, scaled=self.scaled)
         for condition, found, limit, what in (
@@ -166,15 +192,13 @@ class LowPrecisionLoss(Rule):
             value, tensor = float(found[worst]), counted[worst]
             key = tensor.worker, tensor.info.collection, condition
             needed = 1 if condition == "jump" else self.consecutive
-            if self._in_a_row.count(key, value > limit) >= needed:
-                yield Finding(
-                    self.name,
-                    step.number,
-                    tensor.name,
+            if self.persists(key, value > limit, needed):
+                yield self.finding(
+                    step,
+                    tensor,
                     f"{tensor.name}: {what.format(value)} {self.target} at step {step.number}"
                     f" (> {number(limit)}); so it is of {int((found > limit).sum())} of"
                     f" {len(counted)} {tensor.info.collection}",
-                    worker=tensor.worker,
                     value=value,
                     threshold=limit,
                     condition=f"{condition} {tensor.info.collection}",
@@ -188,25 +212,23 @@ class LowPrecisionLoss(Rule):
         for tensor in tensors:
             now = tensor.statistics.abs_max
             before = self._largest.setdefault(
-                (tensor.worker, tensor.name), deque(maxlen=AMAX_LOOKS)
+                (tensor.worker, tensor.name), deque(maxlen=AMAX_HISTORY)
             )
-            found.append(now / max(before) if len(before) == AMAX_LOOKS and max(before) else 0.0)
+            found.append(now / max(before) if len(before) == AMAX_HISTORY and max(before) else 0.0)
             before.append(now)
         return np.array(found)
 
-    def _judge_scaler(self, step: StepView, worker: str) -> Findings:
+    def _evaluate_scaler(self, step: StepView, worker: str) -> Findings:
         skipped = step.scalar("optimizer/skipped", worker)
         if skipped != skipped:
             return
-        self._judged = True
-        recent = self._skipped.setdefault(worker, deque(maxlen=self.skip_window))
-        recent.append(skipped > 0)
+        self._evaluated = True
+        recent = self._skipped.add(worker, skipped > 0)
         scale = step.scalar("optimizer/loss_scale", worker)
         often = len(recent) == self.skip_window and 2 * sum(recent) >= self.skip_window
         if often or (scale < 1 and skipped > 0):
-            yield Finding(
-                self.name,
-                step.number,
+            yield self.finding(
+                step,
                 "optimizer/loss_scale",
                 f"the gradient scaler skipped {sum(recent)} of the last {len(recent)} steps up to"
                 f" step {step.number}; the loss scale is {number(scale)}",

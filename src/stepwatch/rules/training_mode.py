@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from ..finding import Finding
-from .checks import number
-from .dependence import looks
-from .rule import Findings, NothingToJudge, Rule
-from .scalars import InARow
-from .scope import at_least
-from .step_view import StepView
+from ..judge.declaration import parameter
+from ..judge.rule import Findings, NotApplicable, Rule, View
+from ..judge.step_view import StepView
+from ..numerics.measures import number
+from .shared import dependence_samples
 
 #: Looks at which a batch of one was normalized.
-LOOKS = 2
+MIN_SAMPLES = 2
 
 
 @dataclass(slots=True)
@@ -30,7 +28,6 @@ class _Modes:
         evaluates: The step before was an EVAL step.
         evaluated_right: Some EVAL step had nothing in training mode.
         one_sample: Looks at which batch normalization took the statistics of one sample.
-        in_a_row: How long what goes on has gone on.
     """
 
     num_trained: int = 0
@@ -41,7 +38,6 @@ class _Modes:
     evaluates: bool = False
     evaluated_right: bool = False
     one_sample: int = 0
-    in_a_row: InARow = field(default_factory=InARow)
 
 
 class TrainingMode(Rule):
@@ -59,58 +55,55 @@ class TrainingMode(Rule):
 
     And batch normalization that trains on the statistics of one sample at a time is evaluated with
     those of all, which it never saw.
-
-    Args:
-        consecutive: TRAIN steps in a row in eval mode.
-        evaluations: Evaluations, each after some TRAIN steps, all in training mode.
     """
 
     name = "training_mode"
     needs = ("loop", "dependence")
+    sign = "mode"
+    default_spec = ""
+    view = View("loop", "mean")
+    lacks = NotApplicable("no module was seen that knows training from evaluation")
 
-    def __init__(self, consecutive: int = 10, evaluations: int = 2) -> None:
-        at_least("consecutive", consecutive, 1)
-        at_least("evaluations", evaluations, 1)
-        self.consecutive, self.evaluations = consecutive, evaluations
+    consecutive: int = parameter(10, "TRAIN steps in a row.", at_least=1)
+    evaluations: int = parameter(
+        2, "Evaluations, each after some TRAIN steps, all in training mode.", at_least=1
+    )
+
+    def begin(self) -> None:
         self._workers: dict[str, _Modes] = {}
-        self._judged = False
 
     def check(self, step: StepView) -> Findings:
         for worker in step.workers:
             total = step.scalar("loop/modules", worker)
             if not total > 0:
                 continue
-            self._judged = True
+            self._evaluated = True
             modes = self._workers.setdefault(worker, _Modes())
             if step.trains:
                 modes.one_sample += _is_of_one(step, worker)
-                yield from self._judge_training(step, worker, modes, total)
+                yield from self._evaluate_training(step, worker, modes, total)
             # only the model that is trained is timed: a teacher may do as it likes
             elif step.scalar("loop/step_seconds", worker) >= 0:
-                yield from self._judge_evaluation(step, worker, modes, total)
+                yield from self._check_evaluation(step, worker, modes, total)
 
-    def unevaluated(self) -> str | None:
-        if self._judged:
-            return None
-        return NothingToJudge("no module was seen that knows training from evaluation")
-
-    def _judge_training(self, step: StepView, worker: str, modes: _Modes, total: float) -> Findings:
+    def _evaluate_training(
+        self, step: StepView, worker: str, modes: _Modes, total: float
+    ) -> Findings:
         in_eval = step.scalar("loop/modules_in_eval", worker)
         if modes.is_fresh is None:
             modes.is_fresh = _is_fresh(step, worker)
         if math.isnan(in_eval):
             return  # when the model ran it was not known yet that this step trains
         modes.num_trained, modes.evaluates = modes.num_trained + 1, False
-        streak = modes.in_a_row.count("eval mode", in_eval == total)
+        streak = self.streak((worker, "eval mode"), in_eval == total)
         if not streak:
             modes.was_right |= modes.num_evaluations == 0
             modes.put_back |= modes.num_evaluations > 0
         forgotten = modes.was_right and modes.num_evaluations > 0 and not modes.put_back
         never = bool(modes.is_fresh) and streak == modes.num_trained
         if streak >= self.consecutive and (forgotten or never):
-            yield Finding(
-                self.name,
-                step.number,
+            yield self.finding(
+                step,
                 "loop/modules_in_eval",
                 f"all {number(total)} calls of dropout and batch normalization were in eval mode at"
                 f" {streak} TRAIN steps in a row up to step {step.number}, since the first"
@@ -122,18 +115,17 @@ class TrainingMode(Rule):
                 remedy="call model.train() before training goes on, after each evaluation",
             )
 
-    def _judge_evaluation(
+    def _check_evaluation(
         self, step: StepView, worker: str, modes: _Modes, total: float
     ) -> Findings:
         in_train = step.scalar("loop/modules_in_train", worker)
         modes.num_evaluations += modes.num_trained > 0 and not modes.evaluates
         modes.evaluates = True
         modes.evaluated_right |= in_train == 0
-        streak = modes.in_a_row.count("training mode", in_train > 0)
-        if modes.one_sample >= LOOKS and in_train == 0:
-            yield Finding(
-                self.name,
-                step.number,
+        streak = self.streak((worker, "training mode"), in_train > 0)
+        if modes.one_sample >= MIN_SAMPLES and in_train == 0:
+            yield self.finding(
+                step,
                 "loop/modules_in_train",
                 "batch normalization took the statistics of one sample in training, and those of"
                 f" all samples so far in evaluation, at step {step.number}",
@@ -144,10 +136,9 @@ class TrainingMode(Rule):
                 " as GroupNorm",
             )
         if not modes.evaluated_right and modes.num_evaluations >= self.evaluations:
-            modes.evaluated_right = True  # said once: evaluations are far apart
-            yield Finding(
-                self.name,
-                step.number,
+            modes.evaluated_right = True  # reported once: evaluations are far apart
+            yield self.finding(
+                step,
                 "loop/modules_in_train",
                 f"{number(in_train)} of {number(total)} calls of dropout and batch normalization"
                 f" were in training mode in evaluation, as at all {streak} EVAL steps up to step"
@@ -162,14 +153,15 @@ class TrainingMode(Rule):
 
 def _is_of_one(step: StepView, worker: str) -> bool:
     """Return whether batch normalization took the statistics of a single sample."""
-    return any(look.together == 1 for tensor, look in looks(step) if tensor.worker == worker)
+    return any(
+        look.together == 1 for tensor, look in dependence_samples(step) if tensor.worker == worker
+    )
 
 
 def _is_fresh(step: StepView, worker: str) -> bool:
     """Return whether no parameter is frozen, and a normalization has its first weights."""
-    for group in step.groups("weights"):
-        if group.record.worker == worker:
-            is_open = all(info.trainable is not False for info in group.infos)
-            ones = (group.quantity("min") == 1) & (group.quantity("max") == 1)
-            return is_open and bool((ones & (group.quantity("count") > 1)).any())
+    for group in step.groups("weights", worker=worker):
+        is_open = all(info.trainable is not False for info in group.infos)
+        ones = (group.quantity("min") == 1) & (group.quantity("max") == 1)
+        return is_open and bool((ones & (group.quantity("count") > 1)).any())
     return False

@@ -1,18 +1,21 @@
-"""The rule on boosted trees that grow too deep."""
+"""Rules on boosted trees: too deep, or few features that hold all importance."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..finding import Finding
-from ..record import StepRecord
-from .checks import number
-from .rule import Findings, Rule
-from .scope import at_least
-from .step_view import StepView
+from ..judge.declaration import parameter
+from ..judge.rule import Findings, Rule, Selection
+from ..judge.step_view import StepView
+from ..model.finding import Finding
+from ..model.record import StepRecord
+from ..numerics.measures import number
+from .shared import is_scalar, losses_of
 
 ID, YES, NO = "trees/ID", "trees/Yes", "trees/No"
 
@@ -66,19 +69,13 @@ class TreeDepth(Rule):
     """A tree of a boosted model that is deeper than it should be.
 
     The depth is counted by following the children of each node. Where they were not saved, it is
-    told from the largest id of a node, which is too little for trees that are not full.
-
-    Args:
-        depth: A tree is too deep above this.
+    taken from the largest id of a node, which is too little for trees that are not full.
     """
 
     name = "tree_depth"
     evidence = ("trees:raw:every=10",)
 
-    def __init__(self, depth: float = 4.0) -> None:
-        at_least("depth", depth, 1)
-        self.depth = depth
-        self._judged = False
+    depth: float = parameter(4.0, "A tree is too deep above this.", at_least=1)
 
     def check(self, step: StepView) -> Findings:
         deepest = max(
@@ -87,12 +84,11 @@ class TreeDepth(Rule):
         )
         if deepest is None:
             return
-        self._judged = True
+        self._evaluated = True
         depth, tree, largest = deepest
         if depth > self.depth:
-            yield Finding(
-                self.name,
-                step.number,
+            yield self.finding(
+                step,
                 ID,
                 f"tree {tree} at step {step.number} is {depth} deep (> {number(self.depth)})",
                 value=float(depth),
@@ -103,7 +99,7 @@ class TreeDepth(Rule):
             )
 
     def unevaluated(self) -> str | None:
-        return None if self._judged else f"no trees were saved in full, as {ID}, {YES} and {NO}"
+        return None if self._evaluated else f"no trees were saved in full, as {ID}, {YES} and {NO}"
 
 
 def _deepest(record: StepRecord) -> Iterator[tuple[int, str, int]]:
@@ -126,3 +122,92 @@ def _deepest(record: StepRecord) -> Iterator[tuple[int, str, int]]:
 def _texts(values: npt.NDArray[np.generic]) -> Texts:
     flat = [one.decode() if isinstance(one, bytes) else str(one) for one in values.ravel().tolist()]
     return np.array(flat, np.str_)
+
+
+# There is one for every column of the data, whether the model uses it or not.
+_COLUMNS = r"^(average|full)_shap/(?!bias$)"
+# What a hook says of the training.
+_ROUND, _NUM_COLUMNS = "boosting/round", "boosting/columns"
+
+
+class FeatureImportanceOverweight(Rule):
+    """A few features that hold nearly all importance of a boosted model.
+
+    Where the data have no more columns than ``nfeatures`` these hold everything, and nothing is
+    judged. How many there are the hook says, or SHAP values that were saved.
+    """
+
+    name = "feature_importance_overweight"
+    compat: ClassVar[Mapping[str, object]] = {"min_rounds": 1}
+
+    threshold: float = parameter(
+        0.8, "The share of all importance that they may hold.", above=0, at_most=1
+    )
+    nfeatures: int = parameter(3, "So many features together.", at_least=1)
+    tensor_regex: Sequence[str] = parameter(
+        (".*feature_importance/weight",),
+        "One scalar a feature: `weight`, `gain`, `cover`, `total_gain` …",
+    )
+    columns: int | None = parameter(
+        None, "How many columns the data have, where the run does not tell.", at_least=1
+    )
+    min_rounds: int = parameter(
+        10, "A model is judged once it has so many rounds, if that is known.", at_least=1
+    )
+
+    def begin(self) -> None:
+        self._importances = Selection((), self.tensor_regex, keep=is_scalar)
+        self._shap = Selection((), (_COLUMNS,))
+        self._is_young = False
+
+    def check(self, step: StepView) -> Findings:
+        importances = losses_of(step, self._importances)
+        known = {name: value for name, value in importances.items() if value > 0}
+        total = sum(known.values())
+        if not (0 < total < np.inf) or self._num_columns(step) <= self.nfeatures:
+            return
+        self._is_young = _scalar_or(step, _ROUND, np.inf) + 1 < self.min_rounds
+        if self._is_young:
+            return
+        self._evaluated = True
+        top = sorted(known, key=lambda name: -known[name])[: self.nfeatures]
+        share = sum(known[name] for name in top) / total
+        if share > self.threshold:
+            yield self._finding(step, top, share, len(known))
+
+    def unevaluated(self) -> str | None:
+        if self._evaluated:
+            return None
+        few = f"the data have no more than {self.nfeatures} columns, which hold all importance"
+        if self._is_young:
+            few = f"importances were saved of models with fewer than {self.min_rounds} rounds only"
+        return self._importances.missing() or few
+
+    def _num_columns(self, step: StepView) -> float:
+        """Return how many columns the data have; infinity where it is not known."""
+        if self.columns is not None:
+            return self.columns
+        for _, names in self._shap.groups(step):
+            return len({re.sub(_COLUMNS, "", name) for name in names})
+        return _scalar_or(step, _NUM_COLUMNS, np.inf)
+
+    def _finding(self, step: StepView, top: list[str], share: float, features: int) -> Finding:
+        kind = top[0].rpartition("/")[0].rpartition("/")[2] or "importance"
+        named = ", ".join(name.rpartition("/")[2] for name in top)
+        return self.finding(
+            step,
+            top[0],
+            f"the top {len(top)} of {features} features hold {number(100 * share)}% of {kind}"
+            f" (> {number(100 * self.threshold)}%) at step {step.number}: {named}",
+            value=share,
+            threshold=self.threshold,
+            condition="overweight",
+            remedy="see whether one of them tells the label; drop it, or regularize",
+            evidence={"features": features, "top": top},
+        )
+
+
+def _scalar_or(step: StepView, name: str, otherwise: float) -> float:
+    """Return a number that the hook recorded of the training at this step."""
+    found = (one.scalar for one in step.tensors("boosting") if one.name == name)
+    return next(found, otherwise)

@@ -1,22 +1,263 @@
-"""Rules on tensors that do nothing: all zero, or never trained."""
+"""Rules on tensors that are zero or scatter too much, and on parameters that do not train."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import ConfigError
-from ..finding import Finding
-from ..statistics import COUNT
-from .checks import listed, number, zero_percent
-from .onsets import Onsets
-from .rule import Findings, Rule
-from .scope import Selection, Streaks, above, at_least
-from .step_view import StepView, TensorGroup
-from .untrained import CAUSES, Training
+from ..judge.declaration import parameter
+from ..judge.rule import Findings, Rule, Selection, View
+from ..judge.step_view import StepView, TensorGroup
+from ..model.finding import Finding
+from ..model.record import Layout, TensorInfo
+from ..numerics.measures import listed, number, zero_percent
+from ..numerics.statistics import COUNT, MAX, MIN, SUM, SUM_ABS, SUM_SQ
+from .history import SimultaneousOnsets
+from .shared import is_skipped
+
+Mask = npt.NDArray[np.bool_]
+
+
+def is_frozen(info: TensorInfo) -> bool:
+    """Return whether a parameter is frozen although an optimizer was given it."""
+    return info.trainable is False and bool(info.optimizer_groups)
+
+
+def frozen_inside(infos: Sequence[TensorInfo]) -> Mask:
+    """Return which parameters are of a block that is frozen between others that train.
+
+    Blocks are what a list of modules holds: ``blocks.0``, ``blocks.1`` and so on. One of them is
+    frozen by accident if an optimizer was given all of it, one before it that is built the same
+    way trains, and so does some parameter after it. What is frozen on purpose is the beginning of
+    a model, or the same layer of every block.
+
+    Args:
+        infos: Of all parameters, in the order of the model.
+
+    Returns:
+        Shape ``[parameters]``.
+    """
+    inside = np.zeros(len(infos), bool)
+    trains = np.array([info.trainable is not False for info in infos], bool)
+    frozen = np.array([is_frozen(info) for info in infos], bool)
+    last = int(np.flatnonzero(trains)[-1]) if trains.any() else -1
+    for blocks in _lists(infos).values():
+        for index, block in blocks.items():
+            if max(block.rows) < last and frozen[block.rows].all():
+                inside[block.rows] |= any(
+                    trains[other.rows].all() and other.parts == block.parts
+                    for before, other in blocks.items()
+                    if before < index
+                )
+    return inside
+
+
+@dataclass(slots=True)
+class _Block:
+    """Where the parameters of a block stand, and their names within it with their shapes."""
+
+    rows: list[int] = field(default_factory=list)
+    parts: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)
+
+
+def _lists(infos: Sequence[TensorInfo]) -> dict[str, dict[int, _Block]]:
+    """Return the blocks of each list of modules, by the name of the list."""
+    lists: dict[str, dict[int, _Block]] = {}
+    for row, info in enumerate(infos):
+        path = info.name.split(".")
+        for depth, part in enumerate(path[:-1]):
+            if part.isdecimal():
+                blocks = lists.setdefault(".".join(path[:depth]), {})
+                block = blocks.setdefault(int(part), _Block())
+                block.rows.append(row)
+                block.parts.append((".".join(path[depth + 1 :]), info.shape))
+    return lists
+
+
+#: Parameters that an optimizer holds and no model has are named so.
+FOREIGN = "optimizer/"
+
+#: What a finding says, and what to do, for each way of not being trained.
+CAUSES = {
+    "no_gradient": (
+        "wanted a gradient and never got one in {k} steps or more",
+        "use it in the loss, take away what cuts it off (detach(), no_grad(), stop_gradient), or"
+        " freeze it on purpose",
+    ),
+    "not_in_optimizer": (
+        "of the model were held by no optimizer, and did not change, at {k} steps in a row",
+        "create the optimizer after the last change to the model, from all its parameters; those of"
+        " layers in a plain list are not among them (in PyTorch take an nn.ModuleList); or freeze"
+        " it on purpose",
+    ),
+    "in_two_groups": (
+        "were held by more than one parameter group at {k} steps in a row, so each step moves"
+        " them more than once",
+        "give each parameter to one optimizer and one group",
+    ),
+    "not_in_model": (
+        "of an optimizer belong to no model that ran and never got a gradient in {k} steps or more",
+        "a layer was replaced after the optimizer was created; create the optimizer after it",
+    ),
+    "unchanged": (
+        "got gradients at {k} steps or more and are bit for bit what they were at first",
+        "check that their learning rate is not 0, that the model that is trained is not a copy, and"
+        " that their gradients are not too small to change them",
+    ),
+    "frozen_again": (
+        "were trained at first and have been frozen at {k} steps in a row, though an optimizer"
+        " holds them",
+        "look for what freezes it, such as requires_grad_(False), in what runs beside training, and"
+        " undo it afterwards",
+    ),
+    "frozen_inside": (
+        "are of a block that was frozen at {k} steps in a row while blocks like it before it, and"
+        " layers after it, train",
+        "let the block train, as by requires_grad_(True); if it is frozen on purpose, do not give"
+        " it to the optimizer",
+    ),
+}
+
+# An update that leaves all of these as they were, to the last bit, changed nothing.
+_SIGNATURE = [MIN, MAX, SUM, SUM_ABS, SUM_SQ]
+
+
+@dataclass(frozen=True)
+class _Parameters:
+    """The parameters of a layout, shape ``[parameters]`` each."""
+
+    trainable: npt.NDArray[np.bool_]
+    foreign: npt.NDArray[np.bool_]
+    unheld: npt.NDArray[np.bool_]
+    doubled: npt.NDArray[np.bool_]
+    has_gradient: npt.NDArray[np.bool_]
+    gradient_rows: npt.NDArray[np.intp]
+    frozen: npt.NDArray[np.bool_]
+    inside: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, group: TensorGroup) -> _Parameters:
+        infos, row_of = group.infos, group.record.layout.row_of
+        rows = np.array([row_of.get(f"gradient/{info.name}", -1) for info in infos], np.intp)
+        trainable = np.array([info.trainable is not False for info in infos])
+        foreign = np.array([info.name.startswith(FOREIGN) for info in infos])
+        groups = [info.optimizer_groups for info in infos]
+        return cls(
+            trainable,
+            foreign,
+            trainable & ~foreign & np.array([held == 0 for held in groups]),
+            trainable & np.array([held is not None and held > 1 for held in groups]),
+            rows >= 0,
+            rows,
+            (rows < 0) & np.array([is_frozen(info) for info in infos], bool),
+            frozen_inside(infos),
+        )
+
+
+class Training:
+    """Counts, for each parameter of one worker, the ways of not being trained.
+
+    Args:
+        k: After so many steps a way is reported.
+    """
+
+    def __init__(self, k: int) -> None:
+        self._k = k
+        self._names: tuple[str, ...] = ()
+        self._state: dict[str, npt.NDArray[np.float64]] = {}
+        self._memory = np.zeros((0, _WIDTH))
+        self._layouts: WeakKeyDictionary[Layout, _Parameters] = WeakKeyDictionary()
+
+    def add(
+        self, group: TensorGroup, names: tuple[str, ...], *, skipped: bool
+    ) -> Iterator[tuple[str, list[str]]]:
+        """Add one TRAIN step; yield each cause that is met, with the names it is met for.
+
+        Args:
+            group: The parameters.
+            names: Their names.
+            skipped: The step will change nothing, and that is as it should be.
+        """
+        layout = group.record.layout
+        parameters = self._layouts.get(layout)
+        if parameters is None:
+            parameters = self._layouts[layout] = _Parameters.of(group)
+        statistics = group.record.statistics
+        signature = statistics[group.rows][:, _SIGNATURE]
+        self._align(names, signature)
+        self._count(parameters, statistics, signature, skipped=skipped)
+        for cause, met in self._met(parameters).items():
+            if met.any():
+                yield cause, [names[index] for index in np.flatnonzero(met)]
+
+    def _align(self, names: tuple[str, ...], signature: npt.NDArray[np.float64]) -> None:
+        """Make row i of the memory that of the i-th name."""
+        if names is self._names or names == self._names:
+            self._names = names
+            return
+        self._state.update(zip(self._names, self._memory, strict=True))
+        self._memory = np.zeros((len(names), _WIDTH))
+        for index, name in enumerate(names):
+            known = self._state.pop(name, None)
+            if known is None:
+                self._memory[index, _FIRST:] = np.tile(signature[index], 2)
+            else:
+                self._memory[index] = known
+        self._names = names
+
+    def _count(
+        self,
+        parameters: _Parameters,
+        statistics: npt.NDArray[np.float64],
+        signature: npt.NDArray[np.float64],
+        *,
+        skipped: bool,
+    ) -> None:
+        memory = self._memory
+        memory[:, _STEPS] += 1
+        memory[:, _GOT_ONE] += parameters.has_gradient
+        moved = (signature != memory[:, _LAST:]).any(axis=1)  # perhaps by hand, without optimizer
+        memory[:, _LAST:] = signature
+        memory[:, _UNHELD] = np.where(parameters.unheld & ~moved, memory[:, _UNHELD] + 1, 0)
+        memory[:, _DOUBLED] = np.where(parameters.doubled, memory[:, _DOUBLED] + 1, 0)
+        frozen_again = parameters.frozen & (memory[:, _GOT_ONE] > 0)
+        memory[:, _FROZEN] = np.where(frozen_again, memory[:, _FROZEN] + 1, 0)
+        memory[:, _INSIDE] = np.where(parameters.inside, memory[:, _INSIDE] + 1, 0)
+        # nan is not equal to itself, so a parameter with a nan in its sums counts as changed
+        memory[:, _CHANGED] += (signature != memory[:, _FIRST:_LAST]).any(axis=1)
+        if not skipped:
+            squares = statistics[parameters.gradient_rows, SUM_SQ]
+            # a row of -1 reads the last row, which is then masked
+            memory[:, _MOVING] += parameters.has_gradient & (squares > 0)
+
+    def _met(self, parameters: _Parameters) -> dict[str, npt.NDArray[np.bool_]]:
+        memory, k = self._memory, self._k
+        without = (memory[:, _STEPS] >= k) & (memory[:, _GOT_ONE] == 0)
+        # the values are those from before a step, so k gradients show at step k + 1
+        stuck = (memory[:, _MOVING] > k) & (memory[:, _CHANGED] == 0) & (memory[:, _UNHELD] == 0)
+        return {
+            "no_gradient": without & parameters.trainable & ~parameters.foreign,
+            "not_in_optimizer": memory[:, _UNHELD] >= k,
+            "in_two_groups": memory[:, _DOUBLED] >= k,
+            "not_in_model": without & parameters.trainable & parameters.foreign,
+            "unchanged": stuck & parameters.trainable,
+            "frozen_again": memory[:, _FROZEN] >= k,
+            "frozen_inside": (memory[:, _INSIDE] >= k) & (memory[:, _FROZEN] == 0),
+        }
+
+
+# The columns of the memory; the signatures of the first and of the last values come last.
+_STEPS, _GOT_ONE, _UNHELD, _DOUBLED, _CHANGED, _MOVING, _FROZEN, _INSIDE, _FIRST = range(9)
+_LAST = _FIRST + len(_SIGNATURE)
+_WIDTH = _LAST + len(_SIGNATURE)
+
 
 #: Names of what starts at zero by design.
 STARTS_AT_ZERO = r"bias|beta|shift|lora_B"
@@ -26,41 +267,34 @@ class AllZero(Rule):
     """Tensors of which everything, or too much, is zero.
 
     Tensors that become zero at the same step are one finding.
-
-    Args:
-        collection_names: Look at the tensors of these collections,
-        tensor_regex: and at those in whose name one of these finds itself. One of both is needed.
-        threshold: Percentage of zeros among the finite elements that is too much.
-        atol: Take a tensor of which no element is larger than this as all zero.
-        consecutive: So many steps in a row.
-        skip_initial: At step 0, leave out biases and others that start at zero by design.
     """
 
     name = "all_zero"
+    sign = "inactive"
+    default_spec = "collection_names=outputs,start_step=10,consecutive=10"
+    view = View("outputs", "zero_fraction")
     compat: ClassVar[Mapping[str, object]] = {"skip_initial": False}
 
-    def __init__(
-        self,
-        collection_names: Sequence[str] = (),
-        tensor_regex: Sequence[str] = (),
-        threshold: float = 100.0,
-        atol: float = 0.0,
-        consecutive: int = 1,
-        skip_initial: bool = True,
-    ) -> None:
-        if not (collection_names or tensor_regex):
+    collection_names: Sequence[str] = parameter((), "Look at tensors of these collections.")
+    tensor_regex: Sequence[str] = parameter(
+        (), "And at those in whose name one of these finds itself. One of both is needed."
+    )
+    threshold: float = parameter(
+        100.0, "Percentage of zeros that is too much.", above=0, at_most=100
+    )
+    atol: float = parameter(
+        0.0, "A tensor with no element larger than this counts as all zero.", at_least=0
+    )
+    consecutive: int = parameter(1, "So many steps in a row.", at_least=1)
+    skip_initial: bool = parameter(
+        True, "Leave out, at step 0, biases and others that start at zero; `false` in compat."
+    )
+
+    def begin(self) -> None:
+        if not (self.collection_names or self.tensor_regex):
             raise ConfigError("say which tensors, by collection_names=outputs or tensor_regex=fc")
-        above("threshold", threshold, 0, up_to=100)
-        at_least("atol", atol, 0)
-        at_least("consecutive", consecutive, 1)
-        self.tensor_regex = tuple(tensor_regex)
-        self.threshold = threshold
-        self.atol = atol
-        self.consecutive = consecutive
-        self.skip_initial = skip_initial
-        self._tensors = Selection(collection_names, tensor_regex)
-        self._streaks: dict[str, Streaks] = {}
-        self._onsets: dict[str, Onsets] = {}
+        self._tensors = Selection(self.collection_names, self.tensor_regex)
+        self._onsets: dict[str, SimultaneousOnsets] = {}
 
     def check(self, step: StepView) -> Findings:
         for group, names in self._tensors.groups(step):
@@ -69,10 +303,8 @@ class AllZero(Rule):
             if self.skip_initial and step.number == 0:
                 zero &= ~group.record.layout.matching(STARTS_AT_ZERO)[group.rows]
             worker = group.record.worker
-            if self.consecutive > 1:
-                streaks = self._streaks.setdefault(worker, Streaks())
-                zero = streaks.update(names, zero) >= self.consecutive
-            onsets = self._onsets.setdefault(worker, Onsets())
+            zero = self.persist_each(worker, names, zero)
+            onsets = self._onsets.setdefault(worker, SimultaneousOnsets())
             for leader, members in onsets.update(names, zero).items():
                 yield self._finding(step, group, percent, members, names[members[0]], leader)
 
@@ -99,9 +331,8 @@ class AllZero(Rule):
         others = [group[index].name for index in members[1:]]
         since = f" for {self.consecutive} steps in a row" if self.consecutive > 1 else ""
         more = f"; so are {listed(others)}" if others else ""
-        return Finding(
-            self.name,
-            step.number,
+        return self.finding(
+            step,
             name,
             f"{name}: {number(share)}% of its {count} elements are zero"
             f" (>= {number(self.threshold)}%) at step {step.number}{since}{more}",
@@ -124,26 +355,29 @@ class UntrainedParameter(Rule):
     that are frozen are left out of this. They are found if an optimizer holds them and they were
     trained at first (``frozen_again``), or are one of several blocks that are built the same way,
     one before it trains, and so does what comes after it (``frozen_inside``).
-
-    Args:
-        k: So many TRAIN steps.
     """
 
     name = "untrained_parameter"
     needs = ("weights", "gradients", "optimizer")
+    training_only = True
+    sign: ClassVar[Mapping[str, str]] = {
+        "zero_grad": "stale",
+        "unchanged": "unchanged",
+        "*": "untrained",
+    }
+    default_spec = ""
+    view = View("weights", "l2")
 
-    def __init__(self, k: int = 10) -> None:
-        at_least("k", k, 1)
-        self.k = k
+    k: int = parameter(10, "So many TRAIN steps.", at_least=1)
+
+    _has_optimizer = False
+
+    def begin(self) -> None:
         self._weights = Selection(("weights",))
         self._training: dict[str, Training] = {}
-        self._stale: dict[str, int] = {}
         self._rates: dict[tuple[str, str], float] = {}
-        self._steps = 0
 
     def check(self, step: StepView) -> Findings:
-        if not step.trains:
-            return
         self._steps += 1
         warming_up = self._warming_up(step)
         for group, names in self._weights.groups(step):
@@ -161,7 +395,7 @@ class UntrainedParameter(Rule):
         return {key[0] for key, rate in rates.items() if rate > before.get(key, rate)}
 
     def unevaluated(self) -> str | None:
-        if not self._training and not self._stale:
+        if not self._training and not self._has_optimizer:
             return "no parameter was seen at a TRAIN step"
         if self._steps >= self.k:
             return None
@@ -173,11 +407,10 @@ class UntrainedParameter(Rule):
             if tensor is None:
                 continue
             stale = tensor.scalar
-            streak = self._stale[worker] = self._stale.get(worker, 0) + 1 if stale > 0 else 0
-            if streak >= self.k:
-                yield Finding(
-                    self.name,
-                    step.number,
+            self._has_optimizer = True
+            if self.persists(worker, stale > 0, self.k):
+                yield self.finding(
+                    step,
                     tensor.name,
                     f"the gradients of {number(stale)} parameters were not set to zero between"
                     f" optimizer steps, for {self.k} steps in a row up to step {step.number}: each"
@@ -194,9 +427,8 @@ class UntrainedParameter(Rule):
     ) -> Finding:
         what, remedy = CAUSES[cause]
         verb = "parameter" if len(members) == 1 else "parameters"
-        return Finding(
-            self.name,
-            step.number,
+        return self.finding(
+            step,
             members[0],
             f"{listed(members)}: {len(members)} of {total} {verb} {what.format(k=self.k)},"
             f" up to step {step.number}",
@@ -209,6 +441,85 @@ class UntrainedParameter(Rule):
         )
 
 
-def is_skipped(step: StepView, worker: str) -> bool:
-    """Return whether a gradient scaler skipped the update of a step."""
-    return step.scalar("optimizer/skipped", worker) > 0
+class TensorVariance(Rule):
+    """Tensors whose variance is above or below a threshold.
+
+    It is the mean squared distance from the mean, over the finite elements. A tensor of one
+    element has none.
+    """
+
+    name = "tensor_variance"
+    sign = "inactive"
+    view = View("weights", "variance", "log")
+    compat: ClassVar[Mapping[str, object]] = {"skip_initial": False}
+
+    collection_names: Sequence[str] = parameter((), "Look at the tensors of these collections.")
+    tensor_regex: Sequence[str] = parameter(
+        (), "And tensors whose name matches. One of both is needed."
+    )
+    max_threshold: float | None = parameter(
+        None, "Too much above this; `none` for no limit.", above=0
+    )
+    min_threshold: float | None = parameter(
+        None, "Too little below this. One of both is needed.", at_least=0
+    )
+    skip_initial: bool = parameter(
+        True, "Leave out, at step 0, biases and others that start at zero; `false` in compat."
+    )
+
+    def begin(self) -> None:
+        if not (self.collection_names or self.tensor_regex):
+            raise ConfigError("say which tensors, by collection_names=weights or tensor_regex=fc")
+        if self.max_threshold is None and self.min_threshold is None:
+            raise ConfigError("say what is too much, by max_threshold=10 or min_threshold=1e-5")
+        self._most = math.inf if self.max_threshold is None else self.max_threshold
+        self._least = 0.0 if self.min_threshold is None else self.min_threshold
+        if not self._least < self._most:
+            raise ConfigError(
+                f"min_threshold ({self._least}) must be below max_threshold ({self._most})"
+            )
+        self._tensors = Selection(self.collection_names, self.tensor_regex)
+        self._onsets: dict[tuple[str, str], SimultaneousOnsets] = {}
+
+    def check(self, step: StepView) -> Findings:
+        for group, names in self._tensors.groups(step):
+            variances = group.quantity("variance")
+            judged = group.record.statistics[group.rows, COUNT] != 1
+            if self.skip_initial and step.number == 0:
+                judged &= ~group.record.layout.matching(STARTS_AT_ZERO)[group.rows]
+            worker = group.record.worker
+            for side, limit, met in (
+                ("above", self._most, variances > self._most),  # false for nan
+                ("below", self._least, variances < self._least),
+            ):
+                onsets = self._onsets.setdefault((worker, side), SimultaneousOnsets())
+                for leader, members in onsets.update(names, met & judged).items():
+                    chosen = [names[one] for one in members]
+                    variance = float(variances[members[0]])
+                    yield self._finding(step, worker, chosen, variance, (side, limit, leader))
+
+    def unevaluated(self) -> str | None:
+        return self._tensors.missing()
+
+    def _finding(
+        self,
+        step: StepView,
+        worker: str,
+        names: list[str],
+        variance: float,
+        met: tuple[str, float, str],
+    ) -> Finding:
+        side, limit, leader = met
+        also = f"; so is that of {listed(names[1:])}" if len(names) > 1 else ""
+        return self.finding(
+            step,
+            names[0],
+            f"{names[0]}: its variance {number(variance)} is {side} {number(limit)}"
+            f" at step {step.number}{also}",
+            worker=worker,
+            value=variance,
+            threshold=limit,
+            condition=f"{leader} {side}",
+            remedy="rescale the initialization, or normalize",
+            evidence={"tensors": names[:20]},
+        )

@@ -1,7 +1,7 @@
 """Where runs lie: bytes under keys. A store knows nothing of tensors.
 
 A value appears whole or not at all, to every process, whatever happens to the writer. That is
-all that the formats above ask for: each of their promises follows from the order of their puts.
+all that the formats above need: each of their promises follows from the order of their puts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import io
 import os
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
+from typing import IO, TYPE_CHECKING, Protocol, cast, overload, runtime_checkable
 
 from ..errors import ConfigError, nearest
 
@@ -72,15 +72,11 @@ class Store(Protocol):
 
 @runtime_checkable
 class _PutsAll(Protocol):
-    """A store with the method that the others need not have."""
-
     def put_all(self, items: Sequence[tuple[str, BytesLike]]) -> int: ...
 
 
 @runtime_checkable
 class _PutsParts(Protocol):
-    """A store with the other method that not all need to have."""
-
     def put_parts(self, key: str, parts: Sequence[BytesLike]) -> None: ...
 
 
@@ -201,7 +197,7 @@ class StoreFile(io.RawIOBase):
 
     Args:
         store: Where the value lies.
-        key: Its key. The size is asked for once, when opened.
+        key: Its key. The size is read once, when opened.
 
     Example:
         >>> store = open_store("memory://store-file-example")
@@ -219,23 +215,18 @@ class StoreFile(io.RawIOBase):
         self._position = 0
 
     def size(self) -> int:
-        """Return how many bytes there are."""
         return self._size
 
     def readable(self) -> bool:
-        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Return True."""
         return True
 
     def tell(self) -> int:
-        """Return the offset of the next byte that is read."""
         return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Set and return the offset of the next byte that is read; it may lie beyond the end."""
         origins = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}
         if whence not in origins:
             raise ValueError(f"whence must be 0, 1 or 2, got {whence}")
@@ -246,7 +237,6 @@ class StoreFile(io.RawIOBase):
         return position
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Return the next ``size`` bytes, fewer at the end; all that is left if negative."""
         left = max(0, self._size - self._position)
         wanted = left if size is None or size < 0 else min(size, left)
         if self.closed:
@@ -256,11 +246,9 @@ class StoreFile(io.RawIOBase):
         return data
 
     def readall(self) -> bytes:
-        """Return all that is left."""
         return self.read()
 
     def readinto(self, buffer: Buffer, /) -> int:
-        """Fill a buffer from the next bytes; return how many."""
         view = memoryview(buffer).cast("B")
         data = self.read(len(view))
         view[: len(data)] = data
@@ -268,7 +256,7 @@ class StoreFile(io.RawIOBase):
 
 
 def _open_plug_in(scheme: str, location: str) -> Store:
-    from .. import registry
+    from ..plugins import registry
 
     known = sorted({"file", "memory", *registry.names("stepwatch.stores")})
     if scheme not in known:
@@ -279,3 +267,55 @@ def _open_plug_in(scheme: str, location: str) -> Store:
     # By the contract of the group; what breaks it fails at its first use.
     make = cast("Callable[[str], Store]", registry.load("stepwatch.stores", scheme))
     return make(location)
+
+
+#: Larger values go in pieces of this size, of which some travel at the same time. What is held
+#: in memory beyond the value is so much for each of them.
+PIECE_BYTES = 8 << 20
+
+
+class Pieces(Sequence[bytes]):
+    """A value as pieces of ``PIECE_BYTES``, read on access.
+
+    Args:
+        size: Of the value.
+        read: ``read(start, length)`` returns bytes of it, fewer at its end.
+
+    Example:
+        >>> len(Pieces(0, lambda start, length: b"")), len(Pieces(PIECE_BYTES + 1, lambda *_: b""))
+        (1, 2)
+    """
+
+    def __init__(self, size: int, read: Callable[[int, int], bytes]) -> None:
+        self._size, self._read = size, read
+
+    def __len__(self) -> int:
+        return max(1, -(-self._size // PIECE_BYTES))
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[bytes]: ...
+
+    def __getitem__(self, index: int | slice) -> bytes | Sequence[bytes]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        return self._read(index * PIECE_BYTES, PIECE_BYTES)
+
+
+def pieces_of_value(store: Store, key: str, size: int) -> Pieces:
+    """Return the pieces of what lies in a store."""
+    return Pieces(size, lambda start, length: store.get(key, start, length))
+
+
+def pieces_of_file(file: IO[bytes]) -> Pieces:
+    """Return the pieces of an open file; where it stands does not matter."""
+
+    def read(start: int, length: int) -> bytes:
+        file.seek(start)
+        return file.read(length)
+
+    return Pieces(file.seek(0, os.SEEK_END), read)

@@ -35,39 +35,32 @@ class MemoryStore:
 
     @property
     def url(self) -> str:
-        """``memory://`` and the name."""
         return f"memory://{self._name}"
 
     def put(self, key: str, data: BytesLike) -> None:
-        """Set a value, new or not."""
         check_key(key)
         self._values[key] = memoryview(bytes(data))
 
     def create(self, key: str, data: BytesLike) -> bool:
-        """Set a value unless there is one; return whether this call did."""
         check_key(key)
         # A view is a new object even of the same bytes, so identity tells who won.
         mine = memoryview(bytes(data))
         return self._values.setdefault(key, mine) is mine
 
     def get(self, key: str, start: int = 0, length: int | None = None) -> bytes:
-        """Return a value or a part of it."""
         check_range(start, length)
         end = None if length is None else start + length
         return bytes(self._value(key)[start:end])
 
     def size(self, key: str) -> int:
-        """Return how many bytes the value has."""
         return len(self._value(key))
 
     def list(self, prefix: str = "", after: str = "") -> builtins.list[str]:
-        """Return the keys that start with ``prefix`` and sort after ``after``, ascending."""
         check_prefix(prefix)
         keys = tuple(self._values)
         return sorted(key for key in keys if key > after and key.startswith(prefix))
 
     def delete(self, key: str) -> None:
-        """Remove a value; it need not be there."""
         check_key(key)
         self._values.pop(key, None)
 

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from ..formats import Place, open_writer
+from ..formats import RunTarget, open_writer
 from ..formats.manifest import End, Manifest
-from ..record import Layout, StepRecord, TensorInfo
-from ..statistics import summarize
-from ..steps import Mode
+from ..model.record import Layout, StepRecord, TensorInfo
+from ..model.steps import Mode
+from ..numerics.statistics import summarize
 from ..store import open_store
 
 _KINDS = {"gradient": "gradients", "output": "outputs", "loss": "losses"}
@@ -75,7 +75,7 @@ def make_run(
     """
     store = open_store(url)
     manifest = Manifest("made", time.time_ns(), ("make_run",), run_format=format)
-    writer = open_writer(Place(store, "worker_0", manifest))
+    writer = open_writer(RunTarget(store, "worker_0", manifest))
     random = np.random.default_rng(0)
     for step in range(steps):
         arrays: dict[str, npt.ArrayLike] = {"loss/mse_loss": np.float32(1 / (step + 1))}

@@ -1,7 +1,6 @@
 """The reading side: a live, read-only view of a run."""
 
-from .series import Series
-from .tensor import Tensor
+from .tensor import Series, Tensor
 from .trial import Trial
 
 __all__ = ["Series", "Tensor", "Trial"]

@@ -1,15 +1,46 @@
-"""Reads the rows of a run around a step: what a part holds is read once, and kept for a while."""
+"""Reads the rows of a run around a step: a part is read once, and kept for neighbouring steps."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..steps import Mode
-from .recent import Recent
+from ..model.steps import Mode
 from .trial import Trial
+
+_KEPT = 2
+
+
+class _Range(Protocol):
+    """What is known of neighbouring steps, from ``low`` to ``high``."""
+
+    @property
+    def low(self) -> int: ...
+
+    @property
+    def high(self) -> int: ...
+
+
+R = TypeVar("R", bound=_Range)
+
+
+class RangeCache(Generic[R]):
+    """The last two ranges of each kind: a step and its neighbour may lie in two."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, list[R]] = {}
+
+    def find(self, kind: Hashable, place: int) -> R | None:
+        """Return the range of a kind that holds a place, if it is kept."""
+        return next((one for one in self._kept.get(kind, ()) if one.low <= place <= one.high), None)
+
+    def keep(self, kind: Hashable, one: R) -> R:
+        self._kept[kind] = [*self._kept.get(kind, ()), one][-_KEPT:]
+        return one
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +59,11 @@ class Chunk:
 
 
 class Chunks:
-    """Reads a run around steps.
-
-    Args:
-        trial: The run.
-    """
+    """Reads a run around steps."""
 
     def __init__(self, trial: Trial) -> None:
         self._reader = trial.reader
-        self._recent: Recent[Chunk] = Recent()
+        self._recent: RangeCache[Chunk] = RangeCache()
         #: How many times rows were read.
         self.num_read = 0
 

@@ -1,19 +1,22 @@
-"""Where the time of a run went and what its machines did then, as Arrow tables."""
+"""Where the time of a run went and what its machines did then, as Arrow tables, of any layout."""
 
 from __future__ import annotations
 
+import os
 import re
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..formats.native.text_columns import text_codes
-from ..formats.profile.machine import Machine
-from ..formats.profile.reader import NativeProfileReader, ProfileReader
+from ..errors import RunNotFound
+from ..formats.native.observations import text_codes
+from ..formats.profile.parts import PROFILE
+from ..formats.profile.reader import Machine, NativeProfileReader, ProfileReader
+from ..formats.profile.sagemaker import SageMakerProfileReader, find_root
 from ..formats.profile.tables import PHASES, SPANS, SYSTEM, Ints, Table, thin
-from ..steps import Mode
-from ..store import Store
+from ..model.steps import Mode
+from ..store import Store, open_store
 
 #: The columns of ``Profile.steps`` before those of the phases.
 _OF_STEP = ("worker", "mode", "step", "start_ns", "duration_ns", "longest_ns", "count")
@@ -207,3 +210,35 @@ def _thinned(table: Table, rows: pa.Table, points: int | None) -> pa.Table:
     if points is None:
         return rows
     return thin(table, rows, points).sort_by([(table.time, "ascending")])
+
+
+def profile_of(store: Store) -> Profile:
+    """Return the profile that lies in a store, of whatever layout; an empty one for none."""
+    if not store.list(PROFILE) and find_root(store) is not None:
+        return Profile(store, SageMakerProfileReader(store))
+    return Profile(store)
+
+
+def open_profile(location: str | os.PathLike[str] | Store) -> Profile:
+    """Return a profile: of a run, or of a job on SageMaker.
+
+    Args:
+        location: The run's directory or URL; or that of a job's ``profiler-output``, or of what
+            holds it.
+
+    Raises:
+        RunNotFound: There is no profile.
+
+    Example:
+        >>> open_profile("memory://nowhere")
+        Traceback (most recent call last):
+        stepwatch.errors.RunNotFound: no profile at memory://nowhere: ...
+    """
+    store = open_store(location) if isinstance(location, (str, os.PathLike)) else location
+    profile = profile_of(store)
+    if profile.bounds is None:
+        raise RunNotFound(
+            f"no profile at {store.url}: it holds neither {PROFILE} nor system/ and framework/ of"
+            " SageMaker's profiler"
+        )
+    return profile

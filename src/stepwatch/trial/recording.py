@@ -8,11 +8,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import StepUnavailable
-from ..formats.blackbox import Frame, step_records
-from ..formats.blackbox.frames import BEGIN, LOSS, MERGE, SNAPSHOT
-from ..record import StepRecord
-from ..statistics import SUM
-from ..steps import Mode
+from ..formats.blackbox import (
+    BEGIN_FRAME,
+    LOSS_FRAME,
+    MERGE_FRAME,
+    SNAPSHOT_FRAME,
+    Frame,
+    step_records,
+)
+from ..model.record import StepRecord
+from ..model.steps import Mode
+from ..numerics.statistics import SUM
 from .trial import Trial
 
 
@@ -66,11 +72,11 @@ def _left_out(frame: Frame) -> Iterator[tuple[str, str]]:
     """Yield what a frame lacks, and why."""
     meta: Mapping[str, Any] = frame.meta
     if "left_out" in meta:
-        yield "a forward" if frame.kind == BEGIN else "the state", meta["left_out"]
+        yield "a forward" if frame.kind == BEGIN_FRAME else "the state", meta["left_out"]
     yield from meta.get("missing", {}).items()
-    for name, told in {**meta.get("batch", {}), **meta.get("targets", {})}.items():
-        if "left_out" in told:
-            yield name, told["left_out"]
+    for name, kept in {**meta.get("batch", {}), **meta.get("targets", {})}.items():
+        if "left_out" in kept:
+            yield name, kept["left_out"]
 
 
 def find_recording(frames: Sequence[Frame], mode_step: int) -> Recording:
@@ -109,14 +115,14 @@ def _by_step(frames: Iterable[Frame]) -> tuple[dict[int, list[Forward]], dict[in
     last: list[Forward] = []
     for frame in frames:
         step = frame.mode_step
-        if frame.kind == BEGIN:
+        if frame.kind == BEGIN_FRAME:
             last = forwards.setdefault(step, [])
             last.append(Forward(frame, ()))
-        elif frame.kind == LOSS and last:
+        elif frame.kind == LOSS_FRAME and last:
             last[-1] = replace(last[-1], losses=(*last[-1].losses, frame))
-        elif frame.kind == SNAPSHOT:
+        elif frame.kind == SNAPSHOT_FRAME:
             snapshots[step] = frame
-        elif frame.kind == MERGE:  # no step had begun, so it was no state before one
+        elif frame.kind == MERGE_FRAME:  # no step had begun, so it was no state before one
             last = forwards.setdefault(int(frame.meta["into"]), [])
             last += forwards.pop(step, [])
             snapshots.pop(step, None)

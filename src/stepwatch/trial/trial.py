@@ -1,11 +1,11 @@
-"""A live, read-only view of a run."""
+"""A live, read-only view of a run: its steps and tensors, who still writes, and how it ended."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,23 +14,94 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .. import registry
-from ..collection import BUILT_IN, Collection, compiled, default_policy
-from ..errors import TensorUnavailable, nearest
+from ..errors import StepUnavailable, TensorUnavailable, nearest
 from ..formats import open_reader
-from ..formats.manifest import read_note
+from ..formats.interface import Located, RunReader
+from ..formats.manifest import End, Process, read_note, read_processes
 from ..formats.native.observations import SCHEMA
-from ..formats.reader import Located
-from ..record import StepRecord
-from ..steps import Mode
+from ..model.collection import BUILT_IN, Collection, compiled, default_policy
+from ..model.record import StepRecord
+from ..model.steps import Mode
+from ..plugins import registry
 from ..store import Store, open_store
-from .execution_order import execution_order
-from .open_profile import profile_of
-from .presence import look
-from .profile import Profile
-from .steplog import StepLog, by_step
+from .profile import Profile, profile_of
+from .step_log import StepLog, by_step, execution_order
 from .tensor import Tensor
-from .waiting import POLL_S, wait_for_steps
+
+_WORST_FIRST = ("failed", "stopped", "interrupted", "finished")
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """Who may still write to a run, as of one moment.
+
+    Args:
+        first_runs: Whether the process that began the run may still run.
+        joined: Of every worker that joined, whether its process may still run.
+        ends: How each worker ended that did.
+        num_workers: How many workers the run has.
+    """
+
+    first_runs: bool
+    joined: Mapping[str, bool]
+    ends: Mapping[str, End]
+    num_workers: int
+
+    def gone(self, wrote: Iterable[str]) -> frozenset[str]:
+        """Return the workers that will write no more.
+
+        Args:
+            wrote: The workers that wrote so far.
+        """
+        return frozenset(self.ends) | self._died(wrote)
+
+    def num_awaited(self, wrote: Iterable[str]) -> int:
+        """Return how many workers there are to wait for; see ``gone``.
+
+        Once the first is gone nobody joins any more; who joined may have yet to write.
+        """
+        return self.num_workers if self.first_runs else len({*wrote, *self.joined, *self.ends})
+
+    def state(self, wrote: Iterable[str]) -> str:
+        """Return ``running``, or how the run ended."""
+        known = {*wrote, *self.joined, *self.ends}
+        missing = len(known) < self.num_workers
+        if known - self.gone(wrote) or (missing and self.first_runs):
+            return "running"
+        if missing or self._died(wrote):
+            return "died"
+        states = [end.state for end in self.ends.values()]
+        return next((state for state in _WORST_FIRST if state in states), "finished")
+
+    def _died(self, wrote: Iterable[str]) -> frozenset[str]:
+        """Return the workers whose process is gone and left no note."""
+        known = {*wrote, *self.joined} - self.ends.keys()
+        return frozenset(one for one in known if not self.joined.get(one, self.first_runs))
+
+
+def read_presence(store: Store, reader: RunReader) -> Presence:
+    """Return who writes to a run."""
+    # In this order: a process that is gone has left its note.
+    first_runs = Process.of(reader.manifest).may_run()
+    joined = {
+        # Of another machine we do not know; it will not go on for long without the first.
+        worker: process.may_run() and (first_runs or process.is_here)
+        for worker, process in read_processes(store).items()
+    }
+    return Presence(first_runs, joined, reader.ends(), reader.manifest.num_workers)
+
+
+#: How long to wait before reading again, in seconds.
+POLL_S = 0.2
+
+
+def _never_saved(saved: list[int], step: int, mode: Mode) -> StepUnavailable:
+    if not saved:
+        return StepUnavailable(f"the run ended without a step of mode {mode}")
+    near = min(saved, key=lambda other: abs(other - step))
+    return StepUnavailable(
+        f"step {step} of mode {mode} was not saved; the nearest saved step is {near}"
+    )
 
 
 class Trial:
@@ -57,7 +128,7 @@ class Trial:
 
     def __init__(self, run: str | os.PathLike[str] | Store) -> None:
         self._store = open_store(run) if isinstance(run, (str, os.PathLike)) else run
-        self._about = read_note(self._store)
+        self._note = read_note(self._store)
         self.reader = open_reader(self._store)
         self._order: tuple[object, dict[str, int]] = (None, {})
         self.refresh()
@@ -81,12 +152,12 @@ class Trial:
         return profile_of(self._store)
 
     def refresh(self) -> None:
-        """See what was written since."""
-        about = read_note(self._store)
-        if about not in (b"", self._about):  # it was taken up again, and holds other steps
-            self._about, self.reader = about, open_reader(self._store)
+        """Show what was written since."""
+        note = read_note(self._store)
+        if note not in (b"", self._note):  # it was resumed, and holds other steps
+            self._note, self.reader = note, open_reader(self._store)
         # In this order: a worker that is gone has written all its parts.
-        presence = look(self._store, self.reader)
+        presence = read_presence(self._store, self.reader)
         self.reader.refresh()
         workers = self.reader.workers
         # How many workers there are may be known only by now.
@@ -169,7 +240,7 @@ class Trial:
 
     @cached_property
     def plot(self) -> Any:
-        """Figures of this run, a ``stepwatch.plots.of_trial.Plots``; needs plotly."""
+        """Figures of this run, a ``stepwatch.plots.trial_plots.Plots``; needs plotly."""
         figures: Any = registry.load("stepwatch.plots", "trial")  # plots stand above
         return figures(self)
 
@@ -260,7 +331,7 @@ class Trial:
     ) -> Iterator[tuple[StepRecord, ...]]:
         """Yield the complete steps in order, each with what every worker saw of it.
 
-        If the run is taken up again meanwhile, the steps that are replaced come once more.
+        If the run is resumed meanwhile, the steps that are replaced come once more.
 
         Args:
             follow: Wait for more until the run ended.
@@ -297,4 +368,16 @@ class Trial:
             StepUnavailable: One of them was passed over, or the run ended before it.
             TimeoutError: They did not come in time.
         """
-        wait_for_steps(self, steps, Mode(mode), timeout)
+        mode = Mode(mode)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        missing = set(steps).difference(self.steps(mode))
+        while missing:
+            if self.ended or max(self.steps(mode), default=-1) > min(missing):
+                raise _never_saved(self.steps(mode), min(missing), mode)
+            left = POLL_S if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                what = f"step {min(missing)} of mode {mode}"
+                raise TimeoutError(f"{what} did not come within {timeout} s")
+            time.sleep(min(left, POLL_S))
+            self.refresh()
+            missing.difference_update(self.steps(mode))

@@ -7,16 +7,16 @@ import json
 from functools import partial
 
 import pytest
-from native_records import uniform_records
 
 from stepwatch.errors import StoreError
 from stepwatch.formats.manifest import End, Manifest
-from stepwatch.formats.native import contents
+from stepwatch.formats.native import parts as contents
 from stepwatch.formats.native.merge import Levels, compact
 from stepwatch.formats.native.reader import NativeReader
 from stepwatch.formats.native.writer import NativeWriter, start_run
 from stepwatch.store.memory import MemoryStore
-from stepwatch.trial.metered import MeteredStore
+from stepwatch.store.proxy import MeteredStore
+from tests.support.formats.native.native_records import uniform_records
 
 STEPS, TENSORS = 120, 3
 _numbers = itertools.count()
@@ -96,7 +96,7 @@ class TestOpening:
         write_run(store)
         metered = MeteredStore(store)
         parts, pages = len(store.list("observations/")), len(store.list("contents/"))
-        told_of = len(contents.read_contents(store))
+        told_of = len(contents.read_part_index(store))
 
         opened(metered)
 
@@ -235,6 +235,6 @@ class TestCompact:
 
         parts = opened(store).parts("worker_0")
         assert 5 == len(parts)
-        assert {part.span for part in parts} == contents.read_contents(store).keys()
+        assert {part.span for part in parts} == contents.read_part_index(store).keys()
         assert 1 == len(store.list("contents/")) < pages
         assert told[-1] == answers(store)[-1]

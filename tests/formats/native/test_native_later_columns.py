@@ -1,4 +1,4 @@
-"""Columns that came later: offsets, digests, histograms of exponents, and parts without them."""
+"""Columns that came later: offsets, digests, exponents, subjects, and parts without them."""
 
 from __future__ import annotations
 
@@ -11,19 +11,23 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from native_records import assert_same_record, records, store_part, uniform_records
 
+from stepwatch.formats.interface import step_ranges
 from stepwatch.formats.manifest import End, Manifest
-from stepwatch.formats.native.layout import Span
-from stepwatch.formats.native.merge import merge_parts
+from stepwatch.formats.native.merge import by_tensor, merge_parts
 from stepwatch.formats.native.observations import SCHEMA, SINCE_LATER, to_records, to_table
-from stepwatch.formats.native.part_meta import PartMeta
-from stepwatch.formats.native.parts import Part, write_part
+from stepwatch.formats.native.parts import Part, PartMeta, Span, write_part
 from stepwatch.formats.native.writer import NativeWriter, start_run
-from stepwatch.formats.step_range import step_ranges
-from stepwatch.record import StepRecord
+from stepwatch.model.record import Layout, StepRecord, TensorInfo
+from stepwatch.model.steps import Mode
 from stepwatch.store.memory import MemoryStore
 from stepwatch.trial import Trial
+from tests.support.formats.native.native_records import (
+    assert_same_record,
+    records,
+    store_part,
+    uniform_records,
+)
 
 _numbers = itertools.count()
 LARGEST = 2**64 - 1
@@ -120,6 +124,57 @@ class TestOldParts:
 
         assert [0, 1, 2, 3] == tensor.steps()
         assert {2: LARGEST, 3: LARGEST} == tensor.digests()
+
+
+class TestSubjectAndFunction:
+    def of(self, *tensors):
+        """Return a step of these tensors."""
+        layout = Layout(tensors)
+        return StepRecord("worker_0", Mode.TRAIN, 0, 0, 1, layout, np.zeros((len(tensors), 11)))
+
+    def test_what_the_name_says_is_not_stored(self, store):
+        """And read as before, so that bytes do not grow."""
+        info = TensorInfo("gradient/fc.weight", "gradients", "float32", (2,))
+        loss = TensorInfo("loss/cross_entropy_1", "losses", "float32", ())
+        part = store_part(store, [self.of(info, loss)])
+
+        assert [None, None] == part.read(["subject"]).column("subject").to_pylist()
+        assert [None, None] == part.read(["function"]).column("function").to_pylist()
+        (record,) = found_in(part)
+        assert ("fc.weight", "") == (info.subject, info.function)
+        assert "cross_entropy" == loss.function
+        assert (info, loss) == record.layout.tensors
+
+    def test_what_the_name_does_not_say_comes_back(self, store):
+        """In records, and of a tensor of a trial."""
+        start_run(store, Manifest("run", 0))
+        loss = TensorInfo(
+            "loss/first", "losses", "float32", (), function="mse_loss", subject="head"
+        )
+        (record,) = found_in(store_part(store, [self.of(loss)]))
+        NativeWriter(store, "worker_0", follows=Span("worker_0", 0, 0)).close(End("finished", 1, 1))
+        tensor = Trial(store).tensor("loss/first")
+
+        assert (loss,) == record.layout.tensors
+        assert ("head", "mse_loss") == (tensor.subject, tensor.function)
+
+    def test_an_old_part_says_what_its_names_say(self, store):
+        """Whether or not each of its row groups has a footer of its own."""
+        start_run(store, Manifest("run", 0))
+        loss = TensorInfo("loss/mse_loss", "losses", "float32", ())
+        old = store_old_part(store, [self.of(loss)])
+        merged = write_part(
+            store,
+            Span("worker_0", 0, 9),
+            by_tensor(old.read().drop_columns(["subject", "function"]).combine_chunks()),
+            old.meta,
+            clustered=True,
+        )
+
+        part = Part(store, merged.span, merged)
+
+        (rows,) = to_records(part.read_tensors(frozenset(["loss/mse_loss"])), "worker_0", {})
+        assert (loss,) == rows.record.layout.tensors
 
 
 class TestLive:

@@ -9,17 +9,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from native_records import uniform_records
 
 from stepwatch.errors import CorruptRun, RunNotFound
 from stepwatch.formats import open_reader
 from stepwatch.formats.manifest import End, Manifest
-from stepwatch.formats.native.layout import parse_span
 from stepwatch.formats.native.merge import merge_parts
+from stepwatch.formats.native.parts import parse_span
 from stepwatch.formats.native.reader import NativeReader
 from stepwatch.formats.native.writer import NativeWriter, start_run
 from stepwatch.store.local import LocalStore
 from stepwatch.store.memory import MemoryStore
+from tests.support.formats.native.native_records import uniform_records
 
 STEPS = 400
 _numbers = itertools.count()

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stepwatch.collection import Collection, parse_save
 from stepwatch.errors import CorruptRun, RunExists
 from stepwatch.formats.manifest import VERSION, End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, join_run, start_run
-from stepwatch.process import identity, may_run
-from stepwatch.save_policy import SavePolicy, Schedule
+from stepwatch.model.collection import Collection, parse_save
+from stepwatch.model.save_policy import SavePolicy, Schedule
+from stepwatch.runtime.process import identity, may_run
 from stepwatch.store.memory import MemoryStore
 
 FULL = Manifest(

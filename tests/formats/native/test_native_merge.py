@@ -8,16 +8,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from native_records import records, sorted_rows, store_part, uniform_records
 
 from stepwatch.errors import StoreError
 from stepwatch.formats.manifest import Manifest
-from stepwatch.formats.native.layout import parse_span
 from stepwatch.formats.native.merge import Levels, compact, merge_parts
-from stepwatch.formats.native.parts import Part
+from stepwatch.formats.native.parts import Part, parse_span
 from stepwatch.formats.native.reader import NativeReader
 from stepwatch.formats.native.writer import GATHER_S, NativeWriter, start_run
 from stepwatch.store.memory import MemoryStore
+from tests.support.formats.native.native_records import (
+    records,
+    sorted_rows,
+    store_part,
+    uniform_records,
+)
 
 _numbers = itertools.count()
 

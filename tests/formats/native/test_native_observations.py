@@ -7,12 +7,12 @@ from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from native_records import assert_same_record, records, uniform_records
 
+from stepwatch.formats.interface import StepRange, join_ranges, step_ranges
 from stepwatch.formats.native.observations import SCHEMA, to_records, to_table
-from stepwatch.formats.step_range import StepRange, join_ranges, step_ranges
-from stepwatch.record import StepRecord
-from stepwatch.steps import Mode
+from stepwatch.model.record import StepRecord
+from stepwatch.model.steps import Mode
+from tests.support.formats.native.native_records import assert_same_record, records, uniform_records
 
 
 def slow_steps(ranges: list[StepRange]) -> list[tuple[Mode, int, int]]:

@@ -11,16 +11,15 @@ import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from native_records import sorted_rows, store_part, uniform_records
 
 from stepwatch.errors import CorruptRun, StoreError
-from stepwatch.formats.native.layout import observations_key
 from stepwatch.formats.native.merge import merge_parts
-from stepwatch.formats.native.parts import GROUP_ROWS, Part
-from stepwatch.steps import Mode
+from stepwatch.formats.native.parts import GROUP_ROWS, Part, observations_key
+from stepwatch.model.steps import Mode
 from stepwatch.store import open_store
 from stepwatch.store.local import LocalStore
 from stepwatch.store.memory import MemoryStore
+from tests.support.formats.native.native_records import sorted_rows, store_part, uniform_records
 
 _numbers = itertools.count()
 

@@ -12,13 +12,23 @@ import pyarrow.parquet as pq
 import pytest
 
 from stepwatch.errors import CorruptRun, StoreError
-from stepwatch.formats.native.layout import Span as Range
-from stepwatch.formats.profile.clock import Clock
-from stepwatch.formats.profile.layout import PartKey, parse_part, parts_prefix
-from stepwatch.formats.profile.machine import Machine, read_machines, write_machine
-from stepwatch.formats.profile.parts import MOMENTS, PartsWriter, list_parts, read_part
-from stepwatch.formats.profile.reader import NativeProfileReader
-from stepwatch.formats.profile.tables import SYSTEM, Sample, system_table
+from stepwatch.formats.native.parts import Span as Range
+from stepwatch.formats.profile.parts import (
+    MOMENTS,
+    PartKey,
+    PartsWriter,
+    list_parts,
+    parse_part,
+    parts_prefix,
+    read_part,
+)
+from stepwatch.formats.profile.reader import (
+    Machine,
+    NativeProfileReader,
+    read_machines,
+    write_machine,
+)
+from stepwatch.formats.profile.tables import SYSTEM, Clock, Sample, system_table
 from stepwatch.store import open_store
 
 MS = 1_000_000

@@ -7,9 +7,14 @@ from itertools import count
 import pyarrow as pa
 import pytest
 
-from stepwatch.formats.profile.parts import PartsWriter, list_parts, read_part, write_part
+from stepwatch.formats.profile.parts import (
+    PartsWriter,
+    list_parts,
+    read_part,
+    truncate_spans,
+    write_part,
+)
 from stepwatch.formats.profile.reader import NativeProfileReader
-from stepwatch.formats.profile.resume import cut
 from stepwatch.formats.profile.tables import SPANS, Span, spans_table
 from stepwatch.store import open_store
 
@@ -48,7 +53,7 @@ class TestCut:
     def test_steps_that_are_taken_once_more_are_told_once(self, store, first):
         """Wherever parts end; and pauses at which these steps were."""
         written(store, *(steps(4 * part, 4) for part in range(3)))
-        cut(store, "worker_0", first)
+        truncate_spans(store, "worker_0", first)
         written(store, steps(first, 2, begins=60_000))
 
         expected = [*range(min(first, 12)), first, first + 1]
@@ -59,7 +64,7 @@ class TestCut:
         """Each worker goes back by itself."""
         written(store, steps(0, 4))
         written(store, steps(0, 4), worker="worker_1")
-        cut(store, "worker_0", 0)
+        truncate_spans(store, "worker_0", 0)
 
         assert ("worker_1",) == NativeProfileReader(store).workers()
 
@@ -68,7 +73,7 @@ class TestCut:
         window = spans_table("worker_0", [Span(0, 900 * MS, "window", "trace")])
         written(store, pa.concat_tables([window, steps(0, 4)]))
         (before,) = list_parts(store, SPANS)
-        cut(store, "worker_0", 2)
+        truncate_spans(store, "worker_0", 2)
         (after,) = list_parts(store, SPANS)
 
         assert ([0, 1], ["trace"]) == (told(store), told(store, "window", "name"))
@@ -84,8 +89,8 @@ class TestCut:
         assert [0, 1, 2, 3, 4] == told(store)
 
         write_part(store, SPANS, NativeProfileReader(store).spans(), first.range._replace(last=1))
-        cut(store, "worker_0", 2)
-        cut(store, "worker_0", 2)
+        truncate_spans(store, "worker_0", 2)
+        truncate_spans(store, "worker_0", 2)
 
         assert [0, 1] == told(store)
 
@@ -94,7 +99,7 @@ class TestCut:
         written(store, steps(0, 4), steps(4, 4))
         key = str(list_parts(store, SPANS)[0])
         store.put(key, b"not Parquet")
-        cut(store, "worker_0", 5)
+        truncate_spans(store, "worker_0", 5)
 
         reader = NativeProfileReader(store)
         assert [4] == [row["step"] for row in reader.spans().to_pylist() if row["kind"] == "step"]

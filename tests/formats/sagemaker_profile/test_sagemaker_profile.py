@@ -6,7 +6,14 @@ import gzip
 from itertools import count
 
 import pytest
-from sagemaker_folders import (
+
+from stepwatch import open_profile
+from stepwatch.errors import RunNotFound
+from stepwatch.formats.profile.sagemaker import SageMakerProfileReader
+from stepwatch.formats.profile.tables import SPANS, SYSTEM
+from stepwatch.store import open_store
+from stepwatch.trial.profile import Profile
+from tests.support.formats.sagemaker_profile.sagemaker_folders import (
     MINUTE_S,
     START_US,
     open_key,
@@ -17,13 +24,6 @@ from sagemaker_folders import (
     timeline_key,
     trace,
 )
-
-from stepwatch import open_profile
-from stepwatch.errors import RunNotFound
-from stepwatch.formats.profile.tables import SPANS, SYSTEM
-from stepwatch.formats.sagemaker_profile import SageMakerProfileReader
-from stepwatch.store import open_store
-from stepwatch.trial.profile import Profile
 
 SECOND = 10**9
 START = MINUTE_S * SECOND

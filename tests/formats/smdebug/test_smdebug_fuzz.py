@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from event_messages import Event
-from smdebug_runs import put_collections, put_end, put_step
 
 from stepwatch.errors import CorruptRun, StepUnavailable, TensorUnavailable
 from stepwatch.formats.smdebug.layout import collections_key, event_key, index_key
 from stepwatch.formats.smdebug.wire import HEADER_BYTES
 from stepwatch.store import Store, open_store
 from stepwatch.trial import Trial
+from tests.support.formats.smdebug.event_messages import Event
+from tests.support.formats.smdebug.smdebug_runs import put_collections, put_end, put_step
 
 SEED = 7
 VALUES: dict[str, Any] = {

@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from smdebug_runs import Watched, put_collections, put_end, put_step
 
 from stepwatch.errors import CorruptRun, RunNotFound, StepUnavailable, TensorUnavailable
-from stepwatch.formats.manifest import End, Manifest
-from stepwatch.formats.notes import RUN_KEY, end_key
+from stepwatch.formats.manifest import RUN_KEY, End, Manifest, end_key
 from stepwatch.formats.smdebug.layout import event_key, index_key
-from stepwatch.steps import Mode
+from stepwatch.model.steps import Mode
 from stepwatch.store import Store, open_store
 from stepwatch.trial import Trial
+from tests.support.formats.smdebug.smdebug_runs import Watched, put_collections, put_end, put_step
 
 DEVICE = "/job:worker/replica:0/task:1/device:GPU:0"
 
@@ -98,7 +97,7 @@ class TestValues:
 
         reader = Trial(store).reader
         assert [0.0, 1.0, 2.0, 3.0] == reader.value("worker_0", 0, "t").tolist()
-        assert {"t": ((2, 2), "graph/t")} == dict(reader.saved("worker_0", 0).shapes)
+        assert {"t": ((2, 2), "graph/t")} == dict(reader.saved("worker_0", 0).contents.shapes)
 
     def test_of_several_records_of_a_name_the_last_counts(self, store: Store):
         """As where a step has two backward passes."""

@@ -9,15 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from golden_runs import RUNS, expected, golden_run
-from smdebug_runs import put_collections, put_step
 
-from stepwatch.cli.check import check
-from stepwatch.cli.runs import runs
+from stepwatch.cli.check import check, watch
+from stepwatch.cli.listing import runs
 from stepwatch.cli.show import show
-from stepwatch.cli.watch import watch
-from stepwatch.formats.smdebug.reductions import PREFIX
+from stepwatch.formats.smdebug.reductions import REDUCTION_PREFIX
 from stepwatch.store import open_store
+from tests.support.formats.smdebug.golden_runs import RUNS, expected, golden_run
+from tests.support.formats.smdebug.smdebug_runs import put_collections, put_step
 
 GOLDEN = golden_run(RUNS[0]).parent
 
@@ -41,7 +40,7 @@ class TestVerbs:
         """All of them, in words and as JSON."""
         found = json.loads(output_of(show, golden_run(name), "--tensor", ".*", "--json"))
 
-        names = [tensor for tensor in found["series"] if not tensor.startswith(PREFIX)]
+        names = [tensor for tensor in found["series"] if not tensor.startswith(REDUCTION_PREFIX)]
         assert expected(name)["tensor_names"] == names
         assert names[0] in output_of(show, golden_run(name), "--tensor", ".*")
 
@@ -75,7 +74,7 @@ class TestRuns:
         bad = {
             "relu_output_0": np.array([1.0, np.nan]),
             "gradient/Net_fc.weight": np.array([np.inf, 1.0]),
-            f"{PREFIX}mean/gradient/Net_fc.bias": np.array(np.nan),
+            f"{REDUCTION_PREFIX}mean/gradient/Net_fc.bias": np.array(np.nan),
         }
         put_step(store, 0, bad, shapes={"gradient/Net_fc.bias": (3,)})
         store.put("training_job_end.ts", b"")

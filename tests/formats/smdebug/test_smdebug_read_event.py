@@ -7,15 +7,15 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from event_messages import Event as Message
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
-from smdebug_runs import MODE_NUMBERS, NUMBERS, event
 
 from stepwatch.errors import CorruptRun
-from stepwatch.formats.smdebug.event import Event, read_event
-from stepwatch.steps import Mode
+from stepwatch.formats.smdebug.wire import Event, read_event
+from stepwatch.model.steps import Mode
+from tests.support.formats.smdebug.event_messages import Event as Message
+from tests.support.formats.smdebug.smdebug_runs import MODE_NUMBERS, NUMBERS, event
 
 NATIVE = [dtype for dtype in NUMBERS if dtype.type.__module__ == "numpy"]
 INF = complex(3, np.inf)

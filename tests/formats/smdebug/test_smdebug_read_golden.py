@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from golden_runs import RUNS, described, expected, golden_run
 
 from stepwatch.formats.smdebug.collections import collections_from_json, collections_to_json
 from stepwatch.formats.smdebug.layout import COLLECTIONS
 from stepwatch.formats.smdebug.reader import SmdebugReader
-from stepwatch.formats.smdebug.reductions import PREFIX
-from stepwatch.steps import Mode
+from stepwatch.formats.smdebug.reductions import REDUCTION_PREFIX
+from stepwatch.model.steps import Mode
 from stepwatch.store import open_store
 from stepwatch.trial import Trial
+from tests.support.formats.smdebug.golden_runs import RUNS, described, expected, golden_run
 
 #: What smdebug's own reader gets wrong, and what was saved.
 WRONG = {
@@ -32,7 +32,7 @@ MODES = ("TRAIN", "EVAL", "PREDICT", "GLOBAL")
 
 def names_of(trial: Trial) -> list[str]:
     """Return the names of tensors, without reductions that are shown as such."""
-    return [name for name in trial.tensor_names() if not name.startswith(PREFIX)]
+    return [name for name in trial.tensor_names() if not name.startswith(REDUCTION_PREFIX)]
 
 
 def observed_at(reader: SmdebugReader, name: str) -> dict[int, list[str]]:
@@ -107,7 +107,7 @@ class TestGoldenRuns:
                         value = described(reader.value(worker, int(step), name))
                         assert _exactly(answer) == _exactly(value)
                     else:
-                        assert name not in reader.saved(worker, int(step)).tensors
+                        assert name not in reader.saved(worker, int(step)).contents.tensors
 
     def test_stored_reductions_are_those_of_smdebug(self, run: str):
         """Which there are, and their values."""
@@ -119,7 +119,9 @@ class TestGoldenRuns:
                     reduction.stored: described(
                         reader.reduction(worker, int(step), name, reduction)
                     )
-                    for reduction in reader.saved(worker, int(step)).reductions.get(name, ())
+                    for reduction in reader.saved(worker, int(step)).contents.reductions.get(
+                        name, ()
+                    )
                 }
                 assert at["reductions"] == found
 
@@ -138,7 +140,7 @@ class TestGoldenRuns:
         reader = Trial(golden_run(run)).reader
         for name, tensor in expected(run)["tensors"].items():
             for step, at in tensor["at"].items():
-                shapes = reader.saved(at["workers"][0], int(step)).shapes
+                shapes = reader.saved(at["workers"][0], int(step)).contents.shapes
                 original = shapes[name][1] if name in shapes else None
                 assert tensor["original_name"] == original
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from smdebug_runs import put_collections, put_end, put_step
 
 from stepwatch.formats.smdebug.reader import SmdebugReader
 from stepwatch.store import Store, open_store
 from stepwatch.trial import Trial
+from tests.support.formats.smdebug.smdebug_runs import put_collections, put_end, put_step
 
 VALUE = {"t": np.ones(2)}
 

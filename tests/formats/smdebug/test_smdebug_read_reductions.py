@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from golden_runs import golden_run
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
-from smdebug_runs import put_collections, put_step
 
-from stepwatch.formats.smdebug.observed import row_of_reductions
-from stepwatch.formats.smdebug.reductions import PREFIX
-from stepwatch.hook_config import Reduction
-from stepwatch.statistics import (
+from stepwatch.formats.smdebug.collections import Reduction
+from stepwatch.formats.smdebug.observations import row_of_reductions
+from stepwatch.formats.smdebug.reductions import REDUCTION_PREFIX
+from stepwatch.numerics.statistics import (
     ABS_MIN,
     COUNT,
     MAX,
@@ -33,6 +31,8 @@ from stepwatch.statistics import (
 )
 from stepwatch.store import Store, open_store
 from stepwatch.trial import Trial
+from tests.support.formats.smdebug.golden_runs import golden_run
+from tests.support.formats.smdebug.smdebug_runs import put_collections, put_step
 
 EVERY = (
     "min", "max", "mean", "std", "variance", "sum", "l1", "l2",
@@ -140,7 +140,7 @@ def store(tmp_path: Path) -> Store:
 def stored(value: Any, *names: str) -> dict[str, Any]:
     """Return reductions of a tensor ``t`` under the names they are stored by."""
     found = reduced(value, *names).items()
-    return {f"{PREFIX}{reduction.stored}/t": number for reduction, number in found}
+    return {f"{REDUCTION_PREFIX}{reduction.stored}/t": number for reduction, number in found}
 
 
 class TestVisible:
@@ -172,7 +172,7 @@ class TestVisible:
         put_step(store, 0, stored(value, *names), shapes={} if shape is None else {"t": shape})
 
         trial = Trial(store)
-        assert [f"{PREFIX}{name}/t" for name in shown] + ["t"] == trial.tensor_names()
+        assert [f"{REDUCTION_PREFIX}{name}/t" for name in shown] + ["t"] == trial.tensor_names()
         for name, number in stored(value, *shown).items():
             assert number == trial.tensor(name).value(0)
 
@@ -181,7 +181,7 @@ class TestVisible:
         value = np.array([1.0, 2.0, 4.0])
         put_step(store, 0, {"t": value} | stored(value, *EVERY, "prod", "abs_mean"))
 
-        assert [f"{PREFIX}prod/t", "t"] == Trial(store).tensor_names()
+        assert [f"{REDUCTION_PREFIX}prod/t", "t"] == Trial(store).tensor_names()
 
     def test_a_real_run_gives_its_reductions_back(self):
         """Those that PyTorch computed follow from the statistics, to its precision."""

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from smdebug_runs import Watched, put_collections, put_step
 
 from stepwatch.errors import TensorUnavailable
-from stepwatch.formats import Place, open_writer
-from stepwatch.formats.manifest import End, Manifest
-from stepwatch.formats.notes import RUN_KEY
-from stepwatch.statistics import FIELDS, summarize
+from stepwatch.formats import RunTarget, open_writer
+from stepwatch.formats.manifest import RUN_KEY, End, Manifest
+from stepwatch.numerics.statistics import FIELDS, summarize
 from stepwatch.store import Store, open_store
 from stepwatch.trial import Trial
+from tests.support.formats.smdebug.smdebug_runs import Watched, put_collections, put_step
 
 
 @pytest.fixture
@@ -112,7 +111,7 @@ class TestRows:
         put_step(store, 0, {"smdebug/reductions/max/t": np.array(3.0)})
         (record,) = Trial(store).reader.records("worker_0")
         native = open_store(tmp_path / "native")
-        writer = open_writer(Place(native, "worker_0", Manifest("n", 1)))
+        writer = open_writer(RunTarget(native, "worker_0", Manifest("n", 1)))
         writer.write(record)
         writer.close(End("finished", 2))
 

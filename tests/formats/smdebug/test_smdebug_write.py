@@ -9,15 +9,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from smdebug_steps import array_of, events, index, payloads, step_of, tensors
 
 from stepwatch.errors import StoreError
+from stepwatch.formats.smdebug.collections import RAW, Reduction, SavedCollection, Stored
 from stepwatch.formats.smdebug.layout import collections_key, event_key, index_key
 from stepwatch.formats.smdebug.wire import payload_range
-from stepwatch.formats.smdebug.writer import SmdebugWriter
-from stepwatch.hook_config import RAW, Reduction, SavedCollection, Stored
-from stepwatch.steps import Mode
+from stepwatch.model.steps import Mode
 from stepwatch.store.memory import MemoryStore
+from stepwatch_smdebug.format.writer import SmdebugWriter
+from tests.support.formats.smdebug.smdebug_steps import (
+    array_of,
+    events,
+    index,
+    payloads,
+    step_of,
+    tensors,
+)
 
 TIME_NS = 1_700_000_000_250_000_000
 MODES = {Mode.TRAIN: "1", Mode.EVAL: "2", Mode.PREDICT: "3", Mode.GLOBAL: "4"}

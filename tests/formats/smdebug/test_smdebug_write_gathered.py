@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smdebug_steps import step_of, tensors
 
 from stepwatch.errors import StoreError
-from stepwatch.formats.manifest import End
-from stepwatch.formats.notes import end_key
-from stepwatch.formats.smdebug import gathered
+from stepwatch.formats.manifest import End, end_key
+from stepwatch.formats.smdebug.collections import RAW
 from stepwatch.formats.smdebug.layout import collections_key, event_key, index_key
-from stepwatch.formats.smdebug.writer import SmdebugWriter
-from stepwatch.hook_config import RAW
 from stepwatch.store.memory import MemoryStore
+from stepwatch_smdebug.format import writer as gathered
+from stepwatch_smdebug.format.writer import SmdebugWriter
+from tests.support.formats.smdebug.smdebug_steps import step_of, tensors
 
 VISIBLE_WITHIN_S, TICK_S = 2.0, 0.25
 

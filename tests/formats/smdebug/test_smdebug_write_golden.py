@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from smdebug_steps import GOLDEN, index, step_of, tensors
 
+from stepwatch.formats.smdebug.collections import RAW, Stored
 from stepwatch.formats.smdebug.layout import event_key, index_key, parse_step_key
-from stepwatch.formats.smdebug.writer import SmdebugWriter
-from stepwatch.hook_config import RAW, Stored
-from stepwatch.record import Layout, StepRecord, TensorInfo
-from stepwatch.statistics import NUM_FIELDS
-from stepwatch.steps import Mode
+from stepwatch.model.record import Layout, StepRecord, TensorInfo
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.statistics import NUM_FIELDS
 from stepwatch.store import Store, open_store
+from stepwatch_smdebug.format.writer import SmdebugWriter
+from tests.support.formats.smdebug.smdebug_steps import GOLDEN, index, step_of, tensors
 
 RUNS = (
     "dtypes",

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from smdebug_steps import step_of
 
 from stepwatch import Trial
-from stepwatch.formats import Place, open_reader, open_writer
+from stepwatch.formats import RunTarget, open_reader, open_writer
 from stepwatch.formats.manifest import End, Manifest
-from stepwatch.statistics import ABS_MIN, COUNT, MAX, MIN, SUM, SUM_ABS, SUM_SQ
-from stepwatch.steps import Mode
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.statistics import ABS_MIN, COUNT, MAX, MIN, SUM, SUM_ABS, SUM_SQ
 from stepwatch.store import open_store
+from tests.support import fork_server
+from tests.support.formats.smdebug.smdebug_steps import step_of
 
 HELD = [COUNT, MIN, MAX, SUM, SUM_ABS, SUM_SQ, ABS_MIN]
 ELEMENTS = st.floats(-100, 100, width=32)
@@ -40,7 +40,7 @@ def read_back(records, run_format):
     for key in store.list():
         store.delete(key)
     manifest = Manifest("id", 1, run_format=run_format)
-    writer = open_writer(Place(store, "worker_0", manifest))
+    writer = open_writer(RunTarget(store, "worker_0", manifest))
     for record in records:
         writer.write(record)
     writer.close(End("finished", 1))
@@ -98,7 +98,7 @@ def test_stepwatch_run_writes_it(tmp_path):
 
     def stepwatch(*arguments):
         command = [Path(sys.executable).with_name("stepwatch"), *arguments]
-        return subprocess.run(
+        return fork_server.run(
             command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False
         )
 
@@ -114,7 +114,7 @@ def test_stepwatch_run_writes_it(tmp_path):
 def test_another_format_is_told(tmp_path):
     """A word that is no format ends before the script begins."""
     command = [Path(sys.executable).with_name("stepwatch"), "run", "--format", "smd", "x.py"]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    ran = fork_server.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     assert ran.returncode == 2
     assert "'native', 'smdebug'" in ran.stderr

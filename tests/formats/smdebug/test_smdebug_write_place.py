@@ -6,15 +6,14 @@ import os
 
 import numpy as np
 import pytest
-from smdebug_steps import step_of, tensors
 
 from stepwatch.errors import RunExists
-from stepwatch.formats import Place, open_writer
-from stepwatch.formats.manifest import End, Manifest
-from stepwatch.formats.notes import RUN_KEY, end_key
+from stepwatch.formats import RunTarget, open_writer
+from stepwatch.formats.manifest import RUN_KEY, End, Manifest, end_key
 from stepwatch.formats.smdebug.layout import CLAIM_KEY, END_KEY, event_key, index_key
-from stepwatch.process import identity
+from stepwatch.runtime.process import identity
 from stepwatch.store import open_store
+from tests.support.formats.smdebug.smdebug_steps import step_of, tensors
 
 END = End("finished", 1)
 MARKS = (
@@ -40,7 +39,7 @@ def manifest(num_workers=1, *, alive=True, run_format="smdebug"):
 
 def open_place(store, rank=0, num_workers=1, **arguments):
     worker, first = f"worker_{rank}", rank == 0
-    return open_writer(Place(store, worker, manifest(num_workers), is_first=first, **arguments))
+    return open_writer(RunTarget(store, worker, manifest(num_workers), is_first=first, **arguments))
 
 
 class TestEnding:
@@ -126,7 +125,7 @@ class TestTakenOver:
         """Its marks go, its steps stay until they are written again."""
         store.put(RUN_KEY, manifest(alive=False).to_json())
         store.put(CLAIM_KEY, b"")
-        old = open_writer(Place(open_store("memory://old"), "worker_0", manifest()))
+        old = open_writer(RunTarget(open_store("memory://old"), "worker_0", manifest()))
         for step in range(2):
             old.write(step_of({"w": np.array([1.0])}, step))
             old.flush()

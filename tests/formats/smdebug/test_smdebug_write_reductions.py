@@ -8,14 +8,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from smdebug_steps import index, step_of, tensors
 
+from stepwatch.formats.smdebug.collections import NEED_VALUES, REDUCTIONS, Reduction, Stored
 from stepwatch.formats.smdebug.layout import event_key, index_key
-from stepwatch.formats.smdebug.reduce import from_values, reductions
-from stepwatch.formats.smdebug.writer import SmdebugWriter
-from stepwatch.hook_config import NEED_VALUES, REDUCTIONS, Reduction, Stored
-from stepwatch.statistics import COUNT, summarize
+from stepwatch.formats.smdebug.reductions import from_values, reductions
+from stepwatch.numerics.statistics import COUNT, summarize
 from stepwatch.store.memory import MemoryStore
+from stepwatch_smdebug.format.writer import SmdebugWriter
+from tests.support.formats.smdebug.smdebug_steps import index, step_of, tensors
 
 ALL = tuple(Reduction(name, of_abs) for of_abs in (False, True) for name in REDUCTIONS)
 ELEMENTS = st.floats(-1e3, 1e3) | st.sampled_from([np.nan, np.inf, -np.inf, 0.0])

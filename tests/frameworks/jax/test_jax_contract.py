@@ -5,10 +5,10 @@ from __future__ import annotations
 import jax
 import pytest
 from flax import nnx
-from jax_trainings import Model, train_nnx, train_plain
 
 from stepwatch.hooks.jax import JaxHook
 from stepwatch.testing.hook_contract import HookContract
+from tests.support.frameworks.jax.jax_trainings import Model, train_nnx, train_plain
 
 pytestmark = pytest.mark.framework
 

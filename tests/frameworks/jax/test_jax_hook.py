@@ -12,12 +12,19 @@ import numpy as np
 import optax
 import pytest
 from flax import nnx
-from jax_trainings import Model, batches, initial_params, mse, sgd, train_nnx
 
 from stepwatch.errors import TrainingStopped
 from stepwatch.hooks.jax import JaxHook
-from stepwatch.steps import Mode
+from stepwatch.model.steps import Mode
 from stepwatch.trial import Trial
+from tests.support.frameworks.jax.jax_trainings import (
+    Model,
+    batches,
+    initial_params,
+    mse,
+    sgd,
+    train_nnx,
+)
 
 pytestmark = pytest.mark.framework
 COMPILED = "/jax/core/compile/backend_compile_duration"

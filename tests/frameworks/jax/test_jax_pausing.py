@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 
 from stepwatch.hooks.jax import JaxHook
-from stepwatch.steps import Mode
+from stepwatch.model.steps import Mode
 from stepwatch.trial import Trial
 
 pytestmark = pytest.mark.framework

@@ -6,7 +6,8 @@ from types import MappingProxyType
 
 import keras
 import pytest
-from keras_training import KerasContract
+
+from tests.support.frameworks.keras.keras_training import KerasContract
 
 pytestmark = pytest.mark.framework
 

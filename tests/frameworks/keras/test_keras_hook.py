@@ -8,8 +8,8 @@ import pytest
 from keras import layers
 
 from stepwatch.hooks.keras import KerasHook
-from stepwatch.statistics import FIELDS
-from stepwatch.steps import Mode
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.statistics import FIELDS
 from stepwatch.trial import Trial
 
 pytestmark = pytest.mark.framework

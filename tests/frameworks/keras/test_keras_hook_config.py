@@ -9,7 +9,7 @@ import sys
 import keras
 import pytest
 
-from stepwatch.steps import Mode
+from stepwatch.model.steps import Mode
 from stepwatch.trial import Trial
 
 pytestmark = pytest.mark.framework

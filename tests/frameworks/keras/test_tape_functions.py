@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from stepwatch.hooks.tensorflow import TensorFlowHook
-from stepwatch.hooks.tensorflow.slots import Slot
+from stepwatch.hooks.tensorflow.graphs import Slot
 from stepwatch.trial import Trial
 
 pytestmark = [

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from stepwatch.hooks.lightgbm import LightGBMHook
+from stepwatch.model.steps import Mode
 from stepwatch.rules import DEFAULT_RULES, Watch, watch
-from stepwatch.steps import Mode
 from stepwatch.trial import Trial
 
 pytestmark = pytest.mark.framework

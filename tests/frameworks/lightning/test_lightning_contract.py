@@ -5,10 +5,10 @@ from __future__ import annotations
 import lightning.pytorch as pl
 import pytest
 import torch
-from lightning_trainings import train
 
 from stepwatch.hooks.lightning import LightningHook
 from stepwatch.testing.hook_contract import HookContract
+from tests.support.frameworks.lightning.lightning_trainings import train
 
 pytestmark = pytest.mark.framework
 

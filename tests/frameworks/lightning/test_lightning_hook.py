@@ -11,12 +11,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from lightning_trainings import loader, quiet_trainer, training
-from test_lightning_contract import SCRIPT
 
 from stepwatch.hooks.lightning import LightningHook
-from stepwatch.steps import Mode
+from stepwatch.model.steps import Mode
 from stepwatch.trial import Trial
+from tests.frameworks.lightning.test_lightning_contract import SCRIPT
+from tests.support.frameworks.lightning.lightning_trainings import loader, quiet_trainer, training
 
 pytestmark = pytest.mark.framework
 PL, REGRESSION = training("lightning.pytorch")

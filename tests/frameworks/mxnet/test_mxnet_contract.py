@@ -8,8 +8,8 @@ import pytest
 from mxnet import autograd, gluon, nd
 from mxnet.gluon import nn
 
-from stepwatch.hooks.mxnet import MXNetHook
 from stepwatch.testing.hook_contract import HookContract, Trained
+from stepwatch_smdebug.mxnet import MXNetHook
 
 pytestmark = pytest.mark.framework
 

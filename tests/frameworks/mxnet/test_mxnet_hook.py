@@ -10,9 +10,9 @@ from mxnet.base import MXNetError
 from mxnet.gluon import nn
 from mxnet.gluon.data.vision import transforms
 
-from stepwatch.hooks.mxnet import MXNetHook
-from stepwatch.steps import Mode
+from stepwatch.model.steps import Mode
 from stepwatch.trial import Trial
+from stepwatch_smdebug.mxnet import MXNetHook
 
 pytestmark = pytest.mark.framework
 ALL_RAW = ["weights:raw", "gradients:raw", "outputs:raw", "losses:raw"]

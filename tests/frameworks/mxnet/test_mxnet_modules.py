@@ -6,10 +6,10 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-from stepwatch.hooks.mxnet import MXNetHook
-from stepwatch.steps import Mode
+from stepwatch.model.steps import Mode
 from stepwatch.testing.hook_contract import HookContract, Trained
 from stepwatch.trial import Trial
+from stepwatch_smdebug.mxnet import MXNetHook
 
 pytestmark = pytest.mark.framework
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from mxnet import autograd, gluon, nd
 from mxnet.gluon import nn
-from mxnet_document import ARGUMENTS, CELLS, CONFIG, HOOKED, PLAIN
 
 import smdebug.mxnet as smd
 from smdebug.exceptions import SMDebugTypeError
 from smdebug.trials import create_trial
+from tests.support.frameworks.mxnet.mxnet_document import ARGUMENTS, CELLS, CONFIG, HOOKED, PLAIN
 
 pytestmark = pytest.mark.framework
 EVERY_STEP = smd.SaveConfig(save_interval=1)

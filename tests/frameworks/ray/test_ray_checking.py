@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 import ray
-from ray_cluster import cluster
 
 from stepwatch.cli.main import main
 from stepwatch.errors import ClusterUnavailable, RunNotFound
 from stepwatch.jobs.ray.cluster import num_cpus, spread
 from stepwatch.testing import make_run
+from tests.support.frameworks.ray.ray_cluster import cluster
 
 __all__ = ["cluster"]
 

@@ -8,12 +8,12 @@ import time
 from pathlib import Path
 
 import pytest
-from ray_cluster import cluster
 
 from stepwatch.errors import ConfigError
 from stepwatch.jobs import Job
 from stepwatch.jobs.records import Records
 from stepwatch.jobs.spec import RuleSpec
+from tests.support.frameworks.ray.ray_cluster import cluster
 
 __all__ = ["cluster"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 from transformers import Trainer
-from transformers_trainings import train
 
 from stepwatch.hooks.transformers import TransformersHook
 from stepwatch.testing.hook_contract import HookContract
+from tests.support.frameworks.transformers.transformers_trainings import train
 
 pytestmark = pytest.mark.framework
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from transformers import Trainer
-from transformers_trainings import arguments, samples, tiny_model
 
 from stepwatch.hooks.transformers import TransformersHook
-from stepwatch.steps import Mode
+from stepwatch.model.steps import Mode
 from stepwatch.trial import Trial
+from tests.support.frameworks.transformers.transformers_trainings import (
+    arguments,
+    samples,
+    tiny_model,
+)
 
 pytestmark = pytest.mark.framework
 

@@ -8,11 +8,11 @@ import pickle
 import numpy as np
 import pytest
 import xgboost
-from xgboost_trainings import parts, table, trained
 
 from stepwatch.hooks.xgboost import XGBoostHook
-from stepwatch.steps import Mode
+from stepwatch.model.steps import Mode
 from stepwatch.trial import Trial
+from tests.support.frameworks.xgboost.xgboost_trainings import parts, table, trained
 
 pytestmark = pytest.mark.framework
 

@@ -7,11 +7,11 @@ import json
 import numpy as np
 import pytest
 from sklearn import metrics
-from xgboost_trainings import parts, table, trained
 
 from stepwatch.jobs import Job, RuleSpec
 from stepwatch.report import report, suits
 from stepwatch.report.document import Chart
+from tests.support.frameworks.xgboost.xgboost_trainings import parts, table, trained
 
 pytestmark = pytest.mark.framework
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import xgboost
-from xgboost_trainings import found, table, trained
 
 from stepwatch.hooks.xgboost import XGBoostHook
 from stepwatch.rules import DEFAULT_RULES
 from stepwatch.trial import Trial
+from tests.support.frameworks.xgboost.xgboost_trainings import found, table, trained
 
 pytestmark = pytest.mark.framework
 

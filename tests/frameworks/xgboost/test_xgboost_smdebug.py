@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import xgboost
 from xgboost.callback import TrainingCallback
-from xgboost_trainings import found, table, trained
 
 import smdebug.xgboost as smd
 from smdebug import SaveConfig
 from smdebug.trials import create_trial
 from stepwatch.trial import Trial
+from tests.support.frameworks.xgboost.xgboost_trainings import found, table, trained
 
 pytestmark = pytest.mark.framework
 

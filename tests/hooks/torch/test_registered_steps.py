@@ -7,15 +7,13 @@ import logging
 import numpy as np
 import pytest
 import torch
-from registered_runs import Registered, a_net, batch, config_of
 
 from stepwatch.errors import ConfigError
-from stepwatch.hook_config import SavedCollection
-from stepwatch.hooks.step_numbers import StepNumbers
-from stepwatch.hooks.torch.registered import RegisteredHook
-from stepwatch.steps import Mode
-
-pytest_plugins = ["registered_runs"]
+from stepwatch.formats.smdebug.collections import SavedCollection
+from stepwatch.model.steps import Mode
+from stepwatch_smdebug.hooks.base import StepNumbers
+from stepwatch_smdebug.hooks.torch import SmdebugTorchHook
+from tests.support.hooks.torch.registered_runs import Registered, a_net, batch, config_of
 
 
 def scalar(value: float = 1.5) -> np.ndarray:
@@ -163,7 +161,7 @@ class TestUse:
         def wrong():
             raise ConfigError("no")
 
-        hook, net = RegisteredHook(wrong), a_net()
+        hook, net = SmdebugTorchHook(wrong), a_net()
         hook.register_module(net)
         with pytest.raises(ConfigError):
             net(batch())
@@ -180,7 +178,7 @@ class TestUse:
     def test_a_changed_configuration_holds_from_the_next_step_on(self, tmp_path):
         """Steps that are saved already stay as they were."""
         collections = [SavedCollection("w", ("weight$",))]
-        hook = RegisteredHook(lambda: config_of(tmp_path / "run", *collections), strict=True)
+        hook = SmdebugTorchHook(lambda: config_of(tmp_path / "run", *collections), strict=True)
         net = a_net()
         hook.register_module(net)
         net(batch())

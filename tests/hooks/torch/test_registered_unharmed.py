@@ -5,17 +5,15 @@ from __future__ import annotations
 import copy
 import io
 import pickle
-import subprocess
 import sys
 
 import pytest
 import torch
-from registered_runs import a_net, batch
 
 from stepwatch import Trial
-from stepwatch.hooks.registered_steps import RegisteredSteps
-
-pytest_plugins = ["registered_runs"]
+from stepwatch_smdebug.hooks.base import SmdebugSteps
+from tests.support import fork_server
+from tests.support.hooks.torch.registered_runs import a_net, batch
 
 
 def hooks_on(net) -> int:
@@ -114,7 +112,7 @@ class TestTraining:
         def broken(*_):
             raise OSError("broken")
 
-        monkeypatch.setattr(RegisteredSteps, "parameters", broken)
+        monkeypatch.setattr(SmdebugSteps, "parameters", broken)
         net(batch()).sum().backward()
 
         assert not one.hook.active
@@ -183,7 +181,7 @@ class TestOtherProcesses:
         """A child that ends, and helpers that import the script, have made a hook as well."""
         script = tmp_path / "script.py"
         script.write_text(SCRIPT.replace("CHILD", CHILDREN[child]))
-        subprocess.run([sys.executable, script, tmp_path / "run"], check=True, timeout=100)
+        fork_server.run([sys.executable, script, tmp_path / "run"], check=True, timeout=100)
 
         assert [0, 1, 2] == Trial(tmp_path / "run").steps()
 
@@ -197,12 +195,13 @@ if __name__ == "__main__":
 }
 SCRIPT = """
 import sys, torch
-from stepwatch.hook_config import HookConfig, SavedCollection, SaveSteps
-from stepwatch.hooks.torch.registered import RegisteredHook
-from stepwatch.steps import Mode
+from stepwatch.formats.smdebug.collections import SavedCollection, SaveSteps
+from stepwatch_smdebug.plan import HookConfig
+from stepwatch_smdebug.hooks.torch import SmdebugTorchHook
+from stepwatch.model.steps import Mode
 steps = {mode: SaveSteps(interval=1) for mode in Mode}
 config = HookConfig(sys.argv[1], (SavedCollection("all", (".*",), steps=steps),), {"all"})
-hook, net = RegisteredHook(config), torch.nn.Linear(2, 1)
+hook, net = SmdebugTorchHook(config), torch.nn.Linear(2, 1)
 CHILD
 if __name__ == "__main__":
     hook.register_module(net)

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import torch
-from registered_runs import a_net, batch
 
-from stepwatch.hook_config import Reduction, SavedCollection, Stored
-from stepwatch.hooks.torch import saved_tensors
-
-pytest_plugins = ["registered_runs"]
+from stepwatch.formats.smdebug.collections import Reduction, SavedCollection, Stored
+from stepwatch_smdebug.hooks import torch as smdebug_torch
+from tests.support.hooks.torch.registered_runs import a_net, batch
 
 MEAN = Stored(reductions=(Reduction("mean"),))
 
@@ -204,7 +202,7 @@ class TestDevice:
     @pytest.fixture(autouse=True)
     def nothing_is_on_the_host(self, monkeypatch):
         """As on an accelerator."""
-        monkeypatch.setattr(saved_tensors, "on_host", lambda _: False)
+        monkeypatch.setattr(smdebug_torch, "on_host", lambda _: False)
 
     def test_reductions_are_those_of_the_device(self, registered):
         """Brought to the host together, when the step ends."""

@@ -6,15 +6,18 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from summaries_seen import as_on_an_accelerator, names, train, value
 from torch import nn
 from torch.utils.checkpoint import checkpoint
-from trainings import X, inputs
 
-from stepwatch.hooks.torch import activity
-from stepwatch.hooks.torch.activity import MOST_CALLS, SLOPES, active_share, inside_share
-
-pytest_plugins = ["hook_fixture"]
+from stepwatch.hooks.torch.collectors import activations
+from stepwatch.hooks.torch.collectors.activations import (
+    MOST_CALLS,
+    SLOPES,
+    active_share,
+    inside_share,
+)
+from tests.support.hooks.torch.summaries_seen import as_on_an_accelerator, names, train, value
+from tests.support.hooks.torch.trainings import X, inputs
 
 ASKED = "activity:raw"
 RELU = F.relu.__code__
@@ -89,7 +92,7 @@ class TestShares:
         """It is spread over all of them."""
         values = inputs(40, 6, 30, 30)
         expected = active_share(values)
-        monkeypatch.setattr(activity, "MOST_ELEMENTS", values.numel() // 20)
+        monkeypatch.setattr(activations, "MOST_ELEMENTS", values.numel() // 20)
         torch.testing.assert_close(active_share(values), expected, atol=0.05, rtol=0)
 
 
@@ -193,9 +196,9 @@ class TestUnharmed:
     def test_at_other_steps_nothing_is_computed(self, watched, monkeypatch):
         """No pass over the outputs."""
         steps, losses = [], []
-        original = activity.active_share
+        original = activations.active_share
         monkeypatch.setattr(
-            activity, "active_share", lambda x: (steps.append(len(losses)), original(x))[1]
+            activations, "active_share", lambda x: (steps.append(len(losses)), original(x))[1]
         )
         with watched(policy=["activity:raw:every=3"]):
             train(biased(0.0, nn.ReLU()), X, steps=5, losses=losses)

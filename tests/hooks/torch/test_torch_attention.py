@@ -13,11 +13,9 @@ import torch.nn.functional as F  # noqa: N812
 from torch import nn
 from torch.nn.attention.bias import causal_lower_right
 from torch.utils.checkpoint import checkpoint
-from trainings import inputs
 
-from stepwatch.hooks.torch.attention import MOST_ROWS, attention_rows, score_rows
-
-pytest_plugins = ["hook_fixture"]
+from stepwatch.hooks.torch.collectors.attention import MOST_ROWS, attention_rows, score_rows
+from tests.support.hooks.torch.trainings import inputs
 
 EVERY = "attention:statistics:every=1"
 RAW = "attention:raw"

@@ -8,11 +8,9 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
-from trainings import X, Y, fit, inputs, mlp, sgd
 
-from stepwatch.digest import digest
-
-pytest_plugins = ["hook_fixture"]
+from stepwatch.numerics.digest import digest
+from tests.support.hooks.torch.trainings import X, Y, fit, inputs, mlp, sgd
 
 
 @dataclass

@@ -5,22 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from trainings import fit, inputs, mlp, sgd
 
 from stepwatch.capture.open_step import OpenStep
 from stepwatch.capture.plan import DIGEST, EXPONENTS, STATISTICS, Plan
-from stepwatch.digest import digest
 from stepwatch.errors import TensorUnavailable
-from stepwatch.exponents import count_exponents
-from stepwatch.hooks.torch import bits, observe
-from stepwatch.hooks.torch.arrays import to_numpy
-from stepwatch.hooks.torch.bits import device_digest, device_exponents
-from stepwatch.hooks.torch.device import DeviceRows
-from stepwatch.record import TensorInfo
-from stepwatch.statistics import summarize
-from stepwatch.steps import Mode
-
-pytest_plugins = ["hook_fixture"]
+from stepwatch.hooks.torch import device, observe
+from stepwatch.hooks.torch.device import DeviceRows, device_digest, device_exponents
+from stepwatch.hooks.torch.tensors import to_numpy
+from stepwatch.model.record import TensorInfo
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.digest import digest
+from stepwatch.numerics.exponents import count_exponents
+from stepwatch.numerics.statistics import summarize
+from tests.support.hooks.torch.trainings import fit, inputs, mlp, sgd
 
 FLOATS = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
 NARROW = [torch.float8_e4m3fn, torch.float8_e5m2]
@@ -61,7 +58,7 @@ class TestSameAsOnTheHost:
 class TestLargeTensors:
     def test_chunks_join_without_a_seam(self, monkeypatch):
         """The memory that is needed beside a tensor does not grow with it."""
-        monkeypatch.setattr(bits, "CHUNK", 64)
+        monkeypatch.setattr(device, "DIGEST_CHUNK", 64)
         tensor = tensor_of_bits(torch.float32)
 
         assert digest(tensor.numpy()) == int(device_digest(tensor)) % 2**64

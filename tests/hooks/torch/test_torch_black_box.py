@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
 import sys
 
 import numpy as np
@@ -11,18 +10,25 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
-from trainings import TinyCNN, X, Y, fit, inputs, mlp, sgd
 
 from stepwatch import LiveWatch
 from stepwatch.errors import ConfigError, StepUnavailable
-from stepwatch.formats.blackbox import dumps, read_frames, step_records
-from stepwatch.formats.blackbox.frames import BEGIN, LOSS, SNAPSHOT, STEP, TRIGGER
-from stepwatch.hooks.torch import evidence
-from stepwatch.hooks.torch.snapshot import random_states, set_random_states
+from stepwatch.formats.blackbox import (
+    BEGIN_FRAME,
+    LOSS_FRAME,
+    SNAPSHOT_FRAME,
+    STEP_FRAME,
+    TRIGGER_FRAME,
+    dump_keys,
+    read_frames,
+    step_records,
+)
+from stepwatch.hooks.torch.replay import feed
+from stepwatch.hooks.torch.replay.snapshot import random_states, set_random_states
 from stepwatch.store import open_store
 from stepwatch.trial.recording import find_recording
-
-pytest_plugins = ["hook_fixture"]
+from tests.support import fork_server
+from tests.support.hooks.torch.trainings import TinyCNN, X, Y, fit, inputs, mlp, sgd
 
 
 def frames_of(seen, *kinds):
@@ -44,7 +50,7 @@ class TestBegin:
                 batch = torch.full((2, 4), float(step))
                 model(batch).sum().backward()
                 batch.zero_()
-            found = [frame.arrays["batch/args/0"] for frame in frames_of(seen, BEGIN)]
+            found = [frame.arrays["batch/args/0"] for frame in frames_of(seen, BEGIN_FRAME)]
 
         assert [[[step] * 4] * 2 for step in range(3)] == [array.tolist() for array in found]
 
@@ -61,7 +67,7 @@ class TestBegin:
 
         with watched() as seen:
             Model()({"x": X}, mask={"m": [torch.ones(4)]}, flag=False).sum().backward()
-            (frame,) = frames_of(seen, BEGIN)
+            (frame,) = frames_of(seen, BEGIN_FRAME)
 
         names = {name for name in frame.arrays if name.startswith("batch/")}
         assert {"batch/args/0/x", "batch/kwargs/mask/m/0"} == names
@@ -74,7 +80,7 @@ class TestBegin:
             for _ in range(2):
                 model(X).sum().backward()
                 drawn.append(draw())
-            frames = frames_of(seen, BEGIN)
+            frames = frames_of(seen, BEGIN_FRAME)
         for frame, expected in zip(frames, drawn, strict=True):
             set_random_states(frame.meta["random"], frame.arrays)
             assert expected == draw()
@@ -98,7 +104,7 @@ class TestBegin:
                 for half in X.chunk(2):
                     F.mse_loss(model(half), torch.zeros(8, 1)).backward()
                 optimizer.step()
-            frames = frames_of(seen, BEGIN)
+            frames = frames_of(seen, BEGIN_FRAME)
 
         told = [(frame.mode_step, frame.meta["forward"]) for frame in frames]
         assert [(0, 0), (0, 1), (1, 0), (1, 1)] == told
@@ -112,8 +118,8 @@ class TestBegin:
                 with torch.no_grad():
                     F.mse_loss(model(X), Y)
                 fit(model, optimizer, steps=1)
-            begun, losses = frames_of(seen, BEGIN), frames_of(seen, LOSS)
-            steps = [frame.meta["step"] for frame in frames_of(seen, STEP)]
+            begun, losses = frames_of(seen, BEGIN_FRAME), frames_of(seen, LOSS_FRAME)
+            steps = [frame.meta["step"] for frame in frames_of(seen, STEP_FRAME)]
 
         assert [1, 3] == [frame.meta["step"] for frame in begun]
         assert 2 == len(losses)
@@ -124,7 +130,7 @@ class TestBegin:
         model = nn.Linear(1 << 16, 1)
         with watched(black_box_mb=1) as seen:
             model(torch.zeros(2, 1 << 16)).sum().backward()
-            (frame,) = frames_of(seen, BEGIN)
+            (frame,) = frames_of(seen, BEGIN_FRAME)
 
         told = frame.meta["batch"]["batch/args/0"]
         assert ("float32", [2, 1 << 16]) == (told["dtype"], told["shape"])
@@ -139,9 +145,9 @@ class TestBegin:
             for num_forwards in (16, 40, 1):
                 sum(model(X).sum() for _ in range(num_forwards)).backward()
                 optimizer.step()
-            frames = frames_of(seen, BEGIN, SNAPSHOT)
+            frames = frames_of(seen, BEGIN_FRAME, SNAPSHOT_FRAME)
 
-        begun = [frame for frame in frames if frame.kind == BEGIN]
+        begun = [frame for frame in frames if frame.kind == BEGIN_FRAME]
         assert [16, 17, 1] == [sum(one.mode_step == step for one in begun) for step in range(3)]
         assert [32] == [at for at, frame in enumerate(begun) if not frame.arrays]
         for step in (0, 2):
@@ -164,7 +170,7 @@ class TestBegin:
         model, eye = Model(4, 4), getattr(torch.eye(4), layout)()
         with watched() as seen:
             SparseLoss()(model(X[:4], eye), eye).backward()
-            begun, loss = frames_of(seen, BEGIN, LOSS)
+            begun, loss = frames_of(seen, BEGIN_FRAME, LOSS_FRAME)
 
         assert layout[3:] in begun.meta["batch"]["batch/args/1"]["left_out"]
         assert layout[3:] in loss.meta["targets"]["loss/SparseLoss/1"]["left_out"]
@@ -178,7 +184,7 @@ class TestBegin:
         model.register_forward_pre_hook(lambda _, given: given[:1])
         with watched() as seen:
             model(X, value).sum().backward()
-            (frame,) = frames_of(seen, BEGIN)
+            (frame,) = frames_of(seen, BEGIN_FRAME)
 
         assert [1 - 2j, 3 + 1j] == frame.arrays["batch/args/1"].tolist()
 
@@ -187,7 +193,7 @@ class TestBegin:
         model = nn.Sequential(nn.Linear(4, 4), nn.LazyLinear(2))
         with watched(snapshot_every=1) as seen:
             model(X).sum().backward()
-            (frame,) = frames_of(seen, SNAPSHOT)
+            (frame,) = frames_of(seen, SNAPSHOT_FRAME)
 
         lazy = dict.fromkeys(("model/1.weight", "model/1.bias"), "not initialized")
         assert lazy == frame.meta["missing"]
@@ -199,7 +205,7 @@ class TestBegin:
         def fail():
             raise RuntimeError("no states")
 
-        monkeypatch.setattr(evidence, "random_states", fail)
+        monkeypatch.setattr(feed, "random_states", fail)
         with watched() as seen:
             fit(mlp(), steps=3)
 
@@ -221,7 +227,7 @@ class TestLoss:
         """By place or keyword, of a function or a module, once."""
         with watched() as seen:
             fit(mlp(), steps=1, loss=loss)
-            (frame,) = frames_of(seen, LOSS)
+            (frame,) = frames_of(seen, LOSS_FRAME)
 
         assert [name] == list(frame.arrays)
         assert np.array_equal(Y.numpy(), frame.arrays[name])
@@ -230,7 +236,7 @@ class TestLoss:
         """So that each can be found again."""
         with watched() as seen:
             fit(mlp(), steps=2, loss=lambda out, y: F.mse_loss(out, y) + F.l1_loss(out, y))
-            frames = frames_of(seen, LOSS)
+            frames = frames_of(seen, LOSS_FRAME)
 
         told = [(frame.mode_step, frame.meta["call"], frame.meta["loss"]) for frame in frames]
         assert [
@@ -241,7 +247,7 @@ class TestLoss:
         """It is looked at before the loss is."""
         with pytest.raises(IndexError), watched() as seen:
             F.cross_entropy(nn.Linear(4, 3)(X), torch.full((16,), 7))
-        (frame,) = [one for one in read_frames(seen.hook.recorder.store) if one.kind == LOSS]
+        (frame,) = [one for one in read_frames(seen.hook.recorder.store) if one.kind == LOSS_FRAME]
 
         assert [7] * 16 == frame.arrays["loss/cross_entropy/1"].tolist()
 
@@ -260,7 +266,7 @@ class TestSnapshot:
                 expected[step] = {name: value.numpy().copy() for name, value in state.items()}
                 F.mse_loss(model(images), torch.zeros(4, 1)).backward()
                 optimizer.step()
-            frames = frames_of(seen, SNAPSHOT)
+            frames = frames_of(seen, SNAPSHOT_FRAME)
 
         assert [0, 2] == [frame.mode_step for frame in frames]
         for frame in frames:
@@ -275,7 +281,7 @@ class TestSnapshot:
         optimizer = torch.optim.SGD(groups, lr=0.1, momentum=0.9)
         with watched(snapshot_every=1) as seen:
             fit(model, optimizer, steps=2)
-            frame = frames_of(seen, SNAPSHOT)[-1]
+            frame = frames_of(seen, SNAPSHOT_FRAME)[-1]
 
         (told,) = frame.meta["optimizers"]
         assert "torch.optim.sgd.SGD" == told["class"]
@@ -286,7 +292,7 @@ class TestSnapshot:
         """With its size and the room there is."""
         with watched(snapshot_every=1, black_box_mb=1) as seen:
             nn.Linear(1 << 19, 1)(torch.zeros(1, 1 << 19)).sum().backward()
-            (frame,) = frames_of(seen, SNAPSHOT)
+            (frame,) = frames_of(seen, SNAPSHOT_FRAME)
 
         assert {} == frame.arrays
         assert "2097156 bytes of state do not fit" in frame.meta["left_out"]
@@ -304,14 +310,14 @@ class TestTriggers:
 
         with watched() as seen:
             fit(model, steps=6, loss=spoil)
-            frames = frames_of(seen, SNAPSHOT, TRIGGER, STEP)
-            snapshot = [frame for frame in frames if frame.kind == SNAPSHOT]
+            frames = frames_of(seen, SNAPSHOT_FRAME, TRIGGER_FRAME, STEP_FRAME)
+            snapshot = [frame for frame in frames if frame.kind == SNAPSHOT_FRAME]
 
-        assert [3] == [frame.mode_step for frame in frames if frame.kind == TRIGGER]
+        assert [3] == [frame.mode_step for frame in frames if frame.kind == TRIGGER_FRAME]
         assert [3] == [frame.mode_step for frame in snapshot]
         assert np.array_equal(before[3], snapshot[0].arrays["model/0.weight"])
         assert snapshot[0].meta["buffers_after_forward"]
-        assert ["blackbox/worker_0/3-non-finite-loss.frames"] == dumps(seen.hook.recorder.store)
+        assert ["blackbox/worker_0/3-non-finite-loss.frames"] == dump_keys(seen.hook.recorder.store)
         raw = {record.step: set(record.raw) for record in seen.trial.records() for record in record}
         names = [name for name, _ in model.named_parameters()]
         assert {*names, *(f"gradient/{name}" for name in names)} == raw[3]
@@ -325,7 +331,7 @@ class TestTriggers:
             fit(model, sgd(model[0]), steps=15, each=lambda _: seen.hook.recorder.flush())
         (finding,) = live.findings
         frames = read_frames(seen.hook.recorder.store)
-        snapshots = [frame.mode_step for frame in frames if frame.kind == SNAPSHOT]
+        snapshots = [frame.mode_step for frame in frames if frame.kind == SNAPSHOT_FRAME]
 
         assert [finding.step + 1] == snapshots
         records = {record.step: record for record in step_records(frames)}
@@ -341,7 +347,7 @@ class TestTriggers:
         with pytest.raises(RuntimeError, match="shapes"), watched() as seen:
             train(mlp())
         frames = read_frames(seen.hook.recorder.store)
-        last = [frame for frame in frames if frame.kind == BEGIN][-1]
+        last = [frame for frame in frames if frame.kind == BEGIN_FRAME][-1]
 
         assert [[3.0] * 9] * 2 == last.arrays["batch/args/0"].tolist()
         assert "RuntimeError: mat1 and mat2" in frames[-1].meta["error"]
@@ -372,7 +378,7 @@ class TestHook:
                 with torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True):
                     model(torch.empty(2, 4))
             fit(model, steps=1)
-            found = frames_of(seen, BEGIN)[-1]
+            found = frames_of(seen, BEGIN_FRAME)[-1]
 
         assert np.array_equal(X.numpy(), found.arrays["batch/args/0"])
 
@@ -392,10 +398,10 @@ class TestHook:
             "    out.sum().backward()\n"
             "    optimizer.step()\n"
         )
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+        done = fork_server.run([sys.executable, "-c", script], capture_output=True, text=True)
         store = open_store(tmp_path / "run")
         frames = read_frames(store)
 
         assert (-9, "") == (done.returncode, done.stderr)
-        assert [0, 1, 2, 3] == [frame.mode_step for frame in frames if frame.kind == BEGIN]
+        assert [0, 1, 2, 3] == [frame.mode_step for frame in frames if frame.kind == BEGIN_FRAME]
         assert [0, 1, 2] == [record.step for record in step_records(frames)]

@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from summaries_seen import as_on_an_accelerator, names, train, value
 from torch import nn
-from trainings import X, inputs, mlp
 
-from stepwatch.hooks.torch import channels
-from stepwatch.hooks.torch.channels import channel_moments
-
-pytest_plugins = ["hook_fixture"]
+from stepwatch.hooks.torch.collectors import batch
+from stepwatch.hooks.torch.collectors.batch import channel_moments
+from tests.support.hooks.torch.summaries_seen import as_on_an_accelerator, names, train, value
+from tests.support.hooks.torch.trainings import X, inputs, mlp
 
 ASKED = "channels:raw"
 SCALES = torch.tensor([0.5, 1.0, 4.0])[:, None, None]
@@ -55,7 +53,7 @@ class TestChannelMoments:
     def test_of_many_pixels_a_sample_comes_near(self, monkeypatch):
         """All channels are there."""
         x = inputs(8, 3, 64, 64) + SCALES
-        monkeypatch.setattr(channels, "MOST_ELEMENTS", x.numel() // 10)
+        monkeypatch.setattr(batch, "MOST_IMAGE_ELEMENTS", x.numel() // 10)
         torch.testing.assert_close(channel_moments(x)[0], x.mean((0, 2, 3)), atol=0.1, rtol=0)
 
     def test_a_nan_spoils_its_channel_only(self):
@@ -122,9 +120,9 @@ class TestChannels:
     def test_by_default_nothing_is_computed(self, watched, monkeypatch):
         """Nor at other steps than those that were asked for."""
         steps, losses = [], []
-        original = channels.channel_moments
+        original = batch.channel_moments
         monkeypatch.setattr(
-            channels, "channel_moments", lambda x: (steps.append(len(losses)), original(x))[1]
+            batch, "channel_moments", lambda x: (steps.append(len(losses)), original(x))[1]
         )
         with watched():
             train(Net(), images())

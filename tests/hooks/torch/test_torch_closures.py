@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from stepwatch.hooks.torch import TorchHook
-from stepwatch.steps import Mode
+from stepwatch.model.steps import Mode
 from stepwatch.trial import Trial
 
 

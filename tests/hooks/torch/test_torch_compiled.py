@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from captured_rows import rows_of
 from torch import nn
 from torch.utils.checkpoint import checkpoint
-from trainings import inputs, sgd
 
-from stepwatch.statistics import NAN
+from stepwatch.numerics.statistics import NAN
+from tests.support.hooks.torch.captured_rows import rows_of
+from tests.support.hooks.torch.trainings import inputs, sgd
 
-pytest_plugins = ["hook_fixture"]
 pytestmark = pytest.mark.usefixtures("nothing_compiled")
 
 X, Y = inputs(12, 6), inputs(12, 3, seed=2)
@@ -147,7 +146,7 @@ class TestTheSame:
     def test_on_an_accelerator_too(self, watched, how, monkeypatch):
         """There all slots come to the host together at the end of a step."""
         _, expected, _ = captured(watched, "eager")
-        monkeypatch.setattr("stepwatch.hooks.torch.graph_slots.is_host", lambda device: False)
+        monkeypatch.setattr("stepwatch.hooks.torch.graphs.is_host", lambda device: False)
 
         _, found, said = captured(watched, how)
 
@@ -157,6 +156,7 @@ class TestTheSame:
             for name in wanted:
                 np.testing.assert_allclose(row[name], wanted[name], rtol=1e-12, err_msg=name)
 
+    @pytest.mark.slow
     def test_what_was_compiled_before_is_seen(self, watched):
         """A graph holds only the hooks that were there when it was compiled."""
         model = Net()
@@ -186,6 +186,7 @@ class TestTheSame:
 
 class TestNothingBroken:
     @pytest.mark.parametrize("how", WAYS)
+    @pytest.mark.slow
     def test_there_are_as_many_graphs_as_without(self, watched, how):
         """And breaks; and after the first steps nothing is compiled anew."""
 

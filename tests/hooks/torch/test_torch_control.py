@@ -11,15 +11,13 @@ import pytest
 import torch
 from torch import nn
 from torch.nn.functional import mse_loss
-from trainings import X, Y, fit, mlp, sgd
 
 from stepwatch import on_checkpoint
-from stepwatch.collection import parse_save
 from stepwatch.errors import ConfigError, FindingRaised, StepUnavailable, TrainingStopped
-from stepwatch.finding import Finding
-from stepwatch.hooks.torch import checkpoints
-
-pytest_plugins = ["hook_fixture"]
+from stepwatch.hooks.torch.intervene import control as checkpoints
+from stepwatch.model.collection import parse_save
+from stepwatch.model.finding import Finding
+from tests.support.hooks.torch.trainings import X, Y, fit, mlp, sgd
 
 
 @pytest.fixture(autouse=True)
@@ -202,8 +200,8 @@ class TestRestore:
     def test_several_processes_are_refused_with_the_reason(self, watched, monkeypatch):
         """One alone must not go back, and each would decide for itself what to skip."""
         with watched() as run:
-            module = "stepwatch.hooks.torch"
-            for name in ("good_states", "bad_updates"):
+            module = "stepwatch.hooks.torch.intervene"
+            for name in ("states", "updates"):
                 monkeypatch.setattr(f"{module}.{name}.distributed_rank", lambda: (0, 2))
             with pytest.raises(ConfigError, match="2 processes train together"):
                 run.hook.control.keep_states(1, 0)
@@ -311,8 +309,8 @@ class TestRestore:
             run.hook.control.skip_batches(None, lambda *_: True)
             training = Training()
             training.step()
-            for name in ("good_states", "bad_updates"):
-                module = f"stepwatch.hooks.torch.{name}"
+            for name in ("states", "updates"):
+                module = f"stepwatch.hooks.torch.intervene.{name}"
                 monkeypatch.setattr(f"{module}.distributed_rank", lambda: (0, 2))
             results = ask(run, lambda control: control.restore(1))
             training.step()
@@ -694,7 +692,7 @@ class TestLearningRates:
         def broken(*_):
             raise ZeroDivisionError
 
-        monkeypatch.setattr("stepwatch.hooks.torch.training_state.Followers.look", broken)
+        monkeypatch.setattr("stepwatch.hooks.torch.intervene.states.StepDependents.refresh", broken)
         with watched(hold=False) as run:
             model = mlp()
             optimizer = sgd(model, lr=0.8)

@@ -6,10 +6,8 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
-from trainings import X, Y, fit, mlp, sgd
 
-pytest_plugins = ["hook_fixture"]
-
+from tests.support.hooks.torch.trainings import X, Y, fit, mlp, sgd
 
 pytestmark = pytest.mark.usefixtures("nothing_compiled")
 

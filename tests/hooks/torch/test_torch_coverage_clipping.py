@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from captured_rows import names_of, rows_of
 from torch import nn
 from torch.nn.utils import clip_grad_norm_ as imported_early
-from trainings import X, Y, mlp, sgd
 
-pytest_plugins = ["hook_fixture"]
+from tests.support.hooks.torch.captured_rows import names_of, rows_of
+from tests.support.hooks.torch.trainings import X, Y, mlp, sgd
 
 BEFORE = "optimizer/gradient_norm_before_clipping"
 AFTER = "optimizer/gradient_norm_after_clipping"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from captured_rows import assert_same, names_of, rows_of
 from torch import nn
-from trainings import X, Y, fit, mlp, sgd
 
-pytest_plugins = ["hook_fixture"]
+from tests.support.hooks.torch.captured_rows import assert_same, names_of, rows_of
+from tests.support.hooks.torch.trainings import X, Y, fit, mlp, sgd
+
 pytestmark = pytest.mark.usefixtures("nothing_compiled")
 
 

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from captured_rows import assert_same, rows_of
 from torch import nn
 from torch.utils.checkpoint import checkpoint
-from trainings import X, Y, fit, mlp, sgd
 
-pytest_plugins = ["hook_fixture"]
+from tests.support.hooks.torch.captured_rows import assert_same, rows_of
+from tests.support.hooks.torch.trainings import X, Y, fit, mlp, sgd
 
 
 class Checkpointed(nn.Module):
@@ -39,7 +38,7 @@ class Checkpointed(nn.Module):
 @pytest.fixture(scope="module")
 def plainly(tmp_path_factory):
     """Return what is captured of the same model without checkpointing."""
-    from trainings import Watched
+    from tests.support.hooks.torch.trainings import Watched
 
     with Watched(tmp_path_factory.mktemp("plain") / "run") as seen:
         fit(Checkpointed())

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from captured_rows import assert_same, names_of, row_of, rows_of
 from torch import nn
-from trainings import X, Y, fit, mlp, sgd
 
-pytest_plugins = ["hook_fixture"]
+from tests.support.hooks.torch.captured_rows import assert_same, names_of, row_of, rows_of
+from tests.support.hooks.torch.trainings import X, Y, fit, mlp, sgd
+
 pytestmark = pytest.mark.usefixtures("nothing_compiled")
 
 TOKENS = torch.tensor([[1, 2, 2], [7, 2, 1]])

@@ -5,17 +5,19 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from summaries_seen import as_on_an_accelerator, names, value
 from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint
 
-from stepwatch.hooks.torch.dependence import FIELDS
-from stepwatch.hooks.torch.loss_call import LossCall
-from stepwatch.hooks.torch.sequences import correlation, rows_of, shifts
-from stepwatch.hooks.torch.written import compared
-
-pytest_plugins = ["hook_fixture"]
+from stepwatch.hooks.torch.collectors.dependence import (
+    FIELDS,
+    correlation,
+    prediction_row,
+    shifts,
+    targets_per_prediction,
+)
+from stepwatch.hooks.torch.events import LossCall
+from tests.support.hooks.torch.summaries_seen import as_on_an_accelerator, names, value
 
 
 class _Doubled(torch.autograd.Function):
@@ -277,13 +279,13 @@ class TestRows:
     )
     def test_only_of_predictions_of_each_sample(self, shape, expected):
         """A contrast has a column for each of the samples, or for each but itself."""
-        rows = rows_of(torch.zeros(8, 4), torch.zeros(shape), LossCall("cross_entropy"))
+        rows = prediction_row(torch.zeros(8, 4), torch.zeros(shape), LossCall("cross_entropy"))
 
         assert expected == (rows is not None)
 
     def test_the_row_that_is_looked_at_tells_both_orders_apart(self):
         given = torch.zeros(16, 32, dtype=torch.int64)
-        rows = rows_of(given, torch.zeros(512, 9), LossCall("cross_entropy"))
+        rows = prediction_row(given, torch.zeros(512, 9), LossCall("cross_entropy"))
 
         assert rows.place // 32 != rows.place % 16
 
@@ -303,4 +305,4 @@ class TestCompared:
         """Predictions against each other are meant so."""
         prediction = torch.zeros(8, 1, requires_grad=True) * 2
 
-        assert expected == compared(made(prediction, torch.ones(8)), 8)
+        assert expected == targets_per_prediction(made(prediction, torch.ones(8)), 8)

@@ -7,26 +7,23 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
-from captured_rows import rows_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from trainings import fit, inputs
 
 from stepwatch.capture.open_step import OpenStep
 from stepwatch.capture.plan import Plan
-from stepwatch.hooks.torch import device_batch, observe
-from stepwatch.hooks.torch.arrays import to_numpy
-from stepwatch.hooks.torch.device import DeviceRows
-from stepwatch.hooks.torch.device_batch import DeviceBatch
-from stepwatch.hooks.torch.device_tables import CHUNK, WIDTHS, cuts
-from stepwatch.record import TensorInfo
-from stepwatch.statistics import COUNT, MAX, SUM, SUM_ABS, SUM_SQ, summarize
-from stepwatch.steps import Mode
-
-pytest_plugins = ["hook_fixture"]
+from stepwatch.hooks.torch import device as device_batch
+from stepwatch.hooks.torch import observe
+from stepwatch.hooks.torch.device import TABLE_CHUNK, WIDTHS, DeviceBatch, DeviceRows, cuts
+from stepwatch.hooks.torch.tensors import to_numpy
+from stepwatch.model.record import TensorInfo
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.statistics import COUNT, MAX, SUM, SUM_ABS, SUM_SQ, summarize
+from tests.support.hooks.torch.captured_rows import rows_of
+from tests.support.hooks.torch.trainings import fit, inputs
 
 FLOATS = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
 NARROW = [torch.float8_e4m3fn, torch.float8_e5m2]
@@ -95,9 +92,11 @@ class TestSameAsOnTheHost:
     @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
     def test_tensors_that_are_reduced_in_parts(self, dtype):
         """What spoils one part is left out of that part alone."""
-        tensor = torch.randn(CHUNK + WIDTHS[0] + 5, generator=torch.Generator().manual_seed(0))
+        tensor = torch.randn(
+            TABLE_CHUNK + WIDTHS[0] + 5, generator=torch.Generator().manual_seed(0)
+        )
         tensor = tensor.to(dtype)
-        tensor[[3, CHUNK, -1]] = torch.tensor([torch.nan, torch.inf, -torch.inf], dtype=dtype)
+        tensor[[3, TABLE_CHUNK, -1]] = torch.tensor([torch.nan, torch.inf, -torch.inf], dtype=dtype)
 
         (row,) = rows_on_device([tensor])
         assert_same_row(summarize(to_numpy(tensor)), row)
@@ -117,7 +116,7 @@ class TestSameAsOnTheHost:
         (row,) = rows_on_device([tensor])
         assert_same_row(summarize(to_numpy(tensor)), row)
 
-    @given(size=st.integers(0, 3 * CHUNK))
+    @given(size=st.integers(0, 3 * TABLE_CHUNK))
     def test_nothing_of_a_tensor_is_left_out(self, size):
         """Its parts add up to it, and only the last may not fill its rows."""
         parts = cuts(size)
@@ -126,7 +125,7 @@ class TestSameAsOnTheHost:
 
 
 class TestWhenTensorsAreRead:
-    @pytest.mark.parametrize("size", [10, CHUNK + 1], ids=["copied", "reduced at once"])
+    @pytest.mark.parametrize("size", [10, TABLE_CHUNK + 1], ids=["copied", "reduced at once"])
     def test_a_tensor_may_change_once_it_was_added(self, size):
         """As the output does that an activation overwrites."""
         batch, rows = DeviceBatch(), []
@@ -207,7 +206,7 @@ class OnDevice(TorchDispatchMode):
 @pytest.fixture
 def noticed(monkeypatch):
     """Let modes see our operators."""
-    monkeypatch.setattr(device_batch, "unnoticed", lambda _: torch.no_grad())
+    monkeypatch.setattr(device_batch, "isolated_compute", lambda _: torch.no_grad())
 
 
 def mixed_tensors():
@@ -226,7 +225,7 @@ class TestOperators:
         batch = DeviceBatch()
         # A fake tensor has no values: asking for one fails.
         with FakeTensorMode(), OnDevice("cuda") as device, batch.burst():
-            for size in (0, 1, 600, 20_000, CHUNK + 7):
+            for size in (0, 1, 600, 20_000, TABLE_CHUNK + 7):
                 batch.add(torch.empty(size, device="cuda", dtype=dtype), print)
 
         assert device.calls

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import subprocess
+import os
 import sys
 
 import numpy as np
 import pytest
 import torch
-from rank_trainings import MAX_NORM, STEPS, batch, loss_of, net
-from ranks_fixture import HERE, TIMEOUT_S, finish, start, train
 
 from stepwatch import Trial
 from stepwatch.formats.manifest import read_ends
-from stepwatch.statistics import COUNT, NAN, SUM, SUM_ABS, SUM_SQ, summarize
+from stepwatch.numerics.statistics import COUNT, NAN, SUM, SUM_ABS, SUM_SQ, summarize
+from tests.support import ROOT, fork_server
+from tests.support.hooks.torch.rank_trainings import MAX_NORM, STEPS, batch, loss_of, net
+from tests.support.hooks.torch.ranks_fixture import HERE, TIMEOUT_S, finish, start, train
 
 SHARDED = ("fsdp", "fsdp_mixed", "fsdp_accumulated", "hsdp", "tensor_parallel")
 TRAININGS = ("ddp", "ddp_spare", "ddp_accumulated", *SHARDED, "fsdp_stale", "partial")
@@ -228,7 +229,13 @@ class TestLaunchers:
     def test_spawned_processes_share_a_run(self, tmp_path):
         """Each makes a hook once it knows its rank; no launcher says it."""
         program = [sys.executable, str(HERE / "rank_spawned.py"), str(tmp_path), "2"]
-        done = subprocess.run(program, capture_output=True, text=True, timeout=TIMEOUT_S)
+        done = fork_server.run(
+            program,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
 
         assert 0 == done.returncode, done.stderr
         trial = Trial(tmp_path / "run")

@@ -7,14 +7,12 @@ import math
 import numpy as np
 import pytest
 import torch
-from summaries_seen import as_on_an_accelerator, names, train, value
 from torch import nn
-from trainings import TinyLSTM, inputs, mlp
 
-from stepwatch.hooks.torch import embeddings
-from stepwatch.hooks.torch.embeddings import MOST_COMPARED, MOST_ROWS, row_norms
-
-pytest_plugins = ["hook_fixture"]
+from stepwatch.hooks.torch.collectors import embedding
+from stepwatch.hooks.torch.collectors.embedding import MOST_COMPARED, MOST_ROWS, row_norms
+from tests.support.hooks.torch.summaries_seen import as_on_an_accelerator, names, train, value
+from tests.support.hooks.torch.trainings import TinyLSTM, inputs, mlp
 
 EVERY = "embeddings:raw"
 IDS = torch.tensor([[3, 0, 0, 7], [0, 3, 0, 0]])
@@ -92,9 +90,9 @@ class TestEmbeddings:
     def test_at_other_steps_nothing_is_computed(self, watched, monkeypatch):
         """No pass over the table."""
         steps, losses = [], []
-        original = embeddings.row_norms
+        original = embedding.row_norms
         monkeypatch.setattr(
-            embeddings, "row_norms", lambda *of: (steps.append(len(losses)), original(*of))[1]
+            embedding, "row_norms", lambda *of: (steps.append(len(losses)), original(*of))[1]
         )
         with watched():
             train(TinyLSTM(), IDS, steps=12, losses=losses)

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from stepwatch.hooks.torch.graph_statistics import EMPTY, add_to_slot, shape_of, statistics_of
-from stepwatch.statistics import COUNT, MAX, MIN, SUM, ZEROS
+from stepwatch.hooks.torch.graphs import EMPTY, add_to_slot, shape_of, statistics_of
+from stepwatch.numerics.statistics import COUNT, MAX, MIN, SUM, ZEROS
 
 SHAPES = {"view", "_unsafe_view", "reshape", "clone", "flatten"}
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset, TensorDataset, dataloader
-from trainings import X, Y, fit, mlp, sgd
 
-from stepwatch.hooks.torch import loader
-
-pytest_plugins = ["hook_fixture"]
+from stepwatch.hooks.torch import patches
+from tests.support.hooks.torch.trainings import X, Y, fit, mlp, sgd
 
 
 class Clock:
@@ -38,8 +36,8 @@ class Slow(Dataset):
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(loader, "perf_counter", clock)
-    monkeypatch.setattr("stepwatch.hooks.torch.loop.perf_counter", clock)
+    monkeypatch.setattr(patches, "perf_counter", clock)
+    monkeypatch.setattr("stepwatch.hooks.torch.collectors.loop.perf_counter", clock)
     return clock
 
 

@@ -11,12 +11,10 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
 from torch.optim import lr_scheduler
-from trainings import X, Y, fit, mlp, sgd
 
-from stepwatch.hooks.torch.schedulers import planned_steps, scheduler_steps
-from stepwatch.hooks.torch.weights_of_losses import LossWeights
-
-pytest_plugins = ["hook_fixture"]
+from stepwatch.hooks.torch.collectors.loop import LossWeights, planned_steps
+from stepwatch.hooks.torch.patches import scheduler_steps
+from tests.support.hooks.torch.trainings import X, Y, fit, mlp, sgd
 
 
 def dropping():

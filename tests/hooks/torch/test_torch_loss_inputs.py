@@ -6,16 +6,19 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from captured_rows import assert_same, names_of, rows_of
 from torch import nn
-from trainings import X, Y, fit, inputs, mlp, sgd
 
 from stepwatch.capture.open_step import OpenStep
-from stepwatch.hooks.torch import loss_inputs, observe
-from stepwatch.hooks.torch.classes import binary_counts, class_counts
-from stepwatch.hooks.torch.loss_inputs import LossInputs, log_partition
-
-pytest_plugins = ["hook_fixture"]
+from stepwatch.hooks.torch import observe
+from stepwatch.hooks.torch.collectors import loss as loss_inputs
+from stepwatch.hooks.torch.collectors.loss import (
+    LossInputs,
+    binary_counts,
+    class_counts,
+    log_partition,
+)
+from tests.support.hooks.torch.captured_rows import assert_same, names_of, rows_of
+from tests.support.hooks.torch.trainings import X, Y, fit, inputs, mlp, sgd
 
 LABELS = torch.tensor([0, 1, 2, 2, 1, 0, 2, 2, 1, 1, 0, 2, 1, 1, 2, 2])
 RAW = [f"{name}:raw" for name in ("predictions", "labels", "classes", "log_partition")]
@@ -148,7 +151,7 @@ class TestPredictions:
     def test_what_is_not_wanted_is_not_looked_at(self, watched, monkeypatch):
         """Neither are the arguments, nor is anything computed of them."""
         monkeypatch.setattr(loss_inputs, "log_partition", None)
-        monkeypatch.setattr("stepwatch.hooks.torch.classes.class_counts", None)
+        monkeypatch.setattr("stepwatch.hooks.torch.collectors.loss.class_counts", None)
         without = [f"{name}:none" for name in ("predictions", "labels", "classes", "log_partition")]
         with watched(policy=without) as seen:
             classify(F.cross_entropy, steps=2)
@@ -323,7 +326,7 @@ class TestElsewhere:
             classify(F.cross_entropy, steps=2)
         for module in (observe, loss_inputs):
             monkeypatch.setattr(module, "on_host", lambda _: False)
-        monkeypatch.setattr("stepwatch.hooks.torch.classes.on_host", lambda _: False)
+        monkeypatch.setattr("stepwatch.hooks.torch.collectors.loss.on_host", lambda _: False)
         with watched(policy=policy) as there:
             classify(F.cross_entropy, steps=2)
 

@@ -7,9 +7,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
 from torch.nn.functional import mse_loss as imported_before_the_hook
-from trainings import X, Y, fit, mlp, sgd
 
-pytest_plugins = ["hook_fixture"]
+from tests.support.hooks.torch.trainings import X, Y, fit, mlp, sgd
 
 
 class Half(nn.modules.loss._Loss):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
-from trainings import X, Y, fit, inputs, mlp, sgd
 
-pytest_plugins = ["hook_fixture"]
+from tests.support.hooks.torch.trainings import X, Y, fit, inputs, mlp, sgd
 
 PARAMETERS = ["0.bias", "0.weight", "2.bias", "2.weight"]
 

@@ -8,11 +8,9 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
-from trainings import X, Y, fit, mlp
 
-from stepwatch.hooks.torch.optimizer_state import RUN_LENGTH, RUNS, update_rms
-
-pytest_plugins = ["hook_fixture"]
+from stepwatch.hooks.torch.collectors.optimizer import STATE_RUN_LENGTH, STATE_RUNS, update_rms
+from tests.support.hooks.torch.trainings import X, Y, fit, mlp
 
 EVERY = "optimizer_states:statistics:every=1"
 RAW = "optimizer_states:raw"
@@ -210,7 +208,7 @@ class TestUpdateRms:
     def test_of_a_large_parameter_a_sample_comes_near(self, watched):
         """Within 5 percent."""
         torch.manual_seed(0)
-        model = nn.Linear(512, 4 * RUNS * RUN_LENGTH // 512, bias=False)
+        model = nn.Linear(512, 4 * STATE_RUNS * STATE_RUN_LENGTH // 512, bias=False)
         optimizer = torch.optim.AdamW(model.parameters())
         with watched(policy=[EVERY]) as seen:
             for _ in range(2):

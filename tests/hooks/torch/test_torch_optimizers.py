@@ -6,7 +6,7 @@ import gc
 
 import torch
 
-from stepwatch.hooks.torch.optimizers import Optimizers
+from stepwatch.hooks.torch.models import Optimizers
 
 
 def test_the_order_is_that_of_the_first_steps(monkeypatch):

@@ -13,13 +13,11 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch.utils.data import DataLoader, TensorDataset
-from trainings import X, Y, fit, mlp, sgd
 
 from stepwatch import Profiler, ProfilerConfig, Range
 from stepwatch.errors import ConfigError
-from stepwatch.finding import Finding
-
-pytest_plugins = ["hook_fixture"]
+from stepwatch.model.finding import Finding
+from tests.support.hooks.torch.trainings import X, Y, fit, mlp, sgd
 
 QUIET = ProfilerConfig(interval_ms=0)
 
@@ -392,7 +390,7 @@ class TestWindows:
 class TestControl:
     def test_a_finding_may_open_a_window(self, watched):
         """The action asks, and the steps after the next are recorded."""
-        from stepwatch.actions.profile import Profile
+        from stepwatch.actions.training import Profile
 
         watch, _ = profiled(watched)
         told = []

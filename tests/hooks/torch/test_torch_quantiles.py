@@ -5,16 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from summaries_seen import as_on_an_accelerator, names, train, value
 from torch import nn
-from trainings import X, inputs, mlp
 
 from stepwatch import Collection, SavePolicy, Schedule
-from stepwatch.hooks.torch import quantiles
-from stepwatch.hooks.torch.quantiles import FRACTIONS, MOST_VALUES, spread
-from stepwatch.hooks.torch.sampling import evenly, lie_alike, runs_of, thinned
-
-pytest_plugins = ["hook_fixture"]
+from stepwatch.hooks.torch.collectors import activations
+from stepwatch.hooks.torch.collectors.activations import FRACTIONS, MOST_VALUES, spread
+from stepwatch.hooks.torch.tensors import evenly_spaced, have_same_layout, strided_runs, subsampled
+from tests.support.hooks.torch.summaries_seen import as_on_an_accelerator, names, train, value
+from tests.support.hooks.torch.trainings import X, inputs, mlp
 
 ASKED = "quantiles:raw"
 
@@ -60,22 +58,24 @@ class TestSampling:
     def test_no_more_than_asked_for_and_half_of_it_at_least(self, shape):
         """All where there are no more."""
         numel = torch.Size(shape).numel()
-        assert min(numel, MOST_VALUES) // 2.2 <= len(evenly(torch.zeros(shape), 4096)) <= 4096
+        assert (
+            min(numel, MOST_VALUES) // 2.2 <= len(evenly_spaced(torch.zeros(shape), 4096)) <= 4096
+        )
 
     def test_every_channel_is_met_alike(self):
         """A stride that shares a factor with their number would meet some of them only."""
         channel = torch.arange(768).expand(8, 128, 768).contiguous()
-        counts = torch.bincount(evenly(channel, 4096), minlength=768)
+        counts = torch.bincount(evenly_spaced(channel, 4096), minlength=768)
         assert counts.max() - counts.min() <= 1
 
     def test_it_lies_where_the_tensor_lies(self):
         """Also where the memory is in another order."""
         image = torch.zeros(4, 3, 50, 50).to(memory_format=torch.channels_last)
-        assert image.data_ptr() == evenly(image, 4096).data_ptr()
+        assert image.data_ptr() == evenly_spaced(image, 4096).data_ptr()
 
     def test_thinning_keeps_all_of_one_axis(self):
         """And about as much as asked for of the others."""
-        found = thinned(torch.zeros(64, 10, 100, 100), 1, 10_000)
+        found = subsampled(torch.zeros(64, 10, 100, 100), 1, 10_000)
         assert found.shape[1] == 10
         assert 2_000 <= found.numel() <= 20_000
 
@@ -84,14 +84,14 @@ class TestSampling:
         plain = torch.zeros(4, 3, 2, 2)
         last = plain.to(memory_format=torch.channels_last)
         point = torch.zeros(4, 3, 1, 1)
-        assert not lie_alike(plain, last)
-        assert lie_alike(point, point.to(memory_format=torch.channels_last))
-        assert not lie_alike(plain, torch.zeros(4, 3, 2, 2).to_sparse())
+        assert not have_same_layout(plain, last)
+        assert have_same_layout(point, point.to(memory_format=torch.channels_last))
+        assert not have_same_layout(plain, torch.zeros(4, 3, 2, 2).to_sparse())
 
     def test_runs_of_nothing_are_none(self):
         """Nor are there any of integers."""
-        assert runs_of(torch.zeros(0), 4, 4) is None
-        assert runs_of(torch.zeros(3, dtype=torch.int64), 4, 4) is None
+        assert strided_runs(torch.zeros(0), 4, 4) is None
+        assert strided_runs(torch.zeros(3, dtype=torch.int64), 4, 4) is None
 
 
 class TestQuantiles:
@@ -109,9 +109,9 @@ class TestQuantiles:
     def test_nothing_is_looked_at_unless_asked_for(self, watched, monkeypatch):
         """Nor at steps of which it was not asked."""
         steps = set()
-        original = quantiles.evenly
+        original = activations.evenly_spaced
         monkeypatch.setattr(
-            quantiles, "evenly", lambda *of: (steps.add(len(losses)), original(*of))[1]
+            activations, "evenly_spaced", lambda *of: (steps.add(len(losses)), original(*of))[1]
         )
         for policy, expected in ((None, set()), (["quantiles:raw:every=2"], {0, 2})):
             losses = []

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from replays import INPUTS, TARGETS, Replayed, record
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from stepwatch.errors import StepUnavailable
 from stepwatch.trial.recording import find_recording
+from tests.support.hooks.torch.replays import INPUTS, TARGETS, Replayed, record
 
 
 def classifier():
@@ -261,7 +261,7 @@ class TestNotReproduced:
             arrays["model/4.weight"] = weight
             return replace(recording, snapshot=replace(recording.snapshot, arrays=arrays))
 
-        monkeypatch.setattr("replays.find_recording", spoiled)
+        monkeypatch.setattr("tests.support.hooks.torch.replays.find_recording", spoiled)
         replayed = Replayed(dropout_and_schedule, tmp_path / "run", 10)
         (first, *_), by_name = replayed.different, {one.name: one for one in replayed.compared}
 

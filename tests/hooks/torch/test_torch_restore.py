@@ -7,8 +7,8 @@ import torch
 
 from stepwatch.errors import StepUnavailable
 from stepwatch.formats.blackbox import Frame
-from stepwatch.hooks.torch.restore import Restorer
-from stepwatch.hooks.torch.snapshot import optimizer_state
+from stepwatch.hooks.torch.replay.restore import Restorer
+from stepwatch.hooks.torch.replay.snapshot import optimizer_state
 
 
 def one_parameter():

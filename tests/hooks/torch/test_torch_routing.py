@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from summaries_seen import as_on_an_accelerator, names, train, value
 from torch import nn
-from trainings import inputs
 
-from stepwatch.hooks.torch import routing
-from stepwatch.hooks.torch.routing import MOST_TOKENS, first_choices
-
-pytest_plugins = ["hook_fixture"]
+from stepwatch.hooks.torch.collectors import activations
+from stepwatch.hooks.torch.collectors.activations import MOST_TOKENS, first_choices
+from tests.support.hooks.torch.summaries_seen import as_on_an_accelerator, names, train, value
+from tests.support.hooks.torch.trainings import inputs
 
 X = inputs(2, 6, 8)
 
@@ -102,9 +100,9 @@ class TestRouting:
     def test_every_tenth_step_is_the_default(self, watched, monkeypatch):
         """At others the logits are not looked at."""
         steps, losses = [], []
-        original = routing.first_choices
+        original = activations.first_choices
         monkeypatch.setattr(
-            routing, "first_choices", lambda x: (steps.append(len(losses)), original(x))[1]
+            activations, "first_choices", lambda x: (steps.append(len(losses)), original(x))[1]
         )
         with watched():
             train(Experts(), X, steps=12, losses=losses)

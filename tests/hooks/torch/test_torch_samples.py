@@ -7,13 +7,11 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
-from trainings import TinyCNN, TinyLSTM, X, Y, fit, inputs, mlp, sgd
 
-from stepwatch.digest import digest, row_digests
-from stepwatch.hooks.torch import samples
-from stepwatch.hooks.torch.bits import device_row_digests
-
-pytest_plugins = ["hook_fixture"]
+from stepwatch.hooks.torch.collectors import batch as samples
+from stepwatch.hooks.torch.device import device_row_digests
+from stepwatch.numerics.digest import digest, row_digests
+from tests.support.hooks.torch.trainings import TinyCNN, TinyLSTM, X, Y, fit, inputs, mlp, sgd
 
 
 def train(model, *batches):
@@ -117,7 +115,7 @@ class TestSamples:
 
     def test_of_large_samples_some_elements_are_read(self, watched, monkeypatch):
         """Evenly spaced ones, the same in every layout."""
-        monkeypatch.setattr(samples, "MOST_ELEMENTS", 16)
+        monkeypatch.setattr(samples, "MOST_SAMPLE_ELEMENTS", 16)
         images = inputs(4, 1, 8, 8)
         unread, read = images.clone(), images.clone()
         unread[:, 0, 0, 1] += 1

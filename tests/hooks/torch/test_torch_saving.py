@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
-from trainings import X, Y, as_array, fit, mlp, sgd
 
 from stepwatch import SavePolicy, Schedule, Trial
 from stepwatch.errors import ConfigError, RunExists, TensorUnavailable
-
-pytest_plugins = ["hook_fixture"]
+from tests.support import ROOT, fork_server
+from tests.support.hooks.torch.trainings import X, Y, as_array, fit, mlp, sgd
 
 
 class TestPolicies:
@@ -162,13 +159,15 @@ class TestTheHook:
     def test_what_is_never_closed_is_so_when_python_ends(self, watched, tmp_path, error, state):
         """Not a step is lost, and an exception that ended the script is noted."""
         text = f"""
-import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})
-from trainings import *
+import sys; sys.path.insert(0, {str(ROOT)!r})
+from tests.support.hooks.torch.trainings import *
 TorchHook(run="run")
 fit(mlp())
 {error}
 """
-        subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, timeout=100)
+        fork_server.run(
+            [sys.executable, "-c", text], cwd=tmp_path, capture_output=True, timeout=100
+        )
 
         trial = Trial(tmp_path / "run")
         assert (state, 3) == (trial.state, len(trial.steps()))

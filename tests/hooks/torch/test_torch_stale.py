@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from test_torch_steps import train_gan
 from torch import nn
-from trainings import X, Y, mlp, sgd
 
-pytest_plugins = ["hook_fixture"]
+from tests.hooks.torch.test_torch_steps import train_gan
+from tests.support.hooks.torch.trainings import X, Y, mlp, sgd
 
 STALE = "optimizer/stale_gradients"
 

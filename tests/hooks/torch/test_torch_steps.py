@@ -6,12 +6,10 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
-from trainings import X, Y, fit, inputs, mlp, sgd
 
 from stepwatch.errors import ConfigError
-from stepwatch.steps import Mode
-
-pytest_plugins = ["hook_fixture"]
+from stepwatch.model.steps import Mode
+from tests.support.hooks.torch.trainings import X, Y, fit, inputs, mlp, sgd
 
 
 def evaluate(model):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from stepwatch.hooks.torch.threads import _addresses, share_threads
-from stepwatch.statistics import has_kernel, summarize
+from stepwatch.hooks.torch.process import _addresses, share_threads
+from stepwatch.numerics.statistics import has_kernel, summarize
 
 pytestmark = pytest.mark.skipif(not has_kernel(), reason="numpy computes in one thread")
 SIZES = (1, 32_768, 32_769, 100_000, 9_000_001)

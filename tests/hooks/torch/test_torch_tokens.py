@@ -7,14 +7,12 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
-from summaries_seen import as_on_an_accelerator, names, train, value
 from torch import nn
-from trainings import TinyLSTM
 
-from stepwatch.hooks.torch import tokens
-from stepwatch.hooks.torch.tokens import MOST_TOKENS, most_frequent, present
-
-pytest_plugins = ["hook_fixture"]
+from stepwatch.hooks.torch.collectors import embedding
+from stepwatch.hooks.torch.collectors.embedding import MOST_TOKENS, most_frequent, present
+from tests.support.hooks.torch.summaries_seen import as_on_an_accelerator, names, train, value
+from tests.support.hooks.torch.trainings import TinyLSTM
 
 ASKED = "tokens:raw"
 IDS = torch.tensor([[3, 0, 0, 7], [0, 3, 0, 0]])
@@ -68,7 +66,7 @@ class TestTokens:
 
     def test_by_default_nothing_is_counted(self, watched, monkeypatch):
         """Texts may be private."""
-        monkeypatch.setattr(tokens, "most_frequent", None)
+        monkeypatch.setattr(embedding, "most_frequent", None)
         with watched() as seen:
             train(TinyLSTM(), IDS)
 

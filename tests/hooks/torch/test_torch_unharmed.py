@@ -14,11 +14,9 @@ import torch.nn.functional as F  # noqa: N812
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset
-from trainings import X, Y, fit, mlp, sgd
 
 from stepwatch.hooks.torch.observe import Observer
-
-pytest_plugins = ["hook_fixture"]
+from tests.support.hooks.torch.trainings import X, Y, fit, mlp, sgd
 
 
 class HoldsLoss(nn.Module):

@@ -8,12 +8,15 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
-from trainings import X, Y, fit, inputs, mlp, sgd
 
-from stepwatch.hooks.torch import scalars
-from stepwatch.hooks.torch.updates import RUN_LENGTH, RUNS, lost_share, update_ratio
-
-pytest_plugins = ["hook_fixture"]
+from stepwatch.hooks.torch import observe
+from stepwatch.hooks.torch.collectors.optimizer import (
+    UPDATE_RUN_LENGTH,
+    UPDATE_RUNS,
+    lost_share,
+    update_ratio,
+)
+from tests.support.hooks.torch.trainings import X, Y, fit, inputs, mlp, sgd
 
 EVERY = "updates:statistics:every=1"
 
@@ -88,7 +91,7 @@ class TestUpdates:
         """They are the same; here the CPU plays the accelerator."""
         rows = []
         for on_host in (True, False):
-            monkeypatch.setattr(scalars, "on_host", lambda _, on_host=on_host: on_host)
+            monkeypatch.setattr(observe, "on_host", lambda _, on_host=on_host: on_host)
             model = mlp()
             with watched(policy=[EVERY]) as seen:
                 fit(model, torch.optim.AdamW(model.parameters()))
@@ -109,7 +112,7 @@ class TestUpdates:
         model = mlp()
         optimizer = sgd(model)
         with watched() as seen:
-            updates = seen.hook._tracker.extras._updates
+            updates = seen.hook._tracker._updates
             # Those of an optimizer are called after those of all optimizers.
             optimizer.register_step_pre_hook(lambda *_: kept.append(len(updates._before)))
             fit(model, optimizer, steps=2)
@@ -122,7 +125,7 @@ class TestLargeParameters:
         """A parameter that is sampled, and one in which each element moves by its own part."""
         torch.manual_seed(0)
         model = nn.Conv2d(1100, 80, 2, bias=False).to(memory_format=memory_format)
-        assert model.weight.numel() > RUNS * RUN_LENGTH
+        assert model.weight.numel() > UPDATE_RUNS * UPDATE_RUN_LENGTH
         return model
 
     @pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
@@ -150,11 +153,11 @@ class TestLargeParameters:
         sizes = []
         with watched() as seen:
             F.mse_loss(model(inputs(1, 1100, 2, 2)), inputs(1, 80, 1, 1)).backward()
-            seen.hook._tracker.before_optimizer(optimizer)
-            sizes = [old.numel() for *_, old in seen.hook._tracker.extras._updates._before]
-            seen.hook._tracker.after_optimizer(optimizer)
+            seen.hook._tracker.events.emit("before_optimizer", optimizer)
+            sizes = [old.numel() for *_, old in seen.hook._tracker._updates._before]
+            seen.hook._tracker.events.emit("after_optimizer", optimizer)
 
-        assert [RUNS * RUN_LENGTH] == sizes
+        assert [UPDATE_RUNS * UPDATE_RUN_LENGTH] == sizes
 
 
 class TestLostUpdates:

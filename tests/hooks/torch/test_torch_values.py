@@ -6,12 +6,20 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from trainings import TinyCNN, TinyLSTM, X, Y, as_array, fit, inputs, mlp, sgd
 
 from stepwatch.hooks.torch import observe
-from stepwatch.statistics import FIELDS, summarize
-
-pytest_plugins = ["hook_fixture"]
+from stepwatch.numerics.statistics import FIELDS, summarize
+from tests.support.hooks.torch.trainings import (
+    TinyCNN,
+    TinyLSTM,
+    X,
+    Y,
+    as_array,
+    fit,
+    inputs,
+    mlp,
+    sgd,
+)
 
 
 def outputs_of(model, into):
@@ -136,7 +144,7 @@ class TestWhatIsCaptured:
 class TestOnADevice:
     def test_steps_are_the_same_with_statistics_computed_on_a_device(self, watched, monkeypatch):
         """The way over an accelerator, walked on the CPU: a GAN, whose turns are merged."""
-        from test_torch_steps import train_gan
+        from tests.hooks.torch.test_torch_steps import train_gan
 
         with watched() as host:
             train_gan(steps=3)

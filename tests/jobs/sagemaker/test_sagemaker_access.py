@@ -9,13 +9,13 @@ import tarfile
 import pytest
 import urllib3
 from botocore.exceptions import ClientError
-from serving import Server, shared
 
-from stepwatch.addresses import is_loopback
 from stepwatch.errors import ConfigError
-from stepwatch.jobs.inputs import unpack
-from stepwatch.jobs.sagemaker.access import Access
-from stepwatch.jobs.sagemaker.app import MOST_BYTES
+from stepwatch.jobs.artifacts import unpack
+from stepwatch.runtime.net import is_loopback
+from stepwatch_smdebug.sagemaker.access import Access
+from stepwatch_smdebug.sagemaker.app import MOST_BYTES
+from tests.support.jobs.sagemaker.serving import Server, shared
 
 SECRET = "a-long-secret-of-this-server"
 TARGET = {

@@ -6,13 +6,12 @@ import os
 import sys
 
 import pytest
-from serving import request
 
 from stepwatch.errors import ConfigError
 from stepwatch.jobs.records import Records
-from stepwatch.jobs.sagemaker.account import Account
-from stepwatch.jobs.sagemaker.asked import job_spec
-from stepwatch.jobs.sagemaker.interpreters import Interpreters, interpreters
+from stepwatch_smdebug.sagemaker.account import Account, Interpreters, interpreters
+from stepwatch_smdebug.sagemaker.requests import job_spec
+from tests.support.jobs.sagemaker.serving import request
 
 AWS = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
 KNOWN = Interpreters("all", {"tensorflow": "tf", "xgboost": "new", "xgboost:1.7": "old"})

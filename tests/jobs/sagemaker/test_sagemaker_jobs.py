@@ -8,11 +8,20 @@ from pathlib import Path
 
 import pytest
 from botocore.exceptions import ClientError
-from serving import ENDED, ended, request, rule, shared, shared_client, wait_for, write_source
 
 from stepwatch import Trial
-from stepwatch.jobs.place import Place
+from stepwatch.jobs.paths import JobPaths
 from stepwatch.testing import make_run
+from tests.support.jobs.sagemaker.serving import (
+    ENDED,
+    ended,
+    request,
+    rule,
+    shared,
+    shared_client,
+    wait_for,
+    write_source,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +66,7 @@ class LargeGradient(Rule):
         )
 """
 OUR_RULE = """
-from stepwatch.finding import Finding
+from stepwatch.model.finding import Finding
 from stepwatch.rules import Rule
 
 class EveryStep(Rule):
@@ -221,7 +230,7 @@ class TestTraining:
                 DebugRuleConfigurations=[rule("Overtraining"), rule("ExplodingTensor")],
             )
         )
-        place = Place(shared().records.home, "stopped")
+        place = JobPaths(shared().records.home, "stopped")
         wait_for(lambda: list(place.tensors.rglob("*.tfevents")), "no step")
         arn = client.describe_training_job(TrainingJobName="stopped")[
             "DebugRuleEvaluationStatuses"
@@ -270,7 +279,7 @@ class TestTraining:
             **request("together", tmp_path, ResourceConfig=resources)
         )
         assert "Completed" == ended(shared_client(), "together")["TrainingJobStatus"]
-        place = Place(shared().records.home, "together")
+        place = JobPaths(shared().records.home, "together")
         assert ["algo-1 0\n", "algo-2 1\n"] == [Path(place.log(n)).read_text() for n in (0, 1)]
 
 

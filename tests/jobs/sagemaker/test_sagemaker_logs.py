@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 from botocore.exceptions import ClientError
-from serving import request, rule, shared, shared_client
 
-from stepwatch.jobs.log_times import LogClock, LogTimes
-from stepwatch.jobs.place import Place
-from stepwatch.jobs.sagemaker import logs
-from stepwatch.jobs.sagemaker.account import Account
-from stepwatch.jobs.sagemaker.asked import job_spec
+from stepwatch.jobs.logs import LogClock, LogTimes
+from stepwatch.jobs.paths import JobPaths
+from stepwatch_smdebug.sagemaker import logs
+from stepwatch_smdebug.sagemaker.account import Account
+from stepwatch_smdebug.sagemaker.requests import job_spec
+from tests.support.jobs.sagemaker.serving import request, rule, shared, shared_client
 
 GROUP = "/aws/sagemaker/TrainingJobs"
 
@@ -22,7 +22,7 @@ def job(request_name):
     records.add(
         job_spec(request(request_name, DebugRuleConfigurations=[rule("Overfit")]), Account(records))
     )
-    place = Place(records.home, request_name)
+    place = JobPaths(records.home, request_name)
     place.make()
     lines = [f"line {number}\n" for number in range(10)]
     place.log(0).write_text("".join(lines))
@@ -151,7 +151,7 @@ class TestTimes:
         clock.note()
         first = LogTimes.read(log, None)
         log.write_text("a\nb\n")
-        clock.look()  # too soon
+        clock.tick()  # too soon
         assert first == LogTimes.read(log, None)
         clock.note()
 

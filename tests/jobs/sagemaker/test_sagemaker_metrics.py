@@ -6,12 +6,12 @@ from datetime import datetime, timezone
 
 import pytest
 from botocore.exceptions import ClientError
-from serving import request, shared, shared_client
 
-from stepwatch.jobs.metrics import LogMetrics
-from stepwatch.jobs.place import Place
-from stepwatch.jobs.sagemaker.account import Account
-from stepwatch.jobs.sagemaker.asked import job_spec
+from stepwatch.jobs.logs import LogMetrics
+from stepwatch.jobs.paths import JobPaths
+from stepwatch_smdebug.sagemaker.account import Account
+from stepwatch_smdebug.sagemaker.requests import job_spec
+from tests.support.jobs.sagemaker.serving import request, shared, shared_client
 
 
 def defining(name, **patterns):
@@ -27,12 +27,12 @@ def test_the_last_value_of_each_is_told():
     asked = defining("measured", loss=r"loss=(\S+)", accuracy=r"accuracy=(\S+)")
     spec = job_spec(asked, Account(records))
     records.add(spec)
-    place = Place(records.home, spec.name)
+    place = JobPaths(records.home, spec.name)
     place.make()
     found = LogMetrics(spec.metrics, place, [place.log(0)])
     assert "FinalMetricDataList" not in describe(spec.name)
     place.log(0).write_text("loss=2.5\nloss=1.25\n")
-    found.look()
+    found.search()
     (metric,) = describe(spec.name)["FinalMetricDataList"]
 
     assert ("loss", 1.25) == (metric["MetricName"], metric["Value"])

@@ -7,10 +7,10 @@ from itertools import count
 
 import pytest
 from botocore.exceptions import ClientError
-from serving import request, rule, shared, shared_client
 
-from stepwatch.jobs.sagemaker.account import Account
-from stepwatch.jobs.sagemaker.asked import job_spec
+from stepwatch_smdebug.sagemaker.account import Account
+from stepwatch_smdebug.sagemaker.requests import job_spec
+from tests.support.jobs.sagemaker.serving import request, rule, shared, shared_client
 
 _numbers = count()
 

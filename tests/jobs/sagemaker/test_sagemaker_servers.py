@@ -10,7 +10,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from botocore.exceptions import ClientError
-from serving import TIMEOUT_S, Server, ended, request, wait_for, write_source
+
+from tests.support.jobs.sagemaker.serving import (
+    TIMEOUT_S,
+    Server,
+    ended,
+    request,
+    wait_for,
+    write_source,
+)
 
 WAITS = """
 import os, time

@@ -7,19 +7,29 @@ from itertools import count
 
 import numpy as np
 import pytest
-from made_profiles import SECOND, START, TICK, cores, judged, made_profile, noisy, samples, steps
-from profile_scenarios import SCENARIOS, alternating, full
 
 from stepwatch import Watch
 from stepwatch.errors import ConfigError
 from stepwatch.formats.profile.parts import PartsWriter
 from stepwatch.formats.profile.tables import SPANS, SYSTEM, Span
+from stepwatch.judge.rule import PROFILE_RULES
+from stepwatch.profile.statistics import QuantileSketch
 from stepwatch.rules import parse_rules
 from stepwatch.rules.compat import compat_name, compat_rule
-from stepwatch.rules.profile import PROFILE_RULES
-from stepwatch.rules.profile.recent import Quantiles
 from stepwatch.store import open_store
 from stepwatch.trial.profile import Profile
+from tests.support.rules.profile.made_profiles import (
+    SECOND,
+    START,
+    TICK,
+    cores,
+    judged,
+    made_profile,
+    noisy,
+    samples,
+    steps,
+)
+from tests.support.rules.profile.profile_scenarios import SCENARIOS, alternating, full
 
 #: What SageMaker calls them.
 THEIRS = ("BatchSize", "CPUBottleneck", "Dataloader", "GPUMemoryIncrease", "IOBottleneck",
@@ -273,11 +283,11 @@ class TestNumbers:
     def test_quantiles_of_any_number_of_values_are_within_a_hundredth(self):
         """From nothing to terabytes, in little room."""
         values = np.r_[0.0, 10 ** np.random.default_rng(0).uniform(-3, 12, 5000)]
-        known = Quantiles()
+        known = QuantileSketch()
         for part in np.array_split(values, 7):
             known.add(part)
 
         for share in (0.05, 0.5, 0.95, 0.99):
             assert np.quantile(values, share) == pytest.approx(known.of(share), rel=0.02)
         assert (0.0, values.max()) == (known.least, known.most)
-        assert np.isnan(Quantiles().of(0.5))
+        assert np.isnan(QuantileSketch().of(0.5))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from made_profiles import judged
-from profile_scenarios import SCENARIOS
+
+from tests.support.rules.profile.made_profiles import judged
+from tests.support.rules.profile.profile_scenarios import SCENARIOS
 
 
 def _name(scenario):

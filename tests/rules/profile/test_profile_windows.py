@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from made_profiles import SECOND, START, cores, made_profile, samples, steps
 
 from stepwatch.formats.profile.parts import PartsWriter
 from stepwatch.formats.profile.tables import SPANS, SYSTEM, Span, spans_table, system_table
+from stepwatch.judge.rule import PROFILE_RULES
+from stepwatch.profile import windows as window
+from stepwatch.profile.readings import phases_at, step_time
+from stepwatch.profile.windows import LATE_NS, Readings, WindowSplitter, mean_aligned
 from stepwatch.rules import Watch
-from stepwatch.rules.profile import PROFILE_RULES, window
-from stepwatch.rules.profile.cut import LATE_NS, Cutter
-from stepwatch.rules.profile.snapshots import phases_at, step_time
-from stepwatch.rules.profile.window import Readings, mean_together
 from stepwatch.store import open_store
 from stepwatch.trial.profile import Profile
+from tests.support.rules.profile.made_profiles import (
+    SECOND,
+    START,
+    cores,
+    made_profile,
+    samples,
+    steps,
+)
 
 MINUTE = 60 * SECOND
 
 
 def windows(profile, *, ended=True, length=MINUTE):
-    return list(Cutter(length).windows(profile, ended=ended))
+    return list(WindowSplitter(length).windows(profile, ended=ended))
 
 
 def same(first, second):
@@ -68,7 +75,7 @@ class TestWindows:
         """Until then somebody may still write to it."""
         store = open_store("memory://profile-grows")
         writer = PartsWriter(store, SYSTEM, "here")
-        cutter, seen = Cutter(MINUTE), []
+        cutter, seen = WindowSplitter(MINUTE), []
         ends = (START // MINUTE + 1) * MINUTE
         for number in range(START // SECOND, (ends + LATE_NS) // SECOND + 3):
             writer.write(system_table("here", [sample(number * SECOND)]))
@@ -83,7 +90,7 @@ class TestWindows:
         readings = cores(np.arange(700) % 100)
         spans = steps(np.full(150, 2.0))
         writers = PartsWriter(store, SYSTEM, "here"), PartsWriter(store, SPANS, "worker_0")
-        cutter, live = Cutter(MINUTE), []
+        cutter, live = WindowSplitter(MINUTE), []
         for second in range(0, 350, 20):
             now, then = START + second * SECOND, START + (second + 20) * SECOND
             writers[0].write(
@@ -156,7 +163,7 @@ class TestReadings:
         first = Readings(times, np.array([10.0, 20.0]))
         second = Readings(times + 5_000_000, np.array([30.0, 60.0]))
 
-        mean = mean_together([first, second])
+        mean = mean_aligned([first, second])
         assert ([0, SECOND], [20.0, 40.0]) == (mean.time_ns.tolist(), mean.values.tolist())
 
 

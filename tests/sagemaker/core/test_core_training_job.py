@@ -22,9 +22,9 @@ from sagemaker.core.shapes import (
     TensorBoardOutputConfig,
 )
 from sagemaker.core.utils.exceptions import FailedStatusError
-from served import ROLE, SCRIPTS
 
-pytest_plugins = ["served_fixtures"]
+from tests.support.sagemaker.served import ROLE, SCRIPTS
+
 pytestmark = [pytest.mark.sagemaker, pytest.mark.timeout(300)]
 
 

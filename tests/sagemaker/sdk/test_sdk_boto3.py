@@ -9,9 +9,9 @@ import uuid
 import boto3
 import pytest
 from botocore.exceptions import ClientError
-from served import ROLE, SCRIPTS
 
-pytest_plugins = ["served_fixtures"]
+from tests.support.sagemaker.served import ROLE, SCRIPTS
+
 pytestmark = [pytest.mark.sagemaker, pytest.mark.timeout(300)]
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import boto3
 import numpy as np
 import pytest
-from estimators import COMMON, pytorch
 from sagemaker.debugger import CollectionConfig, DebuggerHookConfig, TensorBoardOutputConfig
 from sagemaker.estimator import Estimator
 from sagemaker.exceptions import UnexpectedStatusException
@@ -25,8 +24,8 @@ from sagemaker.xgboost import XGBoost
 import sagemaker
 from smdebug.exceptions import MissingCollectionFiles
 from smdebug.trials import create_trial
+from tests.support.sagemaker.sdk.estimators import COMMON, pytorch
 
-pytest_plugins = ["served_fixtures"]
 pytestmark = [pytest.mark.sagemaker, pytest.mark.timeout(400)]
 
 LOSSES = [CollectionConfig("losses", {"save_interval": "5"})]

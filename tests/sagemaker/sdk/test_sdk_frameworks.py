@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import boto3
 import pytest
-from estimators import COMMON
 from sagemaker.debugger import CollectionConfig, DebuggerHookConfig, Rule, rule_configs
 from sagemaker.s3 import S3Downloader
 from sagemaker.tensorflow import TensorFlow
 from sagemaker.xgboost import XGBoost
-from served import pythons, serve
 
 from smdebug.trials import create_trial
+from tests.support.sagemaker.sdk.estimators import COMMON
+from tests.support.sagemaker.served import pythons, serve
 
-pytest_plugins = ["served_fixtures"]
 pytestmark = [pytest.mark.sagemaker, pytest.mark.timeout(600)]
 
 

@@ -11,11 +11,10 @@ import matplotlib
 import nbformat
 import pytest
 from nbclient import NotebookClient
-from served import ROLE, pythons, serve
 
-from pasted import NOTEBOOK
+from tests.support.compat.pasted import NOTEBOOK
+from tests.support.sagemaker.served import ROLE, pythons, serve
 
-pytest_plugins = ["served_fixtures"]
 pytestmark = [pytest.mark.sagemaker, pytest.mark.timeout(600)]
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

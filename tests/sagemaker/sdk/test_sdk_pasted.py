@@ -6,19 +6,18 @@ import json
 import shutil
 
 import pytest
-from estimators import COMMON, pytorch
 from sagemaker.debugger import CollectionConfig, DebuggerHookConfig, Rule
 from sagemaker.mxnet import MXNet
 from sagemaker.s3 import S3Uploader
 from sagemaker.tensorflow import TensorFlow
 from sagemaker.xgboost import XGBoost
-from served import BUCKET, ROLE, SCRIPTS
 
 import sagemaker
-from pasted import LOAD_ALL, LOAD_SOME
 from smdebug.trials import create_trial
+from tests.support.compat.pasted import LOAD_ALL, LOAD_SOME
+from tests.support.sagemaker.sdk.estimators import COMMON, pytorch
+from tests.support.sagemaker.served import BUCKET, ROLE, SCRIPTS
 
-pytest_plugins = ["served_fixtures"]
 pytestmark = [pytest.mark.sagemaker, pytest.mark.timeout(400)]
 
 #: An answer on the web: hooks on weights and gradients, and a blocking training.

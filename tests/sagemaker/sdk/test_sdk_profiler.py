@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import pytest
-from estimators import pytorch
 from sagemaker.debugger import (
     DataloaderProfilingConfig,
     DetailedProfilingConfig,
@@ -18,7 +17,8 @@ from sagemaker.debugger import (
     rule_configs,
 )
 
-pytest_plugins = ["served_fixtures"]
+from tests.support.sagemaker.sdk.estimators import pytorch
+
 pytestmark = [pytest.mark.sagemaker, pytest.mark.timeout(300)]
 
 

@@ -8,7 +8,6 @@ import time
 
 import boto3
 import pytest
-from estimators import pytorch
 from sagemaker.debugger import (
     CollectionConfig,
     DebuggerHookConfig,
@@ -17,9 +16,10 @@ from sagemaker.debugger import (
     rule_configs,
 )
 from sagemaker.s3 import S3Uploader
-from served import SCRIPTS
 
-pytest_plugins = ["served_fixtures"]
+from tests.support.sagemaker.sdk.estimators import pytorch
+from tests.support.sagemaker.served import SCRIPTS
+
 pytestmark = [pytest.mark.sagemaker, pytest.mark.timeout(400)]
 
 #: Those that read tensors; XGBoost's last.

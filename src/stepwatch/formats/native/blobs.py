@@ -57,13 +57,13 @@ def encode(arrays: Mapping[str, Array]) -> bytes:
 def encode_parts(arrays: Mapping[str, Array]) -> list[bytes | memoryview]:
     """Return the same in pieces, which are views of the arrays wherever they can be."""
     header: dict[str, object] = {}
-    taken_apart: dict[str, str] = {}
+    split_names: dict[str, str] = {}
     payload: list[memoryview] = []
     offset = 0
     for name, array in arrays.items():
         part = _PARTS.get(array.dtype.kind) if array.dtype not in _NAMES else None
         if part is not None:
-            taken_apart[name] = array.dtype.newbyteorder("<").str
+            split_names[name] = array.dtype.newbyteorder("<").str
             array = _apart(array, part)
         dtype = _stored_dtype(array.dtype)
         data = np.ascontiguousarray(array, dtype).reshape(-1).view(np.uint8).data
@@ -71,8 +71,8 @@ def encode_parts(arrays: Mapping[str, Array]) -> list[bytes | memoryview]:
         header[name] = {"dtype": _NAMES[dtype], "shape": list(array.shape), "data_offsets": spot}
         payload.append(data)
         offset += data.nbytes
-    if taken_apart:
-        header["__metadata__"] = taken_apart
+    if split_names:
+        header["__metadata__"] = split_names
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     return [len(text).to_bytes(_LENGTH_BYTES, "little"), text, *payload]

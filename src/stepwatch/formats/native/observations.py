@@ -1,8 +1,6 @@
 """Observations as Parquet: step records to rows, and rows back to step records.
 
-A part written fresh is in step order; a merged one is clustered by tensor, then step. Both say
-in their metadata which steps they hold and which step the worker recorded before them, so that
-a reader knows the steps without reading rows and notices a part that it has not seen.
+Text columns are dictionaries: each distinct text is held once, and rows hold its number.
 """
 
 from __future__ import annotations
@@ -18,10 +16,53 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...record import Layout, StepRecord, TensorInfo
-from ...statistics import FIELDS, MIN
-from ...steps import Mode
-from .text_columns import TEXT, Texts, text_codes
+from ...model.record import Layout, StepRecord, TensorInfo
+from ...model.steps import Mode
+from ...numerics.statistics import FIELDS, MIN
+
+_STRING = pa.string()
+#: The type of a text column.
+TEXT = pa.dictionary(pa.int32(), _STRING)
+
+
+class Texts:
+    """A text column that grows."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str | None, int] = {None: -1}
+
+    def codes(self, values: Sequence[str | None]) -> npt.NDArray[np.int32]:
+        """Return the number of each text, -1 for none."""
+        numbers = self._numbers
+        for value in dict.fromkeys(values):
+            numbers.setdefault(value, len(numbers) - 1)
+        return np.fromiter((numbers[value] for value in values), np.int32, len(values))
+
+    def column(self, codes: npt.NDArray[np.int32]) -> pa.DictionaryArray:
+        """Return the column in which these numbers follow each other."""
+        missing = codes < 0
+        indices = pa.array(codes, pa.int32(), mask=missing if missing.any() else None)
+        return pa.DictionaryArray.from_arrays(indices, pa.array(list(self._numbers)[1:], _STRING))
+
+
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """A text column as codes into its distinct values, -1 for null."""
+
+    codes: npt.NDArray[np.int64]
+    values: list[str]
+
+
+def text_codes(column: pa.ChunkedArray) -> Codes:
+    """Return a text column, of whatever chunks, as codes."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    whole = column.unify_dictionaries().combine_chunks()
+    if isinstance(whole, pa.ChunkedArray):
+        whole = whole.chunk(0) if whole.num_chunks else pa.array([], TEXT)
+    codes = whole.indices.fill_null(-1).to_numpy().astype(np.int64)
+    return Codes(codes, whole.dictionary.to_pylist())
+
 
 T = TypeVar("T")
 #: The fields of the tensors of a layout, as columns.
@@ -48,11 +89,14 @@ SCHEMA = pa.schema(
         pa.field("offset", TEXT),
         pa.field("digest", pa.uint64()),
         pa.field("exponents", pa.list_(pa.int64())),
+        pa.field("subject", TEXT),
+        pa.field("function", TEXT),
     ]
 )
 #: Columns that parts written by the first releases do not have.
-SINCE_LATER = ("offset", "digest", "exponents")
+SINCE_LATER = ("offset", "digest", "exponents", "subject", "function")
 TEXT_COLUMNS = [field.name for field in SCHEMA if field.type == TEXT]
+_LAYOUT_TEXTS = ("tensor", "collection", "dtype", "shape", "offset", "subject", "function")
 
 
 def to_table(
@@ -110,12 +154,15 @@ def _layout_columns(
     tensors = layout.tensors
     groups = (-1 if one.optimizer_groups is None else one.optimizer_groups for one in tensors)
     trainable = (-1 if one.trainable is None else one.trainable for one in tensors)
+    unnamed = [one.unnamed for one in tensors]
     return {
         "tensor": texts["tensor"].codes([one.name for one in tensors]),
         "collection": texts["collection"].codes([one.collection for one in tensors]),
         "dtype": texts["dtype"].codes([one.dtype for one in tensors]),
         "shape": texts["shape"].codes([_shape_text(one.shape) for one in tensors]),
         "offset": texts["offset"].codes([_offset_text(one.offset) for one in tensors]),
+        "subject": texts["subject"].codes([subject or None for subject, _ in unnamed]),
+        "function": texts["function"].codes([function or None for _, function in unnamed]),
         "order": np.arange(len(tensors), dtype=np.int32),
         "trainable": np.fromiter(trainable, np.int8, len(tensors)),
         "optimizer_groups": np.fromiter(groups, np.int8, len(tensors)),
@@ -167,8 +214,8 @@ def to_records(
 
     Args:
         table: Rows of one worker, in any order.
-        worker: Whose they are.
-        layouts: Layouts met before, kept from call to call; equal layouts become one object.
+        worker: The worker.
+        layouts: A cache that is kept from call to call, so that equal layouts become one object.
         after: Only steps later than this one.
     """
     columns = {name: text_codes(table.column(name)) for name in TEXT_COLUMNS}
@@ -182,22 +229,18 @@ def to_records(
     trainable = _nullable(table.column("trainable"))[by_step]
     groups = _nullable(table.column("optimizer_groups"))[by_step]
     codes = {name: column.codes[by_step] for name, column in columns.items()}
-    infos = np.stack(
-        [codes[name] for name in ("tensor", "collection", "dtype", "shape", "offset")]
-        + [trainable, groups],
-        axis=1,
-    )
+    infos = np.stack([codes[name] for name in _LAYOUT_TEXTS] + [trainable, groups], axis=1)
     values = {name: column.values for name, column in columns.items()}
     digests = _by_row(table.column("digest"), by_step, int)
     exponents = _by_row(table.column("exponents"), by_step, _int64_array)
-    seen: dict[bytes, Layout] = {}
+    known: dict[bytes, Layout] = {}
     edges = np.flatnonzero(np.diff(step, prepend=-1, append=-1)).tolist()
     for start, stop in pairwise(edges):
         token = infos[start:stop].tobytes()
-        if token not in seen:
-            seen[token] = _layout(infos[start:stop], values, layouts)
+        if token not in known:
+            known[token] = _layout(infos[start:stop], values, layouts)
         blob_codes = codes["blob"][start:stop]
-        tensors = seen[token].tensors
+        tensors = known[token].tensors
         yield _Rows(
             StepRecord(
                 worker=worker,
@@ -205,7 +248,7 @@ def to_records(
                 step=int(step[start]),
                 mode_step=int(mode_step[start]),
                 time_ns=int(time_ns[start]),
-                layout=seen[token],
+                layout=known[token],
                 statistics=statistics[start:stop],
                 digests=_of_some(tensors, digests, start),
                 exponents=_of_some(tensors, exponents, start),
@@ -262,7 +305,9 @@ def _layout(
     layouts: dict[LayoutColumns, Layout],
 ) -> Layout:
     # Tens of thousands of tensors in each of many parts: what can be is done column by column.
-    tensor, collection, dtype, shape, offset, trainable, groups = infos.T.tolist()
+    tensor, collection, dtype, shape, offset, subject, function, trainable, groups = (
+        infos.T.tolist()
+    )
     columns = (
         tuple(map(values["tensor"].__getitem__, tensor)),
         tuple(map(values["collection"].__getitem__, collection)),
@@ -270,8 +315,10 @@ def _layout(
         tuple(map([_indices(text) for text in values["shape"]].__getitem__, shape)),
         tuple(None if one < 0 else bool(one) for one in trainable),
         tuple(None if one < 0 else one for one in groups),
-        # -1 is the last
+        # code -1 takes the last
         tuple(map([*map(_indices, values["offset"]), None].__getitem__, offset)),
+        tuple(map([*values["subject"], ""].__getitem__, subject)),
+        tuple(map([*values["function"], ""].__getitem__, function)),
     )
     layout = layouts.get(columns)
     if layout is None:

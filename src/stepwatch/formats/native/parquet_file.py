@@ -5,7 +5,6 @@ A request to an object store takes as long as many bytes, so what lies between i
 
 from __future__ import annotations
 
-import mmap
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...errors import CorruptRun
-from ...parallel import map_parallel
+from ...runtime.parallel import map_parallel
 from ...store import Store
 
 # What is read of a file of which only the name is known: most footers are smaller.
@@ -73,7 +72,7 @@ def encode(
     """
     footers: list[pq.FileMetaData] = []
     stops = [0]
-    room = pa.py_buffer(mmap.mmap(-1, _most_bytes(groups)))
+    room = pa.allocate_buffer(_most_bytes(groups))
     for group in groups:
         sink = pa.FixedSizeBufferWriter(room)
         table = group if not footers else group.replace_schema_metadata(None)
@@ -215,21 +214,32 @@ def _paths(metadata: pq.FileMetaData) -> list[str]:
 def read_ranges(
     store: Store, key: str, size: int, ranges: Sequence[tuple[int, int]]
 ) -> pa.BufferReader:
-    """Return a file of ``size`` bytes that holds some ranges of a value, and zeros elsewhere.
+    """Return a file of ``size`` bytes that holds some ranges of a value, and anything elsewhere.
 
     Raises:
         FileNotFoundError: It is gone.
     """
-    # Of anonymous memory, pages that nobody writes to take no room.
-    file = mmap.mmap(-1, size)
+    file = pa.allocate_buffer(size)
+    memory = memoryview(file).cast("B")
 
-    def read(place: tuple[int, int]) -> None:
-        start, stop = place
+    def read(span: tuple[int, int]) -> None:
+        start, stop = span
         data = store.get(key, start, stop - start)
-        file[start : start + len(data)] = data
+        memory[start : start + len(data)] = data
 
     map_parallel(read, _joined(ranges), threads=16)
-    return pa.BufferReader(pa.py_buffer(file))
+    return pa.BufferReader(file)
+
+
+def arrow_copy(data: bytes) -> pa.Buffer:
+    """Return bytes in memory that Arrow owns.
+
+    Arrow's threads may hold what they read from for longer than Python runs. If that is memory of
+    Python's, giving it back aborts the process at its end.
+    """
+    buffer = pa.allocate_buffer(len(data))
+    memoryview(buffer).cast("B")[:] = data
+    return buffer
 
 
 def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

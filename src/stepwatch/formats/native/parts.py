@@ -1,17 +1,27 @@
 """Parts of observations: Parquet files that know their steps, written whole and read by need.
 
-The order that makes merging safe: the merged part appears before the parts that it replaces
-go. A reader that meets both takes the wider one; a reader that finds a part gone lists again.
+A part says in its metadata which steps it holds and which step its worker recorded before it, so
+the parts of a worker form a chain, and a part that is missing is noticed. A merged part appears
+before those that it replaces go: of parts that hold the same steps the widest counts, and a
+reader that finds a part gone lists again.
+
+The part index (``contents/``) repeats what large parts say of themselves, so that a run opens by
+few requests. It is only a hint: which parts there are, a listing says; what the index says of a
+part that is not listed means nothing, and a part that it lacks is read itself. A part is entered
+once it is stored and will not be merged again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +29,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...errors import CorruptRun
-from ...steps import Mode
+from ...model.steps import Mode
+from ...runtime.parallel import map_parallel
 from ...store import Store
-from .layout import Span, observations_key
-from .observations import SCHEMA, SINCE_LATER, TEXT_COLUMNS
+from ..interface import StepRange
+from .observations import SCHEMA, SINCE_LATER, TEXT_COLUMNS, text_codes
 from .parquet_file import (
     Extent,
     Footer,
@@ -35,25 +46,117 @@ from .parquet_file import (
     read_footer,
     read_ranges,
 )
-from .part_meta import PartMeta
-from .text_columns import text_codes
+
+OBSERVATIONS = "observations/"
+TENSORS = "tensors/"
+CONTENTS = "contents/"
+# Room that a worker holds for its last note, and gives back just before it.
+RESERVE = "reserve/"
+
+_SPAN = re.compile(r"([^/]+)/(\d+)-(\d+)(?:-(\d+))?\.[a-z]+$")
+
+
+class Span(NamedTuple):
+    """What the key of a part says: whose steps it holds, from the first to the last.
+
+    ``again`` is how often the run had been resumed when the part was written, so that no key is
+    ever used for other values.
+    """
+
+    worker: str
+    first: int
+    last: int
+    again: int = 0
+
+
+def observations_key(span: Span) -> str:
+    """Return the key of a part of observations.
+
+    Example:
+        >>> observations_key(Span("worker_0", 0, 99))
+        'observations/worker_0/000000000000-000000000099.parquet'
+        >>> observations_key(Span("worker_0", 50, 99, again=1))
+        'observations/worker_0/000000000050-000000000099-1.parquet'
+    """
+    return f"{OBSERVATIONS}{_part_name(span)}.parquet"
+
+
+def tensors_key(span: Span) -> str:
+    """Return the key of a part of raw values."""
+    return f"{TENSORS}{_part_name(span)}.safetensors"
+
+
+def contents_key(span: Span) -> str:
+    """Return the key of the page of contents that begins with this part.
+
+    Example:
+        >>> contents_key(Span("worker_0", 0, 99))
+        'contents/worker_0/000000000000.json'
+    """
+    return f"{CONTENTS}{span.worker}/{span.first:012d}.json"
+
+
+def parse_span(key: str) -> Span | None:
+    """Return what the key of a part says, or ``None`` for another key."""
+    match = _SPAN.search(key)
+    return Span(match[1], *(int(number or 0) for number in match.groups()[1:])) if match else None
+
+
+def _part_name(span: Span) -> str:
+    # Twelve digits, so that the order of keys is the order of steps.
+    again = f"-{span.again}" if span.again else ""
+    return f"{span.worker}/{span.first:012d}-{span.last:012d}{again}"
+
+
+@dataclass(frozen=True, slots=True)
+class PartMeta:
+    """What a part says of itself.
+
+    Args:
+        follows: The last step that the worker recorded before this part; -1 for none.
+        ranges: The steps it holds.
+        names: A digest of the tensors it holds and their collections: of parts with the same one
+            only one needs to be read.
+    """
+
+    follows: int
+    ranges: tuple[StepRange, ...]
+    names: str = ""
+
+    def to_fields(self) -> dict[str, object]:
+        """Return it as it stands in JSON."""
+        rows = [
+            [range_.mode.value, range_.first, range_.count, range_.stride, range_.mode_first,
+             range_.mode_stride]
+            for range_ in self.ranges
+        ]  # fmt: skip
+        return {"follows": self.follows, "names": self.names, "steps": rows}
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> PartMeta:
+        """Return what ``to_fields`` was called on.
+
+        Raises:
+            KeyError, TypeError, ValueError: These are no such fields.
+        """
+        ranges = tuple(StepRange(Mode(mode), *rest) for mode, *rest in fields["steps"])
+        return cls(int(fields["follows"]), ranges, str(fields["names"]))
+
 
 _META = b"stepwatch"
 # Row groups of merged parts hold whole tensors and at least this many rows.
 GROUP_ROWS = 2_000
-# Arrow refuses the name of a column that a file does not have.
-_ALWAYS_TEXT = [name for name in TEXT_COLUMNS if name not in SINCE_LATER]
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What is known of a part without asking it.
+class KnownPart:
+    """What is known of a part without reading it.
 
     Args:
-        span: Whose steps it holds.
-        meta: What it says of itself.
+        span: The steps that it holds.
+        meta: Its own metadata.
         num_rows: How many rows it has.
-        extent: How large it is.
+        extent: Its size, and that of its footer.
         groups: Its row groups, in the order of names, if each has a footer of its own; else none.
     """
 
@@ -66,7 +169,7 @@ class Known:
 
 def write_part(
     store: Store, span: Span, table: pa.Table, meta: PartMeta, *, clustered: bool
-) -> Known:
+) -> KnownPart:
     """Write rows as one part; ``clustered`` ones get row groups that end where a tensor ends."""
     meta = replace(meta, names=_digest(tensors_in(table)))
     text = json.dumps(meta.to_fields(), separators=(",", ":"))
@@ -81,7 +184,7 @@ def write_part(
     store.put(observations_key(span), data)
     firsts = [table.column("tensor")[start].as_py() for start, _ in edges] if clustered else [""]
     groups = tuple(map(Group, firsts, stops))
-    return Known(span, meta, len(table), extent, groups)
+    return KnownPart(span, meta, len(table), extent, groups)
 
 
 def _row_groups(table: pa.Table) -> Iterator[tuple[int, int]]:
@@ -122,10 +225,9 @@ class Part:
 
     Args:
         store: Where it lies.
-        span: Whose steps it holds.
+        span: The steps that it holds.
         known: What is known of it; by default its footer is read now, else when rows are.
-        footers: ``Part.read_footer``, or what remembers some of what it returned. By default each
-            part remembers its own.
+        footers: ``Part.read_footer``, or a cache of it. By default each part caches its own.
 
     Raises:
         FileNotFoundError: It is gone, merged into another.
@@ -136,7 +238,7 @@ class Part:
         self,
         store: Store,
         span: Span,
-        known: Known | None = None,
+        known: KnownPart | None = None,
         footers: Callable[[Part], Footer] | None = None,
     ) -> None:
         self.span = span
@@ -144,21 +246,19 @@ class Part:
         self._store = store
         self._footers = footers or lru_cache(maxsize=1)(Part.read_footer)
         self._extent = known.extent if known else None
-        self.known = known or self._ask()
+        self.known = known or self._read_meta()
         self._extent = self.known.extent
 
     @property
     def meta(self) -> PartMeta:
-        """What it says of itself."""
         return self.known.meta
 
     @property
     def num_rows(self) -> int:
-        """How many rows it has."""
         return self.known.num_rows
 
     def read_footer(self) -> Footer:
-        """Return its footer, as it is now."""
+        """Read its footer."""
         return read_footer(self._store, self.key, self._extent)
 
     def may_hold(self, mode: Mode, step: int) -> bool:
@@ -192,8 +292,8 @@ class Part:
         firsts = [group.first for group in self.known.groups]
         tables = []
         for index in sorted({max(0, bisect_right(firsts, name) - 1) for name in tensors}):
-            place = (stops[index], stops[index + 1])
-            file = self._open(read_ranges(self._store, self.key, place[1], [place]))
+            range_ = (stops[index], stops[index + 1])
+            file = self._open(read_ranges(self._store, self.key, range_[1], [range_]))
             if holds_only(file.metadata, "tensor", tensors):
                 tables.append(self._decode(file, [0], columns))
             else:
@@ -217,11 +317,13 @@ class Part:
         self, source: pa.BufferReader, metadata: pq.FileMetaData | None = None
     ) -> pq.ParquetFile:
         with distrusting(self.key, 0):
+            metadata = metadata or pq.read_metadata(source)
+            there = set(metadata.schema.names)
             return pq.ParquetFile(
                 source,
                 metadata=metadata,
-                # Own footers are as new as the last text column; others may be from before.
-                read_dictionary=_ALWAYS_TEXT if metadata else TEXT_COLUMNS,
+                # Arrow refuses the name of a column that a file does not have.
+                read_dictionary=[name for name in TEXT_COLUMNS if name in there],
                 pre_buffer=False,
                 page_checksum_verification=True,
             )
@@ -246,17 +348,16 @@ class Part:
             else table.select(list(columns))
         )
 
-    def _ask(self) -> Known:
+    def _read_meta(self) -> KnownPart:
         footer = self._footers(self)
         try:
             meta = PartMeta.from_fields(json.loads(footer.metadata.metadata[_META]))
         except (KeyError, TypeError, ValueError) as error:
             raise CorruptRun(self.key, 0, f"no steps in its metadata ({error!r})") from None
-        return Known(self.span, meta, footer.metadata.num_rows, footer.extent)
+        return KnownPart(self.span, meta, footer.metadata.num_rows, footer.extent)
 
 
 def _named(columns: Sequence[str] | None) -> Sequence[str] | None:
-    """Return columns with that of the names."""
     return columns and [*dict.fromkeys((*columns, "tensor"))]
 
 
@@ -265,3 +366,117 @@ def _only(tensors: frozenset[str], table: pa.Table, columns: Sequence[str] | Non
     if not set(text_codes(table.column("tensor")).values) <= tensors:
         table = table.filter(pc.is_in(table.column("tensor"), pa.array(sorted(tensors))))
     return table if columns is None else table.select(list(columns))
+
+
+def widest_spans(spans: Iterable[Span | None]) -> list[Span]:
+    """Return the spans that lie within no other, by worker and step."""
+    there = [span for span in spans if span is not None]
+    found: list[Span] = []
+    for span in sorted(
+        there, key=lambda span: (_widest_first(span.worker), span.first, -span.last)
+    ):
+        if not (found and covers(found[-1], span)):
+            found.append(span)
+    return found
+
+
+def covers(wide: Span, span: Span) -> bool:
+    """Return whether a span lies within another of the same worker."""
+    same = wide.worker == span.worker
+    return same and wide.first <= span.first and span.last <= wide.last
+
+
+def find_gaps(parts: Iterable[Part]) -> list[Span]:
+    """Return the steps that are missing: a part follows a step that no part before it holds."""
+    holes: list[Span] = []
+    last: dict[str, int] = {}
+    for part in parts:
+        before = last.get(part.span.worker, -1)
+        if part.meta.follows != before:
+            holes.append(Span(part.span.worker, before + 1, part.meta.follows))
+        last[part.span.worker] = part.span.last
+    return holes
+
+
+def _widest_first(worker: str) -> tuple[int, str]:
+    digits = worker.rpartition("_")[2]
+    return (int(digits) if digits.isdigit() else 0, worker)
+
+
+# A page is written again for each part that is entered, so that it must stay small.
+PAGE_PARTS = 64
+_log = logging.getLogger("stepwatch")
+
+
+class PartIndex:
+    """Enters the large parts of one worker into the index while they are written."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._page: list[KnownPart] = []
+
+    def enter(self, parts: Iterable[KnownPart]) -> None:
+        """Enter parts that follow those before and will not be merged again."""
+        for known in parts:
+            self._page.append(known)
+            if len(self._page) == PAGE_PARTS:
+                page, self._page = self._page, []
+                _put_index_page(self._store, page)
+        _put_index_page(self._store, self._page)
+
+
+def rewrite_part_index(store: Store, worker: str, parts: Sequence[KnownPart]) -> None:
+    """Make the index of a worker hold exactly these parts, in the order of steps."""
+    before = store.list(f"{CONTENTS}{worker}/")
+    PartIndex(store).enter(parts)
+    pages = {contents_key(part.span) for part in parts[::PAGE_PARTS]}
+    for key in set(before) - pages:
+        store.delete(key)
+
+
+def read_part_index(store: Store) -> dict[Span, KnownPart]:
+    """Return what the part index says; a page that is damaged is passed over."""
+
+    def read(key: str) -> list[KnownPart]:
+        try:
+            return list(_index_page_from_json(store.get(key), key.split("/")[1]))
+        except FileNotFoundError:
+            return []  # rewritten meanwhile
+        except (IndexError, KeyError, TypeError, ValueError) as error:
+            _log.warning("%s: %s is passed over: %r", store.url, key, error)
+            return []
+
+    pages = map_parallel(read, store.list(CONTENTS))
+    return {known.span: known for page in pages for known in page}
+
+
+def _put_index_page(store: Store, page: Sequence[KnownPart]) -> None:
+    rows = [
+        {
+            "part": observations_key(known.span).rpartition("/")[2],
+            "rows": known.num_rows,
+            "bytes": known.extent.file,
+            "footer": known.extent.footer,
+            "tensors": [group.first for group in known.groups],
+            "stops": [group.stop for group in known.groups],
+            **known.meta.to_fields(),
+        }
+        for known in page
+    ]
+    if rows:
+        key = contents_key(page[0].span)
+        store.put(key, json.dumps(rows, separators=(",", ":")).encode())
+
+
+def _index_page_from_json(data: bytes, worker: str) -> Iterator[KnownPart]:
+    for fields in json.loads(data):
+        span = parse_span(f"{worker}/{fields['part']}")
+        if span is None:
+            raise ValueError(f"{fields['part']!r} is no part")
+        yield KnownPart(
+            span,
+            PartMeta.from_fields(fields),
+            int(fields["rows"]),
+            Extent(int(fields["bytes"]), int(fields["footer"])),
+            tuple(map(Group, fields["tensors"], fields["stops"])),
+        )

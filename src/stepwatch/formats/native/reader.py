@@ -1,10 +1,10 @@
 """Reads a run in the native format, while it is being written or years later.
 
-It trusts only rows: a part appears whole, after the raw values that its rows name. Between two
-listings parts may be merged, so the parts of a worker are read as a chain (each says which step
-the worker recorded before it); a hole in the chain means that the listing was overtaken, and it
-is taken again. A merged part appears before those it replaces go, so the next listing shows it:
-a hole that two listings show alike was not made by merging. A part is lost.
+It trusts only rows: a part appears whole, after the raw values that its rows name. Parts may be
+merged between two listings, so the parts of a worker are checked as a chain (each says which step
+the worker recorded before it). A hole means that a merge overtook the listing, which is repeated:
+a merged part appears before those it replaces go, so the next listing shows it. A hole that two
+listings show alike was not made by merging: a part is lost.
 """
 
 from __future__ import annotations
@@ -21,25 +21,32 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...errors import CorruptRun, RunNotFound
-from ...parallel import map_parallel
-from ...record import Layout, StepRecord
-from ...steps import Mode
+from ...model.record import Layout, StepRecord
+from ...model.steps import Mode
+from ...runtime.parallel import map_parallel
 from ...store import Store
-from ..manifest import End, Manifest, read_ends
-from ..notes import RUN_KEY
-from ..reader import Located
-from ..step_range import StepRange, last_complete_in_order
+from ..interface import Located, StepRange, last_complete_in_order
+from ..manifest import RUN_KEY, End, Manifest, read_ends
 from .blobs import BlobFile
-from .chain import covers, find_holes, widest
-from .contents import read_contents
-from .layout import OBSERVATIONS, Span, observations_key, parse_span, tensors_key
 from .observations import LayoutColumns, to_records
-from .parts import Part, tensors_in
+from .parts import (
+    OBSERVATIONS,
+    Part,
+    Span,
+    covers,
+    find_gaps,
+    observations_key,
+    parse_span,
+    read_part_index,
+    tensors_in,
+    tensors_key,
+    widest_spans,
+)
 
 _LISTINGS = 5
-# Most of the time goes by while a store far away is waited for.
+# Most of the time is spent waiting for a distant store.
 _THREADS = 32
-# So many parts are rather asked one by one than looked up in the contents, as when following.
+# Up to this many new parts, as when following, are read one by one and not by the index.
 _FEW_PARTS = 8
 # Footers of large parts take up to a megabyte in memory.
 _FOOTERS = 64
@@ -69,48 +76,42 @@ class NativeReader:
         self._parts: dict[Span, Part] = {}
         self._layouts: dict[LayoutColumns, Layout] = {}
         self._names: dict[str, dict[str, str]] = {}
-        self._said: set[Span] = set()
+        self._reported: set[Span] = set()
         self._footers = lru_cache(maxsize=_FOOTERS)(Part.read_footer)
         self._blob = lru_cache(maxsize=16)(self._open_blob)
 
     def refresh(self) -> None:
-        """See what was written since."""
         before: list[Span] | None = None
         for _ in range(_LISTINGS):
-            spans = widest(map(parse_span, self._store.list(OBSERVATIONS)))
+            spans = widest_spans(map(parse_span, self._store.list(OBSERVATIONS)))
             try:
                 parts = self._open_parts(spans)
             except FileNotFoundError:
                 continue  # merged away between listing and reading
-            holes = find_holes(parts.values())
+            holes = find_gaps(parts.values())
             if not holes or spans == before:
                 self._parts = parts
-                self._say_lost(holes)
+                self._report_lost(holes)
                 return
             before = spans
-        # Overtaken every time: what was seen before stays true.
+        # Overtaken every time: the parts that were known stay valid.
 
     @property
     def workers(self) -> tuple[str, ...]:
-        """Who wrote rows so far."""
         return tuple(dict.fromkeys(span.worker for span in self._parts))
 
     def ends(self) -> dict[str, End]:
-        """Return how each worker's part ended, for those that ended."""
         return read_ends(self._store)
 
     def last_complete(self, ended: Collection[str], num_workers: int) -> int:
-        """Return the last global step that no worker will add to; -1 if there is none."""
         ranges = {worker: self.step_ranges(worker) for worker in self.workers}
         return last_complete_in_order(ranges, ended, num_workers)
 
     def step_ranges(self, worker: str) -> list[StepRange]:
-        """Return the steps that a worker wrote."""
         return [range_ for part in self.parts(worker) for range_ in part.meta.ranges]
 
     def tensors(self) -> dict[str, str]:
-        """Return the collection of every tensor, in the order of names."""
-        # Of those that say the same the smallest is asked.
+        # Of those with the same names the smallest is read.
         by_size = sorted(self._parts.items(), key=lambda item: -item[1].num_rows)
         spans = {part.meta.names: span for span, part in by_size}
         for names in spans.keys() - self._names.keys():
@@ -127,13 +128,6 @@ class NativeReader:
         columns: Sequence[str] | None = None,
         step: tuple[Mode, int] | None = None,
     ) -> Iterator[tuple[str, pa.Table]]:
-        """Yield worker and rows, part after part, of some tensors (all by default).
-
-        Args:
-            tensors: Names; row groups that hold none of them are not read.
-            columns: All by default.
-            step: Only parts that may hold this step, as its mode counts it.
-        """
         parts = [part for part in self._parts.values() if step is None or part.may_hold(*step)]
 
         def read(part: Part) -> pa.Table | None:
@@ -151,7 +145,6 @@ class NativeReader:
     def located(
         self, tensor: str, mode: Mode, worker: str | None, step: int | None
     ) -> Iterator[Located]:
-        """Yield where the values of a tensor lie; see ``RunReader``."""
         columns = ["step", "mode", "mode_step", "blob", "offset", "shape"]
         at = None if step is None else (mode, step)
         for who, table in self.observations(frozenset([tensor]), columns, at):
@@ -167,7 +160,6 @@ class NativeReader:
                     yield Located(who, number, mode_step, blob, *part)
 
     def records(self, worker: str, after: int = -1) -> Iterator[StepRecord]:
-        """Yield the steps of a worker that follow step ``after``, ascending."""
         for part in self.parts(worker):
             if part.span.last <= after:
                 continue
@@ -177,14 +169,6 @@ class NativeReader:
                 yield replace(rows.record, raw=raw)
 
     def raw(self, worker: str, blob: str, step: int, tensor: str) -> npt.NDArray[np.generic]:
-        """Return a raw value.
-
-        Args:
-            worker: Who wrote it.
-            blob: The file that the row of the observation names.
-            step: The global step.
-            tensor: Its name.
-        """
         return self._blob(worker, blob).get(f"{step}/{tensor}")
 
     def _open_blob(self, worker: str, blob: str) -> BlobFile:
@@ -228,7 +212,7 @@ class NativeReader:
     def _open_parts(self, spans: Sequence[Span]) -> dict[Span, Part]:
         """Open the parts that are new."""
         new = [span for span in spans if span not in self._parts]
-        known = read_contents(self._store) if len(new) > _FEW_PARTS else {}
+        known = read_part_index(self._store) if len(new) > _FEW_PARTS else {}
 
         def open_part(span: Span) -> Part:
             return Part(self._store, span, known.get(span), self._footers)
@@ -236,10 +220,10 @@ class NativeReader:
         opened = dict(zip(new, map_parallel(open_part, new, threads=_THREADS), strict=True))
         return {span: opened.get(span) or self._parts[span] for span in spans}
 
-    def _say_lost(self, holes: list[Span]) -> None:
+    def _report_lost(self, holes: list[Span]) -> None:
         for hole in holes:
-            if hole not in self._said:
-                self._said.add(hole)
+            if hole not in self._reported:
+                self._reported.add(hole)
                 _log.warning(
                     "%s: steps of %s from %d to %d are lost: a part of observations/ is gone",
                     self._store.url, hole.worker, hole.first, hole.last,
@@ -257,7 +241,7 @@ def _parts(table: pa.Table) -> Iterator[tuple[tuple[int, ...], ...]]:
 
 
 class _Raw(Mapping[str, npt.NDArray[np.generic]]):
-    """The raw values of a stored step, read when asked for."""
+    """The raw values of a stored step, read on access."""
 
     def __init__(self, reader: NativeReader, worker: str, step: int, blobs: dict[str, str]) -> None:
         self._reader = reader

@@ -1,7 +1,10 @@
-"""Writes one worker's part of a run.
+"""Writes one worker's part of a run, or resumes it at an earlier step.
 
 Steps are gathered for a little less than a second, then stored as one part: raw values first,
 then the rows that name them. Everything here runs on the background thread.
+
+To resume, parts from that step on are deleted, the last one first: a reader meanwhile sees the
+end move back, and never a hole. To do it twice, or in two processes at once, does no harm.
 """
 
 from __future__ import annotations
@@ -10,21 +13,32 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...errors import RunExists, StoreError
-from ...record import StepRecord
+from ...model.record import StepRecord
 from ...store import Store, put_parts
-from ..manifest import End, Manifest
-from ..notes import END, RUN_KEY, end_key
-from ..step_range import step_ranges
+from ..interface import StepRange, step_ranges
+from ..manifest import END, RUN_KEY, End, Manifest, end_key
 from . import blobs
-from .layout import OBSERVATIONS, RESERVE, Span, tensors_key
-from .merge import Levels
+from .merge import Levels, by_tensor
 from .observations import to_table
-from .part_meta import PartMeta
-from .parts import Known, write_part
+from .parts import (
+    OBSERVATIONS,
+    RESERVE,
+    TENSORS,
+    KnownPart,
+    Part,
+    PartMeta,
+    Span,
+    observations_key,
+    parse_span,
+    tensors_key,
+    write_part,
+)
 
 # A step is visible within two seconds: at most one until the tick that finds it gathered, the
 # rest to write it, behind a merge if one is under way.
@@ -44,11 +58,11 @@ def warm_up() -> None:
 
 
 def start_run(store: Store, manifest: Manifest) -> None:
-    """Claim a place for a run.
+    """Store the manifest of a new run.
 
     Raises:
-        RunExists: It already holds one; nothing is changed.
-        StoreError: It cannot be written to.
+        RunExists: The store already holds one; nothing is changed.
+        StoreError: The store cannot be written to.
     """
     if not store.create(RUN_KEY, manifest.to_json()):
         raise RunExists(f"{store.url} already holds a run; give another --run, or delete it")
@@ -76,8 +90,8 @@ class NativeWriter:
 
     Args:
         store: Where the run lies; ``start_run`` was called.
-        worker: Whose part.
-        follows: What ``resume.cut`` left of it; by default nothing was there.
+        worker: The worker.
+        follows: What ``truncate`` left of its part; by default nothing was there.
         clock: Seconds, monotonic; for tests.
     """
 
@@ -90,7 +104,7 @@ class NativeWriter:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
-        self._taken = self._stored = 0
+        self._received = self._stored = 0
         self._worker = worker
         self._clock = clock
         self._pending: list[StepRecord] = []
@@ -104,12 +118,11 @@ class NativeWriter:
 
     @property
     def lost(self) -> int:
-        """How many steps were taken and are not stored, or not yet."""
-        return self._taken - self._stored
+        """How many steps were written and are not stored, or not yet."""
+        return self._received - self._stored
 
     def write(self, record: StepRecord) -> None:
-        """Take one step; later than the ones before."""
-        self._taken += 1
+        self._received += 1
         if not self._pending:
             self._since = self._clock()
         self._pending.append(record)
@@ -119,7 +132,6 @@ class NativeWriter:
             self.flush()
 
     def tick(self) -> None:
-        """Store what was gathered long enough; call this a few times a second."""
         if self._pending and self._clock() - self._since >= GATHER_S:
             self.flush()
 
@@ -134,7 +146,7 @@ class NativeWriter:
         self._last_step = span.last
         self._levels.add(part)
 
-    def _store_part(self, span: Span, records: list[StepRecord]) -> Known:
+    def _store_part(self, span: Span, records: list[StepRecord]) -> KnownPart:
         """Store raw values, then the rows that name them."""
         arrays = {
             f"{record.step}/{name}": array
@@ -151,10 +163,58 @@ class NativeWriter:
         return write_part(self._store, span, table, meta, clustered=False)
 
     def close(self, end: End) -> None:
-        """Store what is left, then the note that says how the run ended."""
         try:
             self.flush()
         finally:
             with suppress(StoreError):
                 self._store.delete(f"{RESERVE}{self._worker}")
             self._store.put(end_key(self._worker), end.to_json())
+
+
+def truncate(store: Store, worker: str, first: int) -> Span:
+    """Remove what a worker stored of step ``first`` and all that follow.
+
+    Returns:
+        What the next part follows: its ``last`` is the last step that is kept, -1 for none, and
+        ``again`` what new parts have.
+    """
+    spans = _spans(store, f"{OBSERVATIONS}{worker}/")
+    blobs = _spans(store, f"{TENSORS}{worker}/")
+    again = 1 + max((span.again for span in (*spans, *blobs)), default=0)
+    doomed = [span for span in spans if span.last >= first]
+    across = [span for span in doomed if span.first < first]
+    if across:
+        widest = max(across, key=lambda span: span.last - span.first)
+        with suppress(FileNotFoundError):  # another process has done it
+            spans.append(_shorten_part(store, widest, first, again))
+    for span in sorted(doomed, key=lambda span: (-span.first, span.last)):
+        store.delete(observations_key(span))
+    for span in blobs:
+        if span.first >= first:
+            store.delete(tensors_key(span))
+    last = max((span.last for span in spans if span.last < first), default=-1)
+    return Span(worker, 0, last, again)
+
+
+def _spans(store: Store, prefix: str) -> list[Span]:
+    return [span for key in store.list(prefix) if (span := parse_span(key))]
+
+
+def _shorten_part(store: Store, wide: Span, first: int, again: int) -> Span:
+    """Write the rows of a part that are of earlier steps as a part of their own."""
+    part = Part(store, wide)
+    table = part.read()
+    table = table.filter(pc.less(table.column("step"), first)).unify_dictionaries()
+    kept = [range_ for one in part.meta.ranges if (range_ := _before_step(one, first))]
+    span = wide._replace(last=max(range_.last for range_ in kept), again=again)
+    meta = PartMeta(part.meta.follows, tuple(kept))
+    write_part(store, span, by_tensor(table.combine_chunks()), meta, clustered=True)
+    return span
+
+
+def _before_step(range_: StepRange, first: int) -> StepRange | None:
+    """Return the steps of a range that come before a step, if any do."""
+    if range_.first >= first:
+        return None
+    count = range_.count if not range_.stride else -(-(first - range_.first) // range_.stride)
+    return replace(range_, count=min(range_.count, count))

@@ -1,24 +1,85 @@
-"""Reads a profile, while it is being written or years later."""
+"""Reads a profile, while it is being written or years later, and the notes on its machines."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
 from typing import Protocol
 
 import pyarrow as pa
 
 from ...errors import CorruptRun
+from ...runtime.process import may_run
 from ...store import Store
-from .layout import MACHINES, PYTHON, TRACES, PartKey
-from .machine import Machine, read_machines
-from .parts import list_parts, read_part
+from .parts import MACHINES, PYTHON, TRACES, PartKey, list_parts, machine_key, read_part
 from .tables import SPANS, SYSTEM, Table
 
 
-class ProfileReader(Protocol):
-    """Reads the profile of a run, in whatever format it lies; each call sees what is there then.
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a machine is, and who reads its devices.
 
-    What is damaged is left out, and told by ``notes``.
+    Args:
+        node: Its name.
+        host: The name that it has for itself.
+        pid: The process that reads.
+        process: Its ``process.identity``.
+        started_ns: When it began, nanoseconds since the Unix epoch.
+        interval_ms: How often it reads.
+        cores: How many processors there are.
+        memory_bytes: How much memory.
+        gpus: The names of the accelerators.
+        notes: What is not read, and why; what else is to be said.
+        ended_ns: When it was done; ``None`` if it did not say so.
+    """
+
+    node: str
+    host: str = ""
+    pid: int = 0
+    process: str = ""
+    started_ns: int = 0
+    interval_ms: int = 0
+    cores: int = 0
+    memory_bytes: int = 0
+    gpus: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    ended_ns: int | None = None
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether the process that read is gone and left no note of its end."""
+        return self.ended_ns is None and not may_run(self.host, self.pid, self.process)
+
+
+def write_machine(store: Store, machine: Machine) -> None:
+    store.put(machine_key(machine.node), json.dumps(asdict(machine), indent=1).encode())
+
+
+def read_machines(store: Store) -> dict[str, Machine]:
+    """Return the machines of a run, by name.
+
+    Raises:
+        CorruptRun: One of the notes is none.
+    """
+    found = [_read_machine(store, key) for key in store.list(MACHINES) if key.endswith(".json")]
+    return {machine.node: machine for machine in found}
+
+
+def _read_machine(store: Store, key: str) -> Machine:
+    try:
+        values = json.loads(store.get(key))
+        known = {one.name: values[one.name] for one in fields(Machine) if one.name in values}
+        known |= {name: tuple(known.get(name, ())) for name in ("gpus", "notes")}
+        return Machine(**known)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise CorruptRun(key, 0, f"not the note of a machine ({error!r})") from None
+
+
+class ProfileReader(Protocol):
+    """Reads the profile of a run, in whatever format it lies; each call reads what is there then.
+
+    What is damaged is left out, and named by ``notes``.
     """
 
     def machines(self) -> dict[str, Machine]:
@@ -60,7 +121,6 @@ class NativeProfileReader:
         self._damaged: dict[str, str] = {}
 
     def machines(self) -> dict[str, Machine]:
-        """Return what is known of each machine, by name."""
         try:
             return read_machines(self._store)
         except CorruptRun as error:
@@ -68,11 +128,9 @@ class NativeProfileReader:
             return {}
 
     def workers(self) -> tuple[str, ...]:
-        """Return who wrote intervals so far."""
         return tuple(dict.fromkeys(key.range.worker for key in list_parts(self._store, SPANS)))
 
     def bounds(self) -> tuple[int, int] | None:
-        """Return when the first row begins and the last ends, to the millisecond."""
         keys = [key for table in (SYSTEM, SPANS) for key in list_parts(self._store, table)]
         if not keys:
             return None
@@ -80,33 +138,28 @@ class NativeProfileReader:
         return first * 1_000_000, (last + 1) * 1_000_000
 
     def system(self, start_ns: int | None = None, end_ns: int | None = None) -> pa.Table:
-        """Return readings of a time; see ``ProfileReader``."""
-        return self._read(SYSTEM, lambda key: key.meets(start_ns, end_ns))
+        return self._read(SYSTEM, lambda key: key.overlaps(start_ns, end_ns))
 
     def spans(
         self, start_ns: int | None = None, end_ns: int | None = None, worker: str | None = None
     ) -> pa.Table:
-        """Return intervals of a time; see ``ProfileReader``."""
-
         def wants(key: PartKey) -> bool:
-            return worker in (None, key.range.worker) and key.meets(start_ns, end_ns)
+            return worker in (None, key.range.worker) and key.overlaps(start_ns, end_ns)
 
         return self._read(SPANS, wants)
 
     def traces(self) -> list[str]:
-        """Return the keys of what was recorded in detail."""
         return [*self._store.list(TRACES), *self._store.list(PYTHON)]
 
     def notes(self) -> list[str]:
-        """Return what is to be said of the profile."""
         machines = self.machines().values()
-        said = [f"{one.node}: {note}" for one in machines for note in one.notes]
+        noted = [f"{one.node}: {note}" for one in machines for note in one.notes]
         killed = [
             f"{one.node}: who read its devices is gone without a word; nothing is known after that"
             for one in machines
             if one.was_killed
         ]
-        return [*said, *killed, *self._damaged.values()]
+        return [*noted, *killed, *self._damaged.values()]
 
     def _read(self, table: Table, wants: Callable[[PartKey], bool]) -> pa.Table:
         while True:

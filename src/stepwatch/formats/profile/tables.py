@@ -1,12 +1,16 @@
-"""The two tables of a profile: readings of devices, and timed intervals.
+"""The two tables of a profile, readings of devices and timed intervals, and their clock.
 
 A row may stand for several that were joined: ``count`` says how many, and the extremes are those
-of all of them. So a table of any length can be told in as many rows as one likes.
+of all of them. So a table of any length can be reduced to any number of rows.
+
+Intervals are measured by a clock that only goes forward, whatever is done to the machine's time,
+and stored in the time that the machine had then: no interval is longer than it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..native.text_columns import TEXT, text_codes
+from ..native.observations import TEXT, text_codes
 
 Ints = npt.NDArray[np.int64]
 #: The phases of a step, in their order; each nanosecond of a step belongs to one of them.
@@ -139,7 +143,7 @@ def system_table(node: str, samples: Sequence[Sample]) -> pa.Table:
 
 
 def spans_table(worker: str, spans: Sequence[Span], offset_ns: int = 0) -> pa.Table:
-    """Return intervals of a worker as a table; their starts are so much later than they say."""
+    """Return intervals of a worker as a table, their starts moved by ``offset_ns``."""
     starts, durations, kinds, names, modes, steps, threads = _columns(spans, 7)
     return _table(
         SPANS,
@@ -173,7 +177,7 @@ def _table(kind: Table, columns: Mapping[str, object]) -> pa.Table:
 
 
 def thin(kind: Table, table: pa.Table, buckets: int) -> pa.Table:
-    """Return a table of at most so many rows for each series; others come as they are.
+    """Return a table of at most ``buckets`` rows for each series; a smaller one as it is.
 
     The time from the first row to the last is cut into buckets. Of a step all rows are in the
     bucket in which it began, so that its phases still add up to it.
@@ -224,7 +228,6 @@ def _joined(kind: Table, table: pa.Table, order: Ints, starts: Ints) -> pa.Table
 
 
 def _series(kind: Table, table: pa.Table) -> Ints:
-    """Return the number of each row's series."""
     numbers = np.zeros(len(table), np.int64)
     for name in kind.series:
         codes = text_codes(table.column(name))
@@ -244,3 +247,61 @@ def _when(kind: Table, table: pa.Table) -> Ints:
     began = np.full(int(of_step.max()) + 1, np.iinfo(np.int64).max)
     np.minimum.at(began, of_step, times)
     return np.where(steps < 0, times, began[of_step])
+
+
+# The two clocks may part by so much before it is noticed: adjusting less would tear steps apart.
+_SLACK_NS = 10_000_000
+
+
+class Clock:
+    """Turns ticks of ``time.perf_counter_ns`` into nanoseconds since the Unix epoch.
+
+    Args:
+        ticks: The clock that only goes forward; for tests.
+        wall: The time of the machine; for tests.
+
+    Example:
+        >>> clock = Clock(ticks=lambda: 5, wall=lambda: 1_000)
+        >>> clock.unix_ns(7)
+        1002
+    """
+
+    def __init__(
+        self,
+        ticks: Callable[[], int] = time.perf_counter_ns,
+        wall: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self.ticks = ticks
+        self._wall = wall
+        #: How much later a moment is, since the Unix epoch, than its tick says.
+        self.offset_ns = wall() - ticks()
+
+    def unix_ns(self, ticks: int) -> int:
+        return ticks + self.offset_ns
+
+    def settle(self) -> None:
+        """Follow the time of the machine if that was set, or the machine slept; now and then."""
+        offset = self._wall() - self.ticks()
+        if abs(offset - self.offset_ns) > _SLACK_NS:
+            self.offset_ns = offset
+
+
+def rows_by(
+    table: pa.Table, columns: Sequence[str]
+) -> Iterator[tuple[tuple[str, ...], npt.NDArray[np.int64]]]:
+    """Yield, for each set of texts in some columns, which rows have it; in the order of the texts.
+
+    Example:
+        >>> table = pa.table({"node": ["b", "a", "b"], "value": [1, 2, 3]})
+        >>> [(node, rows.tolist()) for (node,), rows in rows_by(table, ["node"])]
+        [('a', [1]), ('b', [0, 2])]
+    """
+    codes = [text_codes(table.column(name)) for name in columns]
+    sets, of = np.unique(np.stack([one.codes for one in codes]), axis=1, return_inverse=True)
+    order = np.argsort(of.reshape(-1), kind="stable")
+    ends = np.cumsum(np.bincount(of.reshape(-1), minlength=sets.shape[1]))
+    found = {
+        tuple(one.values[sets[column, number]] for column, one in enumerate(codes)): rows
+        for number, rows in enumerate(np.split(order, ends[:-1]) if len(order) else [])
+    }
+    yield from sorted(found.items())

@@ -1,4 +1,4 @@
-"""Values from event files: small files are read whole and kept, of large ones only what is asked.
+"""Values from event files: small files are read whole and kept, large ones in parts.
 
 From step to step the record of a tensor differs in little: the time, the step, the value, the
 step within the mode. Everything else is compared with the record of that name that was read and
@@ -17,10 +17,19 @@ import numpy.typing as npt
 
 from ...errors import CorruptRun
 from ...store import Store
-from .event import MODE_NUMBERS, Event, read_event
 from .index import SavedStep
-from .reductions import PREFIX
-from .wire import HEADER_BYTES, SMDEBUG_FOOTER, bytes_field, header, payload_range, varint_field
+from .reductions import REDUCTION_PREFIX
+from .wire import (
+    HEADER_BYTES,
+    MODE_NUMBERS,
+    SMDEBUG_FOOTER,
+    Event,
+    bytes_field,
+    header,
+    payload_range,
+    read_event,
+    varint_field,
+)
 
 Array = npt.NDArray[np.generic]
 
@@ -28,7 +37,7 @@ Array = npt.NDArray[np.generic]
 SMALL_BYTES = 64 * 1024
 #: Files up to this size are read whole where all of their values are wanted.
 MEDIUM_BYTES = 8 * 1024 * 1024
-#: Before so much is asked for, the file is asked for its size.
+#: Before so much is read, the size of the file is checked.
 LARGE_BYTES = 64 * 1024 * 1024
 _MOST_KNOWN = 65_536
 # What stands before the step: the header, and the time with its key.
@@ -39,17 +48,11 @@ _STEP_AT = _TIME_AT + 8
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """An event file that is kept, and what its records have in common.
-
-    Args:
-        data: Its bytes.
-        step: The step, as a field.
-        tail: What follows the value in a record if its mode is that of the index.
-    """
+    """An event file that is kept, and what its records have in common."""
 
     data: bytes
-    step: bytes
-    tail: bytes
+    step: bytes  # as a field
+    tail: bytes  # follows the value in a record if its mode is that of the index
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +71,7 @@ class _Known:
 
 
 class EventFiles:
-    """The values of a run.
-
-    Args:
-        store: Where it lies.
-        most_bytes: How much of it is kept in memory.
-    """
+    """The values of a run, of which ``most_bytes`` are kept in memory."""
 
     def __init__(self, store: Store, most_bytes: int = 64 * 1024 * 1024) -> None:
         self._store = store
@@ -84,7 +82,7 @@ class EventFiles:
         self._size = lru_cache(maxsize=1024)(store.size)
 
     def keep(self, saved: SavedStep) -> None:
-        """Read the file of a step whole, unless it is large: all of it is about to be asked for.
+        """Read the file of a step whole, unless it is large: all of it is about to be read.
 
         Raises:
             FileNotFoundError: There is no such file.
@@ -151,9 +149,11 @@ class EventFiles:
         """Return whether the reductions of a step are a framework's, not NumPy's.
 
         Those of NumPy have one dimension, and its norm of a matrix is that of the linear map.
-        ``None`` if that cannot be told, as of a step whose event file is not there.
+        ``None`` if that is unknown, as of a step whose event file is not there.
         """
-        name = next((name for name in saved.contents.places if name.startswith(PREFIX)), None)
+        name = next(
+            (name for name in saved.contents.places if name.startswith(REDUCTION_PREFIX)), None
+        )
         try:
             return None if name is None else self.value(saved, name).ndim == 0
         except (FileNotFoundError, CorruptRun):

@@ -1,4 +1,4 @@
-"""Index files: which tensors of a step a worker saved, and where in its event file.
+"""Index files: which steps there are, which tensors a worker saved, and where in its event file.
 
 The part that names the tensors is the same for step after step, so it is parsed once and shared.
 """
@@ -6,15 +6,22 @@ The part that names the tensors is the same for step after step, so it is parsed
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
 
 from ...errors import ConfigError, CorruptRun
-from ...hook_config import Reduction
-from ...steps import Mode
-from ...store import check_key
-from .layout import EVENTS, parse_step_key
+from ...model.steps import Mode
+from ...runtime.parallel import map_parallel
+from ...store import Store, check_key
+from ..interface import StepRange, join_ranges
+from .collections import Reduction
+from .layout import EVENTS, INDEX, index_prefix, parse_step_key
 from .reductions import parse_reduction_name
 
 # Between the two parts of an index file, as smdebug writes it.
@@ -59,29 +66,9 @@ class SavedStep:
     event_key: str | None
     contents: Contents
 
-    @property
-    def tensors(self) -> tuple[str, ...]:
-        """The names of the tensors with a value, in the order of saving."""
-        return self.contents.tensors
-
-    @property
-    def shapes(self) -> Mapping[str, tuple[tuple[int, ...], str]]:
-        """The shapes that were saved by themselves, and the names in the framework."""
-        return self.contents.shapes
-
-    @property
-    def reductions(self) -> Mapping[str, tuple[Reduction, ...]]:
-        """The stored reductions of each tensor."""
-        return self.contents.reductions
-
 
 def parse_index(key: str, data: bytes, step: int) -> SavedStep:
-    """Return what an index file says.
-
-    Args:
-        key: Where it lies, for the error.
-        data: Its bytes.
-        step: The global step, which only its key tells.
+    """Return what an index file says of a global step, which only its key tells.
 
     Raises:
         CorruptRun: It is no index file.
@@ -171,3 +158,176 @@ def _count(value: object) -> int:
     if type(value) is not int or not 0 <= value < 1 << 62:
         raise TypeError(f"{value!r} is no count")
     return value
+
+
+# A thread takes so many small files at once.
+_FILES_A_CALL = 64
+# From here on keys no longer ascend with steps.
+_WIDE_STEP = 10**12
+
+Steps = npt.NDArray[np.int64]
+
+
+class Catalog:
+    """The steps of a run, of all workers."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known_keys: set[str] = set()
+        self._steps: dict[str, dict[int, SavedStep]] = {}
+        self._columns: dict[str, Columns] = {}
+        self._ranges: dict[str, list[StepRange]] = {}
+
+    @property
+    def workers(self) -> list[str]:
+        """Who saved a step."""
+        return list(self._steps)
+
+    def refresh(self, num_workers: int, *, everything: bool) -> list[SavedStep]:
+        """Read new index files and return what they say.
+
+        Files come in the order of steps from each worker, but one worker may be behind the
+        others. So the listing begins with the first step that not all of them showed.
+
+        Args:
+            num_workers: How many workers show every step.
+            everything: List all, as where files may have come in any order.
+
+        Raises:
+            CorruptRun: An index file is damaged.
+        """
+        after = "" if everything else self._first_key(num_workers)
+        keys = [key for key in self._store.list(INDEX, after) if key not in self._known_keys]
+        found = [(key, *parsed) for key in keys if (parsed := parse_step_key(key))]
+        parts = [
+            found[start : start + _FILES_A_CALL] for start in range(0, len(found), _FILES_A_CALL)
+        ]
+        new: dict[str, list[SavedStep]] = {}
+        for part, steps in zip(
+            parts, map_parallel(self._read, parts, threads=_readers(self._store)), strict=True
+        ):
+            for (key, _, worker), saved in zip(part, steps, strict=True):
+                if saved is not None:
+                    self._known_keys.add(key)
+                    new.setdefault(worker, []).append(saved)
+        for worker, steps_of_worker in new.items():
+            self._add(worker, steps_of_worker)
+        return [saved for steps_of_worker in new.values() for saved in steps_of_worker]
+
+    def again(self, worker: str, step: int) -> SavedStep | None:
+        """Read an index file again and return what it says by now, ``None`` if it is gone."""
+        for key in self._store.list(index_prefix(step)):
+            if parse_step_key(key) == (step, worker):
+                (saved,) = self._read([(key, step, worker)])
+                if saved is not None:
+                    self._steps[worker][step] = saved
+                    self._columns.pop(worker, None)
+                    self._ranges.pop(worker, None)
+                    return saved
+        return None
+
+    def get(self, worker: str, step: int) -> SavedStep | None:
+        """Return what a worker saved at a step; ``None`` for nothing."""
+        return self._steps.get(worker, {}).get(step)
+
+    def columns(self, worker: str) -> Columns:
+        """Return the steps of a worker, ascending."""
+        if worker not in self._columns:
+            steps = self._steps.get(worker, {})
+            self._columns[worker] = Columns([steps[number] for number in sorted(steps)])
+        return self._columns[worker]
+
+    def ranges(self, worker: str) -> list[StepRange]:
+        """Return the steps of a worker, as few ranges."""
+        if worker not in self._ranges:
+            self._ranges[worker] = join_ranges(map(_range, self.columns(worker).saved))
+        return self._ranges[worker]
+
+    def last_complete(self, ended: Collection[str], num_workers: int, window: int) -> int:
+        """Return the last step that no worker will add to; -1 if there is none.
+
+        That is one that all workers show, but for those that ended; what is missing before it
+        never comes. Where more than ``window`` steps wait for a worker, the oldest no longer do.
+        """
+        running = set(self._steps) - set(ended)
+        steps = [self.columns(worker).steps for worker in self._steps]
+        if not steps:
+            return -1
+        known, shown = np.unique(np.concatenate(steps), return_counts=True)
+        if len(ended) >= num_workers and not running:
+            return int(known[-1])
+        for worker in set(ended):
+            present = self.columns(worker).steps if worker in self._steps else known[:0]
+            shown += ~np.isin(known, present)
+        complete = np.flatnonzero(shown >= num_workers)
+        last = int(complete[-1]) if len(complete) else -1
+        while len(known) - (last + 1) > window:
+            last += max(window // 2, 1)
+        return int(known[last]) if last >= 0 else -1
+
+    def _first_key(self, num_workers: int) -> str:
+        """Return what the keys of all steps that some worker may not have shown sort after."""
+        steps = [self.columns(worker).steps for worker in self._steps]
+        if not steps:
+            return ""
+        known, shown = np.unique(np.concatenate(steps), return_counts=True)
+        if known[-1] >= _WIDE_STEP:
+            return ""
+        partial = np.flatnonzero(shown < num_workers)
+        return index_prefix(int(known[partial[0]] if len(partial) else known[-1]))
+
+    def _read(self, found: Sequence[tuple[str, int, str]]) -> list[SavedStep | None]:
+        return [self._read_one(key, step) for key, step, _ in found]
+
+    def _read_one(self, key: str, step: int) -> SavedStep | None:
+        try:
+            return parse_index(key, self._store.get(key), step)
+        except FileNotFoundError:
+            return None  # replaced this very moment; it is there the next time
+
+    def _add(self, worker: str, new: Sequence[SavedStep]) -> None:
+        steps = self._steps.setdefault(worker, {})
+        ranges = self._ranges.pop(worker, [])
+        follow = new[0].step > max((range_.last for range_ in ranges), default=-1)
+        if ranges and follow and all(a.step < b.step for a, b in pairwise(new)):
+            self._ranges[worker] = join_ranges([*ranges, *map(_range, new)])
+        steps.update((saved.step, saved) for saved in new)
+        self._columns.pop(worker, None)
+
+
+def _readers(store: Store) -> int:
+    """Return how many threads read at once: one where nothing is waited for."""
+    return 1 if store.url.startswith(("file:", "memory:")) else 8
+
+
+class Columns:
+    """The steps of one worker, ascending, as columns.
+
+    Args:
+        saved: What was saved at each.
+    """
+
+    def __init__(self, saved: list[SavedStep]) -> None:
+        self.saved = saved
+        self.steps: Steps = np.array([one.step for one in saved], np.int64)
+        self.mode_steps: Steps = np.array([one.mode_step for one in saved], np.int64)
+        self.modes = [one.mode for one in saved]
+        groups: defaultdict[int, list[int]] = defaultdict(list)
+        for place, one in enumerate(saved):
+            groups[id(one.contents)].append(place)
+        #: The positions of the steps that hold the same.
+        self.groups = [np.array(places) for places in groups.values()]
+
+    def places(self, step: tuple[Mode, int] | None) -> Steps:
+        """Return the positions of a step, as its mode counts it (GLOBAL counts all), or of all."""
+        if step is None:
+            return np.arange(len(self.saved))
+        mode, number = step
+        if mode is Mode.GLOBAL:
+            return np.flatnonzero(self.steps == number)
+        same = np.flatnonzero(self.mode_steps == number).tolist()
+        return np.array([place for place in same if self.modes[place] is mode], np.int64)
+
+
+def _range(saved: SavedStep) -> StepRange:
+    return StepRange(saved.mode, saved.step, 1, 0, saved.mode_step, 0)

@@ -2,7 +2,7 @@
 
 The name of a worker that is a device, such as ``/job:worker/replica:0/task:1/device:GPU:0``, is
 spelt in file names without its slashes and colons. Only the name of a file tells step and worker;
-the folders above it are never looked at.
+the folders above it are ignored.
 """
 
 from __future__ import annotations

@@ -1,32 +1,227 @@
 """Reads a run of smdebug's, while it is being written or years later.
 
-It trusts index files, which are written after the events they name.
+It trusts index files, which are written after the events they name. A run that we wrote has
+``run.json`` and end notes as every other. A run of smdebug's own has its collections, from which a
+manifest is made up, and a mark that says that training ended. The kind of a tensor follows from
+its collections and from its name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from ...errors import CorruptRun, StepUnavailable, TensorUnavailable, nearest
-from ...hook_config import Reduction, SavedCollection
-from ...record import StepRecord
-from ...steps import Mode
+from ...model.collection import BUILT_IN
+from ...model.collection import Collection as OurCollection
+from ...model.record import StepRecord
+from ...model.steps import Mode
 from ...store import Store
-from ..manifest import End, Manifest
+from ..interface import Located, StepRange
+from ..manifest import RUN_KEY, End, Manifest, read_ends
 from ..native.observations import SCHEMA, to_table
-from ..reader import Located
-from ..step_range import StepRange
-from .about import About
-from .catalog import Catalog, Columns, Steps
+from ..profile.sagemaker import find_root
+from .collections import Reduction, SavedCollection, collections_from_json, merge_collections
 from .event_files import EventFiles
-from .index import SavedStep
-from .kinds import kind_of
-from .reductions import PREFIX
-from .rows import FROM_EVENTS, Rows
+from .index import Catalog, Columns, SavedStep, Steps
+from .layout import COLLECTIONS, END_KEY, parse_collections_key
+from .observations import FROM_EVENTS, StepRows
+from .reductions import REDUCTION_PREFIX
+
+
+class RunInfo:
+    """What a run is and how it ended, as of the last ``refresh``.
+
+    Raises:
+        CorruptRun: ``run.json`` or a collections file is damaged.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._files: dict[str, tuple[bytes, tuple[SavedCollection, ...], int]] = {}
+        self._own = _own_manifest(store)
+        #: The collections of all workers by name, with the tensors of all of them.
+        self.collections: dict[str, SavedCollection] = {}
+        #: What the run is.
+        self.manifest = self._own or Manifest(
+            _name_of(store.url), 0, num_workers=self.num_workers, run_format="smdebug"
+        )
+        self.refresh()
+
+    @property
+    def workers(self) -> list[str]:
+        return [worker for key in self._files if (worker := parse_collections_key(key))]
+
+    @property
+    def num_workers(self) -> int:
+        """How many workers write; 1 as long as that is unknown, 0 for a profile by itself."""
+        if self._own:
+            return self._own.num_workers
+        noted = max((number for _, _, number in self._files.values()), default=0)
+        return noted or int(find_root(self._store) != "")
+
+    @property
+    def has_end(self) -> bool:
+        """Whether the mark is there that says that training ended."""
+        try:
+            self._store.size(END_KEY)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def refresh(self) -> bool:
+        """Read the collections files anew; return whether they changed."""
+        before = dict(self._files)
+        for key in self._store.list(COLLECTIONS):
+            if parse_collections_key(key):
+                self._read(key)
+        changed = self._files != before
+        if changed:
+            self.collections = merge_collections(parsed for _, parsed, _ in self._files.values())
+            self.manifest = self._made_up() if self._own is None else self._completed(self._own)
+        return changed
+
+    def _read(self, key: str) -> None:
+        try:
+            data = self._store.get(key)
+        except FileNotFoundError:
+            return
+        if key not in self._files or self._files[key][0] != data:
+            self._files[key] = (data, *collections_from_json(key, data))
+
+    def ends(self, workers: Collection[str]) -> dict[str, End]:
+        """Return how each worker's part ended, for those that ended.
+
+        Args:
+            workers: Who wrote steps.
+        """
+        ends = read_ends(self._store)
+        if self.has_end:
+            for worker in self._expected(workers):
+                ends.setdefault(worker, End("finished", 0))
+        return ends
+
+    def _expected(self, workers: Iterable[str]) -> list[str]:
+        """Return who should have written, also where a worker wrote nothing at all."""
+        known = list(dict.fromkeys([*self.workers, *workers]))
+        others = (f"worker_{rank}" for rank in range(self.num_workers))
+        unknown = [worker for worker in others if worker not in known]
+        return known + unknown[: max(0, self.num_workers - len(known))]
+
+    def _completed(self, own: Manifest) -> Manifest:
+        """Return our own manifest, with the collections of a hook configuration if it has one."""
+        if own.collections or not own.debugger_collections:
+            return own
+        return replace(own, collections=self._our_collections())
+
+    def _our_collections(self) -> tuple[OurCollection, ...]:
+        return tuple(filter(None, map(_native_collection, self.collections.values())))
+
+    def _made_up(self) -> Manifest:
+        first = next(iter(self._files.values()))[0]
+        return Manifest(
+            _name_of(self._store.url),
+            0,
+            num_workers=self.num_workers,
+            collections=self._our_collections(),
+            run_format="smdebug",
+            debugger_collections=self._debugger_collections(first),
+        )
+
+    def _debugger_collections(self, first: bytes) -> dict[str, object]:
+        """Return the collections as the first worker noted them, with the tensors of all."""
+        values: dict[str, dict[str, dict[str, object]]] = json.loads(first)
+        for name, one in values["collections"].items():
+            if name in self.collections:
+                one["tensor_names"] = sorted(self.collections[name].tensors)
+        return dict(values)
+
+
+def _own_manifest(store: Store) -> Manifest | None:
+    try:
+        return Manifest.from_json(RUN_KEY, store.get(RUN_KEY))
+    except FileNotFoundError:
+        return None
+
+
+def _name_of(url: str) -> str:
+    return PurePosixPath(url.rpartition("://")[2]).name or url
+
+
+def _native_collection(one: SavedCollection) -> OurCollection | None:
+    """Return a collection of Stepwatch's; ``None`` for one that holds nothing.
+
+    What a built-in one holds is in the kinds of the tensors already.
+    """
+    if one.name in BUILT_IN:
+        return OurCollection(one.name)
+    names = sorted(
+        name
+        for name in one.tensors
+        if not any(re.search(pattern, name) for pattern in one.patterns)
+    )
+    patterns = one.patterns
+    if names:
+        # One pattern for all: there may be thousands.
+        patterns = (*patterns, rf"\A(?:{'|'.join(map(re.escape, names))})\Z")
+    return OurCollection(one.name, patterns) if patterns else None
+
+
+# The first that holds decides: a loss is an output too, and what matters of it is the loss.
+_LOSSES = {"losses": "losses"}
+_GRADIENTS = {"gradients": "gradients"}
+_OTHERS = {
+    "weights": "weights",
+    "biases": "weights",
+    "metrics": "metrics",
+    "sm_metrics": "metrics",
+    "optimizer_variables": "optimizer",
+    "outputs": "outputs",
+    "inputs": "inputs",
+}
+_NAMES = (
+    (re.compile(r"^scalar/"), "scalars"),
+    (re.compile(r"(_output_\d+|/outputs(:\d+)?)$"), "outputs"),
+    (re.compile(r"(_input_\d+|/inputs(:\d+)?)$"), "inputs"),
+)
+
+
+def kind_of(name: str, collections: Mapping[str, SavedCollection]) -> str:
+    """Return which of ``collection.BUILT_IN`` a tensor belongs to.
+
+    Args:
+        name: Its name.
+        collections: Those of the run, by name.
+    """
+    if name.startswith(REDUCTION_PREFIX):
+        return "scalars"
+    for known in (_LOSSES, _GRADIENTS):
+        if kind := _held(name, collections, known):
+            return kind
+    # Our own hook notes every tensor under its kind.
+    for own in BUILT_IN:
+        if own in collections and name in collections[own].tensors:
+            return own
+    # Before the patterns: those of weights also find the outputs of a module called weight.
+    for pattern, kind in _NAMES:
+        if pattern.search(name):
+            return kind
+    return _held(name, collections, _OTHERS) or "tensors"
+
+
+def _held(name: str, collections: Mapping[str, SavedCollection], known: Mapping[str, str]) -> str:
+    for collection, kind in known.items():
+        if collection in collections and collections[collection].holds(name):
+            return kind
+    return ""
+
 
 Array = npt.NDArray[np.generic]
 
@@ -36,11 +231,7 @@ _ROWS_A_TABLE = 50_000
 
 
 class SmdebugReader:
-    """Reads a run of smdebug's.
-
-    Args:
-        store: Where it lies.
-        incomplete_steps: So many steps wait for the slowest worker.
+    """Reads a run of smdebug's; ``incomplete_steps`` wait for the slowest worker.
 
     Raises:
         CorruptRun: Its notes or collections are damaged.
@@ -48,65 +239,55 @@ class SmdebugReader:
 
     def __init__(self, store: Store, incomplete_steps: int = INCOMPLETE_STEPS) -> None:
         self.incomplete_steps = incomplete_steps
-        self._about = About(store)
+        self._about = RunInfo(store)
         self._catalog = Catalog(store)
         self._files = EventFiles(store)
-        self._rows = Rows(self._files, self._value, self._kind)
-        self._saw_end = False
+        self._rows = StepRows(self._files, self._value, self._kind)
+        self._observed_end = False
 
     @property
     def manifest(self) -> Manifest:
-        """What the run is."""
         return self._about.manifest
 
     @property
     def workers(self) -> tuple[str, ...]:
-        """Who wrote so far."""
         return tuple(sorted({*self._about.workers, *self._catalog.workers}, key=_rank))
 
     @property
     def collections(self) -> dict[str, SavedCollection]:
-        """The collections of all workers by name, with their tensors."""
         return self._about.collections
 
     @property
     def num_workers(self) -> int:
-        """How many workers write; 1 as long as nobody said."""
         return self._about.num_workers
 
     @property
     def has_end(self) -> bool:
-        """Whether the mark is there that says that training ended."""
         return self._about.has_end
 
     def refresh(self) -> None:
-        """See what was written since."""
-        has_end = self._saw_end or self._about.has_end
+        has_end = self._observed_end or self._about.has_end
         # Once more in full after the end: in what order files came no longer matters.
-        everything = not self._about.workers or has_end != self._saw_end
+        everything = not self._about.workers or has_end != self._observed_end
         new = self._catalog.refresh(self.num_workers, everything=everything)
         if new or everything or len(self._about.workers) < self.num_workers:
             if self._about.refresh():
                 self._rows.classify()
             self._rows.learn(new)
-        self._saw_end = has_end
+        self._observed_end = has_end
 
     def ends(self) -> dict[str, End]:
-        """Return how each worker's part ended, for those that ended."""
         if self._about.has_end:
             self.refresh()  # whoever is there by now has ended
         return self._about.ends(self.workers)
 
     def last_complete(self, ended: Collection[str], num_workers: int) -> int:
-        """Return the last global step that no worker will add to; -1 if there is none."""
         return self._catalog.last_complete(ended, num_workers, self.incomplete_steps)
 
     def step_ranges(self, worker: str) -> list[StepRange]:
-        """Return the steps that a worker wrote."""
         return self._catalog.ranges(worker)
 
     def tensors(self) -> dict[str, str]:
-        """Return the collection of every tensor, in the order of names."""
         return self._rows.tensors()
 
     def observations(
@@ -115,15 +296,7 @@ class SmdebugReader:
         columns: Sequence[str] | None = None,
         step: tuple[Mode, int] | None = None,
     ) -> Iterator[tuple[str, pa.Table]]:
-        """Yield worker and rows of some tensors (all by default), with these columns.
-
-        Without statistics, dtype, shape and time no event file is read.
-
-        Args:
-            tensors: Names.
-            columns: All by default.
-            step: Only rows of this step, as its mode counts it.
-        """
+        # Without statistics, dtype, shape and time no event file is read.
         names = SCHEMA.names if columns is None else list(columns)
         for worker in self._catalog.workers:
             of_worker = self._catalog.columns(worker)
@@ -138,7 +311,6 @@ class SmdebugReader:
     def located(
         self, tensor: str, mode: Mode, worker: str | None, step: int | None
     ) -> Iterator[Located]:
-        """Yield where the values of a tensor lie; see ``RunReader``."""
         for who in self._catalog.workers:
             columns = self._catalog.columns(who)
             places = columns.places(None if step is None else (mode, step))
@@ -169,7 +341,6 @@ class SmdebugReader:
             yield batch
 
     def records(self, worker: str, after: int = -1) -> Iterator[StepRecord]:
-        """Yield the steps of a worker that follow step ``after``, ascending."""
         if worker in self._catalog.workers:
             columns = self._catalog.columns(worker)
             for place in np.flatnonzero(columns.steps > after).tolist():
@@ -205,10 +376,9 @@ class SmdebugReader:
 
     def reduction(self, worker: str, step: int, tensor: str, reduction: Reduction) -> Array:
         """Return a stored reduction of a tensor, as it was stored; raises as ``value`` does."""
-        return self.value(worker, step, f"{PREFIX}{reduction.stored}/{tensor}")
+        return self.value(worker, step, f"{REDUCTION_PREFIX}{reduction.stored}/{tensor}")
 
     def raw(self, worker: str, blob: str, step: int, tensor: str) -> Array:
-        """Return a full value, of a row whose column ``blob`` says where it lies."""
         del blob  # the index says it too
         return self.value(worker, step, tensor)
 
@@ -216,7 +386,7 @@ class SmdebugReader:
         try:
             return self._files.value(saved, name)
         except KeyError:
-            hint = nearest(name, saved.tensors)
+            hint = nearest(name, saved.contents.tensors)
             raise TensorUnavailable(
                 f"{worker} saved no value of {name!r} at step {saved.step}{hint}"
             ) from None

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from ..patching import ListenerPatches
 from .hook import BoostingHook
-from .listening import Listening
-from .round import OWN_EVERY, Evaluated, Metric, Model, Round, Trained, shares
-from .trees import Node, columns_of
+from .rounds import (
+    OWN_EVERY,
+    EvaluationSet,
+    Metric,
+    Model,
+    Node,
+    Round,
+    TrainedModel,
+    columns_of,
+    shares,
+)
 
 __all__ = [
     "OWN_EVERY",
     "BoostingHook",
-    "Evaluated",
-    "Listening",
+    "EvaluationSet",
+    "ListenerPatches",
     "Metric",
     "Model",
     "Node",
     "Round",
-    "Trained",
+    "TrainedModel",
     "columns_of",
     "shares",
 ]

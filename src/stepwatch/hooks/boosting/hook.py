@@ -1,4 +1,7 @@
-"""The hook on boosted trees: each round is a TRAIN step, and an EVAL step of what is evaluated."""
+"""The hook on boosted trees: each round is a TRAIN step, and an EVAL step of what is evaluated.
+
+Where classes are predicted, their counts and confusions are observed as well.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,66 @@ import numpy.typing as npt
 from ...capture.guard import guarded
 from ...capture.plan import RAW
 from ...errors import TrainingStopped
-from ...record import TensorInfo
-from ...steps import Mode
-from ..hook import Hook
-from .classes import class_counts, confusion
-from .listening import Listening
-from .round import Evaluated, Metric, Round, Trained
+from ...model.record import TensorInfo
+from ...model.steps import Mode
+from ..base import Hook
+from ..patching import ListenerPatches
+from .rounds import EvaluationSet, Metric, Round, TrainedModel
+
+LabelArray = npt.NDArray[np.generic]
+Counts = npt.NDArray[np.int64]
+
+#: Of more classes nothing is counted; of more than the second only the labels are.
+MOST_CLASSES, MOST_CONFUSED = 1000, 100
+
+
+def predicted_classes(predictions: LabelArray, num_classes: int) -> npt.NDArray[np.int64]:
+    """Return the class that is predicted for each row, shape ``[rows]``.
+
+    Args:
+        predictions: The score of each class, shape ``[rows, classes]``; or, shape ``[rows]``, the
+            probability of the second of two classes, or the class itself of more.
+        num_classes: How many there are.
+    """
+    if predictions.ndim == 2:
+        return np.asarray(predictions.argmax(axis=1), np.int64)
+    if num_classes > 2:
+        return np.asarray(predictions, np.int64)
+    return np.asarray(predictions.astype(np.float64) > 0.5, np.int64)
+
+
+def confusion(labels: LabelArray, predictions: LabelArray, num_classes: int) -> Counts | None:
+    """Return how often each class was taken for which.
+
+    Args:
+        labels: Shape ``[rows]``, any dtype; what is no class is left out.
+        predictions: As for ``predicted_classes``.
+        num_classes: How many there are.
+
+    Returns:
+        Shape ``[classes, classes]``, a row for each true class; ``None`` of too many or too few
+        classes, and of labels that are none.
+    """
+    if not 2 <= num_classes <= MOST_CONFUSED or labels.shape != predictions.shape[:1]:
+        return None
+    known, meant = _classes(labels, num_classes)
+    place = meant * num_classes + predicted_classes(predictions, num_classes)[known]
+    return np.bincount(place, minlength=num_classes**2).reshape(num_classes, num_classes)
+
+
+def class_counts(labels: LabelArray, num_classes: int) -> Counts | None:
+    """Return how many rows each class has, shape ``[classes]``; ``None`` as ``confusion``."""
+    if not 2 <= num_classes <= MOST_CLASSES or labels.ndim != 1 or not labels.size:
+        return None
+    return np.bincount(_classes(labels, num_classes)[1], minlength=num_classes)
+
+
+def _classes(labels: LabelArray, num_classes: int) -> tuple[npt.NDArray[np.bool_], Counts]:
+    """Return which labels are classes, shape ``[rows]``, and these as whole numbers."""
+    values = labels.astype(np.float64)
+    known = (values == np.floor(values)) & (values >= 0) & (values < num_classes)
+    return known, values[known].astype(np.int64)
+
 
 _log = logging.getLogger("stepwatch")
 Array = npt.NDArray[np.generic]
@@ -36,8 +93,8 @@ class BoostingHook(Hook):
 
     #: What the framework raises where it cannot tell something of a model.
     refusal: ClassVar[type[Exception]]
-    #: Who listens to all trainings of this process.
-    trainings: ClassVar[Listening[Any]]
+    #: Those that listen to all trainings of this process.
+    trainings: ClassVar[ListenerPatches[Any]]
 
     def __init__(self, run: Any, **options: Any) -> None:
         self._refused: set[str] = set()
@@ -49,12 +106,10 @@ class BoostingHook(Hook):
         self.attach()
 
     def attach(self) -> None:
-        """Listen to all trainings."""
         self.trainings.add(self)
         super().attach()
 
     def detach(self) -> None:
-        """Listen no more."""
         super().detach()
         self.trainings.remove(self)
 
@@ -87,7 +142,7 @@ class BoostingHook(Hook):
         return True
 
     def end_training(self, end: BaseException) -> None:
-        """Note what ends the training; the framework is told by ``is_ended``."""
+        """Note what ends the training; the framework learns it from ``is_ended``."""
         self._ending = end
 
     def describe_coverage(self) -> str:
@@ -109,7 +164,7 @@ class BoostingHook(Hook):
             spread = np.asarray(metric.spread, np.float64)
             self.observe(f"{metric.name}-std", "metrics", spread, mode)
 
-    def _observe_trained(self, one: Trained) -> None:
+    def _observe_trained(self, one: TrainedModel) -> None:
         model = one.model
         for data in one.data:
             self._observe_data(data, model.num_classes)
@@ -117,16 +172,18 @@ class BoostingHook(Hook):
             texts = model.hyperparameters().items()
             self._observe_all("hyperparameters", {name: parsed(text) for name, text in texts})
         if self.wants("feature_importance"):
-            self._observe_all("feature_importance", self._told("importances", model.importances))
+            self._observe_all(
+                "feature_importance", self._reported("importances", model.importances)
+            )
         if self.wants("trees"):
-            self._observe_all("trees", self._told("trees", model.trees))
+            self._observe_all("trees", self._reported("trees", model.trees))
         if self.wants("average_shap") or self.wants("full_shap"):
-            values = self._told("SHAP values", model.shap)
+            values = self._reported("SHAP values", model.shap)
             self._observe_all("full_shap", values)
             means = {name: value.astype(np.float64).mean(axis=0) for name, value in values.items()}
             self._observe_all("average_shap", means)
 
-    def _told(self, what: str, ask: Callable[[], Mapping[str, Array]]) -> Mapping[str, Array]:
+    def _reported(self, what: str, ask: Callable[[], Mapping[str, Array]]) -> Mapping[str, Array]:
         """Return what the framework answers; nothing, and that is said once, where it cannot."""
         if what in self._refused:
             return {}
@@ -138,13 +195,13 @@ class BoostingHook(Hook):
             _log.warning("no %s of this model are captured, it cannot tell them: %s", what, why)
             return {}
 
-    def _observe_data(self, data: Evaluated, num_classes: int) -> None:
+    def _observe_data(self, data: EvaluationSet, num_classes: int) -> None:
         """Observe labels and predictions where classes are counted, or where they are saved raw."""
         mode = _mode(data.trains)
         counts = self.wants("classes", mode)
         if not (counts or self._is_raw(data, mode)):
             return
-        said = self._told("predictions", lambda: {"": data.predictions()})
+        said = self._reported("predictions", lambda: {"": data.predictions()})
         labels, predictions = data.labels(), said.get("", np.empty(0))
         for name, values in (("label", labels), ("prediction", predictions)):
             if values.size:
@@ -165,7 +222,7 @@ class BoostingHook(Hook):
     def _observe_named(self, collection: str, name: str, value: Array) -> None:
         self.observe(f"{collection}/{name}", collection, value, Mode.TRAIN)
 
-    def _is_raw(self, data: Evaluated, mode: Mode) -> bool:
+    def _is_raw(self, data: EvaluationSet, mode: Mode) -> bool:
         """Return whether full labels or predictions are asked for at this step."""
         step = self.recorder.open_step(mode)
         return any(

@@ -11,15 +11,14 @@ import numpy as np
 
 from ...capture.recorder import Recorder
 from ...errors import ConfigError
-from ...steps import Mode
-from ..coverage_line import coverage_line, some
-from ..hook import Hook
-from . import watching
-from .patches import PATCHES
-from .steps import Steps
-from .tracker import Tracker
+from ...model.steps import Mode
+from ..base import Hook
+from ..coverage import abbreviate, coverage_line
+from . import transforms
+from .tracker import Steps, Tracker
+from .transforms import PATCHES
 
-_UNSEEN = "in a transformation that is not looked into, or jitted before the hook"
+_NOT_OBSERVED = "in a transformation that is not looked into, or jitted before the hook"
 
 
 class JaxHook(Hook):
@@ -104,7 +103,7 @@ class JaxHook(Hook):
     def attach(self) -> None:
         """Take hold of JAX; done when the hook is made, and possible again after ``detach``."""
         if not self.active:
-            if watching.begin(self._tracker):
+            if transforms.activate_tracker(self._tracker):
                 PATCHES.put()
             self.active = True
 
@@ -129,8 +128,8 @@ class JaxHook(Hook):
     def describe_coverage(self) -> str:
         tracker = self._tracker
         line = coverage_line(tracker.parameters, tracker.modules.reasons)
-        if tracker.unseen:
-            line += f", nothing of {some(tracker.unseen)} ({_UNSEEN})"
+        if tracker.unobserved:
+            line += f", nothing of {abbreviate(tracker.unobserved)} ({_NOT_OBSERVED})"
         return line
 
     def end_training(self, end: BaseException) -> None:
@@ -155,7 +154,7 @@ class JaxHook(Hook):
 
     def _let_go_of_jax(self) -> None:
         self.active = False
-        if watching.end(self._tracker):
+        if transforms.deactivate_tracker(self._tracker):
             PATCHES.remove()
 
 

@@ -1,4 +1,11 @@
-"""From what JAX calls and traces to observations, each kept on the level of tracing it is of."""
+"""From the calls that JAX runs and traces to observations, each in the step it belongs to.
+
+Each call that computes gradients and is no part of another call is a TRAIN step, and each other
+one in which modules ran an EVAL step. JAX returns before it has computed: what a call observed is
+read once the next one was handed over, so that the device never waits for us. A step is open until
+then, and what a script saves meanwhile belongs to it. What is observed while a function is traced
+is kept on its level of tracing.
+"""
 
 from __future__ import annotations
 
@@ -12,38 +19,137 @@ import jax
 from jax.extend.core import get_opaque_trace_state
 
 from ...capture.guard import guarded
+from ...capture.open_step import OpenStep
+from ...capture.plan import NOTHING, STATISTICS
 from ...capture.recorder import Recorder
-from ...steps import Mode
-from .choices import Choice, Choices
-from .collector import Collector, readable_infos
-from .modules import ModuleCalls, ModulePaths, tensors_in
-from .names import ParameterNames, argument_names, function_name
-from .seen import Seen
-from .steps import Steps
-from .words import is_readable
+from ...model.steps import Mode
+from .modules import (
+    ModuleCalls,
+    ModulePaths,
+    ParameterNames,
+    argument_names,
+    function_name,
+    tensors_in,
+)
+from .packed_stats import (
+    Collector,
+    GraphPlan,
+    GraphPlans,
+    TraceStats,
+    TraceStep,
+    is_readable,
+    on_host,
+    readable_infos,
+    trace_steps,
+    unpack_stats,
+)
+
+_OF_THE_USER = frozenset({"scalars", "tensors"})
+
+
+class Steps:
+    """Knows to which step belongs what was seen.
+
+    Args:
+        on_end: Called after each step with its mode.
+        stop_if_asked: Called before each call that is no part of another; what it raises reaches
+            the training.
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        on_end: Callable[[Mode], None],
+        stop_if_requested: Callable[[], None],
+        detach: Callable[[], None],
+        *,
+        strict: bool,
+    ) -> None:
+        self.strict, self.failure, self.detach = strict, "", detach
+        self._recorder, self._on_end, self._stop_if_requested = recorder, on_end, stop_if_requested
+        #: What the user said; else it is worked out.
+        self.mode: Mode | None = None
+        self.last_mode = Mode.TRAIN
+        self._pending: list[TraceStats] = []
+        self._is_one = False
+
+    def before_call(self) -> None:
+        """A call begins that is no part of another."""
+        self._stop_if_requested()
+
+    @contextmanager
+    def one(self, mode: Mode) -> Iterator[None]:
+        """Make one step of all calls inside."""
+        self.settle()
+        before, self.mode, self.last_mode = self.mode, mode, mode
+        self._is_one = True
+        try:
+            yield
+        finally:
+            self.mode, self._is_one = before, False
+
+    @guarded
+    def take(self, stats: TraceStats) -> Mode | None:
+        """Take what a call has seen, and read what the one before had; return its mode."""
+        if not stats:
+            return None
+        if not self._is_one and not (self._pending and stats.kinds <= _OF_THE_USER):
+            self.settle()
+            self.last_mode = self.mode or (Mode.TRAIN if stats.trains else Mode.EVAL)
+        self._recorder.open_step(self.last_mode)  # what is saved from here on belongs to it
+        self._pending.append(stats)
+        return self.last_mode
+
+    @guarded
+    def settle(self) -> None:
+        """Read what is waiting, and end the step that it belongs to."""
+        pending, self._pending = self._pending, []
+        for number, stats in enumerate(pending):
+            *before, last = trace_steps(on_host(stats))
+            for parts in before:
+                self._fill(parts)
+                self._end()
+            self._fill(last)
+            if number == len(pending) - 1:
+                self._end()
+
+    def forget(self) -> None:
+        self._pending = []
+
+    def _fill(self, parts: list[TraceStep]) -> None:
+        step = self._recorder.open_step(self.last_mode)
+        for part in parts:
+            rows = unpack_stats(part.packed, part.infos)
+            for place, info in enumerate(part.infos):
+                level = step.level(info)
+                if level != NOTHING:
+                    step.add_statistics(info, rows[place])
+                if level > STATISTICS and place in part.whole:
+                    _add_whole(step, part, place, level)
+
+    def _end(self) -> None:
+        self._recorder.end_step(self.last_mode)
+        self._on_end(self.last_mode)
+
+
+def _add_whole(step: OpenStep, part: TraceStep, place: int, level: int) -> None:
+    step.add_more(part.infos[place], part.whole[place], level)
+
 
 Function = Callable[..., Any]
 
 
-class Carrier(Protocol):
+class InstrumentedFunction(Protocol):
     """A function that can also return what is seen in it."""
 
     mode: Mode
 
-    def seeing(self, choice: Choice) -> Function:
+    def with_stats(self, choice: GraphPlan) -> Function:
         """Return the function that returns its output and ``Seen``."""
 
 
 class Tracker:
-    """Is told what runs and what is traced.
-
-    Args:
-        recorder: Who takes the steps.
-        steps: Where what was seen goes.
-        module_calls: Tells of calls of modules.
-        detach: Lets go of JAX.
-        strict: Raise our own failures into training.
-    """
+    """Observes what runs and what is traced."""
 
     def __init__(
         self,
@@ -56,24 +162,24 @@ class Tracker:
     ) -> None:
         self.strict, self.failure, self.detach = strict, "", detach
         self._recorder, self._steps, self._module_calls = recorder, steps, module_calls
-        #: Whether it looks away for a moment.
+        #: Whether it is paused.
         self.is_paused = False
         self._process, self._thread = os.getpid(), threading.get_ident()
         self._top = get_opaque_trace_state()
         self._stack: list[Collector] = []
         self._running: list[Any] = []
         self._paths: dict[int, str] = {}
-        self._choices = Choices()
-        self._choice = Choice(recorder.new_step(Mode.TRAIN))
+        self._choices = GraphPlans()
+        self._choice = GraphPlan(recorder.new_step(Mode.TRAIN))
         self.names, self.modules = ParameterNames(), ModulePaths()
         #: All parameters with regard to which something was differentiated: ``None`` for what
         #: was captured, else why it was not.
         self.parameters: dict[str, str | None] = {}
         #: What was differentiated where it cannot be seen.
-        self.unseen: dict[str, None] = {}
+        self.unobserved: dict[str, None] = {}
 
-    def is_looking(self) -> bool:
-        """Return whether this is the process and the thread that is looked at."""
+    def is_observing(self) -> bool:
+        """Return whether this is the process and the thread that is observed."""
         if self.is_paused:
             return False
         return self._thread == threading.get_ident() and self._process == os.getpid()
@@ -85,33 +191,33 @@ class Tracker:
         """Whether what is computed now can be collected."""
         return bool(self._stack) and self._stack[-1].is_here
 
-    def run(self, carrier: Carrier, plain: Function, args: Any, kwargs: Any) -> Any:
+    def run(self, carrier: InstrumentedFunction, plain: Function, args: Any, kwargs: Any) -> Any:
         """Call a function and take what is seen in it; call the plain one where nobody can."""
         if self.is_collecting:
             collector = self._stack[-1]
-            output, seen = carrier.seeing(collector.choice)(*args, **kwargs)
-            collector.add(seen)
+            output, stats = carrier.with_stats(collector.choice)(*args, **kwargs)
+            collector.add(stats)
             return output
         if not self._is_outermost():
             return plain(*args, **kwargs)
         self._choose(carrier.mode)
-        output, seen = carrier.seeing(self._choice)(*args, **kwargs)
-        carrier.mode = self._steps.take(seen) or carrier.mode
+        output, stats = carrier.with_stats(self._choice)(*args, **kwargs)
+        carrier.mode = self._steps.take(stats) or carrier.mode
         return output
 
     def differentiate(
-        self, seeing: Function, plain: Function, function: Function, args: Any, kwargs: Any
+        self, with_stats: Function, plain: Function, function: Function, args: Any, kwargs: Any
     ) -> Any:
         """Differentiate a function where it can be seen, and else as JAX does."""
         if self.is_collecting:
-            return seeing(args, kwargs)
+            return with_stats(args, kwargs)
         if not self._is_outermost():
-            self.unseen[function_name(function)] = None
+            self.unobserved[function_name(function)] = None
             return plain(*args, **kwargs)
-        return self._run_openly(Mode.TRAIN, lambda: seeing(args, kwargs))
+        return self._run_openly(Mode.TRAIN, lambda: with_stats(args, kwargs))
 
     def run_module(self, run: Function, module: Any, args: Any, kwargs: Any) -> Any:
-        """Call a module of NNX and look at what it returns."""
+        """Call a module of NNX and observe what it returns."""
         if self._running and self._running[-1] is module:
             return run(module, *args, **kwargs)  # that of its base class
         if self.is_collecting:
@@ -121,12 +227,11 @@ class Tracker:
         return self._run_openly(Mode.EVAL, lambda: self._module(run, module, args, kwargs))
 
     def _run_openly(self, mode: Mode, run: Callable[[], Any]) -> Any:
-        """Call what is not compiled."""
         self._choose(mode)
         with self.collecting() as collector:
             output = run()
-            seen = self.closed(collector)
-        self._steps.take(seen)
+            stats = self.closed(collector)
+        self._steps.take(stats)
         return output
 
     def _is_outermost(self) -> bool:
@@ -144,7 +249,7 @@ class Tracker:
         """Collect what is observed on this level of tracing."""
         around = self._stack[-1] if self._stack else None
         if around is None:
-            self._look_for_modules()
+            self._find_modules()
         choice = around.choice if around else self._choice
         collector = Collector(choice, in_loop=in_loop or bool(around and around.in_loop))
         self._stack.append(collector)
@@ -154,24 +259,29 @@ class Tracker:
             self._stack.remove(collector)
 
     @guarded
-    def _look_for_modules(self) -> None:
+    def _find_modules(self) -> None:
         self._module_calls.wrap()
 
-    def closed(self, collector: Collector) -> Seen:
+    def closed(self, collector: Collector) -> TraceStats:
         """Return what was collected; nothing if that failed."""
-        return self._closed(collector) or Seen()
+        return self._closed(collector) or TraceStats()
 
     @guarded
-    def _closed(self, collector: Collector) -> Seen:
+    def _closed(self, collector: Collector) -> TraceStats:
         return collector.close()
 
     @guarded
     def differentiated(
-        self, function: Function, argnums: Any, args: Any, loss: Any, gradients: Any, seen: Seen
+        self,
+        function: Function,
+        argnums: Any,
+        args: Any,
+        loss: Any,
+        gradients: Any,
+        stats: TraceStats,
     ) -> None:
-        """A function was differentiated."""
         collector = self._stack[-1]
-        collector.add(seen)
+        collector.add(stats)
         collector.trains = True
         single = not isinstance(argnums, (tuple, list))
         numbers = (argnums,) if single else argnums
@@ -196,7 +306,7 @@ class Tracker:
             self._observe(self._stack[-1], kind, {name: jax.numpy.asarray(value)})
             return True
         if isinstance(value, jax.core.Tracer):
-            self.unseen[name] = None
+            self.unobserved[name] = None
             return True
         return False
 

@@ -1,7 +1,8 @@
 """What stands in the place of ``jax.jit``, ``jax.grad`` and others while a hook is attached.
 
-Each carries what is seen in a function out of it as one more output. Where there is nobody to take
-it, the function of JAX itself is called; what was made in our place goes on after the hook let go.
+Each carries what is observed in a function out of it as one more output. Where nobody takes it,
+the function of JAX itself is called; what was made in our place goes on after the hook was
+detached. Of several hooks the one that was attached last observes.
 """
 
 from __future__ import annotations
@@ -11,22 +12,51 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...steps import Mode
-from .choices import Choice
-from .seen import Seen
-from .watching import watcher
+import jax
+
+from ...model.steps import Mode
+from ..patching import PatchSet
+from .modules import ModuleCalls
+from .packed_stats import GraphPlan, TraceStats
+
+if TYPE_CHECKING:
+    from .tracker import Tracker
+
+_attached_trackers: list[Tracker] = []
+
+
+def active_tracker() -> Tracker | None:
+    """Return what observes what runs now, in this process and thread; ``None`` for nothing."""
+    return (
+        _attached_trackers[-1]
+        if _attached_trackers and _attached_trackers[-1].is_observing()
+        else None
+    )
+
+
+def activate_tracker(tracker: Tracker) -> bool:
+    """Let one look; return whether nobody did before."""
+    _attached_trackers.append(tracker)
+    return len(_attached_trackers) == 1
+
+
+def deactivate_tracker(tracker: Tracker) -> bool:
+    """Let one look no more; return whether it was the last."""
+    if tracker not in _attached_trackers:
+        return False
+    _attached_trackers.remove(tracker)
+    return not _attached_trackers
+
 
 Function = Callable[..., Any]
 
 
-class Jitted:
+class JittedFunction:
     """A jitted function: one graph as it is, and one that also returns what is seen in it.
 
     Args:
-        function: To be compiled.
-        jit: What compiles.
         options: Of ``jit``.
     """
 
@@ -35,22 +65,22 @@ class Jitted:
         self._function, self._jit, self._options = function, jit, options
         if "out_shardings" in options:
             self._options = {**options, "out_shardings": (options["out_shardings"], None)}
-        self._seeing: dict[Choice, Function] = {}
+        self._with_stats: dict[GraphPlan, Function] = {}
         #: What it was used for last.
         self.mode = Mode.TRAIN
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        tracker = watcher()
+        tracker = active_tracker()
         if tracker is None:
             return self._plain(*args, **kwargs)
         return tracker.run(self, self._plain, args, kwargs)
 
-    def seeing(self, choice: Choice) -> Function:
+    def with_stats(self, choice: GraphPlan) -> Function:
         """Return the graph that also returns what a choice wants."""
-        if choice not in self._seeing:
-            self._seeing[choice] = self._jit(carrying(self._function), **self._options)
-        return self._seeing[choice]
+        if choice not in self._with_stats:
+            self._with_stats[choice] = self._jit(returning_stats(self._function), **self._options)
+        return self._with_stats[choice]
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -64,26 +94,25 @@ class Jitted:
         return repr(self._plain)
 
 
-def seeing_jit(jit: Function) -> Function:
+def instrumented_jit(jit: Function) -> Function:
     """Return what stands in the place of ``jax.jit``."""
 
     @functools.wraps(jit)
     def call(*functions: Any, **options: Any) -> Any:
-        tracker = watcher()
+        tracker = active_tracker()
         if not functions:
             return functools.partial(call, **options)
         if tracker is None:
             return jit(*functions, **options)
-        return Jitted(functions[0], jit, options)
+        return JittedFunction(functions[0], jit, options)
 
     return call
 
 
-def seeing_gradient(transform: Function, value_and_grad: Function) -> Function:
+def instrumented_gradient(transform: Function, value_and_grad: Function) -> Function:
     """Return what stands in the place of ``jax.grad`` or ``jax.value_and_grad``.
 
     Args:
-        transform: That.
         value_and_grad: The one of JAX.
     """
 
@@ -95,15 +124,15 @@ def seeing_gradient(transform: Function, value_and_grad: Function) -> Function:
 
         @functools.wraps(plain)
         def call(*args: Any, **kwargs: Any) -> Any:
-            tracker = watcher()
+            tracker = active_tracker()
             if tracker is None:
                 return plain(*args, **kwargs)
 
             def differentiate(args: Any, kwargs: Any) -> Any:
-                carried = carrying_loss(function, has_aux=has_aux)
-                seeing = value_and_grad(carried, argnums, has_aux=True, **options)
-                (loss, (aux, seen)), gradients = seeing(*args, **kwargs)
-                tracker.differentiated(function, argnums, args, loss, gradients, seen)
+                carried = loss_returning_stats(function, has_aux=has_aux)
+                with_stats = value_and_grad(carried, argnums, has_aux=True, **options)
+                (loss, (aux, stats)), gradients = with_stats(*args, **kwargs)
+                tracker.differentiated(function, argnums, args, loss, gradients, stats)
                 if transform is value_and_grad:
                     return ((loss, aux) if has_aux else loss), gradients
                 return (gradients, aux) if has_aux else gradients
@@ -115,42 +144,37 @@ def seeing_gradient(transform: Function, value_and_grad: Function) -> Function:
     return differentiated
 
 
-class Scan:
-    """What stands in the place of ``jax.lax.scan``.
-
-    Args:
-        scan: That.
-    """
+class InstrumentedScan:
+    """What stands in the place of ``jax.lax.scan``."""
 
     def __init__(self, scan: Function) -> None:
         self._scan = scan
         self.mode = Mode.TRAIN
-        self._turns: weakref.WeakKeyDictionary[Function, Turn] = weakref.WeakKeyDictionary()
+        self._turns: weakref.WeakKeyDictionary[Function, ScanBody] = weakref.WeakKeyDictionary()
 
     def __call__(self, f: Function, *args: Any, **kwargs: Any) -> Any:
-        """Run a loop."""
-        tracker = watcher()
+        tracker = active_tracker()
         if tracker is None or kwargs.get("reverse"):
             return self._scan(f, *args, **kwargs)
         return tracker.run(self, self._scan, (f, *args), kwargs)
 
-    def seeing(self, choice: Choice) -> Function:  # noqa: ARG002  all turns are alike
+    def with_stats(self, choice: GraphPlan) -> Function:  # noqa: ARG002  all turns are alike
         """Return a loop that also returns what is seen in its turns."""
-        return self._seeing
+        return self._with_stats
 
-    def _seeing(self, f: Function, *args: Any, **kwargs: Any) -> Any:
-        carry, (outputs, seen) = self._scan(self._turn(f), *args, **kwargs)
-        return (carry, outputs), seen.as_loop()
+    def _with_stats(self, f: Function, *args: Any, **kwargs: Any) -> Any:
+        carry, (outputs, stats) = self._scan(self._turn(f), *args, **kwargs)
+        return (carry, outputs), stats.as_loop()
 
-    def _turn(self, f: Function) -> Turn:
+    def _turn(self, f: Function) -> ScanBody:
         # JAX knows a body that it has compiled by its identity.
         turn = self._turns.get(f)
         if turn is None or turn.__wrapped__ is not f:
-            turn = self._turns[f] = Turn(f)
+            turn = self._turns[f] = ScanBody(f)
         return turn
 
 
-class Turn:
+class ScanBody:
     """The body of a loop, with what is seen in it as part of what each turn gives.
 
     It does not keep the function alive, nor what that closes over: who runs the loop does.
@@ -169,36 +193,34 @@ class Turn:
         return self._function()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute a turn."""
         function = self._function()
         assert function is not None, "who runs the loop holds its body"
-        with _collecting(in_loop=True) as seen:
+        with _collecting(in_loop=True) as stats:
             carry, output = function(*args, **kwargs)
-        return carry, (output, seen())
+        return carry, (output, stats())
 
 
-class Checkpointed:
+class CheckpointedFunction:
     """A function whose intermediate values are computed again, as ``jax.checkpoint`` makes it.
 
     Args:
         function: What is computed.
         checkpoint: That of JAX.
-        options: Of it.
     """
 
     def __init__(self, function: Function, checkpoint: Function, options: dict[str, Any]) -> None:
         self._plain = checkpoint(function, **options)
-        self._carrying: Function = checkpoint(carrying(function), **options)
+        self._carrying: Function = checkpoint(returning_stats(function), **options)
         self.mode = Mode.TRAIN
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        tracker = watcher()
+        tracker = active_tracker()
         if tracker is None or not tracker.is_collecting:
             return self._plain(*args, **kwargs)
         return tracker.run(self, self._plain, args, kwargs)
 
-    def seeing(self, choice: Choice) -> Function:  # noqa: ARG002  it is traced with its caller
+    def with_stats(self, choice: GraphPlan) -> Function:  # noqa: ARG002  it is traced with its caller
         """Return what also returns what is seen in it."""
         return self._carrying
 
@@ -206,52 +228,83 @@ class Checkpointed:
         return self if instance is None else MethodType(self, instance)
 
 
-def seeing_checkpoint(checkpoint: Function) -> Function:
+def instrumented_checkpoint(checkpoint: Function) -> Function:
     """Return what stands in the place of ``jax.checkpoint``."""
 
     @functools.wraps(checkpoint)
     def call(*functions: Any, **options: Any) -> Any:
         if not functions:
             return functools.partial(call, **options)
-        return Checkpointed(functions[0], checkpoint, options)
+        return CheckpointedFunction(functions[0], checkpoint, options)
 
     return call
 
 
-def carrying(function: Function) -> Function:
+def returning_stats(function: Function) -> Function:
     """Return a function that also returns what is seen in it."""
 
     @functools.wraps(function, updated=())
     def carried(*args: Any, **kwargs: Any) -> Any:
-        with _collecting() as seen:
+        with _collecting() as stats:
             output = function(*args, **kwargs)
-        return output, seen()
+        return output, stats()
 
     return carried
 
 
-def carrying_loss(function: Function, *, has_aux: bool) -> Function:
+def loss_returning_stats(function: Function, *, has_aux: bool) -> Function:
     """Return a function to be differentiated, with what is seen in it as part of its aux."""
 
     @functools.wraps(function, updated=())
     def carried(*args: Any, **kwargs: Any) -> Any:
-        with _collecting() as seen:
+        with _collecting() as stats:
             output = function(*args, **kwargs)
         if not has_aux:
-            return output, (None, seen())
+            return output, (None, stats())
         if not isinstance(output, tuple) or len(output) != 2:
             return output  # JAX says what is wrong with it
-        return output[0], (output[1], seen())
+        return output[0], (output[1], stats())
 
     return carried
 
 
 @contextmanager
-def _collecting(*, in_loop: bool = False) -> Iterator[Callable[[], Seen]]:
+def _collecting(*, in_loop: bool = False) -> Iterator[Callable[[], TraceStats]]:
     """Collect what is seen inside; give what returns it, to be called on the same level."""
-    tracker = watcher()
+    tracker = active_tracker()
     if tracker is None:
-        yield Seen
+        yield TraceStats
         return
     with tracker.collecting(in_loop=in_loop) as collector:
         yield lambda: tracker.closed(collector)
+
+
+class Patches:
+    """Replaces what makes functions out of functions; made once for all hooks."""
+
+    def __init__(self) -> None:
+        self.modules = ModuleCalls(active_tracker)
+        self._replaced = PatchSet()
+
+    def put(self) -> None:
+        value_and_grad = jax.value_and_grad
+        replacements: list[tuple[Any, str, Callable[[Any], Any]]] = [
+            (jax, "jit", instrumented_jit),
+            (jax, "grad", lambda transform: instrumented_gradient(transform, value_and_grad)),
+            (jax, "value_and_grad", lambda transform: instrumented_gradient(transform, transform)),
+            (jax, "checkpoint", instrumented_checkpoint),
+            (jax, "remat", instrumented_checkpoint),
+            (jax.lax, "scan", InstrumentedScan),
+        ]
+        for module, name, make in replacements:
+            self._replaced.put(module, name, make)
+        self.modules.wrap()
+
+    def remove(self) -> None:
+        """Put back, but for what somebody else has replaced since."""
+        self._replaced.remove()
+        self.modules.remove()
+
+
+#: Those of this process.
+PATCHES = Patches()

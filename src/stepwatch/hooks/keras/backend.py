@@ -1,4 +1,9 @@
-"""What the backends of Keras do each in their own way."""
+"""What the backends of Keras have in common: how a step is watched, and statistics are packed.
+
+A step runs as Python each time, or once: it is traced, and what was traced runs from then on.
+Either way the same is called of us: a layer returned, a loss was computed, an optimizer is given
+gradients. What is observed so is noted here, and leaves the step as a further output of it.
+"""
 
 from __future__ import annotations
 
@@ -12,27 +17,65 @@ import numpy as np
 import numpy.typing as npt
 
 from ...capture.open_step import OpenStep
-from ..observed.observations import Reader
-from .taken import Taken
+from ..observations import Reader, TensorRef
+
+
+class StepTrace:
+    """Gathers what is observed in one step.
+
+    Args:
+        scope_of: Returns something that is equal as long as values of here may leave the step from
+            here: inside of a loop, or of what is differentiated, they may not.
+    """
+
+    def __init__(self, scope_of: Callable[[], object]) -> None:
+        self._scope_of = scope_of
+        self._scope = scope_of()
+        self.observed: list[TensorRef] = []
+        #: What was computed where it cannot leave the step, and is not observed.
+        self.missed: set[str] = set()
+        #: The optimizers that were given gradients.
+        self.optimizers: list[object] = []
+
+    def add(self, name: str, collection: str, value: Any) -> None:
+        """Note a tensor; one that cannot leave the step is noted as missed."""
+        if self._scope_of() == self._scope:
+            self.observed.append(TensorRef(name, collection, value))
+        else:
+            self.missed.add(name)
+
+    @contextmanager
+    def within(self) -> Iterator[list[TensorRef]]:
+        """Enter what is differentiated; yield what is observed inside, complete at the end.
+
+        The values are of no use outside; whoever enters brings them out and adds them again.
+        """
+        outer, scope = self.observed, self._scope
+        self.observed, self._scope = [], self._scope_of()
+        try:
+            yield self.observed
+        finally:
+            self.observed, self._scope = outer, scope
+
 
 Array = npt.NDArray[np.generic]
-AtOnce = Callable[[OpenStep, str, Any, str], None]
+EagerObserver = Callable[[OpenStep, str, Any, str], None]
 
 #: Under these keys a step that is watched returns what it is to return, and what leaves beside it.
-RETURNED, BESIDE = "returned", "stepwatch"
+RETURNED, SIDE_OUTPUT = "returned", "stepwatch"
 
 
 class Session(Protocol):
-    """Who watches a model's function."""
+    """Observes what a model runs for each batch."""
 
     def begins(self, trainable: Sequence[Any], non_trainable: Sequence[Any]) -> None:
         """A batch is about to run, with these values of the model's variables."""
 
-    def taking(self) -> AbstractContextManager[Taken]:
+    def collecting(self) -> AbstractContextManager[StepTrace]:
         """What runs inside is a step, or is traced as one."""
 
-    def packed(self, taken: Taken) -> dict[str, Any]:
-        """Return what was met in a form in which it can leave the step."""
+    def packed(self, trace: StepTrace) -> dict[str, Any]:
+        """Return what was observed in a form in which it can leave the step."""
 
     def note(self, what: str) -> None:
         """Say in the coverage line what is not captured."""
@@ -50,14 +93,14 @@ class Session(Protocol):
 class Backend(Reader, Protocol):
     """How a backend runs models."""
 
-    #: Observes what is met at once, where it may be changed in place a moment later: a step, a
+    #: Observes a value at once, where it may be changed in place a moment later: a step, a
     #: name, a value and a collection.
-    at_once: AtOnce | None
+    at_once: EagerObserver | None
 
     def finish(self) -> None:
         """A step ends: observe what is still on an accelerator."""
 
-    def place(self) -> object:
+    def scope(self) -> object:
         """Return what is equal wherever the values of here are of use."""
 
     def watch(
@@ -66,10 +109,8 @@ class Backend(Reader, Protocol):
         """Return what a model is to run for each batch instead of what it makes itself.
 
         Args:
-            model: A built model.
             kind: ``train``, ``test`` or ``predict``.
             make: Lets the model make its function, and keep it as ``train_function`` and so on.
-            session: Who watches.
         """
 
     def stored(self, value: Any) -> Any:
@@ -78,12 +119,12 @@ class Backend(Reader, Protocol):
 
 def backend() -> Backend:
     """Return the one that Keras uses."""
-    made: Backend = import_module(f".on_{keras.backend.backend()}", __package__).BACKEND()
+    made: Backend = import_module(f".{keras.backend.backend()}_backend", __package__).BACKEND()
     return made
 
 
 @contextmanager
-def in_place(owner: Any, **stand_ins: Any) -> Iterator[None]:
+def temporary_attributes(owner: Any, **stand_ins: Any) -> Iterator[None]:
     """Let an object have other attributes for a while."""
     own = vars(owner)
     before = {name: own[name] for name in stand_ins if name in own}
@@ -116,3 +157,52 @@ def tensors_in(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield from tensors_in(part, f"{path}/{number}")
     elif keras.ops.is_tensor(value) and is_real(value):
         yield path, value
+
+
+def pack_stats(values: Sequence[Any]) -> tuple[Any, Any]:
+    """Return what the statistics of tensors follow from; may be traced.
+
+    Sums are accumulated in float64, but in float32 on JAX, which has no other unless it is told to.
+
+    Args:
+        values: Tensors of any shape and real dtype; at least one.
+
+    Returns:
+        What ``packed.unpack_rows`` takes: counts, int32, and floats.
+    """
+    pairs = [_pack_tensor(value) for value in values]
+    counts, numbers = zip(*pairs, strict=True)
+    return keras.ops.stack(counts), keras.ops.stack(numbers)
+
+
+def _pack_tensor(value: Any) -> tuple[Any, Any]:
+    ops = keras.ops
+    kind = keras.backend.standardize_dtype(value.dtype)
+    widest = _widest()
+    wide = ops.cast(value, "float32" if "float" in kind and kind != "float64" else widest)
+    finite = ops.isfinite(wide)
+    values = ops.where(finite, wide, ops.zeros_like(wide))
+    magnitudes = ops.abs(values)
+    infinity = ops.full_like(wide, np.inf)
+    counts = [
+        ops.ones_like(finite),
+        ops.isnan(wide),
+        ops.equal(wide, infinity),
+        ops.equal(wide, -infinity),
+        ops.equal(wide, ops.zeros_like(wide)),
+    ]
+    extremes = [
+        ops.min(ops.where(finite, wide, infinity), initial=np.inf),
+        ops.max(ops.where(finite, wide, -infinity), initial=-np.inf),
+    ]
+    summed = [ops.cast(one, widest) for one in (values, magnitudes)]
+    sums = [ops.sum(one) for one in (*summed, ops.square(summed[1]))]
+    least = ops.min(ops.where(finite, magnitudes, infinity), initial=np.inf)
+    return (
+        ops.stack([ops.sum(ops.cast(one, "int32")) for one in counts]),
+        ops.stack([ops.cast(one, widest) for one in (*extremes, *sums, least)]),
+    )
+
+
+def _widest() -> str:
+    return "float32" if keras.backend.backend() == "jax" else "float64"

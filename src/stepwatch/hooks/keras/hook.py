@@ -9,14 +9,12 @@ import keras
 
 from ...capture.guard import guarded
 from ...errors import TrainingStopped
-from ...steps import Mode
-from ..hook import Array, Hook
-from ..observed.observations import Observations
-from ..replaced import Replaced
+from ...model.steps import Mode
+from ..base import Array, Hook
+from ..observations import Observations
+from ..patching import PatchSet
 from .backend import backend
-from .functions import Functions
-from .seen import Seen
-from .watcher import MODES
+from .tracker import MODES, ModelCoverage, ModelFunctions
 
 
 class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras has no types
@@ -26,7 +24,7 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
     backends. It may be handed to ``fit`` among the callbacks, as people expect; that adds nothing.
 
     Args:
-        model: The model to look at; by default every model.
+        model: The model to observe; by default every model.
         options: As ``Hook`` takes them, ``run`` and ``policy`` among them.
 
     Raises:
@@ -45,9 +43,9 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         self._only = model
         self.backend = backend()
         self.observations = Observations(self.recorder, self.backend)
-        self.seen = Seen()
-        self._functions = Functions(self, self.backend, self._watches)
-        self._replaced = Replaced()
+        self.model_coverage = ModelCoverage()
+        self._functions = ModelFunctions(self, self.backend, self._watches)
+        self._replaced = PatchSet()
         #: The mode of the step that runs, or ran last.
         self._running = Mode.TRAIN
         self._is_over = self._is_in_fit = False
@@ -77,7 +75,7 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
             self._hand_on()
 
     def describe_coverage(self) -> str:
-        return self.seen.coverage(self.observations.names)
+        return self.model_coverage.coverage(self.observations.names)
 
     def observe(
         self,

@@ -9,10 +9,10 @@ from typing import Any
 import tensorflow as tf
 
 from ...capture.guard import guarded
-from ...steps import Mode
-from ..coverage_line import coverage_line
-from ..hook import Hook
-from ..replaced import Replaced
+from ...model.steps import Mode
+from ..base import Hook
+from ..coverage import coverage_line
+from ..patching import PatchSet
 from .tapes import Tapes
 
 
@@ -38,7 +38,7 @@ class TensorFlowHook(Hook):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._tapes = Tapes(self)
-        self._replaced = Replaced()
+        self._replaced = PatchSet()
         self._taps: Any = None
         self._has_ended = False
         self.attach()
@@ -75,11 +75,9 @@ class TensorFlowHook(Hook):
     # What the tapes call
 
     def mode(self) -> Mode:
-        """Return which mode a step counts as."""
         return self._mode or Mode.TRAIN
 
     def end_open(self) -> None:
-        """The step that is open is over."""
         mode = self.mode()
         if self.recorder.is_open(mode):
             self.recorder.end_step(mode)
@@ -93,10 +91,10 @@ class TensorFlowHook(Hook):
         """Hear of layers and optimizers, if the script has brought Keras along."""
         keras = sys.modules.get("keras")
         if self._taps is None and self.active and hasattr(keras, "Model"):
-            from ..keras.taps import TAPS
+            from ..keras.layers import LAYER_EVENTS
 
-            self._taps = TAPS
-            TAPS.listen(self._tapes)
+            self._taps = LAYER_EVENTS
+            LAYER_EVENTS.listen(self._tapes)
 
     def _entering(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def enter(tape: Any) -> Any:

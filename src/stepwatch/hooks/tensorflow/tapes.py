@@ -1,8 +1,9 @@
-"""What a loop of the script's own does, as gradient tapes and optimizers tell it."""
+"""From gradient tapes and optimizers to the steps of a training loop that a script writes out."""
 
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -12,17 +13,64 @@ from tensorflow.python.eager.record import stop_recording
 
 from ...capture.guard import guarded
 from ...capture.recorder import Recorder
-from ...steps import Mode
-from ..observed.met import Met
-from ..observed.observations import Observations, Packed
-from .naming import Naming
-from .reading import Reading, is_on_host, stored
-from .slots import Slot, Slots
+from ...model.steps import Mode
+from ..observations import Observations, PackedTensors, TensorRef
+from .graphs import Slot, Slots, TensorReader, is_on_host, stored
+
+
+class VariableNames:
+    """Names variables, each by one name for as long as it lives; and layers, if Keras is there.
+
+    A variable of TensorFlow has the name that the script gave it, ``Variable`` if none. One that
+    turns up later under a name that is in use has a number behind it: ``Variable_1``.
+    """
+
+    def __init__(self) -> None:
+        self._variables: dict[int, str] = {}
+        self._taken: dict[str, int] = {}
+        self._models: list[Any] = []
+
+    def of_variable(self, variable: Any) -> str:
+        """Return the name of a variable, of TensorFlow or of Keras."""
+        for names in self._models:
+            if id(variable) in names.variables:
+                return str(names.variables[id(variable)])
+        name = self._variables.get(id(variable))
+        if name is None:
+            plain = getattr(variable, "path", None) or variable.name.partition(":")[0]
+            count = self._taken.get(plain, 0)
+            self._taken[plain] = count + 1
+            name = self._variables[id(variable)] = f"{plain}_{count}" if count else plain
+            weakref.finalize(variable, self._variables.pop, id(variable), None)
+        return name
+
+    def of_layers(self, layers: Sequence[Any], names_of: Callable[[Any], Any]) -> dict[int, str]:
+        """Return the names of layers that ran, by their ids.
+
+        Args:
+            layers: In the order in which they returned, so that a model comes after its parts.
+            names_of: Names what is in a model: ``keras.names.ModelNames``.
+        """
+        found: dict[int, str] = {}
+        for layer in reversed(layers):
+            if id(layer) not in found:
+                found.update(self._of_model(layer, names_of).layers)
+        return found
+
+    def _of_model(self, model: Any, names_of: Callable[[Any], Any]) -> Any:
+        self._models = [one for one in self._models if one.model() is not None]
+        for names in self._models:
+            if id(model) in names.layers and names.num_variables == len(names.model().variables):
+                return names
+        self._models = [one for one in self._models if one.model() is not model]
+        self._models.append(names_of(model))
+        return self._models[-1]
+
 
 Note = Callable[[], None]
 
 
-class Owner(Protocol):
+class TapeOwner(Protocol):
     """The hook, as this needs it."""
 
     strict: bool
@@ -30,32 +78,26 @@ class Owner(Protocol):
     active: bool
     recorder: Recorder
 
-    def mode(self) -> Mode:
-        """Return which mode a step counts as."""
+    def mode(self) -> Mode: ...
 
-    def end_open(self) -> None:
-        """The step that is open is over."""
+    def end_open(self) -> None: ...
 
-    def detach(self) -> None:
-        """Let go of TensorFlow."""
+    def detach(self) -> None: ...
 
 
 class Tapes:
     """Observes what a tape differentiates, at once or by what is added to a graph.
 
     A step is over when a weight that an optimizer has moved in it is differentiated by again, or
-    any weight again, where no optimizer is ever heard of.
-
-    Args:
-        owner: The hook.
+    any weight again, where there is no optimizer.
     """
 
-    def __init__(self, owner: Owner) -> None:
+    def __init__(self, owner: TapeOwner) -> None:
         self._owner, self.strict = owner, owner.strict
         recorder = owner.recorder
-        self._at_hand = Observations(recorder, Reading(on_host=is_on_host()))
-        self._traced = Observations(recorder, Reading(on_host=False))
-        self.naming = Naming()
+        self._at_hand = Observations(recorder, TensorReader(on_host=is_on_host()))
+        self._traced = Observations(recorder, TensorReader(on_host=False))
+        self.naming = VariableNames()
         self._pending: list[tuple[object, Any, Any]] = []
         self._slots = Slots()
         self._thread = threading.get_ident()
@@ -65,7 +107,7 @@ class Tapes:
         # What each optimizer, and each set of weights with its loss, is numbered by.
         self._optimizers: list[Any] = []
         self._losses: list[frozenset[str]] = []
-        #: The weights that were met, and why what is not captured is not.
+        #: The weights that were observed, and why what is not captured is not.
         self.weights: dict[str, str | None] = {}
         self.notes: set[str] = set()
 
@@ -79,39 +121,36 @@ class Tapes:
         self._owner.failure = failure
 
     def detach(self) -> None:
-        """Let go of TensorFlow."""
         self._owner.detach()
 
     def observed(self) -> set[str]:
         """Return the names of all that was observed."""
         return self._at_hand.names | self._traced.names
 
-    # What is heard
+    # Called by wrappers
 
     def returned(self, layer: Any, output: Any) -> None:
-        """A layer of Keras returned."""
-        if self._num_recording and self._is_looking():
-            self._pending.append((_place(), layer, output))
+        if self._num_recording and self._is_observing():
+            self._pending.append((_scope_key(), layer, output))
 
     def lost(self, given: Mapping[str, Any], loss: Any) -> None:
         """A model of Keras computed its loss, of which the tape will tell."""
 
     def begins(self) -> None:
-        """A tape begins to record: what was met before it is of no gradient any more."""
+        """A tape begins to record: what was observed before it has no gradient any more."""
         if self._is_here():
             if self._num_recording == 0:
                 self._pending = []
             self._num_recording += 1
 
     def ends(self) -> None:
-        """A tape records no more."""
         if self._is_here():
             self._num_recording = max(0, self._num_recording - 1)
 
     @guarded
     def differentiated(self, target: Any, sources: Any, gradients: Any) -> None:
         """A tape returned the gradients of a target by its sources."""
-        if not self._is_looking():
+        if not self._is_observing():
             return
         pairs = zip(_flat(sources), _flat(gradients), strict=True)
         weights = [(source, gradient) for source, gradient in pairs if _is_variable(source)]
@@ -122,20 +161,19 @@ class Tapes:
 
     @guarded
     def applies(self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
-        """An optimizer is about to apply gradients, of which the tape has told."""
         del gradients
-        if self._is_looking():
-            number = _number(optimizer, self._optimizers)
+        if self._is_observing():
+            number = _index_of(optimizer, self._optimizers)
             names = {self.naming.of_variable(variable) for variable in variables}
             with stop_recording():
                 rate = tf.convert_to_tensor(optimizer.learning_rate)
-                met = Met(f"learning_rate/{number}", "learning_rates", rate)
-                self._tell([met], partial(self._moves, names))
+                observed_refs = TensorRef(f"learning_rate/{number}", "learning_rates", rate)
+                self._report([observed_refs], partial(self._moves, names))
 
     @guarded
     def gather(self, function: Any) -> None:
-        """A function of the script has returned: take what its graph has told."""
-        if self._slots and self._is_looking() and tf.executing_eagerly():
+        """A function of the script has returned: take what its graph computed."""
+        if self._slots and self._is_observing() and tf.executing_eagerly():
             most = self._slots.gather(function)
             if most > 1:
                 self.notes.add(f"the last of {most} steps that one call of a tf.function did")
@@ -143,18 +181,18 @@ class Tapes:
     # How
 
     def _differentiated_by(self, target: Any, weights: list[tuple[Any, Any]]) -> None:
-        all_met = self._outputs()  # first: it learns the names of what is in a model
+        tensor_refs = self._outputs()  # first: it learns the names of what is in a model
         named = [(self.naming.of_variable(one), one, gradient) for one, gradient in weights]
         names = frozenset(name for name, *_ in named)
-        all_met += self._targets(target, names)
+        tensor_refs += self._targets(target, names)
         wants = self._owner.recorder.plan.wants
         for name, variable, gradient in named:
             if wants("weights"):
-                all_met.append(Met(name, "weights", tf.convert_to_tensor(variable), True))
+                tensor_refs.append(TensorRef(name, "weights", tf.convert_to_tensor(variable), True))
             if gradient is not None and wants("gradients"):
-                all_met.append(Met(f"gradient/{name}", "gradients", stored(gradient)))
+                tensor_refs.append(TensorRef(f"gradient/{name}", "gradients", stored(gradient)))
         self.weights |= {name: None if g is not None else "no gradient" for name, _, g in named}
-        self._tell(all_met, partial(self._step, names))
+        self._report(tensor_refs, partial(self._step, names))
 
     def _step(self, names: frozenset[str]) -> None:
         """Weights are differentiated by: end the step that is over by that."""
@@ -166,58 +204,64 @@ class Tapes:
     def _moves(self, names: set[str]) -> None:
         self._moved |= names
 
-    def _tell(self, all_met: list[Met], first: Note) -> None:
+    def _report(self, tensor_refs: list[TensorRef], first: Note) -> None:
         """Observe tensors now, or whenever the graph runs that is traced; call ``first`` before."""
         wants = self._owner.recorder.plan.wants
-        all_met = [met for met in all_met if wants(met.collection) and _is_real(met.value)]
+        tensor_refs = [
+            observed_refs
+            for observed_refs in tensor_refs
+            if wants(observed_refs.collection) and _is_real(observed_refs.value)
+        ]
         if tf.executing_eagerly():
             first()
-            self._at_hand.observe(self._owner.mode(), all_met)
+            self._at_hand.observe(self._owner.mode(), tensor_refs)
         elif tf.distribute.get_strategy().num_replicas_in_sync > 1:
             self.notes.add("nothing inside of replicas")
         else:
             take = partial(self._take, first)
-            self._slots.add(Slot(self._traced.packed(all_met), take))
+            self._slots.add(Slot(self._traced.packed(tensor_refs), take))
 
-    def _take(self, first: Note, packed: Packed, values: list[Any], words: list[Any]) -> None:
+    def _take(
+        self, first: Note, packed: PackedTensors, values: list[Any], statistics: list[Any]
+    ) -> None:
         first()
-        self._traced.note(self._owner.mode(), packed, values, words)
+        self._traced.note(self._owner.mode(), packed, values, statistics)
 
-    def _targets(self, target: Any, names: frozenset[str]) -> list[Met]:
-        number = _number(names, self._losses)
+    def _targets(self, target: Any, names: frozenset[str]) -> list[TensorRef]:
+        number = _index_of(names, self._losses)
         name = f"loss/loss_{number}" if number else "loss/loss"
-        return [Met(name, "losses", one) for one in _flat(target)]
+        return [TensorRef(name, "losses", one) for one in _flat(target)]
 
-    def _outputs(self) -> list[Met]:
+    def _outputs(self) -> list[TensorRef]:
         """Return what layers of Keras returned in this place since the last tape began."""
-        place = _place()
+        place = _scope_key()
         here = [(layer, output) for where, layer, output in self._pending if where is place]
         self._pending = [one for one in self._pending if one[0] is not place]
         if not here:
             return []
         from ..keras.backend import tensors_in
-        from ..keras.names import ModelNames
+        from ..keras.layers import ModelNames
 
         names = self.naming.of_layers([layer for layer, _ in here], ModelNames)
         return [
-            Met(f"output/{names[id(layer)]}{path}", "outputs", tensor)
+            TensorRef(f"output/{names[id(layer)]}{path}", "outputs", tensor)
             for layer, output in here
             for path, tensor in tensors_in(output)
         ]
 
-    def _is_looking(self) -> bool:
+    def _is_observing(self) -> bool:
         return self._owner.active and self._is_here()
 
     def _is_here(self) -> bool:
         return threading.get_ident() == self._thread
 
 
-def _place() -> object:
+def _scope_key() -> object:
     """Return what is the same wherever tensors of here are of use."""
     return None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
 
 
-def _number(one: Any, known: list[Any]) -> int:
+def _index_of(one: Any, known: list[Any]) -> int:
     """Return the place of something among what is known, where it is from now on."""
     if one not in known:
         known.append(one)

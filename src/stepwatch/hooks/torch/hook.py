@@ -1,30 +1,170 @@
-"""The hook for PyTorch."""
+"""The hook for PyTorch: what users hold, and the hooks of torch that emit events."""
 
 from __future__ import annotations
 
+import functools
 import os
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.nn.modules.module import (
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+)
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
 from torch.utils.hooks import RemovableHandle
 
-from ...capture.listener import Listener
-from ...capture.recorder import Recorder
-from ...collection import Policy
+from ...capture.output import HOOK_OUTPUT, Output, OutputOptions
+from ...capture.recorder import Listener, Recorder
 from ...errors import TrainingStopped
-from ...steps import Mode
-from ..hook import Hook
-from .coverage import coverage
-from .listening import forget_graphs, listen
-from .patches import Patches
-from .ranks import distributed_rank
-from .threads import share_threads
-from .torch_control import TorchControl
+from ...model.collection import Policy
+from ...model.steps import Mode
+from ..base import Hook
+from ..coverage import abbreviate, coverage_line
+from .graphs import GraphSlots
+from .internals import Loss, dynamo_disable, dynamo_skip_frame, eager_only, has_compiled_graphs
+from .intervene.control import TorchControl
+from .models import Names
+from .observe import Observer
+from .patches import Patches, unpatched_importers
+from .process import distributed_rank, share_threads
 from .tracker import Tracker
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def with_closure(
+    args: tuple[Any, ...], named: Mapping[str, Any], after: Callable[[], object]
+) -> Arguments | None:
+    """Return the arguments of an optimizer's step, changed to tell when its closure returned.
+
+    Args:
+        args: The optimizer, and what it was given by place.
+        named: What it was given by name.
+        after: Called each time that the closure returned.
+
+    Returns:
+        What to call the step with; ``None`` if there is no closure.
+    """
+    closure = args[1] if len(args) > 1 else named.get("closure")
+    if not callable(closure):
+        return None
+
+    @functools.wraps(closure)
+    def call(*given: Any, **given_named: Any) -> Any:
+        result = closure(*given, **given_named)
+        after()
+        return result
+
+    if len(args) > 1:
+        return (args[0], call, *args[2:]), dict(named)
+    return args, {**named, "closure": call}
+
+
+def coverage(names: Names, observer: Observer, slots: GraphSlots) -> str:
+    """Return the coverage line of what was observed so far.
+
+    A parameter is captured if its weight is, and its gradient if there was one. A module is
+    captured if every tensor of what it returned is.
+
+    Args:
+        names: What there is.
+        observer: What was seen of it.
+        slots: What compiled graphs have for it.
+    """
+    parameters = {}
+    for name, _ in names.named_parameters():
+        gradient = observer.refused.get(f"gradient/{name}")
+        why = observer.refused.get(name) or (gradient and f"gradient of {gradient}")
+        parameters[name] = why or (None if name in observer.observed else "not reached")
+    outputs = {
+        name: slots.problems.get(module)
+        or (observer.returned[name] if name in observer.returned else _why_unobserved(module))
+        for name, module in names.callable_modules().items()
+    }
+    line = coverage_line(parameters, outputs)
+    blind = unpatched_importers()
+    if blind:
+        line += f", no attention of {abbreviate(blind)} (imported before the hook)"
+    if slots.num_attention:
+        line += ", no attention of changing shapes inside compiled graphs"
+    return line
+
+
+def _why_unobserved(module: torch.nn.Module) -> str:
+    if isinstance(module, torch.jit.ScriptModule):
+        return "inside a scripted module"
+    return "not called in this step"
+
+
+def register_global_hooks(
+    tracker: Tracker, control: TorchControl, after_step: Callable[[], None]
+) -> list[RemovableHandle]:
+    """Let torch tell a tracker of everything that runs.
+
+    Args:
+        control: Acts on the training before and after the steps of optimizers.
+        after_step: Called after each step of an optimizer; it may raise.
+    """
+    source = tracker.events.source
+    notify_before_optimizer = source("before_optimizer")
+    notify_after_closure = source("after_closure")
+    notify_after_optimizer = source("after_optimizer")
+    notify_after_forward = dynamo_disable(source("after_forward"))
+    record, compiling = tracker.graphs.slots.probe.record, torch.compiler.is_compiling
+    exporting = torch.compiler.is_exporting
+
+    def before_optimizer(optimizer: torch.optim.Optimizer, args: Any, named: Any) -> Any:
+        given = with_closure(args, named, lambda: notify_after_closure(optimizer))
+        with tracker.observer.without_gradients(given is not None):
+            notify_before_optimizer(optimizer)
+        control.before_update(optimizer, args, named)
+        return given
+
+    def after_optimizer(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        control.after_update(optimizer)
+        notify_after_optimizer(optimizer)
+        control.after_step()
+        after_step()
+
+    # A function of its own, so that a compiler sees constants and what it is to trace.
+    def after_forward(module: torch.nn.Module, inputs: Any, *rest: Any) -> None:
+        if not compiling():
+            # Of a module that raised torch gives no keywords.
+            keywords, output = rest if len(rest) == 2 else ({}, *rest)
+            notify_after_forward(module, (inputs, keywords), output)
+        elif not exporting():
+            record(type(module).__name__ if isinstance(module, Loss) else "output", rest[-1])
+
+    return [
+        register_module_forward_pre_hook(eager_only(source("before_forward"))),
+        register_module_forward_hook(
+            dynamo_skip_frame(after_forward), with_kwargs=True, always_call=True
+        ),
+        register_optimizer_step_pre_hook(eager_only(before_optimizer)),
+        register_optimizer_step_post_hook(eager_only(after_optimizer)),
+    ]
+
+
+def reset_compiled_graphs() -> bool:
+    """Let what was compiled be compiled again, with the hooks in it; return whether there is any.
+
+    A graph holds the hooks that were there when it was compiled, and no others.
+    """
+    if not has_compiled_graphs():
+        return False
+    torch.compiler.reset()
+    return True
 
 
 class TorchHook(Hook):
@@ -35,22 +175,18 @@ class TorchHook(Hook):
     those that its optimizer used.
 
     Args:
-        model: The model to look at; by default every model that runs.
+        model: The model to observe; by default every model that runs.
         run: Directory or URL to write to; it must not hold a run yet.
         policy: What to save beyond statistics of everything at every step: a ``SavePolicy``, one
             for each collection by name, or texts such as ``"gradients:raw:every=100"``.
-        format: How the run is laid out: ``native``, or ``smdebug`` for what reads only that.
-        tensorboard: Folder for TensorBoard's files beside it: scalars, and histograms of what is
-            saved raw.
-        listeners: Who looks at every step at once, such as ``rules.LiveWatch``.
+        output: How the run is written.
+        options: Fields of ``output`` by their names, such as ``format="smdebug"``,
+            ``tensorboard="board"``, ``black_box_mb=0`` or ``snapshot_every=100``.
+        listeners: Evaluate every step at once, such as ``rules.LiveWatch``.
         hold: A TRAIN step that is over is handed on when the next one begins to run, so that what
             is saved after ``optimizer.step()`` belongs to it; ``False`` hands it on at once.
         say: Takes the coverage line; prints it to standard error by default.
         strict: Raise our own failures into training, for tests.
-        black_box_mb: Size in MiB of the black box, which holds the last steps where no death of
-            the process reaches them; 0 for none.
-        snapshot_every: The black box keeps the state before each so many TRAIN steps, from which
-            a step can be run again; 0 for only when something goes wrong.
 
     Raises:
         RunExists: ``run`` already holds a run.
@@ -69,38 +205,38 @@ class TorchHook(Hook):
         *,
         run: str | os.PathLike[str] | Recorder,
         policy: Policy = None,
-        format: str = "native",
-        tensorboard: str | None = None,
+        output: Output = HOOK_OUTPUT,
         listeners: Sequence[Listener] = (),
         command: Sequence[str] = (),
         hold: bool = True,
         say: Callable[[str], None] | None = None,
         strict: bool = False,
-        black_box_mb: int = 64,
-        snapshot_every: int = 0,
         on_begin: Callable[[Hook], None] = lambda _: None,
-        mirror: str | None = None,
-        resume: int | None = None,
+        **options: Unpack[OutputOptions],
     ) -> None:
         super().__init__(
             run,
             policy=policy,
-            format=format,
-            tensorboard=tensorboard,
+            output=output,
             listeners=listeners,
             command=command,
             say=say,
             strict=strict,
-            black_box_mb=black_box_mb,
-            snapshot_every=snapshot_every,
             on_begin=on_begin,
             rank=distributed_rank(),
-            mirror=mirror,
-            resume=resume,
+            **options,
         )
-        self._tracker = Tracker(self.recorder, model, self.stepped, hold=hold, strict=strict)
+        tracker = Tracker(self.recorder, model, self.stepped, hold=hold, strict=strict)
+        self._tracker = tracker
         self.control: TorchControl = TorchControl(
-            self._tracker, self.recorder, self._say, strict=strict
+            self.recorder,
+            tracker.names,
+            tracker.optimizers,
+            tracker.steps,
+            tracker.observer,
+            is_capturing=lambda: tracker.active,
+            say=self._say,
+            strict=strict,
         )
         #: Ends the training in a way of its own; returns whether it can.
         self.ends_training: Callable[[BaseException], bool] = cannot_end
@@ -144,21 +280,21 @@ class TorchHook(Hook):
         if self._handles:
             return
         tracker = self._tracker
-        if not self._attached and forget_graphs():
+        if not self._attached and reset_compiled_graphs():
             self._say("what was compiled before is compiled again, to be seen")
         self._attached = True
-        self._handles = listen(tracker, self.control, self.end_if_asked)
+        self._handles = register_global_hooks(tracker, self.control, self.end_if_requested)
         self._patches = Patches(
-            tracker,
-            tracker.graphs.slots.seeing,
+            tracker.events,
+            tracker.graphs.slots.probe,
             with_activations=self.recorder.plan.wants("activity"),
         )
         # Torch says that our hooks also see the module that compile wraps around a model. They
         # know, and a script's output must stay as it was.
         warnings.filterwarnings("ignore", r"Using `torch\.compile\(module\)` when there are global")
         share_threads(shared=True)
-        tracker.extras.listen()
-        tracker.active = self.active = True
+        tracker.attach()
+        self.active = True
 
     def detach(self) -> None:
         """Let go of torch; nothing is captured until ``attach``."""
@@ -188,8 +324,8 @@ class TorchHook(Hook):
 
     def resume(self) -> None:
         super().resume()
-        self._tracker.extras.listen()
-        self._tracker.active = not self._tracker.failure
+        if not self._tracker.failure:
+            self._tracker.attach()
 
     def finish(self) -> None:
         self._tracker.close()

@@ -1,9 +1,10 @@
-"""From torch's tensors to rows of the open step."""
+"""From torch's tensors to rows of the open step; also numbers and summaries on an accelerator."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
@@ -13,14 +14,24 @@ import torch
 
 from ...capture.open_step import OpenStep
 from ...capture.plan import DIGEST, EXPONENTS, NOTHING, RAW, STATISTICS
-from ...record import TensorInfo
-from ...statistics import NAN, NEGINF, POSINF, Row, summarize
-from .arrays import dtype_name, plain, tensors_in, to_numpy, unsupported
-from .device import DeviceRows, Words
-from .last_seen import LastSeen
-from .parameters import Tracked
-from .sharded import is_distributed, part_of, placed
-from .uncommon import dense, is_uncommon, stored_part, zeros_row
+from ...model.record import TensorInfo
+from ...numerics.statistics import NAN, NEGINF, POSINF, Row, summarize
+from .device import DeviceRows, PackedBits, TensorVersion
+from .tensors import (
+    TrackedParameter,
+    dense,
+    dtype_name,
+    is_distributed,
+    is_sparse_or_complex,
+    local_shard,
+    plain,
+    shard_info,
+    stored_part,
+    tensors_in,
+    to_numpy,
+    unsupported,
+    zeros_row,
+)
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -39,12 +50,12 @@ class Observer:
         self._infos: dict[str, TensorInfo] = {}
         self._device: dict[int, DeviceRows] = {}
         self._bad: WeakKeyDictionary[OpenStep, set[str]] = WeakKeyDictionary()
-        self._last: tuple[LastSeen, OpenStep, int] | None = None
+        self._last: tuple[TensorVersion, OpenStep, int] | None = None
         self._with_gradients = True
-        #: Why what was met could not be observed, by name.
+        #: Why what could not be observed was not, by name.
         self.refused: dict[str, str] = {}
         #: What was observed so far.
-        self.seen: set[str] = set()
+        self.observed: set[str] = set()
         #: The modules that returned, and why what they returned could not be observed, if so.
         self.returned: dict[str, str | None] = {}
 
@@ -52,8 +63,6 @@ class Observer:
         """Observe what a module returned; and what it was given, if that is not finite.
 
         Args:
-            step: Where to.
-            module: The name of the module.
             given: Its positional and its keyword arguments, each as a whole.
             output: Of any kind; tensors are looked for in it.
         """
@@ -79,32 +88,37 @@ class Observer:
                     self._add(step, f"input/{module}{path}", "inputs", tensor)
 
     def parameters(
-        self, step: OpenStep, all_tracked: Iterable[Tracked], scale: torch.Tensor | None = None
+        self,
+        step: OpenStep,
+        all_tracked: Iterable[TrackedParameter],
+        scale: torch.Tensor | None = None,
     ) -> None:
         """Observe weights, and the gradients of those that have one, as they are now.
 
         Args:
-            step: Where to.
-            all_tracked: The parameters.
             scale: By what the optimizer is going to divide the gradients.
         """
         with self._on_device(step).burst():
             for tracked in all_tracked:
                 self._parameter(step, tracked, scale)
 
-    def _parameter(self, step: OpenStep, tracked: Tracked, scale: torch.Tensor | None) -> None:
+    def _parameter(
+        self, step: OpenStep, tracked: TrackedParameter, scale: torch.Tensor | None
+    ) -> None:
         if tracked.weight.name in step:
             return
         self._add_known(step, tracked.weight, tracked.parameter)
         if self._with_gradients:
             self._gradient(step, tracked, scale)
 
-    def _gradient(self, step: OpenStep, tracked: Tracked, scale: torch.Tensor | None) -> None:
+    def _gradient(
+        self, step: OpenStep, tracked: TrackedParameter, scale: torch.Tensor | None
+    ) -> None:
         gradient = tracked.parameter.grad
         if gradient is not None:
             self._add_known(step, tracked.gradient, gradient, scale)
 
-    def gradients(self, step: OpenStep, all_tracked: Iterable[Tracked]) -> None:
+    def gradients(self, step: OpenStep, all_tracked: Iterable[TrackedParameter]) -> None:
         """Observe the gradients of parameters, unless those of this step were."""
         with self._on_device(step).burst():
             for tracked in all_tracked:
@@ -127,22 +141,20 @@ class Observer:
 
     def statistics(self, step: OpenStep, info: TensorInfo, row: Row) -> None:
         """Observe a tensor of which only the statistics are known, shape ``[NUM_FIELDS]``."""
-        self.seen.add(info.name)
+        self.observed.add(info.name)
         if step.level(info) != NOTHING:
             step.add_statistics(self._info(info.name, info.collection, info.dtype, info.shape), row)
 
     def tensor(self, step: OpenStep, name: str, value: torch.Tensor, collection: str) -> None:
-        """Observe any tensor."""
         self._add(step, name, collection, value)
 
     def scalar(self, step: OpenStep, name: str, value: object, collection: str) -> None:
-        """Observe one number."""
         if isinstance(value, torch.Tensor):
             self._add(step, name, collection, _as_scalar(value))
         else:
             info = self._info(name, collection, "float64", ())
             step.add(info, np.asarray(value, np.float64))
-            self.seen.add(name)
+            self.observed.add(name)
 
     def joined(
         self,
@@ -155,10 +167,6 @@ class Observer:
         """Observe an array that goes together with what the same step has of it already.
 
         Args:
-            step: Where to.
-            name: Of the tensor.
-            collection: Its collection.
-            value: Of what was just seen.
             join: Makes one of what is there and of this.
         """
         if name in step.raw:
@@ -168,7 +176,7 @@ class Observer:
         if level != NOTHING:
             step.claim(info)[:] = summarize(value)
             step.add_more(info, value, level)
-            self.seen.add(name)
+            self.observed.add(name)
 
     def finish(self) -> None:
         """Bring statistics that are still on an accelerator to the host; a step ends."""
@@ -190,9 +198,9 @@ class Observer:
     ) -> None:
         """Observe a tensor of which everything is known but its value, divided by ``scale``."""
         level = step.level(info)
-        if level == NOTHING and info.name in self.seen:
+        if level == NOTHING and info.name in self.observed:
             return
-        self.seen.add(info.name)
+        self.observed.add(info.name)
         why = unsupported(tensor)
         if why is not None:
             tensor, info, why = _inside(tensor, info)
@@ -203,7 +211,7 @@ class Observer:
             return
         if scale is not None:
             tensor = tensor.detach() / scale
-        if is_uncommon(tensor):
+        if is_sparse_or_complex(tensor):
             self._add_uncommon(step, info, tensor, level)
         elif not on_host(tensor):
             self._add_on_device(step, info, tensor, level)
@@ -222,7 +230,7 @@ class Observer:
                 return
         added = step.add(info, to_numpy(tensor), level)
         if added is not None and info.collection == "outputs":
-            self._last = (LastSeen(tensor), step, added)
+            self._last = (TensorVersion(tensor), step, added)
 
     def _add_uncommon(
         self, step: OpenStep, info: TensorInfo, tensor: torch.Tensor, level: int
@@ -247,9 +255,11 @@ class Observer:
             step.raw[info.name] = to_numpy(tensor)
         self._on_device(step).add(info, tensor, level)
 
-    def defer(self, step: OpenStep, words: torch.Tensor, note: Callable[[Words], None]) -> None:
+    def defer(
+        self, step: OpenStep, packed: torch.Tensor, note: Callable[[PackedBits], None]
+    ) -> None:
         """Let something be noted once it has come from an accelerator; see ``DeviceRows``."""
-        self._on_device(step).defer(words, note)
+        self._on_device(step).defer(packed, note)
 
     def _on_device(self, step: OpenStep) -> DeviceRows:
         if id(step) not in self._device:
@@ -272,8 +282,8 @@ def _inside(tensor: torch.Tensor, info: TensorInfo) -> tuple[torch.Tensor, Tenso
     """Return what lies inside of a subclass, what is known of it, and what is unsupported of it."""
     tensor, why = plain(tensor), None
     if is_distributed(tensor):
-        tensor, offset, why = part_of(tensor)
-        info = info if offset is None else placed(info, offset)
+        tensor, offset, why = local_shard(tensor)
+        info = info if offset is None else shard_info(info, offset)
     return tensor, info, why or unsupported(tensor)
 
 
@@ -288,3 +298,81 @@ def _has_non_finite(step: OpenStep, name: str) -> bool:
         return False
     statistics = step.statistics_of(step.row_of(name))
     return bool(statistics[NAN] or statistics[POSINF] or statistics[NEGINF])
+
+
+class Scalars:
+    """Observes numbers; those on an accelerator come to the host together."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self._waiting: list[tuple[OpenStep, str, str, torch.Tensor]] = []
+
+    def add(self, step: OpenStep, name: str, collection: str, value: torch.Tensor) -> None:
+        """Observe a tensor of one element; one on an accelerator when ``finish`` is called."""
+        if on_host(value):
+            self._observer.scalar(step, name, value, collection)
+        else:
+            self._waiting.append((step, name, collection, value.detach().reshape(())))
+
+    def finish(self, *__: object) -> None:
+        waiting, self._waiting = self._waiting, []
+        for device in dict.fromkeys(value.device for *_, value in waiting):
+            here = [one for one in waiting if one[-1].device == device]
+            numbers = torch.stack([value.to(torch.float64) for *_, value in here]).tolist()
+            for (step, name, collection, _), number in zip(here, numbers, strict=True):
+                self._observer.scalar(step, name, number, collection)
+
+
+SummaryPart = Callable[[torch.Tensor], torch.Tensor]
+
+
+class Summaries:
+    """Observes small tensors, each once in a step; nothing waits for an accelerator."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self._taken: WeakKeyDictionary[OpenStep, set[str]] = WeakKeyDictionary()
+
+    def wants(self, step: OpenStep, collection: str, name: str) -> bool:
+        """Return whether a summary is saved at a step that has none of this name yet.
+
+        Ask first ``step.wants(collection)``, which costs less.
+        """
+        if name in step or name in self._taken.get(step, ()):
+            return False
+        return step.level(TensorInfo(name, collection, "float32", ())) != NOTHING
+
+    def add(
+        self,
+        step: OpenStep,
+        collection: str,
+        name: str,
+        value: torch.Tensor,
+        part: SummaryPart = lambda value: value,
+    ) -> None:
+        """Observe a summary; one on an accelerator when the step ends.
+
+        Args:
+            collection: What it is.
+            value: Some thousands of elements at most; floating, or integers below 2**53.
+            part: Returns the summary, of it when it is on the host.
+        """
+        if on_host(value):
+            self._observer.tensor(step, name, part(value), collection)
+            return
+        self._taken.setdefault(step, set()).add(name)
+        note = partial(self._note, step, collection, name, part, value.shape, value.dtype)
+        self._observer.defer(step, value.to(torch.float64).reshape(-1).view(torch.int64), note)
+
+    def _note(
+        self,
+        step: OpenStep,
+        collection: str,
+        name: str,
+        part: SummaryPart,
+        shape: torch.Size,
+        dtype: torch.dtype,
+        packed: PackedBits,
+    ) -> None:
+        value = torch.from_numpy(packed.copy()).view(torch.float64).to(dtype).reshape(shape)
+        self._observer.tensor(step, name, part(value), collection)

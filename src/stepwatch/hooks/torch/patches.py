@@ -1,30 +1,49 @@
-"""What has no hook of its own is wrapped: functional losses, backward, clipping, scaling.
+"""What has no hook of its own is wrapped: losses, backward, clipping, loaders, schedules and more.
 
-A wrapper calls the original with the very same arguments, returns its very result, and tells
-the hook what passed. Inside a graph that is being compiled or scripted it is not there.
+A wrapper calls the original with the very same arguments, returns its very result, and emits an
+event. Inside a graph that is being compiled or scripted it is not there.
 
-Scripts hold functional losses by themselves (``from torch.nn.functional import cross_entropy``)
-and models that are pickled hold them too, so these stay the very functions that they are: only
-their code is exchanged. So is that of the functions that clip.
+Scripts hold functions of ``torch.nn.functional`` by themselves (``from torch.nn.functional import
+cross_entropy``) and models that are pickled hold them too, so these stay the very functions that
+they are: only their code is exchanged. So is that of the functions that clip. Attention is compiled
+code and has none to exchange; what has imported it by name before the hook is not observed.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
+import sys
 from collections.abc import Callable, Iterator
+from time import perf_counter
 from types import FunctionType
-from typing import Any, Protocol
+from typing import Any
 
 import torch
-from torch.utils.data import dataloader
+import torch.nn.functional as F  # noqa: N812
+from torch.optim import lr_scheduler
+from torch.optim.lr_scheduler import LRScheduler
 
-from .activation_calls import ActivationWatcher, activations
-from .attention_calls import AttentionWatcher, replace_attention, softmax_wrapper
-from .loader import LoaderWatcher, loader_wrapper
-from .schedulers import SchedulerWatcher, scheduler_steps, scheduler_wrapper
-from .seeing import Seeing
-from .unseen import as_it_is, seen_through, unseen
-from .zeroing import ZeroingWatcher, zeroing_wrapper
+from .collectors.activations import RELU, SIGMOID, TANH
+from .collectors.attention import attention_rows, score_rows
+from .events import Events
+from .graphs import GraphProbe
+from .internals import (
+    clipping_by_norm,
+    clipping_by_value,
+    dynamo_disable,
+    dynamo_skip_frame,
+    is_initial_step,
+    let_script_compile,
+    loader_iterator,
+    replace_code,
+    scheduler_step_name,
+    script_as,
+)
+
+Emit = Callable[..., None]
+#: Makes, of a function, what is called instead.
+Wrapper = Callable[[Any], Any]
 
 LOSSES = (
     "binary_cross_entropy",
@@ -49,81 +68,62 @@ LOSSES = (
     "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
 )
-
-
-class Watcher(
-    AttentionWatcher, ActivationWatcher, LoaderWatcher, SchedulerWatcher, ZeroingWatcher, Protocol
-):
-    """What the wrappers tell."""
-
-    def before_loss(self, name: str, inputs: tuple[object, ...], keywords: Any = None) -> None:
-        """A functional loss is about to be computed."""
-
-    def saw_loss(self, name: str, value: object, inputs: tuple[Any, ...], keywords: Any) -> None:
-        """A functional loss returned."""
-
-    def before_backward(self, roots: object) -> None:
-        """Gradients are about to be computed."""
-
-    def after_backward(self) -> None:
-        """Gradients were computed, or failed to be."""
-
-    def gradient_norm(self, parameters: Any) -> object:
-        """Return the norm of the gradients of some parameters, if it can be told."""
-
-    def saw_clipping(self, bound: str, limit: Any, before: object, after: object = None) -> None:
-        """Gradients were clipped to a limit, and had these norms."""
-
-    def before_scaled_step(self, scaler: object) -> int:
-        """A gradient scaler is about to step an optimizer; return how many steps there were."""
-
-    def after_scaled_step(self, optimizer: torch.optim.Optimizer, steps_before: int) -> None:
-        """It did, or skipped it."""
+_ATTENTION = "scaled_dot_product_attention"
 
 
 class Patches:
     """The wrappers, while they are in place.
 
     Args:
-        watcher: Who is told.
-        seeing: What a compiler traces instead.
-        with_activations: Whether it wants to be told of them.
+        events: Emits what they notice.
+        probe: What a compiler traces instead.
+        with_activations: Whether activations are observed.
     """
 
-    def __init__(self, watcher: Watcher, seeing: Seeing, *, with_activations: bool) -> None:
+    def __init__(self, events: Events, probe: GraphProbe, *, with_activations: bool) -> None:
         self._undo: list[Callable[[], None]] = []
-        watcher = _Unseen(watcher)
+        self._events, self._emits = events, dict[str, Emit]()
+        emit = self._emit
+        before_loss, after_loss = emit("before_loss"), emit("after_loss")
         for name, function in functional_losses():
-            self._enter(function, _loss_wrapper(watcher, seeing, name))
-        softmax: Any = torch.nn.functional.softmax
-        self._enter(softmax, softmax_wrapper(watcher))
-        for function, make in activations(watcher) if with_activations else ():
-            self._enter(function, make)
-        self._undo.append(replace_attention(watcher, seeing))
-        self._wrap(torch.autograd, "backward", _backward_wrapper(watcher))
-        # Around what all clipping by the norm comes to, inside of its @no_grad.
-        clip_grad = torch.nn.utils.clip_grad
-        self._enter(_inner(clip_grad._clip_grads_with_norm_), _norm_clipping_wrapper(watcher))
-        self._enter(_inner(clip_grad.clip_grad_value_), _value_clipping_wrapper(watcher))
+            self._enter(function, _loss_wrapper(before_loss, after_loss, probe, name))
+        softmax: Any = F.softmax
+        self._enter(softmax, _softmax_wrapper(emit("attention")))
+        for kind in (RELU, TANH, SIGMOID) if with_activations else ():
+            # ``torch.relu`` and its like, and methods of tensors, are compiled code: not observed.
+            self._enter(_exchangeable(kind), _activation_wrapper(emit("activation"), kind))
+        self._undo.append(_replace_attention(emit("attention"), probe))
+        backward = _backward_wrapper(emit("before_backward"), emit("after_backward"))
+        self._wrap(torch.autograd, "backward", backward)
+        self._enter(clipping_by_norm(), _norm_clipping_wrapper(emit("norm_clipped")))
+        by_value = _value_clipping_wrapper(emit("before_value_clipping"), emit("value_clipped"))
+        self._enter(clipping_by_value(), by_value)
         if hasattr(torch.amp, "GradScaler"):
-            self._wrap(torch.amp.GradScaler, "step", _scaler_wrapper(watcher))
+            scaled = _scaler_wrapper(emit("before_scaled_step"), emit("after_scaled_step"))
+            self._wrap(torch.amp.GradScaler, "step", scaled)
         for owner in (torch.optim.Optimizer, torch.nn.Module):
-            self._wrap(owner, "zero_grad", zeroing_wrapper(watcher))
-        self._wrap(dataloader._BaseDataLoaderIter, "__next__", loader_wrapper(watcher))
-        scheduling = scheduler_wrapper(watcher)
-        for kind, name in scheduler_steps():
-            self._wrap(kind, name, scheduling)
+            self._wrap(owner, "zero_grad", _zero_grad_wrapper(emit("zero_grad")))
+        if (iterator := loader_iterator()) is not None:
+            self._wrap(iterator, "__next__", loader_wrapper(emit("loader_wait")))
+        scheduler = _scheduler_wrapper(emit("scheduler_step"))
+        for scheduler_class, name in scheduler_steps():
+            self._wrap(scheduler_class, name, scheduler)
 
     def remove(self) -> None:
         """Put the originals back, but for what somebody else wrapped in the meantime."""
         while self._undo:
             self._undo.pop()()
 
-    def _wrap(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-        """Put a wrapper in the place of a function."""
+    def _emit(self, event: str) -> Emit:
+        """Return what a wrapper calls for an event; no compiler looks into it."""
+        if event not in self._emits:
+            self._emits[event] = dynamo_disable(self._events.source(event))
+        return self._emits[event]
+
+    def _wrap(self, owner: Any, name: str, make: Wrapper) -> None:
         original = getattr(owner, name)
-        wrapper: Any = as_it_is(functools.wraps(original)(make(original)))
-        _let_script_see(wrapper, original)
+        wrapper: Any = dynamo_skip_frame(functools.wraps(original)(make(original)))
+        let_script_compile(wrapper, original)
         setattr(owner, name, wrapper)
 
         def undo() -> None:
@@ -132,95 +132,34 @@ class Patches:
 
         self._undo.append(undo)
 
-    def _enter(self, function: FunctionType, make: Callable[[Any], Any]) -> None:
-        self._undo.append(exchange(function, make))
+    def _enter(self, function: FunctionType | None, make: Wrapper) -> None:
+        if function is not None:
+            self._undo.append(replace_code(function, make))
 
 
 def functional_losses() -> Iterator[tuple[str, FunctionType]]:
     """Yield the losses of ``torch.nn.functional`` that can be exchanged, by name."""
     for name in LOSSES:
-        function = getattr(torch.nn.functional, name, None)
-        if isinstance(function, FunctionType) and not function.__closure__:
+        if (function := _exchangeable(name)) is not None:
             yield name, function
 
 
-class _Unseen:
-    """A watcher into whose methods no compiler looks."""
-
-    def __init__(self, watcher: Watcher) -> None:
-        self._watcher = watcher
-
-    def __getattr__(self, name: str) -> Any:
-        method = unseen(getattr(self._watcher, name))
-        setattr(self, name, method)
-        return method
+def _exchangeable(name: str) -> FunctionType | None:
+    function = getattr(F, name, None)
+    return function if isinstance(function, FunctionType) and not function.__closure__ else None
 
 
-def exchange(function: FunctionType, make: Callable[[Any], Any]) -> Callable[[], None]:
-    """Make a function call a wrapper of what it was; it stays the same object.
-
-    Args:
-        function: Without a closure.
-        make: Returns the wrapper of what it is given.
-
-    Returns:
-        What undoes it.
-    """
-    original = FunctionType(
-        function.__code__, function.__globals__, function.__name__, function.__defaults__
-    )
-    original.__kwdefaults__ = function.__kwdefaults__
-    attributes = dict(function.__dict__)
-    functools.update_wrapper(original, function)
-    original.__dict__.pop("__wrapped__")
-    original.__dict__.update(attributes)  # another hook's original, if there is one
-    wrapper = as_it_is(make(original))
-    function.__code__ = _call.__code__
-    function.__defaults__ = None
-    function.__kwdefaults__ = {"_stepwatch": wrapper}
-    # For inspect, and so for torch.jit.script: signature and source are those of the original.
-    function.__dict__["__wrapped__"] = original
-    see_no_more = seen_through(function, original)
-
-    def undo() -> None:
-        holder = function
-        # Another hook may have come after, and hold what calls this wrapper.
-        while (holder.__kwdefaults__ or {}).get("_stepwatch") is not wrapper:
-            holder = holder.__dict__.get("__wrapped__")  # type: ignore[assignment]
-            if not isinstance(holder, FunctionType):
-                return
-        see_no_more(holder)
-        holder.__code__ = original.__code__
-        holder.__defaults__ = original.__defaults__
-        holder.__kwdefaults__ = original.__kwdefaults__
-        holder.__dict__.clear()
-        holder.__dict__.update(original.__dict__)
-
-    return undo
-
-
-def _call(*args: Any, _stepwatch: Any, **kwargs: Any) -> Any:
-    return _stepwatch(*args, **kwargs)
-
-
-def _let_script_see(wrapper: Any, original: Any) -> None:
-    """Let torch.jit.script compile the original in the wrapper's place."""
-    # By string: a class would mangle the names.
-    setattr(wrapper, "__original_fn", original)
-    setattr(wrapper, "__script_if_tracing_wrapper", True)
-
-
-def _loss_wrapper(watcher: Watcher, seeing: Seeing, name: str) -> Callable[[Any], Any]:
+def _loss_wrapper(before: Emit, after: Emit, probe: GraphProbe, name: str) -> Wrapper:
     def make(original: Any) -> Any:
         def loss(*args: Any, **kwargs: Any) -> Any:
             if torch.compiler.is_compiling():
                 value = original(*args, **kwargs)
                 if not torch.compiler.is_exporting():
-                    seeing.see(name, value)
+                    probe.record(name, value)
                 return value
-            watcher.before_loss(name, args, kwargs)
+            before(name, args, kwargs)
             value = original(*args, **kwargs)
-            watcher.saw_loss(name, value, args, kwargs)
+            after(name, value, args, kwargs)
             return value
 
         return loss
@@ -228,35 +167,58 @@ def _loss_wrapper(watcher: Watcher, seeing: Seeing, name: str) -> Callable[[Any]
     return make
 
 
-def _backward_wrapper(watcher: Watcher) -> Callable[[Any], Any]:
+def _softmax_wrapper(emit: Emit) -> Wrapper:
+    """By softmax ``nn.MultiheadAttention`` computes attention where its weights are asked for."""
+
+    def make(original: Any) -> Any:
+        def softmax(scores: Any, *args: Any, **kwargs: Any) -> Any:
+            shares = original(scores, *args, **kwargs)
+            if not torch.compiler.is_compiling():
+                emit(score_rows, (scores,))
+            return shares
+
+        return softmax
+
+    return make
+
+
+def _activation_wrapper(emit: Emit, kind: str) -> Wrapper:
+    def make(original: Any) -> Any:
+        def activation(input: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(input, *args, **kwargs)
+            if not torch.compiler.is_compiling():
+                emit(kind, result if kind == RELU else input)
+            return result
+
+        return activation
+
+    return make
+
+
+def _backward_wrapper(before: Emit, after: Emit) -> Wrapper:
     def make(original: Any) -> Any:
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
             if torch.compiler.is_compiling():
                 return original(tensors, *args, **kwargs)
-            watcher.before_backward(tensors)
+            before(tensors)
             try:
                 return original(tensors, *args, **kwargs)
             finally:
-                watcher.after_backward()
+                after()
 
         return backward
 
     return make
 
 
-def _inner(function: Any) -> FunctionType:
-    inner: FunctionType = function.__wrapped__
-    return inner
-
-
-def _norm_clipping_wrapper(watcher: Watcher) -> Callable[[Any], Any]:
+def _norm_clipping_wrapper(emit: Emit) -> Wrapper:
     def make(original: Any) -> Any:
         def clip_grads_with_norm_(
             parameters: Any, max_norm: Any, total_norm: Any, *args: Any, **kwargs: Any
         ) -> Any:
             result = original(parameters, max_norm, total_norm, *args, **kwargs)
             if not torch.compiler.is_compiling():
-                watcher.saw_clipping("max_norm", max_norm, total_norm)
+                emit(max_norm, total_norm)
             return result
 
         return clip_grads_with_norm_
@@ -264,17 +226,16 @@ def _norm_clipping_wrapper(watcher: Watcher) -> Callable[[Any], Any]:
     return make
 
 
-def _value_clipping_wrapper(watcher: Watcher) -> Callable[[Any], Any]:
+def _value_clipping_wrapper(before: Emit, after: Emit) -> Wrapper:
     def make(original: Any) -> Any:
         def clip_grad_value_(parameters: Any, clip_value: Any, *args: Any, **kwargs: Any) -> Any:
             if torch.compiler.is_compiling():
                 return original(parameters, clip_value, *args, **kwargs)
             if not isinstance(parameters, torch.Tensor):
                 parameters = list(parameters)  # it may be a generator
-            before = watcher.gradient_norm(parameters)
+            before(parameters)
             result = original(parameters, clip_value, *args, **kwargs)
-            after = watcher.gradient_norm(parameters)
-            watcher.saw_clipping("clip_value", clip_value, before, after)
+            after(parameters, clip_value)
             return result
 
         return clip_grad_value_
@@ -282,14 +243,164 @@ def _value_clipping_wrapper(watcher: Watcher) -> Callable[[Any], Any]:
     return make
 
 
-def _scaler_wrapper(watcher: Watcher) -> Callable[[Any], Any]:
+def _scaler_wrapper(before: Emit, after: Emit) -> Wrapper:
     def make(original: Any) -> Any:
         def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            before = watcher.before_scaled_step(scaler)
+            before(scaler)
             result = original(scaler, optimizer, *args, **kwargs)
-            watcher.after_scaled_step(optimizer, before)
+            after(optimizer)
             return result
 
         return step
 
     return make
+
+
+def _zero_grad_wrapper(emit: Emit) -> Wrapper:
+    """Gradients are set to zero, or to none, by optimizers and by modules."""
+
+    def make(original: Any) -> Any:
+        def zero_grad(owner: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(owner, *args, **kwargs)
+            if not torch.compiler.is_compiling():
+                emit()
+            return result
+
+        return zero_grad
+
+    return make
+
+
+def loader_wrapper(emit: Callable[[float], None]) -> Wrapper:
+    """Return what wraps ``__next__`` of the iterators of ``DataLoader``.
+
+    A data set that itself reads from a loader is part of the wait for its own.
+
+    Args:
+        emit: Given how many seconds the next batch, or the end, was waited for.
+    """
+    depth = 0
+
+    def make(original: Any) -> Any:
+        def __next__(iterator: Any) -> Any:  # noqa: N807  so that it is called as it was
+            nonlocal depth
+            depth += 1
+            began = perf_counter()
+            try:
+                return original(iterator)
+            finally:
+                depth -= 1
+                if not depth:
+                    emit(perf_counter() - began)
+
+        return __next__
+
+    return make
+
+
+def scheduler_steps() -> Iterator[tuple[type[LRScheduler], str]]:
+    """Yield the classes of torch that have a ``step`` of their own, and what to wrap of each."""
+    for kind in vars(lr_scheduler).values():
+        if isinstance(kind, type) and issubclass(kind, LRScheduler) and "step" in vars(kind):
+            yield kind, scheduler_step_name(kind)
+
+
+def _scheduler_wrapper(emit: Emit) -> Wrapper:
+    """Emit the calls of the script, and the first, by which a scheduler makes itself.
+
+    The steps of the schedulers that another one is made of are its own business.
+    """
+    depth = 0
+
+    def make(original: Any) -> Any:
+        def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
+            nonlocal depth
+            if torch.compiler.is_compiling():
+                return original(scheduler, *args, **kwargs)
+            depth += 1
+            try:
+                result = original(scheduler, *args, **kwargs)
+            finally:
+                depth -= 1
+            if not depth:
+                emit(scheduler, is_initial_step(scheduler))
+            return result
+
+        return step
+
+    return make
+
+
+def _replace_attention(emit: Emit, probe: GraphProbe) -> Callable[[], None]:
+    """Put a wrapper in the place of ``scaled_dot_product_attention``; return what undoes it.
+
+    It is compiled code, so a script that has imported it by name is not seen; see
+    ``unpatched_importers``.
+    """
+    original = getattr(F, _ATTENTION)
+
+    def as_if_not_there(*args: Any, **kwargs: Any) -> Any:
+        # Subclasses of tensors ask whether it is this function that they are given to.
+        if getattr(F, _ATTENTION) is not wrapper:
+            return original(*args, **kwargs)
+        setattr(F, _ATTENTION, original)
+        try:
+            return original(*args, **kwargs)
+        finally:
+            if wrapper.is_in_place and getattr(F, _ATTENTION) is original:
+                setattr(F, _ATTENTION, wrapper)
+
+    def scaled_dot_product_attention(*args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_compiling():
+            if not torch.compiler.is_exporting():
+                _report_call(probe.on_attention, *args, **kwargs)
+            return original(*args, **kwargs)
+        if not wrapper.is_in_place:
+            return original(*args, **kwargs)
+        result = as_if_not_there(*args, **kwargs)
+        _report_call(emit, *args, **kwargs)
+        return result
+
+    dynamo_skip_frame(as_if_not_there)
+    wrapper: Any = dynamo_skip_frame(functools.wraps(original)(scaled_dot_product_attention))
+    wrapper.is_in_place = True
+    wrapper.__module__ = F.__name__  # where pickle finds it
+    script_as(wrapper, f"aten::{_ATTENTION}")
+    setattr(F, _ATTENTION, wrapper)
+
+    def undo() -> None:
+        wrapper.is_in_place = False
+        script_as(wrapper, None)
+        while not getattr(getattr(F, _ATTENTION), "is_in_place", True):  # also what was left before
+            setattr(F, _ATTENTION, getattr(F, _ATTENTION).__wrapped__)
+
+    return undo
+
+
+def unpatched_importers() -> list[str]:
+    """Return the modules, other than torch's, that imported the function before it was wrapped."""
+    original = inspect.unwrap(getattr(F, _ATTENTION))
+    return [
+        name
+        for name, module in sys.modules.copy().items()
+        if name.partition(".")[0] != "torch"
+        and getattr(module, "__dict__", {}).get(_ATTENTION) is original
+    ]
+
+
+@dynamo_skip_frame
+def _report_call(
+    emit: Emit,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attn_mask: torch.Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> None:
+    """Say what the function was given; its parameters have their names."""
+    del value, dropout_p, enable_gqa
+    given = (query, key) if attn_mask is None else (query, key, attn_mask)
+    emit(attention_rows, given, is_causal=is_causal, scale=scale)

@@ -19,18 +19,15 @@ import torch
 
 from ...capture.open_step import OpenStep
 from ...capture.recorder import Recorder
-from ...steps import Mode
+from ...model.steps import Mode
+from .models import Optimizers
 from .observe import Observer
-from .optimizers import Optimizers
 
 
 class Steps:
     """Knows to which step belongs what happens now.
 
     Args:
-        recorder: Who takes the steps.
-        observer: Who fills them.
-        optimizers: The optimizers that live.
         before_end: Called with a TRAIN step in which an optimizer stepped, before it ends.
         on_end: Called after each step with its mode.
         hold: Hold a TRAIN step that is over until something runs.
@@ -67,7 +64,6 @@ class Steps:
 
     @property
     def last_mode(self) -> Mode:
-        """The mode of what ran last."""
         return self._last_mode
 
     @property
@@ -113,7 +109,7 @@ class Steps:
         trains = torch.is_grad_enabled() and (model.training or self._eval_trains)
         return self.mode or (Mode.TRAIN if trains else Mode.EVAL)
 
-    def saw_forward(self, model: torch.nn.Module) -> Mode:
+    def on_forward(self, model: torch.nn.Module) -> Mode:
         """A model begins to run; return what for."""
         self._release()
         if self._by_hand:
@@ -127,7 +123,7 @@ class Steps:
             self._evaluated.append(id(model))
         return mode
 
-    def saw_loss(self, value: torch.Tensor) -> None:
+    def on_loss(self, value: torch.Tensor) -> None:
         """A loss was computed: a teacher may have run last, but this may be the student's."""
         self._release()
         if value.requires_grad and self._train_forward and self.mode is None:
@@ -163,7 +159,6 @@ class Steps:
         return self._recorder.open_step(Mode.TRAIN)
 
     def after_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
-        """An optimizer stepped."""
         self._in_optimizer = self._train_forward = False
         self._stepped.append(weakref.ref(optimizer))
         if not self._missing_groups():
@@ -189,7 +184,7 @@ class Steps:
         self._on_end(mode)
 
     def close(self) -> None:
-        """End what is open: what was observed before training broke off is still told."""
+        """End what is open: what was observed before training broke off is still recorded."""
         self._in_optimizer = False
         for mode in (Mode.TRAIN, Mode.TRAIN, Mode.EVAL, Mode.PREDICT):
             # TRAIN twice: the step that began meanwhile is open once the first has ended.

@@ -1,45 +1,44 @@
-"""From what torch does to observations: what is heard of torch, and what is done about it.
-
-Whatever is called by torch here is guarded, and looks only at its own process and thread.
-"""
+"""From the events of torch to observations, each in the step to which it belongs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import methodcaller
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
-from torch.nn.modules.loss import _Loss
 
 from ...capture.guard import guarded
 from ...capture.open_step import OpenStep
 from ...capture.recorder import Recorder
-from ...steps import Mode
-from .evidence import Evidence
-from .extras import Extras
+from ...model.steps import Mode
+from .collectors.activations import Activity, Quantiles, Routing
+from .collectors.attention import Attention
+from .collectors.batch import Batches, Channels, Samples
+from .collectors.dependence import Dependence
+from .collectors.embedding import Embeddings, Tokens
+from .collectors.loop import Loop
+from .collectors.loss import LossInputs
+from .collectors.optimizer import Clipping, OptimizerStates, Updates
+from .collectors.profiling import ProfileCollector
+from .events import Events, HookGuard, LossCall, Subscriber
 from .graphs import Graphs
-from .looking import in_backward, in_transform
-from .loss_call import LossCall
-from .losses import LossNames
-from .names import Names, unwrap
-from .observe import Observer
-from .optimizers import Optimizers
-from .parameters import Carried, Parameters
+from .internals import Loss, in_transform, loss_scale
+from .models import AccumulatedGradients, Names, Optimizers, Parameters, TorchLossNames, unwrap
+from .observe import Observer, Scalars, Summaries
+from .replay.feed import BlackBoxFeed
 from .steps import Steps
-from .surroundings import Surroundings
 
 
-class Tracker(Surroundings):
-    """Hears what torch does and observes it in the right step.
+class Tracker(HookGuard):
+    """Observes what torch does in the right step, and lets collectors observe the rest.
 
     Args:
-        recorder: Who takes the steps.
-        model: The only model to look at; by default every model that runs.
+        model: The only model to observe; by default every model that runs.
         on_step: Called after each step with its mode.
         hold: Hold a TRAIN step that is over until something runs; see ``Steps``.
-        strict: Raise our own failures into training.
     """
 
     def __init__(
@@ -56,107 +55,194 @@ class Tracker(Surroundings):
         self.observer = Observer()
         self.optimizers = Optimizers(self._is_ours)
         self.parameters = Parameters(self.names, self.optimizers)
-        self.extras = Extras(self.names, self.parameters, self.observer, recorder)
-        self.evidence = Evidence(recorder, self.names, self.optimizers)
         self.steps = Steps(
             recorder, self.observer, self.optimizers, self._complete, on_step, hold=hold
         )
         self._only = model
         if model is not None:
             self.names.add(model)
-        self._losses = LossNames()
-        self.graphs = Graphs(recorder.plan, self.names, self._losses, self.observer, self.steps)
+        self._losses = TorchLossNames()
+        self.graphs = Graphs(
+            recorder.plan,
+            self.names,
+            self._losses,
+            self.observer,
+            self.steps.current,
+            self.steps.evaluation,
+        )
+        self._black_box = BlackBoxFeed(recorder, self.names, self.optimizers)
         self.root: torch.nn.Module | None = None
         self._stepping: list[torch.optim.Optimizer] = []
         self._loss_since_backward = False
         self.loss_depth = self._num_optimizer_steps = self._num_stale = 0
+        self._num_before_scaler = 0
         self._loss_scale: torch.Tensor | None = None
-        self._carried: WeakKeyDictionary[torch.optim.Optimizer, Carried] = WeakKeyDictionary()
+        self._carried: WeakKeyDictionary[torch.optim.Optimizer, AccumulatedGradients] = (
+            WeakKeyDictionary()
+        )
+        self.events = Events(self)
+        self._subscribe(recorder)
+
+    def _subscribe(self, recorder: Recorder) -> None:
+        """Make the collectors; subscribers of one event are called in the order of its line."""
+        names, parameters, observer = self.names, self.parameters, self.observer
+        current, scalars, summaries = self.steps.current, Scalars(observer), Summaries(observer)
+        self._attention = attention = Attention(names, observer, current)
+        self._loop = loop = Loop(observer, scalars, recorder.profiler.phases)
+        self._profile = profile = ProfileCollector(recorder)
+        activity = Activity(attention.innermost, current, summaries)
+        quantiles = Quantiles(parameters, summaries)
+        dependence, clipping = Dependence(summaries), Clipping(observer, current)
+        self._updates = updates = Updates(parameters, scalars)
+        layers = profile.layers
+        for event, *subscribers in (
+            # Of torch
+            ("before_forward", self._before_forward),
+            ("after_forward", self._after_forward),
+            ("before_loss", self._before_loss),
+            ("after_loss", self._after_loss),
+            ("before_backward", self._before_backward),
+            ("after_backward", self._after_backward),
+            ("before_scaled_step", self._before_scaled_step),
+            ("after_scaled_step", self._after_scaled_step),
+            ("before_optimizer", self._before_any_optimizer),
+            ("after_closure", self._after_closure),
+            ("after_optimizer", self._after_any_optimizer),
+            ("zero_grad", self._on_zero_grad),
+            ("scheduler_step", loop.scheduled),
+            ("loader_wait", loop.waited),
+            ("norm_clipped", clipping.norm_clipped),
+            ("before_value_clipping", clipping.before_value_clipping),
+            ("value_clipped", clipping.value_clipped),
+            ("attention", attention.observe),
+            ("activation", activity.called),
+            # Of steps
+            (
+                "model_begins",
+                *(profile.begin, attention.begin, activity.begin, loop.begin),
+                *(Batches(names, observer).observe, Samples(names, observer).observe),
+                *(Channels(names, observer, summaries).observe, dependence.begin),
+            ),
+            ("module_begins", loop.enter, attention.enter, layers.enter),
+            ("loss", dependence.observe, LossInputs(observer).observe, loop.on_loss),
+            ("composed_loss", dependence.observe_composed),
+            ("backward_ends", loop.after_backward, layers.after_backward),
+            (
+                "update_begins",
+                Embeddings(names, parameters, summaries).before_update,
+                *(quantiles.before_update, updates.before, loop.updates),
+            ),
+            ("update_ends", updates.after, OptimizerStates(parameters, observer, scalars).observe),
+            ("step_ends", dependence.forget, loop.complete, layers.complete, scalars.finish),
+            ("pauses", dependence.forget, loop.pause, profile.pause),
+        ):
+            self.events.subscribe(event, *subscribers)
+        # What modules return is observed by those that want it in a step, which is asked once.
+        self._output_observers: tuple[tuple[Callable[[OpenStep], bool], Subscriber], ...] = (
+            (methodcaller("wants", "activity"), activity.returned),
+            (methodcaller("wants", "quantiles"), quantiles.returned),
+            (methodcaller("wants", "routing"), Routing(names, summaries).returned),
+            (methodcaller("wants", "tokens"), Tokens(observer, summaries).returned),
+            (layers.listens, layers.returned),
+            (dependence.listens, dependence.returned),
+        )
+        self._observe_output: list[Subscriber] = []
+        self._module_begins = self.events.subscribers("module_begins")
+
+    def attach(self) -> None:
+        self._profile.listen()
+        self.active = True
 
     def detach(self) -> None:
-        """Look no more, until ``active`` is set again."""
+        """Observe no more, until ``attach``."""
         self.active = False
         self.root, self.loss_depth, self._stepping = None, 0, []
-        self.extras.pause()
+        self.events.emit("pauses")
 
     # Modules
 
-    @guarded
-    def before_forward(self, module: torch.nn.Module, inputs: tuple[object, ...]) -> None:
-        """A module is about to run."""
-        if not self._looking() or in_backward():
-            return
-        if isinstance(module, _Loss):
-            self.before_loss(type(module).__name__, inputs)
+    def _before_forward(self, module: torch.nn.Module, inputs: tuple[object, ...]) -> None:
+        if isinstance(module, Loss):
+            self._before_loss(type(module).__name__, inputs)
             self.loss_depth += 1
-        # The root again: its last forward was broken off by what torch tells nobody of, Ctrl-C.
+        # The root again: its last forward was broken off by what no hook notices, Ctrl-C.
         elif self.root is None or module is self.root:
             if self.is_model(module):
                 self.root = module
                 self._begin(module, inputs)
         elif self.names.of(module) is None:
             trained = self.steps.last_mode is Mode.TRAIN and not in_transform()
-            self.names.meet(module, self.root, trained=trained)
-        self.extras.enter(module)
+            self.names.adopt(module, self.root, trained=trained)
+        for begin in self._module_begins:
+            begin(module)
 
-    @guarded
-    def after_forward(self, module: torch.nn.Module, given: Any, output: object) -> None:
-        """A module returned ``output``, or raised and returned ``None``."""
-        if not self._looking() or in_backward():
-            return
-        self.extras.attention.leave(module)
-        if isinstance(module, _Loss):
+    def _after_forward(self, module: torch.nn.Module, given: Any, output: object) -> None:
+        self._attention.leave(module)
+        if isinstance(module, Loss):
             self.loss_depth = max(0, self.loss_depth - 1)
             if self.loss_depth == 0:
                 inputs, keywords = given
                 call = LossCall(type(module).__name__, inputs, keywords, module)
-                self._saw_loss(call.name, output, call)
+                self._on_loss(call.name, output, call)
             return
-        if self.graphs.runs(module):
+        if type(module) in self.graphs.slots.roots:  # one like it was compiled
             self._gather(module)  # first: what is inside ended before
         if self.root is not None:
             name, step = self.names.of(module), self.steps.current()
             if name is not None and output is not None:
                 self.observer.outputs(step, name, given, output)
-                self.extras.returned(step, module, name, given, output)
+                for observe in self._observe_output:
+                    observe(step, module, name, given, output)
             if module is self.root:
-                self.extras.loop.leave(step, is_trained=self.names.is_trained(module))
+                self._loop.leave(step, is_trained=self.names.is_trained(module))
                 self.root = None
 
-    # What is wrapped
+    def _begin(self, model: torch.nn.Module, inputs: object) -> None:
+        mode = self.steps.on_forward(model)
+        if self.names.of(unwrap(model)) is None:
+            self.names.add(model, plain=mode is Mode.TRAIN or self.optimizers.may_hold(model))
+        step = self.steps.current()
+        if mode is Mode.TRAIN:
+            self.names.set_trained(model)
+            self._black_box.begin(model, step, inputs)
+        self.events.emit("model_begins", step, model, inputs)
+        self._observe_output = [observe for wants, observe in self._output_observers if wants(step)]
 
-    @guarded
-    def before_loss(self, name: str, inputs: tuple[object, ...], keywords: Any = None) -> None:
-        """A loss is about to be computed."""
-        if self._looking() and self.loss_depth == 0 and not in_backward():
-            self.evidence.loss(name, inputs, keywords)
+    # Losses and gradients
 
-    @guarded
-    def saw_loss(self, name: str, value: object, inputs: tuple[Any, ...], keywords: Any) -> None:
-        """A functional loss returned."""
-        if self._looking() and self.loss_depth == 0 and not in_backward():
-            self._saw_loss(name, value, LossCall(name, inputs, keywords))
+    def _before_loss(self, name: str, inputs: tuple[object, ...], keywords: Any = None) -> None:
+        if self.loss_depth == 0:
+            self._black_box.loss(name, inputs, keywords)
 
-    @guarded
-    def before_backward(self, roots: object) -> None:
-        """Gradients are about to be computed."""
-        if not self._looking() or in_backward():
-            return
+    def _after_loss(self, name: str, value: object, inputs: tuple[Any, ...], keywords: Any) -> None:
+        if self.loss_depth == 0:
+            self._on_loss(name, value, LossCall(name, inputs, keywords))
+
+    def _on_loss(self, what: str, value: object, call: LossCall | None = None) -> None:
+        if isinstance(value, torch.Tensor) and value.numel() == 1:
+            self.steps.on_loss(value)
+            name = self._losses.name(self.steps.last_mode, what)
+            step = self.steps.current()
+            if self.observer.loss(step, name, value):
+                self._loss_since_backward = True
+            if call is None:
+                self.events.emit("composed_loss", step, name, value)
+            else:
+                self.events.emit("loss", step, name, value, call)
+            self._black_box.judge(step, name)
+
+    def _before_backward(self, roots: object) -> None:
         self.steps.before_backward()
         self._gather()
         for carried in self._carried.values():
             carried.before_backward()
         if not self._loss_since_backward and isinstance(roots, torch.Tensor) and roots.numel() == 1:
-            self._saw_loss("backward", roots)
+            self._on_loss("backward", roots)
         self._loss_since_backward = False
-        self.extras.loop.before_backward()
+        self._loop.before_backward()
 
-    @guarded
-    def after_backward(self) -> None:
-        """Gradients were computed, or failed to be."""
-        if not self._looking() or in_backward():
-            return
-        self.extras.after_backward()
+    def _after_backward(self) -> None:
+        self.events.emit("backward_ends")
         self.graphs.slots.clear()  # graphs that ran again, to be differentiated
         for carried in self._carried.values():
             carried.after_backward()
@@ -165,48 +251,79 @@ class Tracker(Surroundings):
         if by_hand:
             self.observer.parameters(self.steps.current(), self.parameters.free())
 
-    @guarded
-    def before_scaled_step(self, scaler: object) -> int:
-        """A gradient scaler is about to step an optimizer, or to skip it."""
-        self._loss_scale = getattr(scaler, "_scale", None)  # asking for it would wait for a device
-        return self._num_optimizer_steps
-
-    @guarded
-    def after_scaled_step(self, optimizer: torch.optim.Optimizer, steps_before: int) -> None:
-        """It did, or skipped it because a gradient was infinite."""
-        skipped = self._num_optimizer_steps == steps_before
-        if skipped and self._looking() and self._is_ours(optimizer):
-            self._before_optimizer(optimizer, skipped=1.0)
-            self._after_optimizer(optimizer)
+    def _on_zero_grad(self) -> None:
+        if not self.steps.in_optimizer:  # what its closure does is its own business
+            self._loop.zeroed()
 
     # Optimizers
 
-    @guarded
-    def before_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+    def _before_scaled_step(self, scaler: object) -> None:
+        self._loss_scale = loss_scale(scaler)
+        self._num_before_scaler = self._num_optimizer_steps
+
+    def _after_scaled_step(self, optimizer: torch.optim.Optimizer) -> None:
+        """The scaler skipped the step if no optimizer stepped: a gradient was infinite."""
+        skipped = self._num_optimizer_steps == self._num_before_scaler
+        if skipped and self._is_ours(optimizer):
+            self._before_optimizer(optimizer, skipped=1.0)
+            self._after_optimizer(optimizer)
+
+    def _before_any_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer is about to step; gradients are as it sees them."""
-        if self._looking() and self._is_ours(optimizer):
-            # On the list already: its last step raised, and torch tells nobody of that.
+        if self._is_ours(optimizer):
+            # On the list already: its last step raised, which no hook notices.
             if any(known is optimizer for known in self._stepping):
                 self._stepping = []
             self._stepping.append(optimizer)
             if len(self._stepping) == 1:
                 self._before_optimizer(optimizer)
 
-    @guarded
-    def after_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
-        """An optimizer stepped."""
-        if self._looking() and self._stepping and self._is_ours(optimizer):
+    def _after_any_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+        if self._stepping and self._is_ours(optimizer):
             self._stepping.pop()
             if not self._stepping:
-                self.extras.loop.stepped()
+                self._loop.stepped()
                 self._after_optimizer(optimizer)
+
+    def _after_closure(self, optimizer: torch.optim.Optimizer) -> None:
+        """Gradients were computed within a step; the first ones are those of it."""
+        if self.steps.in_optimizer:
+            self.observer.gradients(self.steps.current(), self.parameters.of(optimizer))
+
+    def _before_optimizer(self, optimizer: torch.optim.Optimizer, skipped: object = 0.0) -> None:
+        step = self.steps.before_optimizer(optimizer)
+        self._black_box.settle(step)
+        self._gather()
+        if optimizer in self._carried:
+            self._num_stale += self._carried[optimizer].count()
+        self.optimizers.steps(optimizer)
+        scale, self._loss_scale = self._loss_scale, None
+        if scale is not None:
+            # A fused optimizer is told whether to skip, and unscales the gradients itself.
+            self._loop.loss_scale = scale
+            skipped = getattr(optimizer, "found_inf", skipped)
+            self.observer.scalar(step, "optimizer/loss_scale", scale, "optimizer")
+            self.observer.scalar(step, "optimizer/skipped", skipped, "optimizer")
+        scale = getattr(optimizer, "grad_scale", None)
+        self.observer.parameters(step, self.parameters.of(optimizer), scale)
+        for number, group in self.optimizers.numbered_groups(optimizer):
+            if "lr" in group:
+                self.observer.scalar(step, f"learning_rate/{number}", group["lr"], "learning_rates")
+                self._loop.on_learning_rate(group)
+        self.events.emit("update_begins", step, optimizer)
+
+    def _after_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+        self.events.emit("update_ends", self.steps.current(), optimizer)
+        self._num_optimizer_steps += 1
+        self._carried[optimizer] = AccumulatedGradients(self.parameters.of(optimizer))
+        self.steps.after_optimizer(optimizer)
 
     # Users
 
     @guarded
     def close(self) -> None:
         """Training is over: end the steps that are open."""
-        if self.active and self._is_here():
+        if self.active and self.is_same_process():
             self._gather()
             self.steps.close()
 
@@ -222,7 +339,6 @@ class Tracker(Surroundings):
     # How
 
     def is_model(self, module: torch.nn.Module) -> bool:
-        """Return whether a module would be the model if none ran yet."""
         if self._only is not None:
             return unwrap(module) is unwrap(self._only)
         return next(module.parameters(), None) is not None
@@ -238,60 +354,9 @@ class Tracker(Surroundings):
         if self.graphs.gather(owner):
             self._loss_since_backward = True
 
-    def _begin(self, model: torch.nn.Module, inputs: object) -> None:
-        """A model begins to run."""
-        mode = self.steps.saw_forward(model)
-        if self.names.of(unwrap(model)) is None:
-            self.names.add(model, plain=mode is Mode.TRAIN or self.optimizers.may_hold(model))
-        if mode is Mode.TRAIN:
-            self.names.set_trained(model)
-            self.evidence.begin(model, self.steps.current(), inputs)
-        self.extras.begin(self.steps.current(), model, inputs)
-
-    def _saw_loss(self, what: str, value: object, call: LossCall | None = None) -> None:
-        if isinstance(value, torch.Tensor) and value.numel() == 1:
-            self.steps.saw_loss(value)
-            name = self._losses.name(self.steps.last_mode, what)
-            step = self.steps.current()
-            if self.observer.loss(step, name, value):
-                self._loss_since_backward = True
-            if call is None:
-                self.extras.saw_written_loss(step, name, value)
-            else:
-                self.extras.saw_loss(step, name, value, call)
-            self.evidence.judge(step, name)
-
-    def _before_optimizer(self, optimizer: torch.optim.Optimizer, skipped: object = 0.0) -> None:
-        step = self.steps.before_optimizer(optimizer)
-        self.evidence.settle(step)
-        self._gather()
-        if optimizer in self._carried:
-            self._num_stale += self._carried[optimizer].count()
-        self.optimizers.steps(optimizer)
-        scale, self._loss_scale = self._loss_scale, None
-        if scale is not None:
-            # A fused optimizer is told whether to skip, and unscales the gradients itself.
-            self.extras.loop.loss_scale = scale
-            skipped = getattr(optimizer, "found_inf", skipped)
-            self.observer.scalar(step, "optimizer/loss_scale", scale, "optimizer")
-            self.observer.scalar(step, "optimizer/skipped", skipped, "optimizer")
-        scale = getattr(optimizer, "grad_scale", None)
-        self.observer.parameters(step, self.parameters.of(optimizer), scale)
-        for number, group in self.optimizers.numbered_groups(optimizer):
-            if "lr" in group:
-                self.observer.scalar(step, f"learning_rate/{number}", group["lr"], "learning_rates")
-                self.extras.loop.saw_rate(group)
-        self.extras.before_update(step, optimizer)
-
-    def _after_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
-        self.extras.after_update(self.steps.current(), optimizer)
-        self._num_optimizer_steps += 1
-        self._carried[optimizer] = Carried(self.parameters.of(optimizer))
-        self.steps.after_optimizer(optimizer)
-
     def _complete(self, step: OpenStep) -> None:
-        """A TRAIN step ends: add what no optimizer told."""
+        """A TRAIN step ends: add what belongs to no optimizer."""
         self.observer.parameters(step, self.parameters.free())
-        self.extras.complete(step)
+        self.events.emit("step_ends", step)
         self.observer.scalar(step, "optimizer/stale_gradients", self._num_stale, "optimizer")
         self._num_stale = 0

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from ...errors import ClusterUnavailable, ConfigError
-from ...optional import require
+from ...plugins.optional import require
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ def connect(*, show_output: bool = False) -> ModuleType:
 
 
 def resources(text: str) -> dict[str, Any]:
-    """Return what Ray is asked to keep for a process, in its own words.
+    """Return the resources that Ray reserves for a process, as its options.
 
     Raises:
         ConfigError: It is no list of numbers with names.
@@ -45,13 +45,13 @@ def resources(text: str) -> dict[str, Any]:
     """
     try:
         pairs = (one.strip().split("=") for one in text.split(","))
-        asked = {name: float(number) for name, number in pairs}
+        requested = {name: float(number) for name, number in pairs}
     except ValueError:
         raise ConfigError(
             f"{text!r} does not say what a process takes; for example CPU=2,GPU=1"
         ) from None
-    cpus, gpus = asked.pop("CPU", 1.0), asked.pop("GPU", 0.0)
-    return {"num_cpus": cpus, "num_gpus": gpus, "resources": asked}
+    cpus, gpus = requested.pop("CPU", 1.0), requested.pop("GPU", 0.0)
+    return {"num_cpus": cpus, "num_gpus": gpus, "resources": requested}
 
 
 def num_cpus(ray: ModuleType) -> int:

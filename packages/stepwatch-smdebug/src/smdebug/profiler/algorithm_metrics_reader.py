@@ -1,0 +1,59 @@
+"""Metrics of the framework."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .metrics_reader_base import MetricsReaderBase, as_ns
+from .trace_event_file_parser import TraceEvent, selected, trace_events
+from .utils import TimeUnits
+
+
+class AlgorithmMetricsReader(MetricsReaderBase):
+    """Reads what ran when."""
+
+    def get_events(
+        self,
+        start_time: float,
+        end_time: float,
+        unit: TimeUnits = TimeUnits.MICROSECONDS,
+        event_type: str | None = None,
+        file_suffix_filter: Sequence[str] | None = None,
+    ) -> list[TraceEvent]:
+        """Return the intervals that meet a time.
+
+        Args:
+            start_time: It begins here.
+            end_time: It ends here.
+            unit: Of both, since the Unix epoch.
+            event_type: Only those of which this is the name or the phase, as a regular expression.
+            file_suffix_filter: Has no effect.
+        """
+        del file_suffix_filter
+        found = trace_events(self.profile, as_ns(start_time, unit), as_ns(end_time, unit))
+        return found if event_type is None else selected(found, [event_type])
+
+    def get_events_by_step(self, start_step: int, end_step: int) -> list[TraceEvent]:
+        """Return the intervals that meet the time from one step to another."""
+        between = self.time_of_steps(start_step, end_step)
+        return [] if between is None else self.get_events(*between)
+
+    def time_of_steps(self, start_step: int, end_step: int) -> tuple[float, float] | None:
+        """Return from when to when steps ran, in microseconds; ``None`` if there are none."""
+        steps = [
+            event
+            for event in trace_events(self.profile, None, None)
+            if event.event_phase.startswith("Step:")
+            and start_step <= int(event.event_args.get("step_num", -1)) <= end_step
+        ]
+        if not steps:
+            return None
+        return min(one.start_time for one in steps), max(one.end_time for one in steps)
+
+
+class LocalAlgorithmMetricsReader(AlgorithmMetricsReader):
+    """Reads what ran when, of a job in a folder."""
+
+
+class S3AlgorithmMetricsReader(AlgorithmMetricsReader):
+    """Reads what ran when, of a job in S3."""

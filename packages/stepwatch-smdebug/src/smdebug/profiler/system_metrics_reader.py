@@ -1,0 +1,47 @@
+"""Metrics of the hardware."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .metrics_reader_base import MetricsReaderBase, as_ns
+from .system_profiler_file_parser import ProfilerSystemEvent, system_events
+from .utils import TimeUnits, unavailable
+
+
+class SystemMetricsReader(MetricsReaderBase):
+    """Reads what devices were at."""
+
+    def get_events(
+        self,
+        start_time: float,
+        end_time: float,
+        unit: TimeUnits = TimeUnits.MICROSECONDS,
+        event_type: str | None = None,
+        file_suffix_filter: Sequence[str] | None = None,
+    ) -> list[ProfilerSystemEvent]:
+        """Return the readings from one time to another.
+
+        Args:
+            start_time: From here on.
+            end_time: Up to here.
+            unit: Of both, since the Unix epoch.
+            event_type: Only this, such as ``gpu``.
+            file_suffix_filter: Has no effect.
+        """
+        del file_suffix_filter
+        rows = self.profile.system(as_ns(start_time, unit), as_ns(end_time, unit) + 1)
+        return [event for event in system_events(rows) if event_type in (None, event.type)]
+
+
+class LocalSystemMetricsReader(SystemMetricsReader):
+    """Reads what devices were at, of a job in a folder."""
+
+
+class S3SystemMetricsReader(SystemMetricsReader):
+    """Reads what devices were at, of a job in S3."""
+
+
+S3NumpySystemMetricsReader = unavailable(
+    "S3NumpySystemMetricsReader", "Profile.system of stepwatch.open_profile gives columns at once"
+)

@@ -1,0 +1,7 @@
+"""What to do when the condition of a rule is met."""
+
+from __future__ import annotations
+
+from .action import Actions
+
+__all__ = ["Actions"]

@@ -1,0 +1,1 @@
+"""SageMaker Debugger's world on Stepwatch, found by entry points."""

@@ -1,0 +1,1 @@
+"""SageMaker's hook configuration: files, and what they mean."""

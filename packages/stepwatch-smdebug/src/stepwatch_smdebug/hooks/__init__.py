@@ -1,0 +1,1 @@
+"""Hooks in smdebug's manner: given the model; a step for each forward."""

@@ -1,0 +1,1 @@
+"""What the trials of smdebug read, whatever the format."""

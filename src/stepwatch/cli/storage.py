@@ -1,0 +1,178 @@
+"""The verbs that store runs anew: ``compact``, ``convert`` and ``mirror``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from ..errors import ConfigError, RunExists, RunNotFound, StoreError
+from ..formats import run_format
+from ..formats.convert import clear, copy_findings, target_names
+from ..formats.convert import convert as convert_run
+from ..formats.copying import RunCopy, changes, list_keys
+from ..formats.native.merge import compact as compact_parts
+from ..formats.native.reader import NativeReader
+from ..store import Store, open_store
+from ..trial import Trial
+from .console import print_json
+
+
+@click.command()
+@click.argument("run")
+def compact(run: str) -> None:
+    """Merge the parts of RUN, so that it opens and reads faster.
+
+    Nothing is lost.
+    """
+    trial = Trial(run)
+    if not trial.ended:
+        raise ConfigError(f"{run} is still being written; compact it when it has ended")
+    if not isinstance(trial.reader, NativeReader):
+        raise ConfigError(
+            f"{run} is in the smdebug format, which has no parts to merge; to get a native run: "
+            f"stepwatch convert {run} DST --to native"
+        )
+    for worker in trial.workers:
+        parts = trial.reader.parts(worker)
+        left = compact_parts(trial.store, parts)
+        print(f"{worker}: {len(parts)} parts before, {left} now")
+
+
+@click.command()
+@click.argument("source", metavar="SRC")
+@click.argument("destination", metavar="DST")
+@click.option(
+    "--to",
+    "target",
+    type=click.Choice(target_names()),
+    required=True,
+    help="The format to write: Stepwatch's own, smdebug's, or TensorBoard's event files.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress, and say only what is lost.")
+def convert(source: str, destination: str, target: str, *, as_json: bool, quiet: bool) -> None:
+    """Write the run SRC to DST in another format; SRC stays as it is.
+
+    What the other format cannot hold is listed.
+    """
+    trial = Trial(source)
+    if target == run_format(trial.store):
+        raise ConfigError(f"{source} is in the {target} format already; copy its folder")
+    store = open_store(destination)
+    if run_format(store) is not None:
+        raise RunExists(f"{destination} already holds a run; give another DST, or delete it")
+    if store.list():
+        raise ConfigError(f"{destination} is not empty; give another DST")
+    with _undone_if_broken_off(store), _progress_bar(trial, show=not quiet) as progress:
+        losses = convert_run(trial.reader, store, target, lambda: progress.advance(_TASK)).lines()
+        if target == "tensorboard":
+            if trial.store.list("findings/"):
+                losses.append("what rules found: TensorBoard has no place for it")
+        else:
+            copy_findings(trial.store, store)
+    steps = trial.steps(incomplete=True)
+    if as_json:
+        facts = {"source": source, "destination": destination, "format": target}
+        print_json({**facts, "state": trial.state, "steps": len(steps), "not_held": losses})
+        return
+    if not quiet:
+        names = trial.tensor_names()
+        print(f"{destination}: {len(steps)} steps of {len(names)} tensors in the {target} format")
+    if not trial.ended:
+        print(f"{source} has not ended; what it held just now was converted")
+    if losses:
+        print(f"the {target} format cannot hold:")
+    for line in losses:
+        print(f"  {line}")
+
+
+@contextmanager
+def _undone_if_broken_off(store: Store) -> Iterator[None]:
+    """Leave nothing behind of a conversion that did not come to its end."""
+    try:
+        yield
+    except BaseException:
+        clear(store)
+        raise
+
+
+@contextmanager
+def _progress_bar(trial: Trial, *, show: bool) -> Iterator[Progress]:
+    workers = trial.workers
+    total = sum(range_.count for one in workers for range_ in trial.reader.step_ranges(one))
+    columns = (TextColumn("converting"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    output = Console(stderr=True)
+    hidden = not (show and output.is_terminal and sys.stderr.isatty())
+    with Progress(*columns, console=output, transient=True, disable=hidden) as progress:
+        progress.add_task("steps", total=total)
+        yield progress
+
+
+_TASK = TaskID(0)  # the only one; rich counts from 0
+
+
+_POLL_S = 2.0
+# A store that refuses is retried after 1, 2, 4, 8 and 16 seconds.
+_TRIES = 5
+
+
+@click.command()
+@click.argument("run")
+@click.argument("url")
+def mirror(run: str, url: str) -> None:
+    """Copy RUN to URL, such as s3://bucket/run, while it goes on.
+
+    What is there already is not copied again, so it may be broken off and called again. It ends
+    when the run has ended.
+    """
+    source, target = open_store(run), open_store(url)
+    if source.url == target.url:
+        raise ConfigError(f"{url} is the run itself; give another place")
+    if not source.list():
+        raise RunNotFound(f"no run at {source.url}; to list runs: stepwatch runs FOLDER")
+    trial = _mirrored_trial(source)
+    copy, before = RunCopy(source, target), set[str]()
+    while True:
+        is_over = trial is None or trial.ended  # read first: nothing is written after that
+        keys = set(list_keys(source))
+        for key in keys ^ before | {key for key in keys if changes(key)}:
+            copy.note(key)
+        before = keys
+        _advance_mirror(copy)
+        if is_over:
+            break
+        time.sleep(_POLL_S)
+        if trial is not None:
+            trial.refresh()
+    print(f"{target.url} holds all of {source.url}; {copy.copied} files were copied")
+
+
+def _advance_mirror(copy: RunCopy) -> None:
+    for number in range(_TRIES):
+        try:
+            return copy.advance()
+        except StoreError as error:
+            print(f"{error}; it is tried again", file=sys.stderr)
+            time.sleep(2**number)
+    return copy.advance()
+
+
+def _mirrored_trial(source: Store) -> Trial | None:
+    """Return the run; ``None`` where only some of its workers wrote, and no reader knows it."""
+    try:
+        return Trial(source)
+    except RunNotFound:
+        return None

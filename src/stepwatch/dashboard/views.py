@@ -1,0 +1,151 @@
+"""What the dashboard shows of rules, of one tensor, and of the names of all tensors as a tree."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TypedDict
+
+import numpy as np
+import pyarrow.compute as pc
+
+from ..errors import StepwatchError
+from ..judge.parameters import GROUP
+from ..judge.verdict import INCONCLUSIVE, Verdict, headline
+from ..plots.downsample import bucket_starts
+from ..plugins import registry
+from ..trial import Trial
+
+# What is worth a look comes first.
+_ORDER = ("IssuesFound", "Error", "Stopped", "InProgress", "NotEvaluated", "NoIssuesFound")
+
+
+def rules_view(verdict: Verdict) -> dict[str, object]:
+    """Return a row for each rule that was asked, and the names of those that were not."""
+    rows = [{**asdict(status), **_rule_view(status.rule)} for status in verdict.statuses]
+    asked = {status.rule for status in verdict.statuses}
+    return {
+        "headline": headline(verdict.findings, verdict.statuses),
+        "verdict": verdict.verdict,
+        "rules": sorted(rows, key=lambda row: (_ORDER.index(str(row["status"])), row["rule"])),
+        "not_judged": sum(one.status in INCONCLUSIVE for one in verdict.statuses),
+        "not_asked": [name for name in registry.names(GROUP) if name not in asked],
+    }
+
+
+def _rule_view(rule: str) -> dict[str, object]:
+    """Return what a rule looks for and its parameters; nothing of one that is not installed."""
+    try:
+        kind = registry.load(GROUP, rule)
+    except StepwatchError:
+        return {"looks_for": "", "needs": [], "parameters": {}}
+    parameters = {
+        name: str(one.default)
+        for name, one in inspect.signature(kind).parameters.items()  # type: ignore[arg-type]
+        if one.default is not inspect.Parameter.empty
+    }
+    return {
+        "looks_for": (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " "),
+        "needs": list(getattr(kind, "needs", ())),
+        "parameters": parameters,
+    }
+
+
+def tensor_view(trial: Trial, name: str, *, points: int) -> dict[str, object]:
+    """Return what there is of a tensor, with at most ``points`` of the steps with a full value.
+
+    Raises:
+        TensorUnavailable: There is none of this name.
+    """
+    tensor = trial.tensor(name)
+    steps = trial.step_numbers()
+    last = int(steps[-1]) if len(steps) else 0
+    near = trial.rows(frozenset([name]), ["dtype", "shape"], step=last)
+    rows = near if len(near) else trial.rows(frozenset([name]), ["dtype", "shape"])
+    shape = json.loads(rows.column("shape")[-1].as_py() or "[]") if len(rows) else []
+    raw = np.array(_with_value(trial, name), np.int64)
+    shown = raw[bucket_starts(len(raw), points)]
+    return {
+        "name": name,
+        "collection": tensor.collection,
+        "dtype": rows.column("dtype")[-1].as_py() if len(rows) else "",
+        "shape": shape,
+        "statistic": trial.plot.usual_statistic(name),
+        "values_at": shown.tolist(),
+        "num_values": len(raw),
+        "images": len(shape) >= 3,
+        "findings": [one.to_dict() for one in trial.plot.findings() if one.tensor == name][:points],
+    }
+
+
+def _with_value(trial: Trial, name: str) -> list[int]:
+    """Return the steps at which the full value was saved, ascending."""
+    rows = trial.rows(frozenset([name]), ["blob"])
+    there = rows.filter(pc.is_valid(rows.column("blob")))
+    return np.unique(there.column("step").to_numpy()).tolist()  # type: ignore[no-any-return]
+
+
+_LEVEL = re.compile(r"[^/.]*[/.]?")
+
+
+class TreeEntry(TypedDict):
+    """A tensor, or what the names of several begin with.
+
+    ``label`` is what to show, ``path`` the name or its beginning, ``count`` how many tensors it
+    stands for, and ``leaf`` whether it is one.
+    """
+
+    label: str
+    path: str
+    count: int
+    leaf: bool
+
+
+class Level(TypedDict):
+    """Entries, and how many more there are."""
+
+    entries: list[TreeEntry]
+    more: int
+
+
+def level(names: Sequence[str], under: str, *, points: int) -> Level:
+    """Return what follows a beginning, cut at the next ``/`` or ``.``, in the order of names.
+
+    Args:
+        names: Of all tensors.
+        under: What the names begin with; ``""`` for the first level.
+        points: How many entries there may be.
+
+    Example:
+        >>> found = level(["loss", "gradient/a.w", "gradient/a.b"], "", points=9)
+        >>> [one["label"] for one in found["entries"]]
+        ['loss', 'gradient/']
+    """
+    held: dict[str, list[str]] = {}
+    for name in names:
+        if name.startswith(under):
+            held.setdefault(under + _LEVEL.match(name, len(under))[0], []).append(name)  # type: ignore[index]
+    entries = [_entry(path, inside, under) for path, inside in held.items()]
+    return {"entries": entries[:points], "more": max(0, len(entries) - points)}
+
+
+def search(names: Sequence[str], text: str, *, points: int) -> Level:
+    """Return the tensors in whose names every word of a text is found, whatever its case."""
+    words = text.lower().split()
+    found = [name for name in names if all(word in name.lower() for word in words)]
+    entries = [_entry(name, [name], "") for name in found[:points]]
+    return {"entries": entries, "more": len(found) - len(entries)}
+
+
+def _entry(path: str, inside: list[str], under: str) -> TreeEntry:
+    if len(inside) == 1:
+        path = inside[0]
+    return {
+        "label": path[len(under) :],
+        "path": path,
+        "count": len(inside),
+        "leaf": len(inside) == 1,
+    }

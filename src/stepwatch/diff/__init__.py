@@ -1,0 +1,1 @@
+"""Where two runs part, and why that may be."""

@@ -1,0 +1,165 @@
+"""What ``stepwatch diff`` finds, and the lines that say it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .align import Only, Pair, TwoRuns
+from .divergence import Bound, Divergence, Search
+from .explain import Cause, Difference, causes, differences
+
+
+@dataclass(slots=True)
+class DiffResult:
+    """Where two runs part, and where they are farther apart than may be.
+
+    Args:
+        search: What found it.
+        parted: Where they part; ``None`` if they do not.
+        bound: What was looked for beyond that: ``rounding``, ``tolerance`` or ``noise``.
+        beyond: Where it is passed; ``None`` if it is not.
+        noise_run: The run that is equal to the first but for noise; empty for none.
+        noise_parted: Where these two part; ``None`` if they do not.
+    """
+
+    search: Search
+    parted: Divergence | None
+    bound: str = ""
+    beyond: Divergence | None = None
+    noise_run: str = ""
+    noise_parted: Pair | None = None
+
+    def judge(self, name: str, bound: Bound) -> None:
+        """See where a bound is passed, if they part at all."""
+        self.bound = name
+        if self.parted:
+            self.beyond = self.search.beyond(self.parted, bound)
+
+    @property
+    def runs(self) -> TwoRuns:
+        """The runs that are compared."""
+        return self.search.runs
+
+    @property
+    def same(self) -> bool:
+        """Whether they are the same, or near enough for the bound that was asked for."""
+        return self.parted is None or (self.bound != "rounding" and self.beyond is None)
+
+    @property
+    def place(self) -> Divergence | None:
+        """Where it matters that they part: beyond the bound if one was asked for."""
+        return self.parted if self.bound == "rounding" else self.beyond or self.parted
+
+    @property
+    def followed(self) -> str:
+        """The tensor whose difference ``curve`` has; empty for none."""
+        return self.parted.followed if self.parted else ""
+
+    def causes(self) -> list[Cause]:
+        """Return why they part where it matters; nothing if they do not."""
+        return causes(self.search, self.place) if self.place else []
+
+    def differences(self, *, most: int | None) -> list[Difference]:
+        """Return the first tensors that differ where it matters; all of them for ``None``."""
+        if self.place is None:
+            return []
+        most = len(self.place.rows) if most is None else most
+        return differences(self.search, self.place, most=most)
+
+    def curve(self) -> tuple[list[int], list[float]]:
+        """Return steps of the first run and how far they are apart there, as a fraction."""
+        if self.parted is None:
+            return [], []
+        places, relative = self.search.curve(self.parted)
+        return [self.runs.pair(place).here for place in places], relative
+
+
+_MOST_NAMES = 3
+# Without these it cannot be told at which stage of a step two runs part.
+_EXPECTED = ("weights", "batches", "outputs", "losses", "gradients", "learning_rates")
+
+
+def divergence_summary(result: DiffResult) -> str:
+    """Return in one line whether they are the same, else where they part."""
+    runs = result.runs
+    extent = f"{_count(len(runs), 'step')} with {_count(len(runs.tensors), 'tensor')}"
+    if result.parted is None:
+        return f"the same: {extent}, in all that both have saved"
+    where = _where(result, result.parted)
+    if result.same:
+        return f"the same but for {result.bound}: {extent}; bits differ from {where}"
+    if result.bound == "rounding" or result.beyond is None:
+        return f"they part at {where}"
+    return f"they part by more than {result.bound} at {_where(result, result.beyond)}"
+
+
+def divergence_details(result: DiffResult) -> list[str]:
+    """Return what else there is to say of where they part; nothing if they do not."""
+    parted, place, runs = result.parted, result.place, result.runs
+    if parted is None or place is None:
+        return []
+    lines = [_because(cause) for cause in result.causes()]
+    pair = runs.pair(place.index)
+    if pair.here != pair.there:
+        lines.append(f"it is step {pair.there} of the second run")
+    compared = len(set(place.block.tensor[place.block.at == place.index].tolist()))
+    differing = len(set(place.block.tensor[place.rows].tolist()))
+    lines.append(f"{differing} of {compared} tensors differ there")
+    if place is not parted:
+        lines.append(f"the first bit differs at {_where(result, parted)}")
+    if parted.index:
+        before = runs.pair(parted.index - 1)
+        lines.append(f"{before}, before any bit differs, is the same in all that both have saved")
+    return [*lines, *_about_noise(result), *_about_rounding(result)]
+
+
+def _where(result: DiffResult, parted: Divergence) -> str:
+    runs, block, row = result.runs, parted.block, parted.rows[0]
+    worker = runs.workers[int(block.worker[row])]
+    whose = f" of {worker}" if len(runs.workers) > 1 else ""
+    name = list(runs.tensors)[int(block.tensor[row])]
+    return f"{runs.pair(parted.index)}, first in {name}{whose}"
+
+
+def _about_noise(result: DiffResult) -> list[str]:
+    if not result.noise_run:
+        return []
+    since = f"part at {result.noise_parted}" if result.noise_parted else "do not part at all"
+    return [f"{result.runs.here.url} and {result.noise_run}, which are equal, {since}"]
+
+
+def _about_rounding(result: DiffResult) -> list[str]:
+    if result.bound != "rounding":
+        return []
+    if result.beyond is None:
+        return ["nowhere more than rounding explains, at the steps that were looked at"]
+    return [f"more than rounding explains from {_where(result, result.beyond)}"]
+
+
+def _because(cause: Cause) -> str:
+    missing = ", ".join(cause.not_compared)
+    unsure = f" ({missing} could not be compared, so it may begin there)" if missing else ""
+    return f"{cause.stage}: {cause.meaning}{unsure}"
+
+
+def not_compared(result: DiffResult) -> list[str]:
+    """Return what only one run has, and what is needed and neither or only one saved."""
+    runs = result.runs
+    missing = [kind for kind in _EXPECTED if kind not in runs.tensors.values()]
+    lines = [f"{', '.join(missing)}; not saved in both"] if missing else []
+    for only, url in ((runs.only_here, runs.here.url), (runs.only_there, runs.there.url)):
+        lines += [f"{what}, only in {url}" for what in _only_lines(only)]
+    return lines
+
+
+def _only_lines(only: Only) -> list[str]:
+    lines = [_count(count, f"{mode} step") for mode, count in only.steps.items()]
+    for what, names in (("tensor", only.tensors), ("worker", only.workers)):
+        if names:
+            shown = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
+            lines.append(f"{_count(len(names), what)} ({shown})")
+    return lines
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,434 @@
+"""The black box: the last moments of a training, in a file that outlives its process.
+
+The file is a ring of frames, mapped into memory: what was copied into the map belongs to the
+kernel, and outlives the process however that dies. A frame carries its length, its sequence number
+and a checksum over all of it, so nothing else has to be right for it to be read: a reader looks
+for whole frames, wherever they lie, and sorts them. A writer that is killed at any byte therefore
+loses the frame that it was writing, and of the oldest those that it was overwriting.
+
+The ring of a run in a folder lies in that folder. That of a run elsewhere lies in the system's
+folder for temporary files, because only a local file can be mapped; a note in the run says where.
+
+The payload of a frame is the length of a JSON object (32 bits, little-endian), the JSON with its
+kind and facts, and one safetensors file with its arrays.
+
+============ ======================================================================================
+Kind         What it says
+============ ======================================================================================
+``begin``    A model begins to run in a TRAIN step: its batch, and the states of random generators.
+``loss``     What a loss was given beside what the model computed: targets.
+``snapshot`` Weights, buffers and the optimizers' state, from before the optimizers' step.
+``merge``    The frames of the step belong ``into`` the one before: two optimizers step in it.
+``layout``   The tensors of the steps that follow; their ``layout`` is its number.
+``step``     A step that is over: its statistics, and full values as far as there was room.
+``trigger``  Why the ring was copied to a dump.
+============ ======================================================================================
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import socket
+import struct
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import CorruptRun
+from ..model.record import Layout, StepRecord, TensorInfo
+from ..model.steps import Mode
+from ..numerics.digest import crc32c_of_array
+from ..numerics.elements import kernel
+from ..numerics.statistics import NUM_FIELDS
+from ..store import BytesLike, Store, scheme_of
+from .native.blobs import BlobFile, encode_parts
+
+MAGIC = b"STEPWBB1"
+_HEADER = struct.Struct("<8sQ")  # magic; how many bytes follow this header
+# Marker, bytes of payload, sequence number, checksum of these two numbers and of the payload.
+_FRAME = struct.Struct("<8sQQI")
+_NUMBERS = struct.Struct("<QQ")
+_MARKER = b"\xf5frame"
+# What follows says how it is checked: by CRC-32C, for which processors have an instruction, or by
+# CRC-32, which is fast without our kernel.
+_CRC32C, _CRC32 = b"C\n", b"\r\n"
+_CHECKSUMS: dict[bytes, Callable[..., int]] = {_CRC32C: crc32c_of_array, _CRC32: zlib.crc32}
+_KIND = _CRC32 if kernel is None else _CRC32C
+FRAME_BYTES = _FRAME.size
+
+
+class Ring:
+    """A ring file, made anew, that is written to by one process and one thread.
+
+    The space is allocated at once: a full disk is an error here, and never a signal in the middle
+    of a training.
+
+    Args:
+        path: The file; its folder is made if there is none.
+        size_bytes: How large the file is, at least 4096.
+
+    Raises:
+        OSError: There is no space, no permission or no such path.
+    """
+
+    def __init__(self, path: Path, size_bytes: int) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(
+            path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o666
+        )
+        try:
+            _allocate(file, max(size_bytes, mmap.PAGESIZE))
+            self._map = mmap.mmap(file, max(size_bytes, mmap.PAGESIZE))
+        except BaseException:
+            path.unlink()
+            raise
+        finally:
+            os.close(file)
+        self.path = path
+        # A view: numpy lets other threads run while it copies into it.
+        self._bytes = np.frombuffer(self._map, np.uint8)[_HEADER.size :]
+        self.capacity = len(self._bytes)
+        #: How many bytes of frames were written, those that are gone included.
+        self.written = 0
+        self._sequence = 0
+        self._map[: _HEADER.size] = _HEADER.pack(MAGIC, self.capacity)
+
+    def write(self, parts: Sequence[BytesLike]) -> bool:
+        """Append a frame, over the oldest ones.
+
+        Args:
+            parts: Its payload, in pieces.
+
+        Returns:
+            Whether it was: one that is larger than the ring is not.
+        """
+        pieces = [np.frombuffer(part, np.uint8) for part in parts if len(part)]
+        length = sum(piece.nbytes for piece in pieces)
+        if FRAME_BYTES + length > self.capacity:
+            return False
+        checksum = _CHECKSUMS[_KIND]
+        crc = checksum(_numbers(length, self._sequence))
+        for piece in pieces:
+            crc = checksum(piece, crc)
+        head = _FRAME.pack(_MARKER + _KIND, length, self._sequence, crc)
+        start = self.written
+        for piece in (np.frombuffer(head, np.uint8), *pieces):
+            self._copy(piece, start % self.capacity)
+            start += piece.nbytes
+        self.written = start
+        self._sequence += 1
+        return True
+
+    def room_after(self, start: int) -> int:
+        """Return how many more bytes can be written before those at ``start`` are written over.
+
+        Args:
+            start: What ``written`` was when they were.
+        """
+        return self.capacity - (self.written - start)
+
+    def content(self) -> memoryview:
+        """Return a copy of all that is held, the oldest first."""
+        start = self.written % self.capacity
+        if self.written <= self.capacity:
+            return self._bytes[: self.written].copy().data
+        return np.concatenate([self._bytes[start:], self._bytes[:start]]).data
+
+    def _copy(self, piece: npt.NDArray[np.uint8], start: int) -> None:
+        first = min(piece.nbytes, self.capacity - start)
+        self._bytes[start : start + first] = piece[:first]
+        self._bytes[: piece.nbytes - first] = piece[first:]
+
+
+def _allocate(file: int, size_bytes: int) -> None:
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, 0, size_bytes)
+        return
+    zeros = bytes(1 << 20)
+    while size_bytes > 0:
+        size_bytes -= os.write(file, zeros[:size_bytes])
+
+
+class CompleteFrame(NamedTuple):
+    """A frame that is whole: where it lies, its sequence number and its payload."""
+
+    start: int
+    end: int
+    sequence: int
+    payload: memoryview
+
+
+def complete_frames_in_ring(data: bytes) -> list[CompleteFrame]:
+    """Return every whole frame of a ring file, or of what is left of one, in no order.
+
+    Args:
+        data: The file; it may have been written to while it was read.
+    """
+    found = list(complete_frames(data, _HEADER.size))
+    first, last = (found[0].start, found[-1].end) if found else (len(data), _HEADER.size)
+    # One may go on at the beginning: it lies after the last of the others and before the first.
+    return found + list(complete_frames(data[last:] + data[_HEADER.size : first]))
+
+
+def complete_frames(data: bytes, start: int = 0) -> Iterator[CompleteFrame]:
+    """Yield every whole frame from ``start`` on, as they lie."""
+    everything = np.frombuffer(data, np.uint8)
+    start = data.find(_MARKER, start)
+    while 0 <= start <= len(data) - FRAME_BYTES:
+        marker, length, sequence, crc = _FRAME.unpack_from(data, start)
+        end = start + FRAME_BYTES + length
+        payload = everything[start + FRAME_BYTES : end]
+        checksum = _CHECKSUMS.get(marker[len(_MARKER) :])
+        is_whole = (
+            checksum is not None
+            and len(payload) == length
+            and checksum(payload, checksum(_numbers(length, sequence))) == crc
+        )
+        if is_whole:
+            yield CompleteFrame(start, end, sequence, payload.data)
+        start = data.find(_MARKER, end if is_whole else start + 1)
+
+
+def _numbers(length: int, sequence: int) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(_NUMBERS.pack(length, sequence), np.uint8)
+
+
+BLACKBOX_FOLDER = "blackbox/"
+_RING, _DUMPS, _NOTE = ".ring", ".frames", ".json"
+
+
+def dumps_prefix(worker: str) -> str:
+    """Return what the keys of a worker's dumps begin with."""
+    return f"{BLACKBOX_FOLDER}{worker}/"
+
+
+def dump_key(worker: str, step: int, reason: str) -> str:
+    """Return the key of a dump.
+
+    Example:
+        >>> dump_key("worker_0", 17, "non-finite loss")
+        'blackbox/worker_0/17-non-finite-loss.frames'
+    """
+    slug = "".join(letter if letter.isalnum() or letter in "_-" else "-" for letter in reason)
+    return f"{dumps_prefix(worker)}{step}-{slug}{_DUMPS}"
+
+
+def open_ring(store: Store, worker: str, size_bytes: int) -> Ring:
+    """Make the ring of a worker.
+
+    Raises:
+        OSError: There is no space or no permission for it.
+    """
+    if scheme_of(store.url) == "file":
+        folder = Path(unquote(urlsplit(store.url).path))
+        return Ring(folder / f"{BLACKBOX_FOLDER}{worker}{_RING}", size_bytes)
+    path = Path(tempfile.mkdtemp(prefix="stepwatch-")) / f"{worker}{_RING}"
+    note = {"host": socket.gethostname(), "path": str(path)}
+    store.put(f"{BLACKBOX_FOLDER}{worker}{_NOTE}", json.dumps(note).encode())
+    return Ring(path, size_bytes)
+
+
+def remove_ring(store: Store, worker: str, ring: Ring) -> None:
+    """Remove a ring, and what said where it was."""
+    ring.path.unlink(missing_ok=True)
+    if scheme_of(store.url) != "file":
+        store.delete(f"{BLACKBOX_FOLDER}{worker}{_NOTE}")
+    with suppress(OSError):  # dumps lie in it, or other rings
+        ring.path.parent.rmdir()
+
+
+def is_ring(key: str) -> bool:
+    """Return whether a key is that of a ring, or of the note that says where it is."""
+    return key.startswith(BLACKBOX_FOLDER) and not key.endswith(_DUMPS)
+
+
+def dump_keys(store: Store) -> list[str]:
+    """Return the keys of the dumps of a run."""
+    return [key for key in store.list(BLACKBOX_FOLDER) if key.endswith(_DUMPS)]
+
+
+def rings_and_dumps(store: Store) -> Iterator[tuple[str, list[CompleteFrame]]]:
+    """Yield the frames of each dump and each ring of a run, with the name of the worker."""
+    for key in store.list(BLACKBOX_FOLDER):
+        worker = key[len(BLACKBOX_FOLDER) :].partition("/")[0].partition(".")[0]
+        with suppress(FileNotFoundError):  # the run has just ended, and needs it no more
+            if key.endswith(_DUMPS):
+                yield worker, list(complete_frames(store.get(key)))
+            elif key.endswith(_RING):
+                yield worker, complete_frames_in_ring(store.get(key))
+            elif key.endswith(_NOTE):
+                yield worker, complete_frames_in_ring(_ring_elsewhere(store.get(key)))
+
+
+def _ring_elsewhere(note: bytes) -> bytes:
+    """Return the ring that a note names; nothing if it is not on this machine."""
+    try:
+        noted = json.loads(note)
+        here = noted["host"] == socket.gethostname()
+        return Path(noted["path"]).read_bytes() if here else b""
+    except (OSError, ValueError, KeyError, TypeError):
+        return b""
+
+
+Array = npt.NDArray[np.generic]
+BEGIN_FRAME, LOSS_FRAME, SNAPSHOT_FRAME, MERGE_FRAME, LAYOUT_FRAME, STEP_FRAME, TRIGGER_FRAME = (
+    "begin",
+    "loss",
+    "snapshot",
+    "merge",
+    "layout",
+    "step",
+    "trigger",
+)
+_LENGTH = struct.Struct("<I")
+STATISTICS_ARRAY, RAW_PREFIX = "statistics", "raw/"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """One frame.
+
+    Args:
+        kind: What it says; see the module.
+        worker: Who wrote it, such as ``worker_0``.
+        meta: Facts; ``mode`` and ``mode_step`` say to which step it belongs, ``step`` is the
+            global step, announced where the step was not over, and ``time_ns`` when it was written.
+        arrays: Values, by name.
+        sequence: The number of the frame among those of its worker.
+    """
+
+    kind: str
+    worker: str
+    meta: Mapping[str, Any]
+    arrays: Mapping[str, Array] = field(default_factory=dict)
+    sequence: int = 0
+
+    @property
+    def mode_step(self) -> int:
+        """The step within its mode."""
+        return int(self.meta.get("mode_step", -1))
+
+
+def encode_frame(
+    kind: str, meta: Mapping[str, object], arrays: Mapping[str, Array]
+) -> list[BytesLike]:
+    """Return the payload of a frame, in pieces.
+
+    Raises:
+        TypeError: An array of a dtype that cannot be stored, or facts that are no JSON.
+    """
+    text = json.dumps({"kind": kind, **meta}).encode()
+    return [_LENGTH.pack(len(text)), text, *(encode_parts(arrays) if arrays else ())]
+
+
+def decode_frame(worker: str, whole: CompleteFrame) -> Frame:
+    """Return the frame that has this payload.
+
+    Raises:
+        CorruptRun: It is none that ``encode_frame`` made.
+    """
+    payload, key = whole.payload, f"frame {whole.sequence} of {worker}"
+    try:
+        (length,) = _LENGTH.unpack_from(payload)
+        start = _LENGTH.size + length
+        meta = dict(json.loads(bytes(payload[_LENGTH.size : start])))
+        kind = str(meta.pop("kind"))
+    except (struct.error, ValueError, TypeError, KeyError) as error:
+        raise CorruptRun(key, 0, f"no frame ({error!r})") from None
+    blobs = payload[start:]
+    arrays = {}
+    if blobs:
+        file = BlobFile(key, lambda first, size: bytes(blobs[first : first + size]))
+        arrays = {name: file.get(name) for name in file.names}
+    return Frame(kind, worker, meta, arrays, whole.sequence)
+
+
+def read_frames(store: Store, worker: str | None = None) -> list[Frame]:
+    """Return the frames of a run's rings and dumps, each once, in order for each worker.
+
+    Args:
+        store: Where the run lies; it may still be written.
+        worker: Only this one's.
+    """
+    found: dict[tuple[str, int], CompleteFrame] = {}
+    for who, wholes in rings_and_dumps(store):
+        if worker in (None, who):
+            found |= {(who, whole.sequence): whole for whole in wholes}
+    return _with_steps([decode_frame(who, found[who, number]) for who, number in sorted(found)])
+
+
+def _with_steps(frames: list[Frame]) -> list[Frame]:
+    """Return the frames with global steps that were announced replaced by the actual ones."""
+    became = {_step_key(frame): frame.meta["step"] for frame in frames if frame.kind == STEP_FRAME}
+    return [
+        replace(frame, meta={**frame.meta, "step": became[_step_key(frame)]})
+        if frame.kind != STEP_FRAME and _step_key(frame) in became
+        else frame
+        for frame in frames
+    ]
+
+
+def _step_key(frame: Frame) -> tuple[str, object, int]:
+    return frame.worker, frame.meta.get("mode"), frame.mode_step
+
+
+def layout_meta(number: int, layout: Layout) -> dict[str, object]:
+    """Return the facts of a ``layout`` frame."""
+    names = [one.name for one in fields(TensorInfo)]
+    tensors = [
+        [*(getattr(tensor, name) for name in names[:-2]), *tensor.unnamed]
+        for tensor in layout.tensors
+    ]
+    return {"layout": number, "fields": names, "tensors": tensors}
+
+
+def step_records(frames: Iterable[Frame]) -> list[StepRecord]:
+    """Return the steps that are over, as they were recorded; those of which all is known."""
+    frames = list(frames)
+    layouts = {
+        (frame.worker, frame.meta["layout"]): _layout(frame.meta)
+        for frame in frames
+        if frame.kind == LAYOUT_FRAME
+    }
+    return [
+        _record(frame, layout)
+        for frame in frames
+        if frame.kind == STEP_FRAME
+        and (layout := layouts.get((frame.worker, frame.meta["layout"]))) is not None
+        and frame.arrays[STATISTICS_ARRAY].shape == (len(layout), NUM_FIELDS)
+    ]
+
+
+def _layout(meta: Mapping[str, Any]) -> Layout:
+    values = ([tuple(v) if isinstance(v, list) else v for v in row] for row in meta["tensors"])
+    return Layout(
+        tuple(TensorInfo(**dict(zip(meta["fields"], row, strict=True))) for row in values)
+    )
+
+
+def _record(frame: Frame, layout: Layout) -> StepRecord:
+    meta = frame.meta
+    return StepRecord(
+        worker=frame.worker,
+        mode=Mode(meta["mode"]),
+        step=int(meta["step"]),
+        mode_step=frame.mode_step,
+        time_ns=int(meta["time_ns"]),
+        layout=layout,
+        statistics=np.asarray(frame.arrays[STATISTICS_ARRAY], np.float64),
+        raw={
+            name[len(RAW_PREFIX) :]: array
+            for name, array in frame.arrays.items()
+            if name.startswith(RAW_PREFIX)
+        },
+    )

@@ -1,0 +1,190 @@
+"""One round of boosting as a framework reports it, its trees as a table with a tensor a column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.generic]
+
+#: What nobody else evaluates is evaluated at every so-manieth round: it costs a pass over the data.
+OWN_EVERY = 10
+# Of the metrics of XGBoost and LightGBM those that training makes smaller a little in each round.
+# Not the share of errors, which stands still while a model improves, and nobody's own: which way
+# that goes is not known.
+_LOSSES = re.compile(
+    r"(rmse|rmsle|mae|mape|mphe|m?logloss|[a-z]+-nloglik|gamma-deviance|quantile|expectile"
+    r"|l1|l2|huber|fair|poisson|gamma|gamma_deviance|tweedie|binary_logloss|multi_logloss"
+    r"|cross_entropy|cross_entropy_lambda|kullback_leibler)(@.*)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """What a metric says of one set of data after a round.
+
+    Args:
+        data: Name of the data.
+        metric: Name of the metric, such as ``rmse``.
+        value: The mean over the folds in a cross-validation.
+        spread: Standard deviation over the folds; ``None`` where there are none.
+        trains: Whether the model is trained on this data.
+    """
+
+    data: str
+    metric: str
+    value: float
+    spread: float | None = None
+    trains: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.data}-{self.metric}"
+
+    @property
+    def collection(self) -> str:
+        """``losses`` if training ought to make it smaller in each round, else ``metrics``."""
+        return "losses" if _LOSSES.fullmatch(self.metric) else "metrics"
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationSet:
+    """A set of data that a model is judged by; what costs something is asked for when wanted.
+
+    Args:
+        trains: Whether the model is trained on it.
+        labels: Returns its labels, shape ``[rows]``; empty where there are none.
+        predictions: Returns what the model says of it: shape ``[rows]``, or ``[rows, classes]``.
+    """
+
+    name: str
+    trains: bool
+    labels: Callable[[], Array]
+    predictions: Callable[[], Array]
+
+
+class Model(Protocol):
+    """A boosted model after a round; each answer may cost a pass over its trees.
+
+    The answers are empty for a model without trees. Where the framework cannot tell, it raises.
+    """
+
+    #: How many classes it distinguishes; 0 for none, 2 for a probability.
+    num_classes: int
+
+    def hyperparameters(self) -> Mapping[str, str]:
+        """Return the values it is trained with, as texts, by name."""
+
+    def importances(self) -> Mapping[str, Array]:
+        """Return the share of each feature that it uses, summing to 1.
+
+        Returns:
+            By ``<kind of importance>/<feature>``, float64, shape ``()``.
+        """
+
+    def trees(self) -> Mapping[str, Array]:
+        """Return the trees of this round, one row for each node, by column."""
+
+    def shap(self) -> Mapping[str, Array]:
+        """Return what each feature adds to each prediction of the training data, and ``bias``.
+
+        Returns:
+            By feature, shape ``[rows]``, or ``[rows, classes]``.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedModel:
+    """The model that a round has made better.
+
+    Args:
+        data: What it is judged by, and trained on.
+        begins: Whether this is the first round of its training.
+    """
+
+    model: Model
+    data: Sequence[EvaluationSet]
+    begins: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A round that is over.
+
+    Args:
+        number: From 0; the rounds of a model that is trained on go on counting.
+        metrics: Of all data that were evaluated.
+        shape: Rows and columns of the training data.
+        trained: ``None`` for a cross-validation, which trains several models.
+    """
+
+    number: int
+    metrics: Sequence[Metric]
+    shape: tuple[int, int]
+    trained: TrainedModel | None = None
+
+
+def shares(kind: str, scores: Mapping[str, float]) -> dict[str, Array]:
+    """Return scores of features divided by their sum, as ``Model.importances`` names them."""
+    total = sum(scores.values()) or 1.0
+    return {f"{kind}/{name}": np.asarray(score / total) for name, score in scores.items()}
+
+
+#: What stands for a child, or a condition, that a leaf has not.
+MISSING = "nan"
+
+
+class Node(NamedTuple):
+    """One node of a tree.
+
+    Args:
+        tree: Number of its tree, from 0 over all rounds.
+        node: Its number within the tree; the root is 0.
+        feature: What it splits by; ``Leaf`` for none.
+        split: The condition holds below this number; 0 for a leaf, and for categories.
+        yes: Number of the child where the condition holds; -1 for none.
+        no: Number of the other.
+        missing: Number of that where the value is missing.
+        gain: What the split gains; of a leaf its value.
+        cover: The sum of the second derivatives that come here.
+    """
+
+    tree: int
+    node: int
+    feature: str = "Leaf"
+    split: float = 0.0
+    yes: int = -1
+    no: int = -1
+    missing: int = -1
+    gain: float = 0.0
+    cover: float = 0.0
+
+
+def columns_of(nodes: Sequence[Node]) -> Mapping[str, npt.NDArray[np.generic]]:
+    """Return the columns of a table of nodes, shape ``[nodes]`` each.
+
+    Returns:
+        ``Tree`` and ``Node`` are int64; ``Split``, ``Gain`` and ``Cover`` float64; ``ID``,
+        ``Yes``, ``No`` and ``Missing`` texts such as ``0-3``, and ``Feature`` is one.
+    """
+    return {
+        "Tree": np.array([one.tree for one in nodes], np.int64),
+        "Node": np.array([one.node for one in nodes], np.int64),
+        "ID": _ids((one.tree, one.node) for one in nodes),
+        "Feature": np.array([one.feature for one in nodes], np.str_),
+        "Split": np.array([one.split for one in nodes], np.float64),
+        "Yes": _ids((one.tree, one.yes) for one in nodes),
+        "No": _ids((one.tree, one.no) for one in nodes),
+        "Missing": _ids((one.tree, one.missing) for one in nodes),
+        "Gain": np.array([one.gain for one in nodes], np.float64),
+        "Cover": np.array([one.cover for one in nodes], np.float64),
+    }
+
+
+def _ids(places: Iterable[tuple[int, int]]) -> npt.NDArray[np.str_]:
+    return np.array([MISSING if at < 0 else f"{tree}-{at}" for tree, at in places], np.str_)

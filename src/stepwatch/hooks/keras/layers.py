@@ -1,0 +1,213 @@
+"""The names of layers and variables of a Keras model, and events of layers, losses and optimizers.
+
+Their methods are wrapped while anybody listens, once for all hooks of a process, and then put back.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, count
+from typing import Any, Protocol
+from weakref import ref
+
+import keras
+
+from ..patching import PatchSet
+
+
+class ModelNames:
+    """Names of what is in one model: the path of layer names, as in ``encoder/dense/kernel``.
+
+    Keras itself makes the name of a layer differ from those of all layers that were made before,
+    but lets one be given twice; the second is then ``dense_2``.
+
+    Args:
+        model: The model; built, so that its variables are there.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = ref(model)
+        self.layers: dict[int, str] = {}
+        self.variables: dict[int, str] = {}
+        #: The variables that a layer may train, frozen ones included.
+        self.weights: set[int] = set()
+        self.num_variables = len(model.variables)
+        self._used: set[str] = set()
+        self._name(model, "")
+        for variable in model.variables:  # of what is no layer, such as a seed generator
+            self._name_variable(variable, variable.path)
+
+    def of_layer(self, layer: object) -> str | None:
+        return self.layers.get(id(layer))
+
+    def of_variable(self, variable: Any) -> str:
+        """Return the name of a variable; its own path if it is none of this model."""
+        return self.variables.get(id(variable)) or str(variable.path)
+
+    def callable_layers(self) -> Iterator[str]:
+        model = self.model()
+        if model is not None:
+            for layer in (model, *_inside(model)):
+                if type(layer).__name__ != "InputLayer":
+                    yield self.layers[id(layer)]
+
+    def _name(self, layer: Any, path: str) -> None:
+        self.layers[id(layer)] = self._free(path or layer.name)
+        inside = f"{path}/" if path else ""
+        self.weights.update(id(variable) for variable in layer._trainable_variables)
+        for variable in (*layer._trainable_variables, *layer._non_trainable_variables):
+            self._name_variable(variable, f"{inside}{variable.name}")
+        for part in layer._flatten_layers(include_self=False, recursive=False):
+            if id(part) not in self.layers:
+                self._name(part, f"{inside}{part.name}")
+
+    def _name_variable(self, variable: Any, name: str) -> None:
+        if id(variable) not in self.variables:
+            self.variables[id(variable)] = self._free(name)
+
+    def _free(self, name: str) -> str:
+        numbered = (f"{name}_{number}" for number in count(2))
+        free = next(one for one in chain([name], numbered) if one not in self._used)
+        self._used.add(free)
+        return free
+
+
+def _inside(model: Any) -> Iterable[Any]:
+    return dict.fromkeys(model._flatten_layers(include_self=False))
+
+
+def slot_names(optimizer: Any, weights: Iterable[tuple[Any, str]]) -> list[str]:
+    """Return what each variable of an optimizer is called, in the order of ``variables``.
+
+    Args:
+        optimizer: Built.
+        weights: The trainable variables, each with its name.
+
+    Returns:
+        ``dense/kernel/velocity`` for what is kept of a weight, else the name of the variable.
+    """
+    # Keras names what it keeps of a variable by the variable's path.
+    prefixes = {f"{variable.path.replace('/', '_')}_": name for variable, name in weights}
+    names = []
+    for variable in optimizer.variables:
+        found = [one for one in prefixes if variable.name.startswith(one)]
+        prefix = max(found, key=len, default="")
+        slot = variable.name[len(prefix) :]
+        names.append(f"{prefixes[prefix]}/{slot}" if prefix else slot)
+    return names
+
+
+class LayerListener(Protocol):
+    """Is notified of what Keras runs; none of its methods may raise."""
+
+    def returned(self, layer: Any, output: Any) -> None:
+        """A layer returned."""
+
+    def lost(self, given: dict[str, Any], loss: Any) -> None:
+        """A loss was computed of what was given, by the names of ``Model.compute_loss``."""
+
+    def applies(self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
+        """An optimizer is about to apply gradients, ``None`` for those that there are not."""
+
+
+class LayerEvents:
+    """Wraps layers, losses and optimizers while anybody listens."""
+
+    def __init__(self) -> None:
+        self._listeners: tuple[LayerListener, ...] = ()
+        self._replaced = PatchSet()
+        self._inside = threading.local()
+
+    def listen(self, listener: LayerListener) -> None:
+        if not self._listeners:
+            self._wrap()
+        self._listeners = (*self._listeners, listener)
+
+    def leave(self, listener: LayerListener) -> None:
+        had_listeners = bool(self._listeners)
+        self._listeners = tuple(one for one in self._listeners if one is not listener)
+        if had_listeners and not self._listeners:
+            self._replaced.remove()
+
+    def _wrap(self) -> None:
+        scaled = keras.optimizers.LossScaleOptimizer
+        for kind, name, wrapper in (
+            (keras.layers.Layer, "__call__", self._layer),
+            (keras.layers.Layer, "stateless_call", self._stateless_layer),
+            (keras.Model, "compute_loss", self._loss),
+            (keras.Model, "_compute_loss", self._loss),
+            (keras.optimizers.Optimizer, "apply", self._apply),
+            (scaled, "apply", self._apply),
+            (scaled, "stateless_apply", self._stateless_apply),
+        ):
+            self._replaced.put(kind, name, wrapper)
+
+    def _layer(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(layer: Any, *args: Any, **named: Any) -> Any:
+            output = original(layer, *args, **named)
+            for listener in self._listeners:
+                listener.returned(layer, output)
+            return output
+
+        return call
+
+    def _stateless_layer(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def stateless_call(layer: Any, *args: Any, **named: Any) -> Any:
+            found = original(layer, *args, **named)  # its output, and its variables after it
+            for listener in self._listeners:
+                listener.returned(layer, found[0])
+            return found
+
+        return stateless_call
+
+    def _loss(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def compute_loss(model: Any, *args: Any, **named: Any) -> Any:
+            loss, is_outermost = self._nested("loss", original, model, *args, **named)
+            if is_outermost:
+                given = dict(zip(("x", "y", "y_pred"), args, strict=False)) | named
+                for listener in self._listeners:
+                    listener.lost(given, loss)
+            return loss
+
+        return compute_loss
+
+    def _apply(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def apply(optimizer: Any, grads: Any, trainable_variables: Any = None) -> Any:
+            if isinstance(grads, list | tuple):
+                variables = trainable_variables or getattr(optimizer, "_trainable_variables", ())
+                self._notify(optimizer, grads, variables)
+            return self._nested("optimizer", original, optimizer, grads, trainable_variables)[0]
+
+        return apply
+
+    def _stateless_apply(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def stateless_apply(optimizer: Any, variables: Any, grads: Any, trained: Any) -> Any:
+            # Its scale and its learning rate are what this says, not what its variables hold.
+            mapping = list(zip(optimizer.variables, variables, strict=False))
+            with keras.StatelessScope(state_mapping=mapping):
+                self._notify(optimizer, grads, optimizer._trainable_variables)
+            return self._nested("optimizer", original, optimizer, variables, grads, trained)[0]
+
+        return stateless_apply
+
+    def _notify(self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
+        # Inside of another it is given what that one was given.
+        if not getattr(self._inside, "optimizer", 0):
+            for listener in self._listeners:
+                listener.applies(optimizer, gradients, variables)
+
+    def _nested(
+        self, what: str, original: Callable[..., Any], *args: Any, **named: Any
+    ) -> tuple[Any, bool]:
+        """Call; return what it returned, and whether this was inside of no other of its kind."""
+        depth = getattr(self._inside, what, 0)
+        setattr(self._inside, what, depth + 1)
+        try:
+            return original(*args, **named), depth == 0
+        finally:
+            setattr(self._inside, what, depth)
+
+
+#: There is one, because methods are wrapped once.
+LAYER_EVENTS = LayerEvents()

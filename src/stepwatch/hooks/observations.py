@@ -1,0 +1,167 @@
+"""From tensors of frameworks that trace to rows of the open step.
+
+On the CPU tensors are read where they lie, in one pass of the kernel; those that are observed
+inside of a graph may leave it as they are. On an accelerator the statistics are computed there,
+inside of the graph if there is one, and come to the host together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ..capture.open_step import OpenStep
+from ..capture.plan import NOTHING, STATISTICS
+from ..capture.recorder import Recorder
+from ..model.record import TensorInfo
+from ..model.steps import Mode
+from ..numerics.packed import unpack_rows
+from ..numerics.statistics import COUNT, Row
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRef:
+    """A tensor that was observed in a step, not read yet.
+
+    Args:
+        collection: Which built-in collection it belongs to.
+        value: It, in the backend's own kind.
+        trainable: Whether gradients are wanted for it; ``None`` for what is no parameter.
+    """
+
+    name: str
+    collection: str
+    value: Any
+    trainable: bool | None = None
+
+
+class Reader(Protocol):
+    """How tensors are read."""
+
+    #: Whether tensors can be read here without a transfer, so that they are not summed up there.
+    on_host: bool
+
+    def pack(self, values: Sequence[Any]) -> tuple[Any, Any]:
+        """Return what ``packed.unpack_rows`` takes, of at least one tensor; may be traced."""
+
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function of a list of tensors that runs on the accelerator in one piece."""
+
+    def to_numpy(self, value: Any) -> npt.NDArray[np.generic]:
+        """Return a tensor as an array, without a copy where that is possible."""
+
+    def dtype_name(self, value: Any) -> str:
+        """Return what numpy calls the dtype of a tensor."""
+
+
+class PackedTensors:
+    """Tensors that are observed together, and what of them is needed on the host.
+
+    Args:
+        tensor_refs: The tensors; made inside of a graph, they are of that graph.
+        recorder: Says what is saved of them.
+        pack: Computes their packed statistics; ``reader.pack`` by default.
+    """
+
+    def __init__(
+        self,
+        tensor_refs: Sequence[TensorRef],
+        reader: Reader,
+        recorder: Recorder,
+        pack: Callable[[list[Any]], tuple[Any, Any]] | None = None,
+    ) -> None:
+        self.infos = [
+            TensorInfo(
+                tensor_ref.name,
+                tensor_ref.collection,
+                reader.dtype_name(tensor_ref.value),
+                tuple(tensor_ref.value.shape),
+                tensor_ref.trainable,
+            )
+            for tensor_ref in tensor_refs
+        ]
+        policies = getattr(recorder.plan, "policies", None)
+        #: Whether the value itself is needed.
+        self.leaves = [
+            reader.on_host
+            or policies is None
+            or any(p.raw or p.digest or p.exponents for p in policies(one.name, one.collection))
+            for one in self.infos
+        ]
+        self.values = tuple(
+            tensor_ref.value
+            for tensor_ref, leaves in zip(tensor_refs, self.leaves, strict=True)
+            if leaves
+        )
+        values = [tensor_ref.value for tensor_ref in tensor_refs]
+        is_read = reader.on_host or not values
+        self.statistics = () if is_read else (pack or reader.pack)(values)
+
+    def release(self) -> None:
+        """Hold the tensors no longer: they are of use only where they were observed."""
+        self.values = self.statistics = ()
+
+
+class Observations:
+    """Observes tensors, many at a time."""
+
+    def __init__(self, recorder: Recorder, reader: Reader) -> None:
+        self._recorder, self._reader = recorder, reader
+        self._pack = reader.compiled(reader.pack)
+        #: The names of all that was observed.
+        self.names: set[str] = set()
+
+    def packed(self, tensor_refs: Sequence[TensorRef]) -> PackedTensors:
+        """Return what is to leave a graph for tensors that were observed while it was traced."""
+        return PackedTensors(tensor_refs, self._reader, self._recorder)
+
+    def observe(self, mode: Mode, tensor_refs: Sequence[TensorRef]) -> None:
+        packed = PackedTensors(tensor_refs, self._reader, self._recorder, self._pack)
+        self.note(mode, packed, packed.values, packed.statistics)
+
+    def note(
+        self, mode: Mode, packed: PackedTensors, values: Sequence[Any], statistics: Sequence[Any]
+    ) -> None:
+        """Observe tensors by what has left a graph for them.
+
+        Args:
+            values: Of ``packed.values``.
+            statistics: Of ``packed.statistics``.
+        """
+        step, left = self._recorder.open_step(mode), iter(values)
+        rows: Sequence[Row | None] = [None] * len(packed.infos)
+        if statistics:
+            counts, floats = map(self._reader.to_numpy, statistics)
+            rows = list(unpack_rows(counts, floats))
+        for info, leaves, row in zip(packed.infos, packed.leaves, rows, strict=True):
+            self.names.add(info.name)
+            value = next(left) if leaves else None
+            if row is None:
+                self._read(step, info, value)
+            else:
+                self._computed(step, info, row, value)
+
+    def _read(self, step: OpenStep, info: TensorInfo, value: Any) -> None:
+        if step.level(info) != NOTHING:
+            array = self._reader.to_numpy(value)
+            step.add(replace(info, shape=array.shape), array)
+
+    def _computed(self, step: OpenStep, info: TensorInfo, row: Row, value: Any) -> None:
+        level = step.level(info)
+        if level != NOTHING:
+            info = replace(info, shape=_whole(info.shape, int(row[COUNT])))
+            step.add_statistics(info, row)
+        if level > STATISTICS and value is not None:
+            step.add_more(info, self._reader.to_numpy(value), level)
+
+
+def _whole(shape: tuple[int | None, ...], count: int) -> tuple[int, ...]:
+    """Return a shape with the size of a batch that was not known when a graph was traced."""
+    known = math.prod(size for size in shape if size is not None)
+    missing = count // known if known else 0
+    return tuple(missing if size is None else size for size in shape)

@@ -1,1 +1,0 @@
-"""Tensors of frameworks that trace: how they are read, and what of them is stored."""

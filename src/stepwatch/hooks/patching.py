@@ -1,0 +1,90 @@
+"""Functions of a framework that are replaced, for a while or while anybody listens."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+Function = Callable[..., Any]
+
+
+class PatchSet:
+    """What stands in the place of functions, and what stood there before.
+
+    Somebody else may replace the same function later, and call ours: theirs then stays where it
+    is, and ours, once it is removed, is only the function that it replaced.
+    """
+
+    def __init__(self) -> None:
+        self._removals: list[Callable[[], None]] = []
+
+    def put(self, owner: Any, name: str, make: Callable[[Function], Function]) -> None:
+        """Replace a function.
+
+        Args:
+            owner: The module or the class that has it. Where a base class defines it, it is
+                replaced there, for all that inherit it.
+            name: Its name there.
+            make: Makes, of the function, what is called instead.
+        """
+        if isinstance(owner, type):
+            owner = next(kind for kind in owner.__mro__ if name in vars(kind))
+        original = getattr(owner, name)
+        called = make(original)
+
+        @functools.wraps(original)
+        def stand_in(*args: Any, **kwargs: Any) -> Any:
+            return called(*args, **kwargs)
+
+        def remove() -> None:
+            nonlocal called
+            called = original
+            if getattr(owner, name) is stand_in:
+                setattr(owner, name, original)
+
+        setattr(owner, name, stand_in)
+        self._removals.append(remove)
+
+    def remove(self) -> None:
+        """Put back what nobody else has replaced since; do nothing any more in the others."""
+        while self._removals:
+            self._removals.pop()()
+
+
+ListenerT = TypeVar("ListenerT")
+#: Makes, of a function and the list of those who listen, what stands in its place.
+ListenerWrapper = Callable[[Callable[..., Any], "list[ListenerT]"], Callable[..., Any]]
+
+
+class ListenerPatches(Generic[ListenerT]):
+    """Patches of some functions, in place while there are listeners.
+
+    Args:
+        places: What holds each function, and its name there.
+        wrapper: Makes what stands in its place.
+    """
+
+    def __init__(
+        self, places: Sequence[tuple[Any, str]], wrapper: ListenerWrapper[ListenerT]
+    ) -> None:
+        self._places, self._wrapper = places, wrapper
+        self._listeners: list[ListenerT] = []
+        self._replaced = PatchSet()
+
+    def add(self, listener: ListenerT) -> None:
+        if not self._listeners:
+            for owner, name in self._places:
+                self._replaced.put(owner, name, lambda it: self._wrapper(it, self._listeners))
+        if listener not in self._listeners:
+            self._listeners.append(listener)
+
+    def remove(self, listener: ListenerT) -> None:
+        """Tell a listener no more; after the last one the functions are put back.
+
+        What somebody else has wrapped in the meantime stays, and notifies nobody.
+        """
+        if listener in self._listeners:
+            self._listeners.remove(listener)
+        if not self._listeners:
+            self._replaced.remove()

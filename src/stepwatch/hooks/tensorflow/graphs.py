@@ -1,0 +1,175 @@
+"""How tensors of TensorFlow are read, and what leaves the graph of a ``tf.function`` of the script.
+
+Nothing can be added to what it returns. So variables of ours are written to while it runs, as
+operations of its graph, and read when it has returned. A graph captures the variables that it and
+the functions which it calls write to: so what it runs is known, and is forgotten with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+from tensorflow.python.framework.func_graph import FuncGraph
+from tensorflow.python.ops.resource_variable_ops import ResourceVariable
+
+from ..observations import PackedTensors
+
+
+class TensorReader:
+    """Reads tensors of TensorFlow; see ``observations.Reader``.
+
+    Args:
+        on_host: Whether they are read where they lie; else their statistics are computed there.
+    """
+
+    def __init__(self, *, on_host: bool) -> None:
+        self.on_host = on_host
+
+    def pack(self, values: Sequence[Any]) -> tuple[Any, Any]:
+        pairs = [_pack_tensor(value) for value in values]
+        counts, numbers = zip(*pairs, strict=True)
+        return tf.stack(counts), tf.stack(numbers)
+
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        graph: Callable[..., Any] = tf.function(function, reduce_retracing=True)
+        return graph
+
+    def to_numpy(self, value: Any) -> npt.NDArray[np.generic]:
+        return np.asarray(value)
+
+    def dtype_name(self, value: Any) -> str:
+        return str(value.dtype.name)
+
+
+def is_on_host() -> bool:
+    """Return whether all devices are processors of this machine."""
+    return all(device.device_type == "CPU" for device in tf.config.list_logical_devices())
+
+
+def stored(gradient: Any) -> Any:
+    """Return what is stored of a gradient, as one tensor.
+
+    Of a sparse one, as of an embedding, these are the rows that were looked up, one for each time:
+    shape ``[lookups, …]``. Made dense it would be as large as the variable.
+    """
+    sparse = isinstance(gradient, tf.IndexedSlices)
+    return gradient.values if sparse else tf.convert_to_tensor(gradient)
+
+
+def _pack_tensor(value: Any) -> tuple[Any, Any]:
+    is_narrow = value.dtype.is_floating and value.dtype != tf.float64
+    wide = tf.cast(value, tf.float32 if is_narrow else tf.float64)
+    infinity = tf.constant(np.inf, wide.dtype)
+    finite = tf.math.is_finite(wide)
+    values = tf.where(finite, wide, tf.zeros_like(wide))
+    magnitudes = tf.abs(values)
+    counts = [
+        tf.ones_like(finite),
+        tf.math.is_nan(wide),
+        wide == infinity,
+        wide == -infinity,
+        wide == 0,
+    ]
+    extremes = [
+        tf.reduce_min(tf.where(finite, wide, infinity)),
+        tf.reduce_max(tf.where(finite, wide, -infinity)),
+    ]
+    summed = tf.cast(magnitudes, tf.float64)
+    sums = [tf.reduce_sum(tf.cast(values, tf.float64)), tf.reduce_sum(summed)]
+    sums.append(tf.reduce_sum(tf.square(summed)))
+    least = tf.reduce_min(tf.where(finite, magnitudes, infinity))
+    return (
+        tf.stack([tf.reduce_sum(tf.cast(one, tf.int32)) for one in counts]),
+        tf.stack([tf.cast(one, tf.float64) for one in (*extremes, *sums, least)]),
+    )
+
+
+#: Takes what a slot holds, and says how it ran: the values and the statistics of its tensors.
+SlotConsumer = Callable[[PackedTensors, list[Any], list[Any]], None]
+
+
+class Slot:
+    """Variables for what one place of a graph has to tell.
+
+    Args:
+        packed: The tensors, of the graph that is being traced.
+        take: Called when the graph ran, with what is in the variables.
+    """
+
+    def __init__(self, packed: PackedTensors, take: SlotConsumer) -> None:
+        self._packed, self._take = packed, take
+        self._runs = _variable(tf.TensorShape([]), tf.int64)
+        self._seen = 0
+        self._values = [_cell(tensor) for tensor in packed.values]
+        self._statistics = [_cell(tensor) for tensor in packed.statistics]
+        self._runs.assign_add(1)
+        packed.release()
+
+    def gather(self) -> int:
+        """Take what is there if the graph ran; return how often it ran since the last time."""
+        runs = int(self._runs.numpy())
+        times, self._seen = runs - self._seen, runs
+        if times:
+            statistics = self._read(self._statistics)
+            self._take(self._packed, self._read(self._values), statistics)
+        return times
+
+    @property
+    def key(self) -> int:
+        """What distinguishes it from others among what a graph captures, as long as it lives."""
+        return id(self._runs.handle)
+
+    @staticmethod
+    def _read(cells: list[Any]) -> list[Any]:
+        return [cell.read_value() for cell in cells]
+
+
+class Slots:
+    """Slots by the graphs that run them; nothing else holds them."""
+
+    def __init__(self) -> None:
+        self._by_key: WeakValueDictionary[int, Slot] = WeakValueDictionary()
+        self._traced: WeakKeyDictionary[Any, list[Slot]] = WeakKeyDictionary()
+        self._run_by: WeakKeyDictionary[Any, list[Slot]] = WeakKeyDictionary()
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def add(self, slot: Slot) -> None:
+        """Keep a slot of the graph that is being traced, for as long as one around it lives."""
+        self._by_key[slot.key] = slot
+        graph = tf.compat.v1.get_default_graph()
+        while isinstance(graph, FuncGraph):
+            self._traced.setdefault(graph, []).append(slot)
+            graph = graph.outer_graph
+
+    def gather(self, function: Any) -> int:
+        """Take what a ``tf.function`` has to tell that returned; return how often a slot ran."""
+        graphs = [concrete.graph for concrete in function._function_cache.values()]
+        return max((slot.gather() for one in graphs for slot in self._of(one)), default=0)
+
+    def _of(self, graph: Any) -> list[Slot]:
+        """Return what a graph runs, in the order in which it runs it."""
+        if graph not in self._run_by:
+            keys = [id(given) for given, _ in graph.captures]
+            self._run_by[graph] = [self._by_key[key] for key in keys if key in self._by_key]
+        return self._run_by[graph]
+
+
+def _cell(tensor: Any) -> Any:
+    cell = _variable(tensor.shape, tensor.dtype)
+    cell.assign(tensor)
+    return cell
+
+
+def _variable(shape: Any, dtype: Any) -> Any:
+    """Return a variable outside of the graph, which only writes to it."""
+    # Of its own class: a tf.function lets no tf.Variable be made when it is traced again.
+    with tf.init_scope():
+        zeros = tf.zeros([size or 0 for size in shape], dtype)
+        return ResourceVariable(zeros, trainable=False, shape=shape)

@@ -1,0 +1,1 @@
+"""What is observed beside weights, gradients and outputs, a collector for each concern."""

@@ -1,0 +1,438 @@
+"""On which of its inputs a prediction depends, as targets and derivatives show at a few steps.
+
+For derivatives the graph that ``backward()`` is about to use is differentiated once before it, from
+one row of what a loss is given back to what the first module returned. No parameter gets a
+gradient, and no random number is drawn. What would notice is left alone: a graph with a function of
+the script's own, with hooks on tensors or kept gradients, one that checkpoints or moves what it
+saves, and a training of several processes. Of a loss that a script writes out its graph shows with
+how many targets each prediction is compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.autograd.function import BackwardCFunction
+from torch.autograd.graph import saved_tensors_hooks
+from torch.utils.hooks import RemovableHandle
+
+from ....capture.open_step import OpenStep
+from ....model.steps import Mode
+from ...patching import PatchSet
+from ..events import LossCall
+from ..internals import (
+    BatchNorm,
+    call_keywords,
+    in_transform,
+    isolated_compute,
+    output_shape,
+    saved_sizes,
+)
+from ..observe import Summaries
+from ..process import is_cuda_used, is_one_of_several
+from ..tensors import plain, tensors_in, unsupported
+
+_OF_CLASSES = ("cross_entropy", "nll_loss")
+# Of fewer rows and columns a high correlation is no surprise.
+_LEAST_ROWS, _LEAST_COLUMNS = 16, 4
+# Less than this share of the squared derivatives is what rounding left.
+_NEGLIGIBLE = 1e-10
+
+
+@dataclass(frozen=True)
+class PredictionRow:
+    """The row of a prediction whose derivatives are taken.
+
+    Args:
+        length: Positions of a sample; 1 where it is no sequence of tokens.
+        is_flat: The samples' positions lie one after the other in the first dimension.
+    """
+
+    batch: int
+    length: int
+    is_flat: bool
+
+    @property
+    def place(self) -> int:
+        """The row: of the second half of the batch, and of a position in its middle."""
+        if not self.is_flat:
+            return self.batch // 2
+        first = self.batch // 2 * self.length + self.length // 2
+        # Another sample by either order of rows.
+        return first if first // self.length != first % self.batch else first + 1
+
+    @property
+    def position(self) -> int:
+        """The position of it, where the rows are sample by sample."""
+        return self.place % self.length if self.is_flat else self.length // 2
+
+    def take(self, prediction: torch.Tensor) -> torch.Tensor:
+        if self.is_flat or self.length == 1:
+            return prediction[self.place]
+        return prediction[self.place].select(-1, self.position)
+
+    def summarize(self, derivative: torch.Tensor, *, mixes: bool) -> torch.Tensor:
+        """Return what derivatives by what the samples became tell.
+
+        Args:
+            derivative: Of the row, shape ``[batch, length, ...]`` or ``[batch, ...]``.
+            mixes: Samples are normalized together, so that each depends on all.
+
+        Returns:
+            Shape ``[4]``, float32, as ``dependence.FIELDS`` has it.
+        """
+        size = derivative.float().abs()
+        largest = size.max()
+        size = (size / largest.clamp_min(1e-38)).square().flatten(1)
+        of_samples = size.sum(1)
+        own = of_samples.argmax()
+        shares = of_samples / of_samples.sum()
+        found = torch.full((4,), torch.nan, device=derivative.device)
+        if not mixes:
+            found[0] = 1 - shares[own]
+        if self.is_flat:
+            sample, other = self.place // self.length, self.place % self.batch
+            found[1] = torch.where(own == sample, 1.0, torch.where(own == other, 0.0, torch.nan))
+        if self.length > 1 and derivative.shape[1] == self.length and derivative.dim() > 2:
+            by_position = size[own].view(self.length, -1).sum(1)
+            found[2:] = _over_time(by_position, self.position)
+        # what is not finite, or zero throughout, is no evidence
+        return torch.where((largest > 0) & largest.isfinite(), found, torch.nan)
+
+
+def _over_time(sizes: torch.Tensor, position: int) -> torch.Tensor:
+    """Return the share of what lies behind a position, and how far back the nearest before lies."""
+    shares = sizes / sizes.sum()
+    before = shares[:position].flip(0) > _NEGLIGIBLE
+    gap = torch.where(before.any(), before.float().argmax() + 1.0, torch.nan)
+    return torch.stack([shares[position + 1 :].sum(), gap])
+
+
+def prediction_row(
+    given: torch.Tensor, prediction: torch.Tensor, call: LossCall
+) -> PredictionRow | None:
+    """Return which row of a prediction to use; ``None`` if its sample is not known.
+
+    Args:
+        given: What the model was given, shape ``[batch, ...]``; tokens are ``[batch, length]``.
+        prediction: What it predicts.
+        call: The loss of it.
+    """
+    batch, shape = len(given), prediction.shape
+    if batch < 2:
+        return None
+    is_tokens = given.dim() == 2 and not given.is_floating_point()
+    length = given.shape[1] if is_tokens else 1
+    if length > 4 and shape[:1] == (batch * length,):
+        return PredictionRow(batch, length, is_flat=True)
+    if not shape or shape[0] != batch:
+        return None
+    # The logits of contrasts have a column for each of the samples.
+    if len(shape) == 2 and shape[1] % batch in (0, batch - 1, batch - 2) and shape[1] > 1:
+        return None
+    in_time = call.function in _OF_CLASSES and len(shape) == 3 and shape[2] == length > 4
+    return PredictionRow(batch, length if in_time else 1, is_flat=False)
+
+
+def shifts(given: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    """Return how many targets are the input itself, or what comes one or two positions later.
+
+    Args:
+        given: Tokens, shape ``[batch, length]``.
+        target: As many integers.
+
+    Returns:
+        Shares, shape ``[4]``: for no shift, one and two, and for one where the targets lie time by
+        time. All nan for what is no such target.
+    """
+    wrong = given.is_floating_point() or target.is_floating_point() or given.dim() != 2
+    if wrong or given.shape[1] < 8 or target.numel() != given.numel():
+        return torch.full((4,), torch.nan)
+    found = [_same(given, target.reshape(given.shape), by) for by in (0, 1, 2)]
+    turned = target.reshape(given.shape[::-1]).T
+    return torch.stack([*found, _same(given, turned, 1)])
+
+
+def _same(given: torch.Tensor, target: torch.Tensor, by: int) -> torch.Tensor:
+    length = given.shape[1]
+    return (given[:, by:] == target[:, : length - by]).float().mean()
+
+
+def correlation(given: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    """Return how the column of the input correlates with the target that does so most.
+
+    Args:
+        given: Features, shape ``[rows, columns]``, floating.
+        target: A number for each row, floating.
+
+    Returns:
+        Shape ``[2]``: Pearson's coefficient in magnitude, and the column; nan for what is no such
+        input, has fewer than 16 rows or 4 columns, or a target that does not vary.
+    """
+    numbers = given.is_floating_point() and target.is_floating_point() and given.dim() == 2
+    if not numbers or target.numel() != len(given) or len(given) < _LEAST_ROWS:
+        return torch.full((2,), torch.nan)
+    if given.shape[1] < _LEAST_COLUMNS:
+        return torch.full((2,), torch.nan)
+    x, y = given.double(), target.double().reshape(-1, 1)
+    x, y = x - x.mean(0), y - y.mean(0)
+    found = (x * y).sum(0).abs() / (x.square().sum(0) * y.square().sum(0)).sqrt()
+    best = found.nan_to_num(-1.0).max(0)
+    value = torch.where(best.values >= 0, best.values, torch.nan)
+    return torch.stack([value, best.indices.to(value.dtype)])
+
+
+# Between the difference and its mean or sum: what is done to each element.
+_MOST_FUNCTIONS = 8
+
+
+def targets_per_prediction(loss: torch.Tensor, batch: int) -> int:
+    """Return with how many targets a loss compares each of a batch of single predictions.
+
+    Args:
+        loss: The mean, or sum, of what is made of the differences of predictions and targets.
+        batch: How many predictions there are, one of each sample.
+
+    Returns:
+        ``batch`` where predictions ``[batch, 1]`` and targets ``[batch]`` are broadcast against
+        each other; 1 for anything else. Differences of predictions are meant to be of all pairs.
+    """
+    function: Any = loss.grad_fn
+    if batch < 2 or saved_sizes(function) != (batch, batch):
+        return 1
+    for _ in range(_MOST_FUNCTIONS):
+        if function is None:
+            break
+        before = [one for one, _ in function.next_functions]
+        if type(function).__name__ == "SubBackward0":
+            made = [one for one in before if one is not None]
+            return batch if len(made) == 1 and output_shape(made[0]) == (batch, 1) else 1
+        function = before[0] if len(before) == 1 else None
+    return 1
+
+
+class AutogradObservers:
+    """Looks, from when it is made until ``leave``, for what a script does that would notice.
+
+    Hooks on tensors and on functions of graphs would be called once more, kept gradients would be
+    added to, and what is packed as it is saved, to be computed anew or moved to the host, would be
+    unpacked once more. Anomaly detection would tell of ours as of the script's.
+    """
+
+    def __init__(self) -> None:
+        # Each hook takes the next number.
+        self._first_hook = RemovableHandle.next_id
+        self._has_asked = False
+        if "retain_grad" not in vars(torch.Tensor):  # what it inherits cannot be replaced
+            torch.Tensor.retain_grad = torch.Tensor.retain_grad  # type: ignore[method-assign]
+        self._replaced = PatchSet()
+        self._replaced.put(torch.Tensor, "retain_grad", self._note)
+        self._replaced.put(saved_tensors_hooks, "__enter__", self._note)
+
+    def anybody(self) -> bool:
+        hooks = RemovableHandle.next_id > self._first_hook
+        return hooks or self._has_asked or torch.is_anomaly_enabled()
+
+    def leave(self) -> None:
+        """Look no more; what was seen stays known."""
+        self._replaced.remove()
+
+    def _note(self, original: Any) -> Any:
+        def noted(owner: object) -> Any:
+            self._has_asked = True
+            return original(owner)
+
+        return noted
+
+
+_COLLECTION = "dependence"
+#: Larger graphs are not looked through.
+MOST_FUNCTIONS = 20_000
+
+
+class Dependence:
+    """Observes what predictions depend on, in the collection ``dependence``."""
+
+    def __init__(self, summaries: Summaries) -> None:
+        self._summaries = summaries
+        self._step: OpenStep | None = None
+        self._given: torch.Tensor | None = None
+        self._source: torch.Tensor | None = None
+        self._last: torch.Tensor | None = None
+        self._together: int | None = None
+        self._in_time: list[tuple[int, int]] = []
+        self._autograd_observers: AutogradObservers | None = None
+
+    def begin(self, step: OpenStep, model: torch.nn.Module, inputs: object) -> None:  # noqa: ARG002
+        self.forget()
+        if step.mode is not Mode.TRAIN or not step.wants(_COLLECTION) or _is_shared_or_unreadable():
+            return
+        given = [*_tensors(inputs), *_tensors(call_keywords())]
+        # Of several inputs one may be what relates samples to each other, as in a graph.
+        if len(given) == 1 and given[0].dim() >= 2:
+            self._step, self._given = step, given[0]
+            self._autograd_observers = AutogradObservers() if step.wants("derivatives") else None
+
+    def listens(self, step: OpenStep) -> bool:
+        """Return whether what modules return is to be observed."""
+        return step is self._step
+
+    def returned(
+        self,
+        step: OpenStep,
+        module: torch.nn.Module,
+        name: str,  # noqa: ARG002
+        given: object,
+        output: object,
+    ) -> None:
+        if step is not self._step or self._given is None:
+            return
+        if isinstance(module, torch.nn.RNNBase) and not module.batch_first:
+            sizes = (tensor.shape[:2] for tensor in _tensors(given) if tensor.dim() == 3)
+            self._in_time += [(steps, samples) for steps, samples in sizes]
+        if type(output) is not torch.Tensor or not output.requires_grad:
+            return
+        self._last = output
+        if isinstance(module, BatchNorm) and module.training:
+            self._together = min(self._together or len(output), len(output))
+        elif self._source is None and output.dim() >= 2 and len(output) == len(self._given):
+            self._source = output
+
+    def observe(self, step: OpenStep, loss: str, value: torch.Tensor, call: LossCall) -> None:  # noqa: ARG002
+        """A loss of this name was computed."""
+        if step is not self._step:
+            return
+        given, source, together = self._given, self._source, self._together
+        autograd_observers, in_time = self._autograd_observers, self._in_time
+        self.forget()
+        prediction, target = call.prediction, call.target
+        if type(prediction) is not torch.Tensor or unsupported(prediction) or given is None:
+            return
+        name = f"dependence/{loss.removeprefix('loss/')}"
+        if not self._summaries.wants(step, _COLLECTION, name):
+            return
+        found = torch.full((len(FIELDS),), torch.nan, device=prediction.device)
+        with isolated_compute(prediction.device.type):
+            if isinstance(target, torch.Tensor) and _is_comparable(target, given):
+                found[4:8] = shifts(given, target).to(found)
+                found[8:10] = correlation(given, target).to(found)
+            rows = prediction_row(given, prediction, call)
+            is_undetected = autograd_observers is not None and not autograd_observers.anybody()
+            if source is not None and rows is not None and is_undetected:
+                mixes = together is not None
+                found[:4] = _time_dependence(prediction, source, rows, mixes=mixes).to(found)
+            if together is not None:
+                found[10] = together
+            if in_time:
+                found[12] = any(_are_samples(sizes, prediction) for sizes in in_time)
+        self._summaries.add(step, _COLLECTION, name, found.nan_to_num(-1.0))
+
+    def observe_composed(self, step: OpenStep, loss: str, value: torch.Tensor) -> None:
+        """A loss that is no function of torch is about to be differentiated."""
+        if step is not self._step:
+            return
+        given, last = self._given, self._last
+        self.forget()
+        if given is None or last is None or last.numel() != len(given):
+            return
+        found = torch.full((len(FIELDS),), -1.0)
+        found[11] = targets_per_prediction(value, len(given))
+        self._summaries.add(step, _COLLECTION, f"dependence/{loss.removeprefix('loss/')}", found)
+
+    def forget(self, *_: object) -> None:
+        """Look no more at the forward that ran last."""
+        self._step = self._given = self._source = self._last = self._together = None
+        self._in_time = []
+        if self._autograd_observers is not None:
+            self._autograd_observers.leave()
+            self._autograd_observers = None
+
+
+#: What the elements of a summary are; -1 for what is not known. Shares are of squared derivatives.
+FIELDS = (
+    "others",  # share that belongs to other samples than the one of most
+    "order",  # 1 where that one lies as in the batch, 0 where rows are time by time
+    "future",  # share, of the sample's own, of later positions
+    "gap",  # how many positions back the nearest earlier one lies that counts
+    "same_0",  # share of targets that are the input at their own position,
+    "same_1",  # one later,
+    "same_2",  # two later,
+    "turned",  # and one later where targets lie time by time
+    "correlation",  # largest of a column of the input with the target, in magnitude
+    "column",  # which one
+    "together",  # of how many samples batch normalization takes the statistics
+    "compared",  # with how many targets a written loss compares each prediction
+    "as_time",  # 1 where a recurrent layer takes samples for steps of time, 0 where none does
+)
+
+
+def _are_samples(sizes: tuple[int, int], prediction: torch.Tensor) -> bool:
+    """Return whether what a recurrent layer takes for steps of time are samples.
+
+    There is a prediction for each of these steps, and none for what it takes for samples.
+
+    Args:
+        sizes: How many steps of time, and of samples, the layer is given.
+        prediction: Of the same forward.
+    """
+    steps, samples = sizes
+    rows = tuple(prediction.shape[:2])
+    return 1 < samples != steps == rows[0] and samples not in rows
+
+
+def _time_dependence(
+    prediction: torch.Tensor, source: torch.Tensor, rows: PredictionRow, *, mixes: bool
+) -> torch.Tensor:
+    """Return the first four of ``FIELDS``, shape ``[4]``; nan for what is not known."""
+    nothing = torch.full((4,), torch.nan)
+    if prediction.grad_fn is None or not _is_plain(prediction.grad_fn):
+        return nothing
+    with torch.enable_grad():
+        row = rows.take(prediction).reshape(-1)
+        # Not all alike: probabilities add up to what depends on nothing.
+        weights = torch.arange(row.numel(), device=row.device) * 7 % 11 - 5.2
+        try:
+            found = torch.autograd.grad(
+                (row * weights.to(row.dtype)).sum(), source, retain_graph=True, allow_unused=True
+            )[0]
+        except RuntimeError:
+            return nothing  # out of memory, or a graph that is to be used once only
+    return nothing if found is None else rows.summarize(found, mixes=mixes)
+
+
+def _is_plain(function: object) -> bool:
+    """Return whether a graph has functions of torch only, and few enough of them."""
+    known: set[object] = {function}
+    left = [function]
+    while left:
+        one = left.pop()
+        if isinstance(one, BackwardCFunction) or len(known) > MOST_FUNCTIONS:
+            return False
+        for after, _ in getattr(one, "next_functions", ()):
+            if after is not None and after not in known:
+                known.add(after)
+                left.append(after)
+    return True
+
+
+def _tensors(given: object) -> Iterator[torch.Tensor]:
+    """Yield the tensors in what a model is called with, as far as they can be read."""
+    for _, tensor in tensors_in(given, ""):
+        value = plain(tensor)
+        if unsupported(value) is None and value.layout is torch.strided:
+            yield value
+
+
+def _is_comparable(target: torch.Tensor, given: torch.Tensor) -> bool:
+    """Return whether a target can be compared with what the model was given."""
+    can_be_read = unsupported(plain(target)) is None and target.layout is torch.strided
+    return can_be_read and target.device == given.device
+
+
+def _is_shared_or_unreadable() -> bool:
+    """Return whether what is computed is also that of others, or cannot be read now."""
+    capturing = is_cuda_used() and torch.cuda.is_current_stream_capturing()
+    return is_one_of_several() or capturing or in_transform()

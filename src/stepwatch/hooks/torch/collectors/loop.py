@@ -1,0 +1,309 @@
+"""How the training loop itself runs: its time, its passes, its optimizers and schedules.
+
+Wall time is cut into intervals, each of one step. A TRAIN step has the time since the interval
+before, up to its optimizers. Between TRAIN steps each forward that evaluates the model which is
+trained has an interval of its own, so that a validation is in no TRAIN step. A teacher's forward
+is time of the step around it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from time import perf_counter
+from typing import Any
+from weakref import WeakSet
+
+import torch
+from torch.optim.lr_scheduler import LRScheduler
+
+from ....capture.open_step import OpenStep
+from ....capture.profiling import Phases
+from ....model.steps import Mode
+from ..internals import BatchNorm, Dropout, has_dispatch_mode, in_transform
+from ..observe import Observer, Scalars
+from ..process import is_one_of_several
+
+# How schedulers of torch call it.
+_TOTALS = ("total_steps", "T_max", "total_iters")
+# How functions that other libraries give to ``LambdaLR`` call it.
+_TOTAL_OF_FUNCTION = "num_training_steps"
+
+
+class Schedules:
+    """The schedules of a training: how many there are, how often they stepped, where they are."""
+
+    def __init__(self) -> None:
+        self._made: WeakSet[LRScheduler] = WeakSet()
+        self._stepped: WeakSet[LRScheduler] = WeakSet()
+        self._num_steps = 0
+        self._planned: float | None = None
+        self._level: float | None = None
+
+    def add(self, scheduler: LRScheduler, *, is_new: bool) -> None:
+        """Count a step of a schedule, or one that was made."""
+        self._made.add(scheduler)
+        if not is_new:
+            self._stepped.add(scheduler)
+            self._num_steps += 1
+            self._planned = planned_steps(scheduler) or self._planned
+
+    def on_learning_rate(self, group: Mapping[str, object]) -> None:
+        """Note the learning rate of a group whose schedule wrote down what it started from."""
+        rate, base = group.get("lr"), group.get("initial_lr")
+        if isinstance(rate, float) and isinstance(base, float) and base > 0:
+            self._level = max(self._level or 0.0, rate / base)
+
+    def numbers(self) -> Iterator[tuple[str, float]]:
+        """Yield what is observed of them in a step, by name; the level is forgotten with it."""
+        level, self._level = self._level, None
+        yield "scheduler_steps", self._num_steps
+        if self._made:
+            yield "schedulers", len(self._made)
+            yield "schedulers_stepped", len(self._stepped)
+        if self._planned is not None:
+            yield "scheduler_total", self._planned
+        if level is not None:
+            yield "scheduler_level", level
+
+
+def planned_steps(scheduler: LRScheduler) -> float | None:
+    """Return for how many steps a schedule was made; ``None`` if it does not tell.
+
+    ``OneCycleLR`` knows, and what is annealed or decayed to an end; ``LambdaLR`` if it was given
+    a ``functools.partial`` with ``num_training_steps``, as transformers does.
+    """
+    functions = getattr(scheduler, "lr_lambdas", ())
+    given = [one.keywords.get(_TOTAL_OF_FUNCTION) for one in functions if isinstance(one, partial)]
+    for total in (*(getattr(scheduler, name, None) for name in _TOTALS), *given):
+        if isinstance(total, (int, float)) and not isinstance(total, torch.Tensor) and total > 0:
+            return float(total)
+    return None
+
+
+# Losses of one step; of more the sum is not known.
+_MOST = 1024
+
+
+class _Graph:
+    """Lives as long as the graph of a loss."""
+
+    __slots__ = ("__weakref__",)
+
+
+class LossWeights:
+    """Adds up the derivatives of what ``backward()`` is called on, by the losses of a step.
+
+    A loss over each of four micro-batches, divided by four, makes a sum of 1. Autograd computes
+    the derivatives anyway: a hook on the function that made a loss is given them. The loss itself
+    stays as it is, so that it may be changed in place, saved, and differentiated as ever.
+    """
+
+    def __init__(self) -> None:
+        #: Gradients are computed by ``backward()``; those of ``autograd.grad`` are not observed.
+        self.is_in_backward = False
+        self._found: list[float | torch.Tensor] = []
+        self._graphs: WeakSet[_Graph] = WeakSet()
+
+    @property
+    def num_graphs(self) -> int:
+        """Of how many losses the graph is still there."""
+        return len(self._graphs)
+
+    def watch(self, loss: torch.Tensor) -> None:
+        """Look at the derivative by a loss of one element, once it is computed."""
+        function: Any = loss.grad_fn if loss.requires_grad else None
+        # What is differentiated several times is watched once.
+        if function is None or _is_transformed() or self in function.metadata:
+            return
+        graph = function.metadata[self] = _Graph()
+        self._graphs.add(graph)
+        function.register_prehook(partial(self._note, loss.output_nr))
+
+    def take(self, scale: torch.Tensor | None) -> float | torch.Tensor | None:
+        """Return the sum since this was called last, divided by a scale; ``None`` if unknown.
+
+        Returns:
+            On an accelerator if the loss was there, shape ``[]``.
+        """
+        found, self._found = self._found, []
+        tensors = [each for each in (*found, scale) if isinstance(each, torch.Tensor)]
+        if not found or len({each.device for each in tensors if not each.is_cpu}) > 1:
+            return None
+        total = sum(found)
+        total = total if scale is None else total / scale.detach()
+        return total.reshape(()) if isinstance(total, torch.Tensor) else total
+
+    def _note(self, place: int, gradients: Sequence[object]) -> None:
+        """Called by autograd, perhaps in another thread, where nothing may be raised."""
+        if not self.is_in_backward or torch.compiler.is_compiling() or _is_transformed():
+            return
+        gradient = gradients[place] if place < len(gradients) else None
+        if type(gradient) is not torch.Tensor or gradient.numel() != 1:
+            return
+        try:
+            seen = gradient.detach()
+            # A copy, for autograd may add to it in place.
+            self._found.append(float(seen) if seen.is_cpu else seen.clone())
+        except Exception:  # noqa: BLE001  of gradients that are batched nothing can be read
+            self._found = [math.nan]
+        if len(self._found) > _MOST:
+            self._found = [math.nan]
+
+
+def _is_transformed() -> bool:
+    """Return whether tensors are not what they seem: within vmap, or while a graph is traced."""
+    return has_dispatch_mode() or in_transform()
+
+
+_COLLECTION = "loop"
+# Dropout that other libraries call by these names.
+_DROPS = ("DropPath", "StochasticDepth")
+
+
+class Loop:
+    """Observes the training loop, in the collection ``loop``."""
+
+    def __init__(self, observer: Observer, scalars: Scalars, phases: Phases) -> None:
+        self._observer, self._phases = observer, phases
+        self._scalars = scalars
+        self._weights = LossWeights()
+        self._depends: dict[type, bool] = {}
+        self._num_modules = self._num_in_eval = 0
+        self._began_at: float | None = None
+        self._is_training = False
+        self._waited_s: float | None = None
+        self._backward_at: float | None = None
+        self._num_backwards = self._num_optimizer_steps = 0
+        self._num_unused = self._num_lost = 0
+        self._schedules = Schedules()
+        #: What a gradient scaler multiplied the losses of the open step by.
+        self.loss_scale: torch.Tensor | None = None
+
+    def pause(self) -> None:
+        """Nothing is observed from here on: the time that passes belongs to no step."""
+        self._began_at, self._is_training = None, False
+        self._phases.pause()
+
+    def begin(self, step: OpenStep, *_: object) -> None:
+        self._num_modules = self._num_in_eval = 0
+        self._is_training |= step.mode is Mode.TRAIN
+        self._phases.turn("forward")
+
+    def enter(self, module: torch.nn.Module) -> None:
+        """A module inside of the model begins to run."""
+        kind = type(module)
+        depends = self._depends.get(kind)
+        if depends is None:
+            depends = self._depends[kind] = _depends_on_mode(kind)
+        if depends and getattr(module, "p", True):
+            self._num_modules += 1
+            self._num_in_eval += not module.training
+
+    def leave(self, step: OpenStep, *, is_trained: bool) -> None:
+        """The model returned.
+
+        Args:
+            is_trained: Whether this model is the one, or one of those, that are trained.
+        """
+        evaluates = is_trained and step.mode is not Mode.TRAIN and not self._is_training
+        if evaluates:
+            self._phases.end(step.mode)
+        if not step.wants(_COLLECTION):
+            return
+        if self._num_modules:
+            in_train = self._num_modules - self._num_in_eval
+            self._add(step, "modules", self._num_modules)
+            if step.mode is Mode.TRAIN:
+                self._add(step, "modules_in_eval", self._num_in_eval)
+            else:
+                self._add(step, "modules_in_train", in_train)
+        if evaluates:
+            self._end_interval(step)
+
+    def on_loss(self, step: OpenStep, name: str, value: torch.Tensor, *_: object) -> None:  # noqa: ARG002
+        if step.mode is Mode.TRAIN and step.wants(_COLLECTION):
+            self._weights.watch(value)
+
+    def before_backward(self) -> None:
+        self._weights.is_in_backward = True
+        self._phases.turn("backward")
+        if self._backward_at is None:
+            self._backward_at = perf_counter()
+
+    def after_backward(self) -> None:
+        """Gradients were computed, or failed to be."""
+        self._weights.is_in_backward = False
+        self._phases.turn("other")
+        self._num_backwards += 1
+        self._num_unused += 1
+
+    def zeroed(self) -> None:
+        """Gradients were set to zero: what no optimizer used of them is lost."""
+        self._num_lost += self._num_unused
+        self._num_unused = 0
+
+    def waited(self, seconds: float) -> None:
+        self._waited_s = (self._waited_s or 0.0) + seconds
+        self._phases.waited(seconds)
+
+    def scheduled(self, scheduler: LRScheduler, is_new: bool) -> None:
+        self._schedules.add(scheduler, is_new=is_new)
+
+    def on_learning_rate(self, group: Mapping[str, object]) -> None:
+        """A parameter group is about to be updated whose learning rate a schedule sets."""
+        self._schedules.on_learning_rate(group)
+
+    def updates(self, *_: object) -> None:
+        """An optimizer is about to step, and was observed."""
+        self._phases.turn("optimizer")
+
+    def stepped(self) -> None:
+        self._phases.turn("other")
+        self._num_optimizer_steps += 1
+        self._num_unused = 0
+
+    def complete(self, step: OpenStep) -> None:
+        self._phases.end(Mode.TRAIN)
+        weights, num_backwards = self._weights.take(self.loss_scale), self._num_backwards
+        num_lost, self._num_lost = self._num_lost, 0
+        self.loss_scale, self._num_backwards, self._is_training = None, 0, False
+        if not step.wants(_COLLECTION):
+            self._end_interval(None)
+            return
+        self._end_interval(step)
+        self._add(step, "backwards", num_backwards)
+        # What says nothing in an ordinary training is left out: each number costs microseconds.
+        if num_lost:
+            self._add(step, "backwards_lost", num_lost)
+        if self._weights.num_graphs > 1:
+            self._add(step, "graphs", self._weights.num_graphs)
+        if num_backwards:
+            self._add(step, "loss_weight", math.nan if weights is None else weights)
+        self._add(step, "optimizer_steps", self._num_optimizer_steps)
+        for name, value in self._schedules.numbers():
+            self._add(step, name, value)
+
+    def _end_interval(self, step: OpenStep | None) -> None:
+        """Let the time that passed be that of a step, or of none."""
+        now = perf_counter()
+        if step is not None and self._began_at is not None:
+            self._add(step, "step_seconds", now - self._began_at)
+            if self._waited_s is not None:
+                self._add(step, "data_wait_seconds", self._waited_s)
+            if self._backward_at is not None and is_one_of_several():
+                self._add(step, "forward_seconds", self._backward_at - self._began_at)
+        self._began_at, self._backward_at = now, None
+        self._waited_s = None if self._waited_s is None else 0.0
+
+    def _add(self, step: OpenStep, name: str, value: float | torch.Tensor) -> None:
+        if isinstance(value, torch.Tensor):
+            self._scalars.add(step, f"loop/{name}", _COLLECTION, value)
+        else:
+            self._observer.scalar(step, f"loop/{name}", value, _COLLECTION)
+
+
+def _depends_on_mode(kind: type) -> bool:
+    """Return whether modules of a class compute something else in training than in evaluation."""
+    return issubclass(kind, (Dropout, BatchNorm)) or kind.__name__ in _DROPS

@@ -1,0 +1,217 @@
+"""What losses are computed from: predictions, labels, and the confusion of classes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ....capture.open_step import OpenStep
+from ..device import PackedBits
+from ..events import LossCall
+from ..internals import in_transform, isolated_compute
+from ..observe import Observer, on_host
+from ..tensors import plain, unsupported
+
+#: Of more classes nothing is counted; of more than the second only the labels are.
+MOST_CLASSES, MOST_CONFUSED = 1000, 100
+
+_OF_CLASSES = ("cross_entropy", "nll_loss")
+# Above what a prediction stands for the class 1: a probability of one half, or its logit.
+_THRESHOLDS = {"binary_cross_entropy": 0.5, "binary_cross_entropy_with_logits": 0.0}
+
+Counts = npt.NDArray[np.int64]
+
+
+class Classes:
+    """Observes the classes that losses are computed of."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    def observe(
+        self,
+        step: OpenStep,
+        name: str,
+        call: LossCall,
+        prediction: torch.Tensor,
+        target: torch.Tensor,
+    ) -> None:
+        """Observe the classes of a call, if it is one of classification.
+
+        Args:
+            name: Of the loss, without ``loss/``.
+            call: Which loss it is.
+            prediction: Its prediction, dense and real.
+        """
+        with isolated_compute(prediction.device.type):
+            counts = _counts_of(call, prediction, target)
+            if counts is None:
+                return
+            note = partial(self._note, step, name, tuple(counts.shape))
+            packed = counts.reshape(-1)
+            if not on_host(packed):
+                self._observer.defer(step, packed, note)
+                return
+            found = packed.numpy()
+        note(found)
+
+    def _note(self, step: OpenStep, name: str, shape: tuple[int, ...], packed: PackedBits) -> None:
+        counts = packed.reshape(shape)
+        if counts.ndim == 2:
+            self._observer.joined(step, f"confusion/{name}", "classes", counts, _sum)
+            counts = counts.sum(1)
+        self._observer.joined(step, f"class_count/{name}", "classes", counts, _sum)
+
+
+def _counts_of(
+    call: LossCall, prediction: torch.Tensor, target: torch.Tensor
+) -> torch.Tensor | None:
+    threshold = _THRESHOLDS.get(call.function)
+    if threshold is not None:
+        return binary_counts(prediction, target, threshold)
+    if call.function in _OF_CLASSES:
+        return class_counts(prediction, target, call.ignore_index)
+    return None
+
+
+def class_counts(
+    prediction: torch.Tensor, target: torch.Tensor, ignore_index: int = -100
+) -> torch.Tensor | None:
+    """Return how often each class was meant, and what it was taken for.
+
+    Args:
+        prediction: Shape ``[classes]`` or ``[rows, classes, ...]``; the largest is the guess.
+        target: The shape of ``prediction`` without that of the classes, any integer dtype; what
+            is no class is left out.
+        ignore_index: A class that is left out as well.
+
+    Returns:
+        int64, where the prediction is: shape ``[classes, classes]``, the class that was meant
+        first; ``[classes]``, without guesses, of more than ``MOST_CONFUSED``. ``None`` for what
+        is no such target, probabilities for example, and of more than ``MOST_CLASSES``.
+    """
+    axis = min(1, prediction.dim() - 1)
+    shape = list(prediction.shape)
+    num_classes = shape.pop(axis) if shape else 0
+    is_index = not target.is_floating_point() and target.dtype is not torch.bool
+    if not is_index or list(target.shape) != shape or not 1 < num_classes <= MOST_CLASSES:
+        return None
+    meant = target.to(torch.int64)
+    is_class = (meant >= 0) & (meant < num_classes) & (meant != ignore_index)
+    guess = prediction.argmax(axis) if num_classes <= MOST_CONFUSED else None
+    return _counted(torch.where(is_class, meant, num_classes), guess, num_classes)
+
+
+def binary_counts(
+    prediction: torch.Tensor, target: torch.Tensor, threshold: float
+) -> torch.Tensor | None:
+    """Return the same of two classes, over all elements, shape ``[2, 2]``.
+
+    Args:
+        prediction: Any shape; above ``threshold`` the guess is 1.
+        target: The same shape; what is neither 0 nor 1 is left out.
+        threshold: Between the guesses.
+    """
+    if prediction.shape != target.shape:
+        return None
+    is_class = (target == 0) | (target == 1)
+    meant = torch.where(is_class, target.to(torch.int64), 2)
+    return _counted(meant, (prediction > threshold).to(torch.int64), 2)
+
+
+def _counted(meant: torch.Tensor, guess: torch.Tensor | None, num_classes: int) -> torch.Tensor:
+    """Count without waiting for a device: one class more is meant where nothing is."""
+    width = 1 if guess is None else num_classes
+    place = meant if guess is None else meant * num_classes + guess
+    counts = torch.zeros((num_classes + 1) * width, dtype=torch.int64, device=place.device)
+    one = torch.ones((), dtype=torch.int64, device=place.device)
+    counts.scatter_add_(0, place.reshape(-1), one.expand(place.numel()))
+    counts = counts[: num_classes * width]
+    return counts if guess is None else counts.view(num_classes, num_classes)
+
+
+def _sum(before: Counts, now: Counts) -> Counts:
+    return before + now if before.shape == now.shape else now
+
+
+#: Of the logits of a call at most so many rows are read for ``log_partition``.
+MOST_ROWS = 1024
+
+
+class LossInputs:
+    """Observes what losses are given."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self._classes = Classes(observer)
+
+    def observe(self, step: OpenStep, loss: str, value: torch.Tensor, call: LossCall) -> None:  # noqa: ARG002
+        """Observe the arguments of a loss that was computed.
+
+        Args:
+            loss: The name of what it returned, such as ``loss/cross_entropy_1``.
+            value: What it returned.
+            call: How it was called.
+        """
+        if in_transform():
+            return  # inside of a transform even a target that is not transformed cannot be read
+        name = loss.removeprefix("loss/")
+        prediction, target = call.prediction, call.target
+        if isinstance(prediction, torch.Tensor) and step.wants("predictions"):
+            self._observer.tensor(step, f"prediction/{name}", prediction, "predictions")
+        if isinstance(target, torch.Tensor) and step.wants("labels"):
+            self._observer.tensor(step, f"label/{name}", target, "labels")
+        if step.wants("log_partition") and call.function == "cross_entropy":
+            logits = _readable(prediction)
+            if logits is not None:
+                self._add_log_partition(step, f"log_partition/{name}", logits)
+        if step.wants("classes"):
+            guessed, meant = _readable(prediction), _readable(target)
+            if guessed is not None and meant is not None:
+                self._classes.observe(step, name, call, guessed, meant)
+
+    def _add_log_partition(self, step: OpenStep, name: str, logits: torch.Tensor) -> None:
+        def note(packed: PackedBits) -> None:
+            self._observer.scalar(step, name, packed.view(np.float64)[0], "log_partition")
+
+        with isolated_compute(logits.device.type):
+            packed = log_partition(logits).to(torch.float64).reshape(1).view(torch.int64)
+            if not on_host(packed):
+                self._observer.defer(step, packed, note)
+                return
+            found = packed.numpy()
+        note(found)
+
+
+def log_partition(logits: torch.Tensor) -> torch.Tensor:
+    """Return the mean over rows of ``log(sum(exp(logits)))``, over the classes.
+
+    The z-loss of PaLM (Chowdhery et al., 2022) keeps it near 0.
+
+    Args:
+        logits: Shape ``[classes]`` or ``[rows, classes, ...]``, any floating dtype; not empty.
+
+    Returns:
+        Natural logarithm, float32, shape ``[]``, where the logits are; of at most ``MOST_ROWS``
+        evenly spaced rows, so that no second tensor as large as the logits is needed.
+    """
+    last = logits if logits.dim() < 2 else logits.movedim(1, -1)
+    sizes = last.shape[:-1]
+    num_rows = sizes.numel()
+    if num_rows > MOST_ROWS:
+        place = torch.arange(MOST_ROWS, device=last.device) * num_rows // MOST_ROWS
+        last = last[torch.unravel_index(place, sizes)]
+    return torch.logsumexp(last.to(torch.float32), -1).mean()
+
+
+def _readable(value: object) -> torch.Tensor | None:
+    """Return a tensor that can be computed with, ``None`` if it is none."""
+    if not isinstance(value, torch.Tensor):
+        return None
+    value = plain(value)
+    if unsupported(value) or value.layout is not torch.strided:
+        return None
+    return None if value.is_complex() or not value.numel() else value

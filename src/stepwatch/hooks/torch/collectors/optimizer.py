@@ -1,0 +1,303 @@
+"""What optimizers do: norms before and after clipping, their state, and the size of updates.
+
+Weights from before a step are copied at steps where updates are wanted only. Of a large parameter
+a sample is copied: a copy of the whole might be the memory that training needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from ....capture.open_step import OpenStep
+from ....capture.plan import NOTHING
+from ....model.record import TensorInfo
+from ..internals import isolated_compute
+from ..models import Parameters
+from ..observe import Observer, Scalars
+from ..tensors import TrackedParameter, have_same_layout, is_distributed, local_shard, strided_runs
+
+
+class Clipping:
+    """Observes the norm of gradients before and after they are clipped.
+
+    Args:
+        current: Returns the step to which what happens now belongs.
+    """
+
+    def __init__(self, observer: Observer, current: Callable[[], OpenStep]) -> None:
+        self._observer, self._current = observer, current
+        self._before: object = None
+
+    def norm_clipped(self, max_norm: float, norm: object) -> None:
+        """Gradients of this norm were clipped to at most ``max_norm``."""
+        self._observe("max_norm", max_norm, norm, clipped_norm(norm, max_norm))
+
+    def before_value_clipping(self, parameters: torch.Tensor | Sequence[torch.Tensor]) -> None:
+        """Each element of some gradients is about to be clipped."""
+        self._before = gradient_norm(parameters)
+
+    def value_clipped(
+        self, parameters: torch.Tensor | Sequence[torch.Tensor], clip_value: float
+    ) -> None:
+        """Each element of these gradients was clipped to a magnitude."""
+        self._observe("clip_value", clip_value, self._before, gradient_norm(parameters))
+        self._before = None
+
+    def _observe(self, bound: str, limit: float, before: object, after: object) -> None:
+        values = {"gradient_norm_before_clipping": before, "gradient_norm_after_clipping": after}
+        for name, value in {**values, bound: limit}.items():
+            if value is not None:
+                self._observer.scalar(self._current(), f"optimizer/{name}", value, "optimizer")
+
+
+def clipped_norm(norm: object, max_norm: float) -> torch.Tensor | None:
+    """Return the norm of gradients that were clipped by their norm, without reading them.
+
+    It is ``norm * min(1, max_norm / (norm + 1e-6))``: by that factor
+    ``torch.nn.utils.clip_grads_with_norm_`` multiplies each of them.
+
+    Args:
+        norm: The norm before, shape ``[]``.
+        max_norm: The bound.
+
+    Returns:
+        Shape ``[]``, where ``norm`` is; ``None`` where this process does not hold all of it.
+    """
+    if not isinstance(norm, torch.Tensor):
+        return None
+    norm, offset, missing = local_shard(norm.detach())
+    if offset is not None or missing is not None:
+        return None
+    return norm * torch.clamp(max_norm / (norm + 1e-6), max=1.0)
+
+
+def gradient_norm(parameters: torch.Tensor | Sequence[torch.Tensor]) -> torch.Tensor | None:
+    """Return the 2-norm of all gradients of some parameters, shape ``[]``.
+
+    Returns:
+        ``None`` if a gradient is sparse or spread over processes; 0 if there is none.
+    """
+    some = [parameters] if isinstance(parameters, torch.Tensor) else parameters
+    gradients = [each.grad.detach() for each in some if each.grad is not None]
+    if any(type(each) is not torch.Tensor or each.is_sparse for each in gradients):
+        return None
+    norm: torch.Tensor = torch.nn.utils.get_total_norm(gradients)
+    return norm
+
+
+#: Of a larger parameter so many runs of so many elements stand for the RMS of its update.
+STATE_RUNS, STATE_RUN_LENGTH = 256, 64
+
+
+class _Moment(NamedTuple):
+    """The second moment of an Adam-like optimizer, and what it is used with."""
+
+    squares: torch.Tensor
+    correction: Any
+    eps: float
+
+
+class OptimizerStates:
+    """Observes the state of optimizers, as it is once they have stepped."""
+
+    def __init__(self, parameters: Parameters, observer: Observer, scalars: Scalars) -> None:
+        self._parameters = parameters
+        self._observer = observer
+        self._scalars = scalars
+
+    def observe(self, step: OpenStep, optimizer: torch.optim.Optimizer) -> None:
+        """Observe each tensor of the state, whatever it is called, and ``step``.
+
+        Lists, such as the history of LBFGS, and numbers other than ``step`` are left out.
+        """
+        if not step.wants("optimizer_states"):
+            return
+        states = optimizer.state
+        groups = {id(each): group for group in optimizer.param_groups for each in group["params"]}
+        for one in self._parameters.of(optimizer):
+            state = states.get(one.parameter)
+            if isinstance(state, Mapping):  # other people's optimizers may hold anything
+                for key, value in state.items():
+                    self._observe(step, f"optimizer_state/{one.weight.name}/{key}", value)
+                self._observe_rms(step, one, _moment(state, groups.get(id(one.parameter), {})))
+
+    def _observe_rms(self, step: OpenStep, one: TrackedParameter, moment: _Moment | None) -> None:
+        name, gradient = f"update_rms/{one.weight.name}", one.parameter.grad
+        info = TensorInfo(name, "optimizer_states", "float32", ())
+        if moment is None or gradient is None or name in step or step.level(info) == NOTHING:
+            return
+        if not gradient.is_floating_point() or not have_same_layout(gradient, moment.squares):
+            return
+        with isolated_compute(gradient.device.type):
+            gradients = strided_runs(gradient, STATE_RUNS, STATE_RUN_LENGTH)
+            squares = strided_runs(moment.squares, STATE_RUNS, STATE_RUN_LENGTH)
+            if gradients is not None and squares is not None:
+                rms = update_rms(gradients, squares / moment.correction, moment.eps)
+                self._scalars.add(step, name, "optimizer_states", rms)
+
+    def _observe(self, step: OpenStep, name: str, value: object) -> None:
+        if name in step:  # two groups hold the parameter
+            return
+        if isinstance(value, torch.Tensor):
+            if value.dim() or is_distributed(value):
+                self._observer.tensor(step, name, value, "optimizer_states")
+            else:
+                self._scalars.add(step, name, "optimizer_states", value)
+        elif name.endswith("/step") and isinstance(value, (int, float)):
+            self._observer.scalar(step, name, value, "optimizer_states")
+
+
+def _moment(state: Mapping[str, Any], group: Mapping[str, Any]) -> _Moment | None:
+    """Return what an Adam-like optimizer remembers of a parameter, ``None`` if it is not one."""
+    match state, group:
+        case (
+            {"exp_avg_sq": torch.Tensor() as squares, "step": torch.Tensor() | int() | float()},
+            {"betas": (_, float() | torch.Tensor() as beta), "eps": float(eps)},
+        ):
+            return _Moment(squares, 1 - beta ** state["step"], eps)
+    return None
+
+
+def update_rms(gradient: torch.Tensor, second_moment: torch.Tensor, eps: float) -> torch.Tensor:
+    """Return how large gradients are for what an Adam-like optimizer expects of them.
+
+    It is the RMS of StableAdamW (Wortsman et al.: Stable and low-precision training for
+    large-scale vision-language models, 2023): about 1 while the second moment keeps up.
+
+    Args:
+        gradient: Any shape, floating.
+        second_moment: The same shape, floating, corrected for its start at zero.
+        eps: Of the optimizer, above 0: the square root of what replaces smaller moments.
+
+    Returns:
+        ``sqrt(mean(gradient^2 / max(second_moment, eps^2)))``, shape ``[]``, float32, without
+        dimensions; not finite where a gradient is not.
+    """
+    squares = gradient.to(torch.float32).square()
+    # No less than what float32 holds: eps^2 of 1e-30 would be zero.
+    least = max(eps**2, torch.finfo(torch.float32).tiny)
+    return (squares / second_moment.to(torch.float32).clamp(min=least)).mean().sqrt()
+
+
+#: A parameter of more elements than their product is sampled by so many runs of so many elements.
+UPDATE_RUNS, UPDATE_RUN_LENGTH = 1024, 256
+
+_LOW_PRECISION = (torch.bfloat16, torch.float16)
+
+
+class _Before(NamedTuple):
+    """What is remembered of a parameter while its optimizer steps.
+
+    Args:
+        pushed: Where the gradient of its sample is not zero; ``None`` where nobody asks.
+        old: A copy of the sample, not narrower than float32.
+    """
+
+    name: str
+    parameter: torch.Tensor
+    pushed: torch.Tensor | None
+    old: torch.Tensor
+
+
+class Updates:
+    """Observes how far each parameter is moved, and what of that is lost to rounding."""
+
+    def __init__(self, parameters: Parameters, scalars: Scalars) -> None:
+        self._parameters = parameters
+        self._scalars = scalars
+        self._before: list[_Before] = []
+
+    def before(self, step: OpenStep, optimizer: torch.optim.Optimizer) -> None:
+        """An optimizer is about to step: remember its parameters if the step wants that."""
+        self._before = []
+        if not step.wants("updates"):
+            return
+        tracked = self._parameters.of(optimizer)
+        for name, parameter in {one.weight.name: one.parameter for one in tracked}.items():
+            wants_lost = _is_wanted(step, f"lost_updates/{name}") and _may_lose(parameter)
+            if not parameter.requires_grad or not (
+                wants_lost or _is_wanted(step, f"update_ratio/{name}")
+            ):
+                continue
+            with isolated_compute(parameter.device.type):
+                sample = strided_runs(parameter, UPDATE_RUNS, UPDATE_RUN_LENGTH)
+                if sample is not None:
+                    pushed = _pushed(parameter) if wants_lost else None
+                    self._before.append(_Before(name, parameter, pushed, _widened(sample)))
+
+    def after(self, step: OpenStep, optimizer: torch.optim.Optimizer) -> None:  # noqa: ARG002
+        before, self._before = self._before, []
+        for one in before:
+            with isolated_compute(one.old.device.type):
+                new = strided_runs(one.parameter, UPDATE_RUNS, UPDATE_RUN_LENGTH)
+                if new is None or new.shape != one.old.shape or new.device != one.old.device:
+                    continue
+                if one.pushed is not None:
+                    lost = lost_share(one.old, new, one.pushed)
+                    self._scalars.add(step, f"lost_updates/{one.name}", "updates", lost)
+                ratio = update_ratio(one.old, new)
+                self._scalars.add(step, f"update_ratio/{one.name}", "updates", ratio)
+
+
+def update_ratio(old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+    """Return the norm of a change over the norm of what it changed, without dimensions.
+
+    Args:
+        old: Before, any shape, float32, float64 or complex. It is overwritten.
+        new: After, the same shape, any floating dtype.
+
+    Returns:
+        ``||new - old|| / ||old||``, l2 norms; where ``old`` is zero, 1 if ``new`` is not and 0 if
+        it is as well. Where it is computed, of the real dtype of ``old``.
+    """
+    size = torch.linalg.vector_norm(old)
+    change = torch.linalg.vector_norm(old.sub_(new))
+    return torch.where(size == 0, (change != 0).to(size.dtype), change / size)
+
+
+def lost_share(old: torch.Tensor, new: torch.Tensor, pushed: torch.Tensor) -> torch.Tensor:
+    """Return the share of elements that were to move and are what they were.
+
+    Weights in low precision lose an update that is small beside them, because the sum is rounded
+    to what the weight was (Zamirai et al.: Revisiting bfloat16 training, 2020).
+
+    Args:
+        old: Before, any shape, of a dtype that holds every value of ``new``.
+        new: After, the same shape.
+        pushed: Which of them were to move, bool, the same shape.
+
+    Returns:
+        Shape ``[]``, float32, between 0 and 1; nan where none was to move.
+    """
+    return ((old == new) & pushed).sum().to(torch.float32) / pushed.sum()
+
+
+def _is_wanted(step: OpenStep, name: str) -> bool:
+    return step.level(TensorInfo(name, "updates", "float32", ())) != NOTHING
+
+
+def _may_lose(parameter: torch.Tensor) -> bool:
+    gradient = parameter.grad
+    return (
+        parameter.dtype in _LOW_PRECISION
+        and gradient is not None
+        and have_same_layout(parameter, gradient)
+    )
+
+
+def _pushed(parameter: torch.Tensor) -> torch.Tensor | None:
+    gradient = (
+        None
+        if parameter.grad is None
+        else strided_runs(parameter.grad, UPDATE_RUNS, UPDATE_RUN_LENGTH)
+    )
+    return None if gradient is None else gradient != 0
+
+
+def _widened(sample: torch.Tensor) -> torch.Tensor:
+    """Return a copy in which small changes are not rounded away."""
+    narrow = sample.is_floating_point() and sample.dtype is not torch.float64
+    return sample.to(torch.float32 if narrow else sample.dtype, copy=True)

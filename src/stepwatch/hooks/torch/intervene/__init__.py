@@ -1,0 +1,1 @@
+"""What is done to a training between two of its steps."""

@@ -1,0 +1,452 @@
+"""The models of a script, the names of their parts, and the optimizers that hold parameters.
+
+All of them are found as the script uses them: nobody hands them to us.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, takewhile
+from typing import Any
+from weakref import WeakKeyDictionary, WeakSet, ref
+
+import torch
+
+from ...model.record import TensorInfo
+from .. import loss_names
+from .tensors import OwnParameters, TrackedParameter, class_of, dtype_name, local_shard
+
+_CONTAINERS = (
+    torch.nn.ModuleList,
+    torch.nn.ModuleDict,
+    torch.nn.ParameterList,
+    # The projection of MultiheadAttention: it holds parameters and is never called.
+    torch.nn.modules.linear.NonDynamicallyQuantizableLinear,
+)
+#: A model may make modules while it runs, which are soon gone.
+MOST_ADOPTED = 64
+_WRAPPERS = ("DistributedDataParallel", "DataParallel", "OptimizedModule")
+
+
+def unwrap(module: torch.nn.Module) -> torch.nn.Module:
+    """Return the model inside of DDP, DataParallel and compile wrappers."""
+    while type(module).__name__ in _WRAPPERS:
+        inner = getattr(module, "module", None) or getattr(module, "_orig_mod", None)
+        if not isinstance(inner, torch.nn.Module):
+            break
+        module = inner
+    return module
+
+
+def uncompiled(path: str) -> str:
+    """Return a path without the steps into what ``torch.compile`` wraps."""
+    return ".".join(part for part in path.split(".") if part != "_orig_mod")
+
+
+class Names:
+    """Names of the modules and parameters of every model that ran.
+
+    The first model's names are its own paths; those of a further model begin with its class,
+    ``Discriminator.conv1.weight``.
+    """
+
+    def __init__(self) -> None:
+        #: Names of parameters by identity, as of the last ``add`` or ``refresh``.
+        self.parameters: dict[int, str] = {}
+        # By identity, and it is checked: what is gone may leave its number to another.
+        self._modules: dict[int, tuple[weakref.ref[torch.nn.Module], str]] = {}
+        self._roots: list[tuple[weakref.ref[torch.nn.Module], str, str]] = []
+        self._trained: weakref.WeakSet[torch.nn.Module] = weakref.WeakSet()
+        self._own = OwnParameters()
+        self.version = self._num_adopted = 0
+
+    @property
+    def roots(self) -> list[torch.nn.Module]:
+        """The models, unwrapped, in the order in which they first ran."""
+        return [module for root, *_ in self._roots if (module := root()) is not None]
+
+    def of(self, module: torch.nn.Module) -> str | None:
+        known = self._modules.get(id(module))
+        return known[1] if known is not None and known[0]() is module else None
+
+    def adopt(self, module: torch.nn.Module, root: torch.nn.Module, *, trained: bool) -> None:
+        """A module runs inside of a model and has no name: give it one if it should have.
+
+        It was put into the model after that was named; or it is no part of it, as layers in a plain
+        list are: the model does not know them, so nobody hands them to an optimizer.
+
+        Args:
+            module: What runs.
+            trained: Whether it runs to be trained.
+        """
+        part = unwrap(module)
+        if self.of(part) is not None:
+            return
+        if any(part is known for known in root.modules()):
+            self.add(root)
+            return
+        may_be = trained and part.training and self._num_adopted < MOST_ADOPTED
+        if may_be and any(parameter.requires_grad for parameter in part.parameters()):
+            self._num_adopted += 1
+            self.add(part, plain=False)
+            self.set_trained(part)
+
+    def is_plain(self, root: torch.nn.Module) -> bool:
+        """Return whether this is the model whose names are its own paths."""
+        plain = (reference() for reference, _, prefix in self._roots if not prefix)
+        return next(plain, None) is unwrap(root)
+
+    def add(self, root: torch.nn.Module, *, plain: bool = True) -> None:
+        """Name everything in a model, anew if it is known already.
+
+        Args:
+            root: The model, wrapped or not.
+            plain: Whether its names may be its own paths; those of a teacher that runs before
+                the model that is trained should not.
+        """
+        model = unwrap(root)
+        if not any(model is known for known in self.roots):
+            self._roots.append((weakref.ref(model), *self._new_name(model, plain=plain)))
+        self.refresh()
+        self.version += 1
+
+    def refresh(self) -> None:
+        """Name everything anew: parts and parameters may have been replaced."""
+        self._modules.clear()
+        self.parameters.clear()
+        for reference, name, prefix in self._roots:
+            known = reference()
+            if known is not None:
+                self._name(known, name, prefix)
+
+    def add_owners(self, parameters: Iterable[torch.Tensor]) -> None:
+        """Name the models that hold these parameters, though they were not seen to run.
+
+        Inside a compiled function no hook sees a module. Those that seemed to run to be asked are
+        trained after all.
+        """
+        held = {id(parameter) for parameter in parameters}
+        for root in self.roots:
+            if any(id(parameter) in held for parameter in root.parameters()):
+                self.set_trained(root)
+        missing = held - self.parameters.keys()
+        if not missing:
+            return
+        # type(), not isinstance(): proxies may run code of their own when asked.
+        modules = [m for m in gc.get_objects() if issubclass(type(m), torch.nn.Module)]
+        owners = [
+            module
+            for module in modules
+            if "_parameters" in module.__dict__
+            and any(id(parameter) in missing for parameter in module.parameters())
+        ]
+        inner = {id(part) for owner in owners for part in owner.modules() if part is not owner}
+        for owner in owners:
+            if id(owner) not in inner:
+                self.add(owner)
+                self.set_trained(owner)
+
+    def set_trained(self, root: torch.nn.Module) -> None:
+        """Note that a model runs to be trained: what it holds is meant to learn."""
+        if unwrap(root) not in self._trained:
+            self._trained.add(unwrap(root))
+            self.version += 1
+
+    def is_trained(self, root: torch.nn.Module) -> bool:
+        return unwrap(root) in self._trained
+
+    @property
+    def trained(self) -> list[torch.nn.Module]:
+        """The models that run to be trained, not only to be asked, as a teacher is."""
+        return [root for root in self.roots if root in self._trained]
+
+    def trained_with_prefix(self) -> list[tuple[torch.nn.Module, str]]:
+        """Return the models that run to be trained, and how the names of their parts begin."""
+        return [
+            (model, prefix)
+            for root, _, prefix in self._roots
+            if (model := root()) is not None and model in self._trained
+        ]
+
+    def _name(self, model: torch.nn.Module, name: str, prefix: str) -> None:
+        for path, module in model.named_modules():
+            if type(module).__name__ not in _WRAPPERS:  # what is inside has its name
+                inner = prefix + uncompiled(path)
+                self._modules.setdefault(id(module), (weakref.ref(module), inner if path else name))
+        for path, parameter in self._own.of(model):
+            self.parameters.setdefault(id(parameter), prefix + uncompiled(path))
+
+    def named_parameters(self) -> Iterator[tuple[str, torch.nn.Parameter]]:
+        """Yield every parameter of the trained models once, in the order of the models."""
+        seen: set[int] = set()
+        for root in self.trained:
+            for _, parameter in self._own.of(root):
+                name = self.parameters.get(id(parameter))
+                if name is not None and id(parameter) not in seen:
+                    seen.add(id(parameter))
+                    yield name, parameter
+
+    def callable_modules(self) -> dict[str, torch.nn.Module]:
+        """Return all modules that can have an output, no mere containers, by name."""
+        return {
+            name: module
+            for root in self.trained
+            for module in root.modules()
+            if (name := self.of(module)) is not None and not isinstance(module, _CONTAINERS)
+        }
+
+    def _new_name(self, model: torch.nn.Module, *, plain: bool) -> tuple[str, str]:
+        """Return what a new model is called, and what the names of its parts begin with."""
+        taken = {name for _, name, _ in self._roots}
+        kind = class_of(model).__name__
+        numbered = (f"{kind}_{number}" for number in range(2, len(taken) + 3))
+        name = next(one for one in (kind, *numbered) if one not in taken)
+        # A part of a known model, called alone, has its names already.
+        is_part = self.of(model) is not None
+        is_first = plain and all(prefix for *_, prefix in self._roots)
+        return name, "" if is_first or is_part else f"{name}."
+
+
+def model_state(names: Names) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the parameters and buffers of the models that are trained, as ``model/<name>``."""
+    for model, prefix in names.trained_with_prefix():
+        for path, value in chain(model.named_parameters(), model.named_buffers()):
+            yield f"model/{prefix}{uncompiled(path)}", value
+
+
+TORCH = os.path.join(os.path.dirname(torch.__file__), "")  # with the slash: not torchvision
+
+
+class TorchLossNames(loss_names.LossNames):
+    """Names the losses of torch."""
+
+    def __init__(self) -> None:
+        super().__init__(TORCH)
+
+
+class Optimizers:
+    """Every optimizer that lives: in the order in which they first stepped, then all others.
+
+    Where a script steps several it is always in this order, so it is the same whenever the script
+    is run. In which order they are found is up to the garbage collector.
+
+    There is no hook for the making of an optimizer, so whoever steps for the first time makes
+    us scan all objects once. What is found so may never step: it is left over, from an
+    earlier cell of a notebook.
+
+    Args:
+        is_ours: Which optimizers count.
+    """
+
+    def __init__(self, is_ours: Callable[[torch.optim.Optimizer], bool] = lambda _: True) -> None:
+        self._is_ours = is_ours
+        self._known: list[ref[torch.optim.Optimizer]] = []
+        self._stepped: WeakSet[torch.optim.Optimizer] = WeakSet()
+        self._num_requests = self._num_scans = 0
+        #: Grows whenever another one is found or steps for the first time.
+        self.version = 0
+
+    def __iter__(self) -> Iterator[torch.optim.Optimizer]:
+        return (optimizer for known in self._known if (optimizer := known()) is not None)
+
+    @property
+    def stepped(self) -> list[torch.optim.Optimizer]:
+        """Those that stepped or are about to, at least once."""
+        return [optimizer for optimizer in self if optimizer in self._stepped]
+
+    def steps(self, optimizer: torch.optim.Optimizer) -> None:
+        """This one is about to step: know it from here on, and whatever others there are."""
+        if optimizer not in self._stepped:
+            self.scan()
+            others = [known for known in self if known is not optimizer]
+            others.insert(len(self.stepped), optimizer)
+            self._known = list(map(ref, others))
+            self._stepped.add(optimizer)
+            self.version += 1
+
+    def scan(self) -> None:
+        """Find optimizers that were made since; ever more rarely, it costs 100 ms."""
+        self._num_scans += 1
+        if self._num_scans > 16 and self._num_scans & (self._num_scans - 1):
+            return
+        self._known = [known for known in self._known if known() is not None]
+        known = {id(optimizer) for optimizer in self}
+        for thing in gc.get_objects():
+            # type(), not isinstance(): proxies may run code of their own when asked.
+            is_optimizer = issubclass(type(thing), torch.optim.Optimizer)
+            is_new = is_optimizer and id(thing) not in known and hasattr(thing, "param_groups")
+            if is_new and self._is_ours(thing):
+                self._known.append(ref(thing))
+                self.version += 1
+
+    def may_hold(self, model: torch.nn.Module) -> bool:
+        """Return whether a model is one to be trained: an optimizer holds of it, or none lives."""
+        self.scan()
+        held = {id(p) for each in self for group in each.param_groups for p in group["params"]}
+        return not held or any(id(parameter) in held for parameter in model.parameters())
+
+    def scan_with_backoff(self) -> None:
+        """Look, but not every time that this is asked for: looking costs milliseconds."""
+        self._num_requests += 1
+        if self._num_requests & (self._num_requests - 1) == 0:  # 1, 2, 4, 8 ...
+            self.scan()
+
+    def numbered_groups(
+        self, optimizer: torch.optim.Optimizer
+    ) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the groups of an optimizer, counted over all optimizers that step."""
+        before = takewhile(lambda known: known is not optimizer, self.stepped)
+        first = sum(len(other.param_groups) for other in before)
+        return enumerate(optimizer.param_groups, first)
+
+
+class Parameters:
+    """Which parameters there are and who holds them, worked out again when that changes."""
+
+    def __init__(self, names: Names, optimizers: Optimizers) -> None:
+        self._names = names
+        self._optimizers = optimizers
+        self._structure: object = None
+        self._of: WeakKeyDictionary[torch.optim.Optimizer, list[TrackedParameter]] = (
+            WeakKeyDictionary()
+        )
+        self._free: list[TrackedParameter] = []
+        self._by_hand = False
+
+    def of(self, optimizer: torch.optim.Optimizer) -> list[TrackedParameter]:
+        self._update()
+        return _current(self._of.get(optimizer, []))
+
+    def free(self) -> list[TrackedParameter]:
+        self._update()
+        return _current(self._free)
+
+    def are_updated_by_hand(self) -> bool:
+        """Return whether no optimizer holds any parameter of the trained models."""
+        self._update()
+        if self._by_hand:
+            self._optimizers.scan_with_backoff()
+            self._update()
+        return self._by_hand
+
+    def _update(self) -> None:
+        if self._now() != self._structure:
+            self._rebuild()
+            self._structure = self._now()
+
+    def _now(self) -> object:
+        groups = [
+            [(id(group["params"]), len(group["params"])) for group in optimizer.param_groups]
+            for optimizer in self._optimizers
+        ]
+        return self._names.version, self._optimizers.version, groups
+
+    def _rebuild(self) -> None:
+        num_groups = Counter(map(id, _parameters(self._optimizers)))
+        self._names.refresh()
+        self._names.add_owners(_parameters(self._optimizers.stepped))
+        self._of = WeakKeyDictionary()
+        for place, optimizer in enumerate(self._optimizers):
+            self._of[optimizer] = [
+                _track(
+                    self._names.parameters.setdefault(
+                        id(parameter), f"optimizer/{place}/{group_index}/{index}"
+                    ),
+                    parameter,
+                    num_groups[id(parameter)],
+                )
+                for group_index, group in enumerate(optimizer.param_groups)
+                for index, parameter in enumerate(group["params"])
+            ]
+        named = list(self._names.named_parameters())
+        self._free = [
+            _track(name, parameter, 0)
+            for name, parameter in named
+            if id(parameter) not in num_groups
+        ]
+        self._by_hand = 0 < len(self._free) == len(named)
+
+
+def _parameters(optimizers: Iterable[torch.optim.Optimizer]) -> list[torch.Tensor]:
+    """Return what these hold, once for each group that holds it."""
+    # By identity: an optimizer inside of another shares its groups.
+    groups = {id(group): group for each in optimizers for group in each.param_groups}
+    return [parameter for group in groups.values() for parameter in group["params"]]
+
+
+def _track(name: str, parameter: torch.Tensor, groups: int) -> TrackedParameter:
+    # A lazy parameter has no shape before its first forward.
+    lazy = isinstance(parameter, torch.nn.UninitializedParameter)
+    shape, dtype = () if lazy else tuple(parameter.shape), dtype_name(parameter.dtype)
+    weight = TensorInfo(name, "weights", dtype, shape, parameter.requires_grad, groups)
+    return TrackedParameter(
+        parameter, weight, TensorInfo(f"gradient/{name}", "gradients", dtype, shape, None, None)
+    )
+
+
+def _current(tracked: list[TrackedParameter]) -> list[TrackedParameter]:
+    """Return the same, with what may change of a parameter in place as it is now."""
+    for index, one in enumerate(tracked):
+        weight, parameter = one.weight, one.parameter
+        if isinstance(parameter, torch.nn.UninitializedParameter):
+            continue
+        if parameter.requires_grad is not weight.trainable or parameter.shape != weight.shape:
+            tracked[index] = _track(weight.name, parameter, weight.optimizer_groups or 0)
+    return tracked
+
+
+GradientMark = tuple[int, int]
+
+
+class AccumulatedGradients:
+    """The gradients that nobody zeroed since their optimizer stepped.
+
+    A gradient's address and version say whether it is the one that it was; both cost no reading of
+    its values.
+
+    Args:
+        tracked: The parameters of an optimizer that has just stepped.
+    """
+
+    def __init__(self, tracked: list[TrackedParameter]) -> None:
+        self._tracked = tracked
+        marks = [_mark(one.parameter.grad) for one in tracked]
+        self._kept = {place: mark for place, mark in enumerate(marks) if mark is not None}
+        self._backwards = 0
+
+    def before_backward(self) -> None:
+        """Gradients are about to be added to: those that were zeroed or replaced are let go."""
+        now = self._marks_now()
+        self._kept = {place: mark for place, mark in self._kept.items() if mark == now[place]}
+        # Zeroing through .data leaves no mark; one gradient that is not zero speaks for all.
+        if self._backwards == 0 and not any(map(self._is_not_zero, self._kept)):
+            self._kept = {}
+
+    def after_backward(self) -> None:
+        """Gradients were added to: those that are still kept have a new mark."""
+        self._backwards += 1
+        self._kept = {place: mark for place, mark in self._marks_now().items() if mark is not None}
+
+    def count(self) -> int:
+        """Return how many gradients hold what was there before the optimizer's last step."""
+        return len(self._kept) if self._backwards else 0
+
+    def _marks_now(self) -> dict[int, GradientMark | None]:
+        return {place: _mark(self._tracked[place].parameter.grad) for place in self._kept}
+
+    def _is_not_zero(self, place: int) -> bool:
+        gradient = self._tracked[place].parameter.grad
+        return gradient is not None and bool(local_shard(gradient).tensor.any())
+
+
+def _mark(gradient: torch.Tensor | None) -> GradientMark | None:
+    if gradient is None:
+        return None
+    local = local_shard(gradient).tensor
+    if type(local) is not torch.Tensor or local.layout is not torch.strided:
+        return None
+    return local.data_ptr(), local._version

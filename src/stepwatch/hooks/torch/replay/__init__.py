@@ -1,0 +1,1 @@
+"""Recording what a step starts from, and running recorded steps again."""

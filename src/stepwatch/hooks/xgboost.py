@@ -1,0 +1,288 @@
+"""The hook on XGBoost: on ``xgboost.train``, ``xgboost.cv``, and the estimators.
+
+All of these make one container of callbacks for each training; what calls all callbacks knows the
+data as well.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import weakref
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import xgboost
+from xgboost import collective
+from xgboost.callback import CallbackContainer, TrainingCallback
+from xgboost.core import XGBoostError
+
+from ..capture.guard import guarded
+from .boosting import (
+    OWN_EVERY,
+    BoostingHook,
+    EvaluationSet,
+    ListenerPatches,
+    Metric,
+    Node,
+    Round,
+    TrainedModel,
+    columns_of,
+    shares,
+)
+
+
+class RoundListener(Protocol):
+    """Is notified after each round."""
+
+    def after_round(
+        self, container: Any, model: Any, number: int, train: Any, evals: Sequence[Any]
+    ) -> bool:
+        """A round is over; return whether the training is to stop."""
+
+
+def _with_listeners(
+    original: Callable[..., bool], listeners: list[RoundListener]
+) -> Callable[..., bool]:
+    @functools.wraps(original)
+    def after_iteration(
+        container: Any, model: Any, epoch: int, dtrain: Any, evals: Sequence[Any] | None
+    ) -> bool:
+        stop = original(container, model, epoch, dtrain, evals)
+        for listener in tuple(listeners):
+            stop = listener.after_round(container, model, epoch, dtrain, evals or ()) or stop
+        return stop
+
+    return after_iteration
+
+
+#: Those that listen to all trainings of this process.
+trainings: ListenerPatches[RoundListener] = ListenerPatches(
+    [(CallbackContainer, "after_iteration")], _with_listeners
+)
+
+
+Array = npt.NDArray[np.generic]
+
+IMPORTANCES = ("weight", "gain", "cover", "total_gain", "total_cover")
+# Of a model that is cut XGBoost 1.7 grows other trees afterwards, with tree_method approx.
+_CAN_BE_CUT = int(xgboost.__version__.split(".")[0]) >= 2
+_TREES = ("gbtree", "dart")
+_OF_TWO = ("binary:logistic", "binary:hinge")
+
+
+class XGBoostModel:
+    """A model, as it is after a round.
+
+    Args:
+        config: What ``read_config`` returned of it.
+    """
+
+    def __init__(self, booster: Any, train: Any, number: int, config: Mapping[str, str]) -> None:
+        self._booster, self._train, self._number = booster, train, number
+        self._config = config
+        #: How many classes it distinguishes; 0 for none, 2 for a probability.
+        self.num_classes = (
+            2 if config.get("objective") in _OF_TWO else int(config.get("num_class", 0))
+        )
+        self._has_trees = config.get("booster") in _TREES
+
+    def hyperparameters(self) -> Mapping[str, str]:
+        """Return what the model itself says it is trained with, defaults included."""
+        return self._config
+
+    def importances(self) -> Mapping[str, Array]:
+        """Return the share of each feature that it uses, by kind and name."""
+        found: dict[str, Array] = {}
+        for kind in IMPORTANCES if self._has_trees else ():
+            found |= shares(kind, self._booster.get_score(importance_type=kind))
+        return found
+
+    def trees(self) -> Mapping[str, Array]:
+        """Return the nodes of the trees of this round; nothing without trees."""
+        if not self._has_trees:
+            return {}
+        texts = _dump(self._booster, self._number)
+        first = self._number * len(texts)
+        nodes = [
+            node
+            for place, text in enumerate(texts)
+            for node in sorted(_nodes(first + place, json.loads(text)), key=lambda one: one.node)
+        ]
+        return columns_of(nodes)
+
+    def shap(self) -> Mapping[str, Array]:
+        """Return what each feature adds to each prediction of the training data, and ``bias``.
+
+        Returns:
+            By feature, float32, shape ``[rows]``, or ``[rows, classes]``.
+        """
+        values = self._booster.predict(self._train, pred_contribs=True)
+        names = [*_feature_names(self._booster), "bias"]
+        return {name: values[..., place] for place, name in enumerate(names)}
+
+
+def _dump(booster: Any, number: int) -> list[str]:
+    options = {"with_stats": True, "dump_format": "json"}
+    if _CAN_BE_CUT:  # to print all trees each time would take ever longer
+        return list(booster[number : number + 1].get_dump(**options))
+    texts = booster.get_dump(**options)
+    return list(texts[-(len(texts) // (number + 1)) :])
+
+
+def _feature_names(booster: Any) -> list[str]:
+    """Return the names of the columns, made up as XGBoost does where they have none."""
+    named = booster.feature_names
+    return list(named) if named else [f"f{at}" for at in range(booster.num_features())]
+
+
+def read_config(booster: Any) -> dict[str, str]:
+    """Return the parameters of a model by name, as texts; with the values by default."""
+    return dict(_leaves(json.loads(booster.save_config())["learner"]))
+
+
+def mean_and_spread(score: Any) -> tuple[float, float | None]:
+    """Return a score; over folds with its standard deviation."""
+    if isinstance(score, tuple):
+        return float(score[0]), float(score[1])
+    return float(score), None
+
+
+def _leaves(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in section.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value)
+        elif isinstance(value, str) and name != "name":
+            yield name, value
+
+
+def _nodes(tree: int, node: Mapping[str, Any]) -> Iterator[Node]:
+    cover = float(node.get("cover", 0))
+    if "leaf" in node:
+        yield Node(tree, node["nodeid"], gain=float(node["leaf"]), cover=cover)
+        return
+    condition = node.get("split_condition")
+    yield Node(
+        tree,
+        node["nodeid"],
+        feature=str(node["split"]),
+        split=0.0 if isinstance(condition, list | None) else float(condition),
+        yes=node["yes"],
+        no=node["no"],
+        missing=node["missing"],
+        gain=float(node.get("gain", 0)),
+        cover=cover,
+    )
+    for child in node["children"]:
+        yield from _nodes(tree, child)
+
+
+__all__ = ["XGBoostHook"]
+
+
+#: What the data that are trained on are called where they are not evaluated.
+TRAIN = "train"
+
+
+class XGBoostHook(BoostingHook, TrainingCallback):  # type: ignore[misc]  # xgboost has no types
+    """Captures trainings with XGBoost; the arguments are those of ``Hook``.
+
+    From when it is made until it is closed it sees every training of this process. It may be
+    handed over among the callbacks as well, which changes nothing.
+
+    Example:
+        >>> import xgboost
+        >>> with XGBoostHook(run="memory://boosted") as hook:
+        ...     data = xgboost.DMatrix([[0.0], [1.0]], label=[0.0, 1.0])
+        ...     model = xgboost.train({}, data, 3, callbacks=[hook])
+        >>> hook.recorder.num_steps
+        3
+    """
+
+    framework: ClassVar[str] = "xgboost"
+    refusal = XGBoostError
+    trainings = trainings
+
+    def __init__(self, run: Any, **options: Any) -> None:
+        self._container: weakref.ref[Any] | None = None
+        self._config: Mapping[str, str] = {}
+        super().__init__(run, **options)
+
+    # A copy of an estimator holds the same hook, and one in another process none.
+
+    def __deepcopy__(self, memo: object) -> XGBoostHook:
+        return self
+
+    def __reduce__(self) -> tuple[type[TrainingCallback], tuple[()]]:
+        return TrainingCallback, ()
+
+    def after_round(
+        self, container: Any, model: Any, number: int, train: Any, evals: Sequence[Any]
+    ) -> bool:
+        """A round is over; return whether the training is to stop."""
+        if self.active:
+            self._observe_round(container, model, number, train, evals)
+        return self.is_ended()
+
+    @guarded
+    def _observe_round(
+        self, container: Any, model: Any, number: int, train: Any, evals: Sequence[Any]
+    ) -> None:
+        begins = self._container is None or self._container() is not container
+        self._container = weakref.ref(container)
+        shape = train.num_row(), train.num_col()
+        if container.is_cv:  # it evaluates each of several models, under names of its own
+            metrics = _metrics(container.history, {TRAIN})
+            self.observe_round(Round(number, metrics, shape))
+            return
+        number = model.num_boosted_rounds() - 1  # of a model that is trained on, all count
+        self._config = read_config(model) if begins else self._config
+        names = {name for data, name in evals if data is train}
+        metrics = _metrics(container.history, names)
+        if not names and number % OWN_EVERY == 0:
+            metrics += _own_metrics(model, train, number)
+        trained = TrainedModel(
+            XGBoostModel(model, train, number, self._config),
+            _evaluated(model, train, evals),
+            begins=begins,
+        )
+        self.observe_round(Round(number, metrics, shape, trained))
+
+
+def _metrics(history: Mapping[str, Mapping[str, Any]], trains: Collection[str]) -> list[Metric]:
+    """Return what was evaluated last, of each data and metric."""
+    return [
+        Metric(data, metric, *mean_and_spread(values[-1]), trains=data in trains)
+        for data, metrics in history.items()
+        for metric, values in metrics.items()
+    ]
+
+
+def _own_metrics(model: Any, train: Any, number: int) -> list[Metric]:
+    """Evaluate what nobody asked for: the data that are trained on.
+
+    Only by XGBoost's own metrics, for another is somebody's code; and not among several workers,
+    who would wait for each other.
+    """
+    if collective.get_world_size() > 1:
+        return []
+    text = model.eval_set([(train, TRAIN)], number)
+    found = (part.rpartition(":") for part in text.split("\t")[1:])
+    return [
+        Metric(TRAIN, name.removeprefix(f"{TRAIN}-"), float(value), None, trains=True)
+        for name, _, value in found
+    ]
+
+
+def _evaluated(model: Any, train: Any, evals: Sequence[Any]) -> list[EvaluationSet]:
+    """Return the data that are evaluated, and first those that are trained on."""
+    named = {name: data for data, name in evals}
+    if all(data is not train for data in named.values()):
+        named = {TRAIN: train, **named}
+    return [
+        EvaluationSet(name, data is train, data.get_label, partial(model.predict, data))
+        for name, data in named.items()
+    ]

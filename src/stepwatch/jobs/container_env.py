@@ -1,0 +1,178 @@
+"""The files and variables that a training container of SageMaker has, for a training process.
+
+Where a container has ``/opt/ml``, a job has its own folder, which is also mounted there for the
+process alone: Linux lets a process have mounts of its own, root at once, others in a user namespace
+of their own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..store.local import LocalStore
+from .paths import JobPaths
+from .spec import JobSpec
+
+# Of each there is a folder here, where NVIDIA's driver is loaded.
+_GPUS = Path("/proc/driver/nvidia/gpus")
+
+
+def write_files(spec: JobSpec, place: JobPaths) -> None:
+    """Write what describes a job to its training into ``input/config``."""
+    given = spec.request.get("HyperParameters", spec.hyperparameters)
+    files: dict[str, object] = {
+        # Values are texts in this file, whatever they are on the command line.
+        "hyperparameters": {key: _text(value) for key, value in given.items()},
+        "resourceconfig": _resources(spec, 0),
+        "inputdataconfig": {name: {"TrainingInputMode": "File"} for name in spec.inputs},
+        "checkpointconfig": {"LocalPath": str(place.checkpoints)},
+    }
+    if spec.hook is not None:
+        files["debughookconfig"] = {**spec.hook, "LocalPath": str(place.tensors)}
+    if spec.tensorboard is not None:
+        files["tensorboardoutputconfig"] = {"LocalPath": str(place.tensorboard)}
+    if spec.profiler is not None:
+        files["profilerconfig"] = dict(spec.profiler)
+    for name, content in files.items():
+        write_file(place, name, content)
+
+
+def write_file(place: JobPaths, name: str, content: object) -> None:
+    """Write one of these files; a reader gets the old one or the new one."""
+    LocalStore(place.config).put(f"{name}.json", json.dumps(content, indent=1).encode())
+
+
+def free_port() -> int:
+    """Return a port of this machine at which nobody listens, for processes to meet."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
+
+
+def variables(spec: JobSpec, place: JobPaths, rank: int, port: int) -> dict[str, str]:
+    """Return what is added to the environment of a training process, whose peers are at a port."""
+    root, config, script = place.root, place.config, place.script(spec)
+    hosts = _hosts(spec)
+    found: dict[str, Any] = {
+        "SM_MODEL_DIR": place.model,
+        "SM_OUTPUT_DIR": root / "output",
+        "SM_OUTPUT_DATA_DIR": place.output_data,
+        "SM_OUTPUT_FAILURE": place.failure,
+        "SM_INPUT_DIR": root / "input",
+        "SM_INPUT_CONFIG_DIR": config,
+        "SM_CHECKPOINT_DIR": place.checkpoints,
+        "SM_CHANNELS": json.dumps(sorted(spec.inputs)),
+        "SM_HPS": json.dumps(dict(spec.hyperparameters)),
+        "SM_CURRENT_HOST": hosts[rank],
+        "SM_HOSTS": json.dumps(hosts),
+        "SM_HOST_COUNT": len(hosts),
+        "SM_CURRENT_HOST_RANK": rank,
+        "SM_RESOURCE_CONFIG": json.dumps(_resources(spec, rank)),
+        "SM_INPUT_DATA_CONFIG": (config / "inputdataconfig.json").read_text(),
+        "SM_NUM_CPUS": os.cpu_count() or 1,
+        "SM_NUM_GPUS": len(list(_GPUS.glob("*"))),
+        "SM_NUM_NEURONS": 0,
+        "SM_NETWORK_INTERFACE_NAME": "lo",
+        "SM_MASTER_ADDR": "127.0.0.1",
+        "SM_MASTER_PORT": port,
+        "SM_LOG_LEVEL": 20,
+        "SM_USER_ARGS": json.dumps(command_line(spec)),
+        "SM_MODULE_DIR": script.parent,
+        "SM_MODULE_NAME": script.stem,
+        "SM_ENTRY_SCRIPT": script.name,
+        "SM_SOURCE_DIR": script.parent,
+        "SAGEMAKER_METRICS_DIRECTORY": root / "output" / "metrics" / "sagemaker",
+        "CHECKPOINT_CONFIG_FILE_PATH": config / "checkpointconfig.json",
+        "TENSORBOARD_CONFIG_FILE_PATH": config / "tensorboardoutputconfig.json",
+        "STEPWATCH_JOB": spec.name,
+    }
+    if spec.hook is not None:
+        found["SMDEBUG_CONFIG_FILE_PATH"] = config / "debughookconfig.json"
+    if spec.profiler is not None:
+        found["SMPROFILER_CONFIG_PATH"] = config / "profilerconfig.json"
+    for channel in spec.inputs:
+        found[f"SM_CHANNEL_{channel.upper()}"] = root / "input" / "data" / channel
+    for key, value in spec.hyperparameters.items():
+        # One toolkit keeps the dash, another writes an underscore.
+        name = f"SM_HP_{key.upper()}"
+        found[name] = found[name.replace("-", "_")] = _text(value)
+    if spec.processes > 1:
+        found |= {
+            "RANK": rank,
+            "LOCAL_RANK": rank,
+            "WORLD_SIZE": spec.processes,
+            "LOCAL_WORLD_SIZE": spec.processes,
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": port,
+        }
+    return {**{key: str(value) for key, value in found.items()}, **spec.environment}
+
+
+def command_line(spec: JobSpec) -> list[str]:
+    """Return the arguments of the program, hyperparameters first.
+
+    Example:
+        >>> command_line(JobSpec("j", "t.py", ("--fast",), hyperparameters={"lr": 0.1, "b": "8"}))
+        ['--lr', '0.1', '-b', '8', '--fast']
+    """
+    given = spec.hyperparameters
+    names = {key: f"--{key}" if len(key) > 1 else f"-{key}" for key in given}
+    return [*(part for key in given for part in (names[key], str(given[key]))), *spec.arguments]
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _hosts(spec: JobSpec) -> list[str]:
+    return [f"algo-{rank + 1}" for rank in range(spec.processes)]
+
+
+def _resources(spec: JobSpec, rank: int) -> dict[str, object]:
+    hosts = _hosts(spec)
+    return {"current_host": hosts[rank], "hosts": hosts, "network_interface_name": "lo"}
+
+
+_MOUNTS, _USERS = 0x0002_0000, 0x1000_0000  # CLONE_NEWNS, CLONE_NEWUSER
+_BIND, _SLAVE = 0x1000 | 0x4000, 0x8_0000 | 0x4000  # MS_BIND, MS_SLAVE, each with MS_REC
+
+
+def bind_mount(folder: Path, at: Path) -> Callable[[], None]:
+    """Return what a new process calls to find a folder also at ``at``, an empty folder.
+
+    Where that cannot be done the process writes one line, and goes on.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)  # now, not after a fork
+
+    def do() -> None:
+        user, group = os.getuid(), os.getgid()
+        try:
+            if libc.unshare(_MOUNTS):
+                _check_mount(libc.unshare(_MOUNTS | _USERS))
+                _write_id_map("setgroups", "deny")
+                _write_id_map("uid_map", f"{user} {user} 1")
+                _write_id_map("gid_map", f"{group} {group} 1")
+            _check_mount(libc.mount(None, b"/", None, ctypes.c_ulong(_SLAVE), None))
+            _check_mount(libc.mount(bytes(folder), bytes(at), None, ctypes.c_ulong(_BIND), None))
+        except OSError as error:
+            os.write(
+                2, f"stepwatch: {at} is not the job's folder here: {error.strerror}\n".encode()
+            )
+
+    return do
+
+
+def _check_mount(status: int) -> None:
+    if status:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def _write_id_map(name: str, text: str) -> None:
+    Path("/proc/self", name).write_text(text)

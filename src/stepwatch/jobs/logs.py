@@ -1,0 +1,230 @@
+"""The logs of a job: the last line of each, when lines were written, and the metrics in them.
+
+A training writes to its log itself, with nothing between. So about once a second the runner notes
+in a file beside each log how long it is, ``<bytes> <milliseconds since the Unix epoch>``. A line
+was written when the log was first noted to hold it; what is not noted yet is not shown.
+
+The last number that each pattern of the job found lies in ``logs/metrics.json``, an object
+``{name: [value, milliseconds since the Unix epoch]}``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import signal
+import time
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from ..errors import StoreError
+from ..store.local import LocalStore
+from .paths import JobPaths
+
+# A log may be larger than memory.
+_TAIL_BYTES = 64 << 10
+# Written by us, in the process of a training.
+_OURS = "stepwatch: "
+
+
+def log_tail(log: Path) -> str:
+    """Return the last line of a log that a program wrote itself; empty if there is none."""
+    if not log.is_file():
+        return ""
+    with log.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+        lines = [line.strip() for line in file.read().decode(errors="replace").splitlines()]
+    written = [line for line in lines if line]
+    own = [line for line in written if not line.startswith(_OURS)]
+    return (own or written or [""])[-1]
+
+
+_EVERY_S = 1.0
+
+
+class LogClock:
+    """Notes when the logs in a folder, and in folders there, grow."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._sizes: dict[Path, int] = {}
+        self._next = 0.0
+
+    def tick(self) -> bool:
+        """Note how long they are if that is due; return whether it was."""
+        is_due = time.monotonic() >= self._next
+        if is_due:
+            self.note()
+        return is_due
+
+    def note(self) -> None:
+        """Note how long they are."""
+        self._next = time.monotonic() + _EVERY_S
+        with suppress(OSError):  # a full disk, which is no reason to end the job
+            for log in self._folder.rglob("*.log"):
+                size = log.stat().st_size
+                if size != self._sizes.get(log, 0):
+                    with log.with_suffix(".times").open("a") as file:
+                        file.write(f"{size} {time.time_ns() // 1_000_000}\n")
+                    self._sizes[log] = size
+
+
+@dataclass(frozen=True, slots=True)
+class LogTimes:
+    """How long a log was at which times.
+
+    Args:
+        sizes: Bytes, ascending.
+        times_ms: Milliseconds since the Unix epoch, ascending.
+    """
+
+    sizes: tuple[int, ...]
+    times_ms: tuple[int, ...]
+
+    @classmethod
+    def read(cls, log: Path, ended_ms: int | None) -> LogTimes:
+        """Return what was noted of a log; of one that has ended, all of it."""
+        found = _rows(log.with_suffix(".times"))
+        size = log.stat().st_size if log.is_file() else 0
+        if ended_ms is not None and size > max((size for size, _ in found), default=0):
+            found.append((size, max([ended_ms, *(ms for _, ms in found)])))
+        sizes, times_ms, latest = list[int](), list[int](), 0
+        for size, ms in found:
+            if not sizes or size > sizes[-1]:
+                latest = max(latest, ms)  # a clock may be set back, and what was shown stays
+                sizes.append(size)
+                times_ms.append(latest)
+        return cls(tuple(sizes), tuple(times_ms))
+
+    @property
+    def size(self) -> int:
+        """How many bytes of the log are known."""
+        return self.sizes[-1] if self.sizes else 0
+
+    def time_ms(self, end: int) -> int:
+        """Return when a line was written, by the byte after its last one."""
+        return self.times_ms[bisect_left(self.sizes, end)]
+
+    def start(self, since_ms: int) -> int:
+        """Return before which byte lies what was written before a time."""
+        place = bisect_left(self.times_ms, since_ms)
+        return self.sizes[place - 1] if place else 0
+
+
+def _rows(times: Path) -> list[tuple[int, int]]:
+    """Return what was noted; a line that was not written whole is none."""
+    lines = times.read_text().splitlines(keepends=True) if times.is_file() else []
+    words = [line.split() for line in lines if line.endswith("\n")]
+    return [(int(row[0]), int(row[1])) for row in words if len(row) == 2]
+
+
+_NAME = "metrics.json"
+# At most so much of what a training adds is searched at once; the rest waits.
+_PIECE_BYTES, _MOST_PIECES = 1 << 20, 16
+_PATIENCE_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A number that was printed last under a name.
+
+    Args:
+        name: As the job calls it.
+        value: The number, finite.
+        time_ms: When it was found, milliseconds since the Unix epoch.
+    """
+
+    name: str
+    value: float
+    time_ms: int
+
+
+class LogMetrics:
+    """Searches for metrics in what the processes of a training add to their logs.
+
+    Args:
+        patterns: A regular expression for each name; its first group, or all of it, is a number.
+        place: The folder of the job.
+        logs: What is searched.
+    """
+
+    def __init__(self, patterns: Mapping[str, str], place: JobPaths, logs: Sequence[Path]) -> None:
+        self._patterns = {name: re.compile(text) for name, text in patterns.items()}
+        self._store = LocalStore(place.logs)
+        # What was there before was searched before.
+        self._starts = {log: log.stat().st_size if log.is_file() else 0 for log in logs}
+        self._found = {one.name: one for one in last_metrics(place)}
+
+    def search(self, *, at_end: bool = False) -> None:
+        """Search the lines that were added; at the end the last one may lack its newline."""
+        before = dict(self._found)
+        for log in self._starts if self._patterns else ():
+            pieces = iter(partial(self._piece, log, at_end=at_end), b"")
+            for piece in islice(pieces, None if at_end else _MOST_PIECES):
+                self._search(piece.decode(errors="replace"))
+        if self._found != before:
+            metrics = {one.name: [one.value, one.time_ms] for one in self._found.values()}
+            with suppress(StoreError):  # a full disk, which is no reason to end the job
+                self._store.put(_NAME, json.dumps(metrics).encode())
+
+    def _piece(self, log: Path, *, at_end: bool) -> bytes:
+        """Return some lines that are whole, or what there is of one; nothing if it is not whole."""
+        if not log.is_file():
+            return b""
+        with log.open("rb") as file:
+            file.seek(self._starts[log])
+            piece = file.read(_PIECE_BYTES)
+        whole = piece[: piece.rfind(b"\n") + 1]
+        if not whole and (at_end or len(piece) == _PIECE_BYTES):
+            whole = piece
+        self._starts[log] += len(whole)
+        return whole
+
+    def _search(self, text: str) -> None:
+        for name, pattern in list(self._patterns.items()):
+            try:
+                with _patience(_PATIENCE_S):
+                    found = [one for line in text.split("\n") for one in pattern.finditer(line)]
+            except TimeoutError:
+                del self._patterns[name]
+                print(f"the metric {name} is given up: its pattern takes too long", flush=True)
+            else:
+                self._note(name, [one[min(1, pattern.groups)] or "" for one in found])
+
+    def _note(self, name: str, texts: Sequence[str]) -> None:
+        for text in texts:
+            with suppress(ValueError):
+                if math.isfinite(value := float(text)):
+                    self._found[name] = Metric(name, value, time.time_ns() // 1_000_000)
+
+
+def last_metrics(place: JobPaths) -> list[Metric]:
+    """Return the last value of each metric that a job's training printed, by now."""
+    try:
+        found = json.loads((place.logs / _NAME).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
+    return [Metric(name, value, time_ms) for name, (value, time_ms) in found.items()]
+
+
+@contextmanager
+def _patience(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError where something takes longer, a pattern too; in the main thread only."""
+
+    def give_up(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

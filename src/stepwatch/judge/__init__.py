@@ -1,0 +1,1 @@
+"""The rule contract, the engine, the causes of findings, and the verdict."""

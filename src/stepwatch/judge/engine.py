@@ -1,0 +1,178 @@
+"""The engine: shows steps to rules and turns what they yield into findings and statuses.
+
+Nothing here depends on the time of day (but for what a rule says at a ``tick``), on threads or on
+where the steps come from: the same steps in the same order give the same findings, live and in
+replay. A rule that raises ends with status Error; it never takes another rule, let alone the
+training, with it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ..model.finding import Finding
+from ..profile.windows import ProfileSource, WindowSplitter
+from .parameters import Spec, parse_rules
+from .rule import SCAN_INTERVAL_US
+from .rule_runner import ModelChange, ObservedInputs, RuleRunner
+from .rule_runner import RuleStatus as RuleStatus
+from .step_view import StepView
+
+if TYPE_CHECKING:
+    from ..trial import Trial
+
+_UNKNOWN: Mapping[str, int] = {}
+#: How often a profile is asked for what is new.
+_SCAN_NS = 5 * 10**9
+
+
+class Watch:
+    """Shows each step to every rule, and reports each episode once.
+
+    A condition that goes on being met is one episode, and one finding. It is news again once it
+    was away for more than ``cooldown_steps`` steps.
+
+    Args:
+        rules: Specs or rules; see ``parse_rules``.
+        patterns: The patterns of the run's own collections, for steps that bring none.
+        names: Names of tensors that the run is known to hold, to suggest what was meant when a
+            rule saw nothing.
+
+    Raises:
+        ConfigError: A spec that cannot be meant.
+    """
+
+    def __init__(
+        self,
+        rules: str | Sequence[Spec],
+        *,
+        patterns: Mapping[str, Sequence[str]] | None = None,
+        names: Iterable[str] = (),
+    ) -> None:
+        self._patterns = patterns or {}
+        self._seen = ObservedInputs(names)
+        self._entries = [RuleRunner(watched) for watched in parse_rules(rules)]
+        self._finished = False
+        self._trained = ModelChange()
+        self._last_step = -1
+        self._cutter: WindowSplitter | None = None
+        self._scanned_ns = 0
+
+    def look(self, step: StepView) -> list[Finding]:
+        """Show one step to the rules; steps must come in order.
+
+        If one comes again, the run was taken up again there: rules that remember a model forget
+        what they saw, and what is met from there on is news.
+
+        Returns:
+            What is news, in the order of the rules.
+        """
+        self._seen.add(step)
+        if self._patterns and not step.patterns:
+            step = StepView(step.records, self._patterns, others=step.others)
+        goes_back = step.number <= self._last_step
+        self._last_step = step.number
+        if self._trained.is_another(step) or goes_back:
+            for entry in self._entries:
+                entry.start_anew()
+        if goes_back:
+            self.end_episodes()
+        findings: list[Finding] = []
+        for entry in self._entries:
+            if entry.running:
+                findings += entry.look(step)
+        return findings
+
+    def tick(
+        self,
+        now_ns: int,
+        last_steps: Mapping[str, int] = _UNKNOWN,
+        profile: ProfileSource | None = None,
+    ) -> list[Finding]:
+        """Let the rules look at the clock, some times a second while the run goes on.
+
+        Args:
+            now_ns: The time of day, nanoseconds since the Unix epoch.
+            last_steps: The last step that each worker wrote, where that is known.
+            profile: Looked at once in a few seconds.
+        """
+        running = [entry for entry in self._entries if entry.running]
+        findings = [finding for entry in running for finding in entry.tick(now_ns, last_steps)]
+        if profile is not None and now_ns - self._scanned_ns >= _SCAN_NS:
+            self._scanned_ns = now_ns
+            findings += self.scan(profile, ended=False)
+        return findings
+
+    def scan(self, profile: ProfileSource, *, ended: bool) -> list[Finding]:
+        """Show the rules on profiles what is new in one.
+
+        Args:
+            profile: As it is now; the same one at each call.
+            ended: Whether nothing more will be written.
+
+        Returns:
+            What is news, window after window, in the order of the rules.
+        """
+        entries = [entry for entry in self._entries if entry.scans]
+        if not entries:
+            return []
+        if self._cutter is None:
+            intervals = [getattr(one.watched.rule, "scan_interval_us", 0) for one in entries]
+            known = [interval for interval in intervals if interval]
+            self._cutter = WindowSplitter(1000 * min([SCAN_INTERVAL_US, *known]))
+        return [
+            finding
+            for window in self._cutter.windows(profile, ended=ended)
+            for entry in entries
+            if entry.running
+            for finding in entry.scan(window)
+        ]
+
+    def end_episodes(self) -> None:
+        """The training goes on from an earlier state: what is met from here on is news."""
+        for entry in self._entries:
+            entry.end_episodes()
+
+    def finish(self) -> list[Finding]:
+        """Tell the rules that there are no more steps; what they say about the whole run.
+
+        Returns:
+            Empty when called again.
+        """
+        if self._finished:
+            return []
+        self._finished = True
+        return [finding for entry in self._entries for finding in entry.finish()]
+
+    def stop(self) -> None:
+        """End the watch before the run ended; rules that still ran become Stopped."""
+        for entry in self._entries:
+            entry.stopped = entry.running
+        self._finished = True
+
+    def statuses(self) -> list[RuleStatus]:
+        """Return the status of each rule, in their order."""
+        return [entry.status(self._seen) for entry in self._entries]
+
+
+def watch(
+    trial: Trial, rules: str | Sequence[Spec] | Watch, *, follow: bool = True
+) -> Iterator[Finding]:
+    """Yield what rules find in a run, as it goes on.
+
+    Args:
+        trial: The run.
+        rules: Specs or rules, or a ``Watch`` whose statuses are wanted afterwards.
+        follow: Wait for further steps until the run has ended.
+    """
+    engine = rules if isinstance(rules, Watch) else Watch(rules)
+    patterns = trial.patterns
+    for records in trial.records(follow=follow, waiting=True):
+        if records:
+            yield from engine.look(StepView(records, patterns))
+        else:
+            yield from engine.tick(time.time_ns(), trial.last_steps, trial.profile)
+    yield from engine.scan(trial.profile, ended=True)
+    yield from engine.finish()

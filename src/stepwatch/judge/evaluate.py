@@ -1,0 +1,153 @@
+"""What rules say of a run: as it was judged while it trained, or judged now, at once or in parts.
+
+A rule knows nothing of the others. So what several partitions of the rules find, put in the order
+of steps and rules, is what one ``Watch`` finds with all of them, wherever they were evaluated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from ..formats.findings import read_findings, read_statuses
+from ..model.finding import Finding
+from ..model.record import Layout, StepRecord, TensorInfo
+from ..profile.windows import ProfileSource
+from ..trial import Trial
+from ..trial.step_log import in_order
+from .causal_links import StepOrder
+from .engine import RuleStatus, Watch
+from .parameters import Spec, parse_rules
+from .step_view import StepView
+from .verdict import Verdict
+
+Records = Iterable[tuple[StepRecord, ...]]
+#: Passes steps on, and may show how far it is.
+Progress = Callable[[Records], Records]
+
+
+def without_progress(records: Records) -> Records:
+    """Pass steps on, and show nothing."""
+    return records
+
+
+def load_verdict(trial: Trial) -> Verdict:
+    """Return what is stored of a run; without statuses where no rule judged it."""
+    statuses = [RuleStatus(**status) for status in read_statuses(trial.store)]  # type: ignore[arg-type]
+    findings = [Finding.from_json(line) for line in read_findings(trial.store)]
+    order = step_order_of(trial) if findings else StepOrder()
+    return _verdict(trial, findings, list(dict.fromkeys(statuses)), order)
+
+
+def evaluate(
+    trial: Trial,
+    rules: Sequence[Spec],
+    *,
+    shown: Progress = without_progress,
+) -> Verdict:
+    """Judge a run.
+
+    Args:
+        trial: The run.
+        rules: By which.
+        shown: Shows how far judging is.
+    """
+    steps = (StepView(records, trial.patterns) for records in shown(trial.records()))
+    return verdict_of(trial, [evaluate_partition(steps, rules, profile=trial.profile)])
+
+
+def stored_or_evaluated(
+    trial: Trial,
+    rules: Sequence[Spec] | None = None,
+    *,
+    default: Sequence[Spec],
+    shown: Progress = without_progress,
+) -> Verdict:
+    """Return what is stored of a run, or judge it where nothing is.
+
+    Args:
+        trial: The run.
+        rules: Judge it anew, by these.
+        default: By which to judge it where nothing is stored.
+        shown: Shows how far judging is.
+    """
+    stored = load_verdict(trial) if rules is None else None
+    if stored is not None and stored.statuses:
+        return stored
+    return evaluate(trial, default if rules is None else rules, shown=shown)
+
+
+def step_order_of(trial: Trial) -> StepOrder:
+    """Return where the tensors stand in a step."""
+    names = trial.reader.tensors()
+    tensors = (TensorInfo(name, names[name], "", ()) for name in in_order(names, trial.order))
+    return StepOrder([Layout(tuple(tensors))])
+
+
+@dataclass(frozen=True, slots=True)
+class PartialEvaluation:
+    """What some of the rules say of a run.
+
+    Args:
+        findings: Each after the number of steps before it and the position of its rule.
+        statuses: Of each rule, after its position.
+        order: The tensors that the run has.
+    """
+
+    findings: tuple[tuple[float, int, Finding], ...]
+    statuses: tuple[tuple[int, RuleStatus], ...]
+    order: StepOrder
+
+
+def evaluate_partition(
+    steps: Iterable[StepView],
+    rules: Sequence[Spec],
+    first: int = 0,
+    of: int = 1,
+    profile: ProfileSource | None = None,
+) -> PartialEvaluation:
+    """Show all steps of a run, and its profile, to every ``of``-th rule.
+
+    Args:
+        steps: In order.
+        rules: All of them, as for ``Watch``.
+        first: Which rule is the first of these.
+        of: How many partitions there are.
+        profile: Where the time went; ``None`` if that is not known.
+    """
+    watched = parse_rules(rules)
+    position = {one.name: number for number, one in enumerate(watched)}
+    engine = Watch(watched[first::of])
+    findings: list[tuple[float, int, Finding]] = []
+    order = StepOrder()
+    for number, step in enumerate(steps):
+        for record in step.records:
+            order.add(record.layout)
+        findings += [(number, position[one.rule], one) for one in engine.look(step)]
+    last = [] if profile is None else engine.scan(profile, ended=True)
+    findings += [(math.inf, position[one.rule], one) for one in (*last, *engine.finish())]
+    statuses = tuple((position[one.rule], one) for one in engine.statuses())
+    return PartialEvaluation(tuple(findings), statuses, order)
+
+
+def merge_partitions(
+    parts: Sequence[PartialEvaluation],
+) -> tuple[list[Finding], list[RuleStatus], StepOrder]:
+    """Return what all partitions of a run say, as if one had judged with all rules."""
+    findings = sorted((one for part in parts for one in part.findings), key=lambda one: one[:2])
+    statuses = sorted((one for part in parts for one in part.statuses), key=lambda one: one[0])
+    return [one for *_, one in findings], [one for _, one in statuses], parts[0].order
+
+
+def verdict_of(trial: Trial, parts: Sequence[PartialEvaluation]) -> Verdict:
+    """Return what all partitions of the rules say of a run."""
+    return _verdict(trial, *merge_partitions(parts))
+
+
+def _verdict(
+    trial: Trial, findings: Sequence[Finding], statuses: Sequence[RuleStatus], order: StepOrder
+) -> Verdict:
+    absent = trial.reader.manifest.num_workers - len(trial.workers)
+    run = trial.url.removeprefix("file://")  # as people write it
+    return Verdict(run, findings, statuses, order, max(0, absent))

@@ -1,0 +1,96 @@
+"""Rules in the training process: they look at a step before it is stored."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+
+from ..formats.findings import write_findings, write_statuses
+from ..formats.manifest import are_several
+from ..model.finding import Finding
+from ..model.record import StepRecord
+from ..store import Store
+from ..trial.profile import Profile
+from .engine import RuleStatus, Watch
+from .parameters import Spec, parse_rules
+from .root_cause import chains
+from .rule import required_captures
+from .step_view import StepView
+
+_FIRST = "worker_0"
+
+
+class LiveWatch:
+    """Watches the training from within; give it to a hook as a listener.
+
+    Findings and, at the end, the statuses of the rules are stored in the run.
+
+    Args:
+        rules: Specs or rules; see ``rules.parameters.parse_rules``.
+        on_finding: Called with each finding, on the background thread.
+
+    Raises:
+        ConfigError: A spec that cannot be meant.
+
+    Example:
+        ``TorchHook(model, run="runs/first", listeners=[LiveWatch("loss_spike")])``
+    """
+
+    def __init__(
+        self,
+        rules: str | Sequence[Spec],
+        on_finding: Callable[[Finding], None] = lambda _: None,
+    ) -> None:
+        watched = parse_rules(rules)
+        #: What must be saved for them, in the words of ``--save``.
+        self.evidence = required_captures(watched)
+        self._watch = Watch(watched)
+        self._on_finding = on_finding
+        self._patterns: Mapping[str, Sequence[str]] = {}
+        self._store: Store | None = None
+        self._profile: Profile | None = None
+        self._worker, self._others = "", False
+        self.findings: list[Finding] = []
+
+    def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
+        """Learn where the run lies, and whether others train with this worker."""
+        self._store, self._worker, self._patterns = store, worker, patterns
+        self._others = are_several(store)
+        if worker == _FIRST:  # of what all machines and workers do, one judges
+            self._profile = Profile(store)
+
+    def look(self, record: StepRecord) -> None:
+        """Show a step to the rules."""
+        self._report(self._watch.look(StepView([record], self._patterns, others=self._others)))
+
+    def tick(self) -> None:
+        """Let the rules look at the clock."""
+        self._report(self._watch.tick(time.time_ns(), profile=self._profile))
+
+    def end_episodes(self) -> None:
+        """The training goes on from an earlier state: what is met from here on is news."""
+        self._watch.end_episodes()
+
+    def finish(self) -> None:
+        """Let the rules say what is left to say, and store where they stand."""
+        if self._profile is not None:  # the others may still write to it
+            self._report(self._watch.scan(self._profile, ended=not self._others))
+        self._report(self._watch.finish())
+        if self._store is not None:
+            write_statuses(self._store, self._worker, map(asdict, self.statuses()))
+
+    def statuses(self) -> list[RuleStatus]:
+        """Return the status of each rule."""
+        return self._watch.statuses()
+
+    def _report(self, findings: Sequence[Finding]) -> None:
+        if not findings:
+            return
+        self.findings.extend(findings)
+        for chain in chains(findings):  # what began it is reported before what followed
+            for finding in chain.findings:
+                self._on_finding(finding)
+        if self._store is not None:
+            lines = [finding.to_json() for finding in self.findings]
+            write_findings(self._store, self._worker, lines)

@@ -1,0 +1,522 @@
+"""The contract of a rule, on steps or on a profile, and what of a run it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ConfigError
+from ..model.finding import SEVERITIES, Finding
+from ..model.record import Layout, StepRecord, TensorInfo
+from ..model.steps import Mode
+from ..profile.windows import ProfileWindow
+from .declaration import (
+    Parameter,
+    at_least,
+    compiled,
+    constructor,
+    declare,
+    one_of,
+    parameter,
+)
+from .step_view import StepView, TensorGroup, TensorView
+from .streaks import Streaks
+
+#: All of them; those of SageMaker Debugger.
+PROFILE_RULES = (
+    "batch_size",
+    "cpu_bottleneck",
+    "dataloader",
+    "gpu_memory_increase",
+    "io_bottleneck",
+    "load_balancing",
+    "low_gpu_utilization",
+    "max_initialization_time",
+    "overall_framework_metrics",
+    "overall_system_usage",
+    "step_outlier",
+)
+
+
+_NOTHING: Mapping[str, object] = {}
+
+
+class NotApplicable(str):
+    """Why a rule reached no judgement, where that is as it should be: nothing is of its kind."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Where the evidence of a rule is seen best, for reports and pages.
+
+    Args:
+        collection: The tensors to draw.
+        statistic: What to draw of them, as ``Statistics`` names it.
+        scale: Of the axis of values: ``linear`` or ``log``.
+    """
+
+    collection: str
+    statistic: str = "mean"
+    scale: Literal["linear", "log"] = "linear"
+
+
+class Rule:
+    """Looks at steps, one after the other, and yields findings.
+
+    A rule depends on nothing but the steps it was shown, in order: the same steps give the
+    same findings, live and in replay. Only what it says at a ``tick`` depends on the clock. It is
+    shown a step only if the step holds a tensor of one of the collections it needs.
+
+    Its parameters are class attributes, from which the constructor is made; what it remembers is
+    set up in ``begin``. A class of your own with ``name``, ``needs`` and ``check`` is a rule,
+    whether it inherits from this one or not, and may have an ``__init__`` of its own.
+
+    Example:
+        >>> class LargeLoss(Rule):
+        ...     name = "large_loss"
+        ...     needs = ("losses",)
+        ...     limit: float = parameter(100.0, "A loss above this is large.", above=0)
+        ...
+        ...     def check(self, step):
+        ...         for loss in step.tensors("losses"):
+        ...             if loss.statistics.mean > self.limit:
+        ...                 yield self.finding(step, loss, "the loss is large")
+        >>> LargeLoss(limit=5).limit
+        5
+    """
+
+    #: The name under which it is asked for, in snake case.
+    name: ClassVar[str]
+    #: Collections of which a step must hold at least one tensor; none for every step.
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    #: What must be saved for it beyond what is by default, as ``--save`` takes it; whoever
+    #: captures with this rule at work saves it.
+    evidence: tuple[str, ...] = ()
+
+    #: Whether ``check`` is called for steps that train the model only.
+    training_only: ClassVar[bool] = False
+
+    #: Whether it starts anew when a script trains another model after the first: what it
+    #: remembers of one loss says nothing of another.
+    per_model: ClassVar[bool] = False
+
+    #: Parameters, its own and those of ``Scope``, with which it behaves as SageMaker's does.
+    compat: ClassVar[Mapping[str, object]] = {}
+
+    #: What its findings are signs of, a key of ``causal_links.SIGNS``; or that by patterns of
+    #: the condition of a finding, or of the ``cause`` in its evidence, the first that matches.
+    sign: ClassVar[str | Mapping[str, str]] = "other"
+
+    #: The spec with which it belongs to the default set; ``None`` if it does not.
+    default_spec: ClassVar[str | None] = None
+
+    #: How reports and pages show what it judges; ``None`` for whatever suits the tensor.
+    view: ClassVar[View | None] = None
+
+    #: Why it reached no judgement, where there is one reason only.
+    lacks: ClassVar[str] = ""
+
+    #: The parameter that says how many TRAIN steps it needs, where it counts them in ``_steps``.
+    needed_steps: ClassVar[str] = ""
+
+    #: Its parameters in the order of the constructor, from the class attributes.
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    #: Whether it judged anything, and how many steps it counted: what ``unevaluated`` goes by.
+    _evaluated = False
+    _steps = 0
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *args: Any, **parameters: Any) -> None: ...
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.parameters = declare(cls, cls.parameters)
+        if cls.__init__ is object.__init__ or hasattr(cls.__init__, "__signature__"):
+            cls.__init__ = constructor(cls.parameters)  # type: ignore[method-assign]
+
+    def begin(self) -> None:
+        """Set up what it remembers; called by the constructor, with the parameters set."""
+
+    def check(self, step: StepView) -> Iterable[Finding]:
+        """Look at one step and yield what is wrong with it."""
+        raise NotImplementedError
+
+    def finish(self) -> Iterable[Finding]:
+        """Yield what can only be known once the last step was seen."""
+        return ()
+
+    def tick(self, now_ns: int, last_steps: Mapping[str, int]) -> Iterable[Finding]:  # noqa: ARG002
+        """Look at the clock, some times a second while the run goes on and never in replay.
+
+        Args:
+            now_ns: The time of day, nanoseconds since the Unix epoch.
+            last_steps: The last step that each worker wrote, complete or not; empty in the
+                training process, which knows nothing of the others.
+        """
+        return ()
+
+    def unevaluated(self) -> str | None:
+        """Return why no judgement was reached although steps were seen, or ``None``.
+
+        A rule that compares steps says here that it never had two to compare. Where the model or
+        the training has nothing that the rule is about, the reason is a ``NotApplicable``.
+        """
+        if self.needed_steps:
+            return few_steps(self._steps, getattr(self, self.needed_steps))
+        return None if self._evaluated else self.lacks or None
+
+    def finding(
+        self,
+        step: StepView | int,
+        tensor: TensorView | str,
+        message: str,
+        *,
+        condition: str = "",
+        value: float | None = None,
+        threshold: float | None = None,
+        remedy: str = "",
+        severity: str = "warning",
+        mode: str = "",
+        worker: str | None = None,
+        evidence: Mapping[str, object] = _NOTHING,
+    ) -> Finding:
+        """Return a finding of this rule.
+
+        Args:
+            step: The step, or its global number.
+            tensor: What it is about; by its name, or with its worker.
+            message: What is wrong, with the numbers.
+            condition: What tells this finding from others of the rule; the tensor if empty.
+            value: What was measured.
+            threshold: What it was compared with.
+            remedy: What to do.
+            severity: One of ``SEVERITIES``.
+            mode: That of the step, where the engine cannot know it.
+            worker: That of the tensor if ``None``.
+            evidence: More numbers and names.
+        """
+        number = step if isinstance(step, int) else step.number
+        name, seen_by = (tensor, "") if isinstance(tensor, str) else (tensor.name, tensor.worker)
+        return Finding(
+            self.name,
+            number,
+            name,
+            message,
+            condition=condition,
+            value=value,
+            threshold=threshold,
+            remedy=remedy,
+            severity=severity,
+            mode=mode,
+            worker=seen_by if worker is None else worker,
+            evidence=evidence,
+        )
+
+    def streak(self, key: Hashable, met: object) -> int:
+        """Count a look at a condition; return for how many looks in a row it was met."""
+        return self._streaks.count(key, met)
+
+    def persists(self, key: Hashable, met: object, looks: int | None = None) -> bool:
+        """Count a look at a condition; return whether it was met at so many looks in a row.
+
+        Args:
+            key: The condition, with the worker and the tensor that it is about.
+            met: Whether it is met now.
+            looks: How many; by default the parameter ``consecutive``.
+        """
+        needed: int = self.consecutive if looks is None else looks  # type: ignore[attr-defined]
+        return self._streaks.count(key, met) >= needed
+
+    def persist_each(
+        self, key: Hashable, names: tuple[str, ...], met: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.bool_]:
+        """Return which of some tensors met a condition ``consecutive`` times in a row.
+
+        Args:
+            key: Of the group of tensors, such as the worker.
+            names: The tensors.
+            met: Whether each meets it now, shape ``[tensors]``.
+        """
+        if self.consecutive == 1:  # type: ignore[attr-defined]
+            return met
+        streaks = self._streaks.count_each(key, names, met)
+        return streaks >= self.consecutive  # type: ignore[attr-defined, no-any-return]
+
+    @cached_property
+    def _streaks(self) -> Streaks:
+        return Streaks()
+
+
+Findings = Iterator[Finding]
+
+
+def few_steps(seen: int, needed: int) -> str | None:
+    """Return why so many TRAIN steps are not enough; ``None`` if they are."""
+    return None if seen >= needed else f"{seen} TRAIN steps were seen, {needed} are needed"
+
+
+ON_FIRE = ("continue", "stop")
+PROFILES = ("standard", "compat")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a rule is shown, and what becomes of what it finds; the same for every rule.
+
+    Where a rule has a parameter of the same name, the parameter is the rule's.
+
+    Args:
+        start_step: First global step it is shown.
+        end_step: First global step it is no longer shown; ``None`` for no end.
+        mode: Only steps of this mode; ``None`` or ``GLOBAL`` for all.
+        workers: Only what these workers saw; empty for all.
+        include_regex: Only tensors in whose name this finds itself.
+        exclude_regex: No tensor in whose name this finds itself.
+        severity: Given to every finding; ``None`` leaves it to the rule.
+        on_fire: ``stop`` ends the rule with its first finding.
+        cooldown_steps: A condition must have been away for more steps than this to be news.
+        min_evaluations: With fewer evaluations the rule ends NotEvaluated. At least 1.
+        profile: ``compat`` makes the conditions and defaults of SageMaker those of the rule,
+            which then ends with its first finding unless ``on_fire`` is given.
+
+    Raises:
+        ConfigError: A value that cannot be meant.
+    """
+
+    start_step: int = 0
+    end_step: int | None = None
+    mode: str | None = None
+    workers: tuple[str, ...] = ()
+    include_regex: str | None = None
+    exclude_regex: str | None = None
+    severity: str | None = None
+    on_fire: str = "continue"
+    cooldown_steps: int = 100
+    min_evaluations: int = 1
+    profile: str = "standard"
+
+    def __post_init__(self) -> None:
+        at_least("start_step", self.start_step, 0)
+        at_least("cooldown_steps", self.cooldown_steps, 0)
+        at_least("min_evaluations", self.min_evaluations, 1)
+        if self.end_step is not None and self.end_step <= self.start_step:
+            raise ConfigError(
+                f"end_step ({self.end_step}) must be above start_step ({self.start_step})"
+            )
+        one_of("mode", self.mode, [mode.value for mode in Mode])
+        one_of("severity", self.severity, SEVERITIES)
+        one_of("on_fire", self.on_fire, ON_FIRE)
+        one_of("profile", self.profile, PROFILES)
+        compiled("include_regex", self.include_regex)
+        compiled("exclude_regex", self.exclude_regex)
+
+    def view(self, step: StepView) -> StepView | None:
+        """Return what is seen of a step, ``None`` for nothing."""
+        number = step.number
+        if number < self.start_step or (self.end_step is not None and number >= self.end_step):
+            return None
+        if not step.is_of(self.mode):
+            return None
+        if not (self.workers or self.include_regex or self.exclude_regex):
+            return step
+        records = [r for r in step.records if not self.workers or r.worker in self.workers]
+        if not records:
+            return None
+        include, exclude = self.include_regex, self.exclude_regex
+        others = step.others or len(records) < len(step.records)
+        return StepView(records, step.patterns, include=include, exclude=exclude, others=others)
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A rule, and what it is to be shown.
+
+    Args:
+        rule: Ready to look at its first step.
+        scope: Parameters that every rule has.
+        label: What it goes by where one rule is used twice; the rule's name if empty.
+    """
+
+    rule: Rule
+    scope: Scope = Scope()
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        """What findings and statuses call it."""
+        return self.label or self.rule.name
+
+
+def required_captures(rules: Iterable[Watched]) -> tuple[str, ...]:
+    """Return what must be saved for rules, in the words of ``--save``, each once."""
+    wanted = (text for one in rules for text in getattr(one.rule, "evidence", ()))
+    return tuple(dict.fromkeys(wanted))
+
+
+class Selection:
+    """The tensors a rule is to judge, found once for each layout.
+
+    Args:
+        collections: Names of collections.
+        regexes: Regular expressions; a tensor in whose name one finds itself is selected too.
+            With neither, every tensor is.
+        keep: Leaves out of the selected tensors those for which it is false.
+
+    Raises:
+        ConfigError: A regular expression that does not compile.
+    """
+
+    def __init__(
+        self,
+        collections: Sequence[str] = (),
+        regexes: Sequence[str] = (),
+        *,
+        keep: Callable[[Layout, TensorInfo], bool] | None = None,
+    ) -> None:
+        self.collections = tuple(collections)
+        self.regexes = tuple(regexes)
+        for regex in self.regexes:
+            compiled("tensor_regex", regex)
+        self.found_any = False
+        self._keep = keep
+        self._known: WeakKeyDictionary[Layout, Selected] = WeakKeyDictionary()
+
+    def groups(self, step: StepView) -> Iterator[tuple[TensorGroup, tuple[str, ...]]]:
+        """Yield, for each worker that has any, the selected tensors and their names."""
+        for record in step.records:
+            selected = self._known.get(record.layout)
+            if selected is None:
+                selected = self._known[record.layout] = self._select(step, record)
+            if selected.names:
+                self.found_any = True
+                yield TensorGroup(record, selected.rows), selected.names
+
+    def missing(self) -> str | None:
+        """Return what was looked for, if none of it was ever found."""
+        if self.found_any:
+            return None
+        wanted = [f"in {', '.join(self.collections)}"] if self.collections else []
+        wanted += [f"matching {regex!r}" for regex in self.regexes]
+        return f"no tensor {' or '.join(wanted) or 'at all'} was seen"
+
+    def _select(self, step: StepView, record: StepRecord) -> Selected:
+        layout = record.layout
+        seen = np.zeros(len(layout), bool)
+        # without a collection, groups() gives every tensor that is in scope
+        if self.collections or not self.regexes:
+            for group in step.groups(*self.collections):
+                if group.record is record:
+                    seen[group.rows] = True
+        if self.regexes:
+            for group in step.groups():
+                if group.record is record:
+                    for regex in self.regexes:
+                        seen[group.rows] |= layout.matching(regex)[group.rows]
+        tensors = layout.tensors
+        rows = [
+            int(row)
+            for row in np.flatnonzero(seen)
+            if self._keep is None or self._keep(layout, tensors[row])
+        ]
+        return Selected(np.array(rows, np.intp), tuple(tensors[row].name for row in rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The selected rows of a layout and the names of their tensors."""
+
+    rows: npt.NDArray[np.intp]
+    names: tuple[str, ...]
+
+
+#: How long a window is, unless a rule asks for shorter ones.
+SCAN_INTERVAL_US = 60_000_000
+
+
+class ProfileRule(Rule):
+    """Looks at a profile, one window of time after the other, and at no step.
+
+    As with steps, the same windows give the same findings, live and in replay. What it has seen
+    is kept in ``add``; it is judged at the end of each interval, in ``judge``. Of a finding,
+    ``step`` is the last one that had begun by then.
+
+    """
+
+    #: What the profile must hold, for the reason why nothing was judged.
+    evidence_noun: ClassVar[str] = "readings"
+
+    sign = "machine"
+
+    scan_interval_us: int = parameter(
+        SCAN_INTERVAL_US, "Microseconds from one judgement to the next.", above=0, kw_only=True
+    )
+
+    _evaluated_ns: int | None = None
+    #: How often a condition was met, at any judgement.
+    violations = 0
+
+    def check(self, step: StepView) -> Iterable[Finding]:  # noqa: ARG002
+        return ()
+
+    def scan(self, window: ProfileWindow) -> Findings:
+        """Look at one window and yield what is wrong."""
+        self.add(window)
+        if self._evaluated_ns is None:
+            self._evaluated_ns = window.start_ns
+        if window.is_last or window.end_ns - self._evaluated_ns >= 1000 * self.scan_interval_us:
+            self._evaluated_ns = window.end_ns
+            for finding in self.judge(window):
+                self.violations += 1
+                more = {"datapoints": self.datapoints, "time_ns": window.end_ns}
+                yield replace(finding, evidence={**finding.evidence, **more})
+
+    def add(self, window: ProfileWindow) -> None:
+        """Take in what a window tells."""
+        raise NotImplementedError
+
+    def judge(self, window: ProfileWindow) -> Iterable[Finding]:
+        """Judge all that was taken in, of which ``window`` is the last."""
+        raise NotImplementedError
+
+    @property
+    def datapoints(self) -> int:
+        """How many readings, steps or whatever else it judges were seen."""
+        raise NotImplementedError
+
+    def details(self) -> Mapping[str, object]:
+        """Return the numbers behind the judgement, of JSON's types."""
+        return {}
+
+    def summary(self) -> str:
+        """Return the numbers in words, for a rule that finds nothing; may be empty."""
+        return ""
+
+    def unevaluated(self) -> str | None:
+        if not self.datapoints:
+            return f"no {self.evidence_noun} in the profile"
+        return None
+
+
+class GpuRule(ProfileRule):
+    """A rule that has nothing to judge where no machine has a GPU."""
+
+    evidence_noun = "readings of GPUs"
+
+    def unevaluated(self) -> str | None:
+        return NotApplicable("no GPU in the profile") if not self.datapoints else None
+
+
+def too_few(seen: int, patience: int, what: str = "readings") -> str | None:
+    """Return why no judgement was reached, ``None`` if there were more than ``patience``."""
+    return None if seen > patience else f"{seen} {what} were seen, more than {patience} are needed"

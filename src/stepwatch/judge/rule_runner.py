@@ -1,0 +1,364 @@
+"""One rule at work: what it was shown, what became news of what it found, and how it ended."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+from weakref import WeakKeyDictionary, WeakSet
+
+from ..errors import nearest
+from ..model.collection import BUILT_IN, SPECS
+from ..model.finding import Finding
+from ..model.record import Layout
+from ..model.steps import Mode
+from ..profile.windows import ProfileWindow
+from .rule import NotApplicable, Scope, Watched
+from .step_view import StepView
+
+#: Collections that only some models have; of the others each training should have something.
+OF_SOME = frozenset(spec.name for spec in SPECS.values() if spec.models == "some")
+#: Collections that a model of trees has.
+OF_TREES = frozenset(spec.name for spec in SPECS.values() if spec.models.startswith("trees"))
+#: How many names are kept to suggest from.
+MOST_NAMES = 10_000
+
+
+class ObservedInputs:
+    """Steps of each mode, their collections, and names of tensors.
+
+    Args:
+        names: Tensors that are known beforehand.
+    """
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._names = dict.fromkeys(names)
+        self._steps: dict[str, tuple[int, int, int]] = {}
+        self._collections: dict[str, Counter[str]] = {}
+        self._workers: dict[str, None] = {}
+        self._in_parts: set[str] = set()
+        self._layouts: dict[str, WeakSet[Layout]] = {}
+
+    def add(self, step: StepView) -> None:
+        """Take note of one step."""
+        mode, number = step.mode.value, step.number
+        count, first, _ = self._steps.get(mode, (0, number, number))
+        self._steps[mode] = (count + 1, first, number)
+        known = self._layouts.setdefault(mode, WeakSet())
+        for record in step.records:
+            if record.layout not in known:
+                known.add(record.layout)
+                self._workers[record.worker] = None
+                self._add_layout(mode, record.layout)
+                self._in_parts |= step.in_parts
+
+    def why_nothing(self, watched: Watched) -> str:
+        """Return why a rule was shown no step at all."""
+        if not self._steps:
+            return "the run has no steps; was the hook attached, and did training take a step?"
+        if absent := self.absent(watched):
+            return absent
+        scope, needs = watched.scope, watched.rule.needs
+        wanted = []
+        if scope.mode:
+            wanted.append(f"mode {scope.mode}")
+        if scope.start_step or scope.end_step is not None:
+            end = "" if scope.end_step is None else scope.end_step
+            wanted.append(f"steps {scope.start_step}:{end}")
+        if scope.workers:
+            wanted.append(f"workers {', '.join(scope.workers)}")
+        if needs:
+            wanted.append(f"a tensor of {' or '.join(needs)}")
+        text = f"no step had {', '.join(wanted)}; seen were {self._summary()}"
+        unknown = [need for need in needs if need not in BUILT_IN]
+        text += self.left_out(watched)
+        return text + "".join(nearest(need, self._known()) for need in unknown) + self.hint(watched)
+
+    def absent(self, watched: Watched) -> NotApplicable | None:
+        """Return what a rule needs, if only some models have it and none was seen."""
+        needs = tuple(watched.rule.needs)
+        seen = {name for counts in self._collections.values() for name in counts}
+        if not (self._steps and needs and seen.isdisjoint(needs)):
+            return None
+        of_networks = "boosting" in seen and OF_TREES.isdisjoint(needs) and {*BUILT_IN} >= {*needs}
+        if of_networks or OF_SOME.issuperset(needs):
+            return NotApplicable(f"no {' or '.join(needs)} in this model")
+        return None
+
+    def left_out(self, watched: Watched) -> str:
+        """Return what of a rule's needs was not judged because parts were missing, or ``""``."""
+        found = sorted(self._in_parts.intersection(watched.rule.needs or self._in_parts))
+        if not found:
+            return ""
+        return (
+            f"; not judged: {' and '.join(found)} of which other workers hold parts"
+            "; stepwatch check RUN judges the whole"
+        )
+
+    def hint(self, watched: Watched) -> str:
+        """Return the names closest to regular expressions that may be misspelled, or ``""``."""
+        regexes = [watched.scope.include_regex, *getattr(watched.rule, "tensor_regex", ())]
+        return "".join(nearest(regex, self._names) for regex in regexes if regex)
+
+    def _add_layout(self, mode: str, layout: Layout) -> None:
+        counts = self._collections.setdefault(mode, Counter())
+        for collection, rows in layout.rows_of.items():
+            counts[collection] = max(counts[collection], len(rows))
+        if len(self._names) < MOST_NAMES:
+            self._names.update(dict.fromkeys(tensor.name for tensor in layout.tensors))
+
+    def _known(self) -> list[str]:
+        return sorted({name for counts in self._collections.values() for name in counts})
+
+    def _summary(self) -> str:
+        parts = []
+        for mode, (count, first, last) in self._steps.items():
+            counts = self._collections.get(mode, Counter())
+            held = ", ".join(f"{number} {name}" for name, number in counts.items())
+            parts.append(f"{count} {mode} steps {first} to {last} with {held or 'nothing'}")
+        return f"{'; '.join(parts)}; workers {', '.join(self._workers)}"
+
+
+#: The number of the round that a step of boosting is.
+ROUND = "boosting/round"
+
+
+class ModelChange:
+    """What is trained, to notice when it is another model than before."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._layouts: tuple[Layout, ...] = ()
+        self._round = -1.0
+
+    def is_another(self, step: StepView) -> bool:
+        """Return whether nothing that has a gradient now had one at the last TRAIN step.
+
+        In boosting it is another model once rounds are counted from the beginning.
+        """
+        if step.mode is Mode.TRAIN:
+            for one in step.tensors("boosting"):
+                if one.name == ROUND:
+                    before, self._round = self._round, one.scalar
+                    return before >= self._round
+        layouts = tuple(record.layout for record in step.records)
+        if step.mode is not Mode.TRAIN or layouts == self._layouts:
+            return False
+        names = {
+            layout.tensors[row].name
+            for layout in layouts
+            for row in layout.rows_of.get("gradients", ())
+        }
+        another = bool(names) and bool(self._names) and not names & self._names
+        self._names, self._layouts = names or self._names, layouts
+        return another
+
+
+Status = Literal["InProgress", "NoIssuesFound", "IssuesFound", "NotEvaluated", "Error", "Stopped"]
+
+_log = logging.getLogger("stepwatch")
+_NO_PROFILE = (
+    "nothing of a profile was seen; stepwatch run --profile makes one, which worker_0 judges"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleStatus:
+    """What became of a rule so far.
+
+    Args:
+        rule: Its name.
+        status: ``InProgress`` until the last step was seen. ``NotEvaluated`` says that it never
+            got what it needs, which is not the same as ``NoIssuesFound``.
+        evaluations: How many steps it was shown.
+        findings: How many findings it had; an episode counts once.
+        details: Why, or what was found first.
+        idle: It was not evaluated, and that is as it should be: the model or the training has
+            nothing that it is about.
+    """
+
+    rule: str
+    status: Status
+    evaluations: int
+    findings: int
+    details: str
+    idle: bool = False
+
+
+class RuleRunner:
+    """One rule at work: what it was shown, what it found, and how it ended."""
+
+    def __init__(self, watched: Watched) -> None:
+        self.watched = watched
+        per_model = getattr(watched.rule, "per_model", False)
+        self._training_only: bool = getattr(watched.rule, "training_only", False)
+        self._unused = copy.deepcopy(watched.rule) if per_model else None
+        self._evaluated_before = False
+        self.evaluations = 0
+        self.findings = 0
+        self.stopped = False
+        self._suppressed = 0
+        self._first = ""
+        self._error = ""
+        self._unevaluated: str | None = None
+        self._ended = False
+        self._last_step = -1
+        self._last_observed: dict[tuple[str, str], int] = {}
+        self._fed: WeakKeyDictionary[Layout, bool] = WeakKeyDictionary()
+
+    @property
+    def running(self) -> bool:
+        """Whether it is still shown steps."""
+        return not (self._ended or self.stopped or self._error)
+
+    @property
+    def scans(self) -> bool:
+        """Whether it judges the profile of a run, and not its steps."""
+        return hasattr(self.watched.rule, "scan")
+
+    def look(self, step: StepView) -> list[Finding]:
+        view = None if self.scans else self.watched.scope.view(step)
+        if view is None or not self._has_evidence(view):
+            return []
+        self.evaluations += 1
+        self._last_step = view.number
+        if self._training_only and not view.trains:
+            return []
+        found = self._guarded(lambda: list(self.watched.rule.check(view)))
+        return self._news(found, view) if found else []
+
+    def scan(self, window: ProfileWindow) -> list[Finding]:
+        self.evaluations += 1
+        self._last_step = window.step
+        scan = self.watched.rule.scan  # type: ignore[attr-defined]  # it is there if ``scans``
+        found = self._guarded(lambda: list(scan(window)))
+        # an episode is counted in windows: a step may take a millisecond or an hour
+        return self._news(found, at=window.start_ns // window.length_ns) if found else []
+
+    def start_anew(self) -> None:
+        """Another model is trained: let a rule forget the one before."""
+        if self._unused is not None and self.running:
+            rule = self.watched.rule
+            self._evaluated_before |= self.evaluations > 0 and rule.unevaluated() is None
+            self.watched = replace(self.watched, rule=copy.deepcopy(self._unused))
+
+    def tick(self, now_ns: int, last_steps: Mapping[str, int]) -> list[Finding]:
+        look = getattr(self.watched.rule, "tick", None)
+        found = self._guarded(lambda: list(look(now_ns, last_steps))) if look else None
+        return self._news(found) if found else []
+
+    def end_episodes(self) -> None:
+        """Report what is met next as news, whenever it was met last."""
+        self._last_observed.clear()
+
+    def finish(self) -> list[Finding]:
+        if not self.running:
+            return []
+        rule = self.watched.rule
+        # a rule need not inherit from Rule, and then may lack these two
+        say = getattr(rule, "finish", None)
+        found = self._guarded(lambda: list(say())) if say else None
+        self._ended = True
+        why = getattr(rule, "unevaluated", None)
+        if why and not self._evaluated_before:
+            self._guarded(lambda: self._set_unevaluated(why()))
+        return self._news(found) if found else []
+
+    def status(self, seen: ObservedInputs) -> RuleStatus:
+        status, details = self._status(seen)
+        why = self._unevaluated if self.evaluations else seen.absent(self.watched)
+        idle = status == "NotEvaluated" and isinstance(why, NotApplicable)
+        name, evaluations = self.watched.name, self.evaluations
+        return RuleStatus(name, status, evaluations, self.findings, details, idle)
+
+    def _status(self, seen: ObservedInputs) -> tuple[Status, str]:
+        if self._error:
+            return "Error", self._error
+        if self.stopped:
+            return "Stopped", f"last step {self._last_step}" if self.evaluations else "no step seen"
+        if not self._ended:
+            return "InProgress", self._found()
+        if self.findings:
+            return "IssuesFound", self._found()
+        if not self.evaluations:
+            return "NotEvaluated", _NO_PROFILE if self.scans else seen.why_nothing(self.watched)
+        least = self.watched.scope.min_evaluations
+        if self.evaluations < least:
+            few = f"{self.evaluations} evaluations are fewer than min_evaluations={least}"
+            return "NotEvaluated", few
+        left_out = seen.left_out(self.watched)
+        if self._unevaluated:
+            return "NotEvaluated", f"{self._unevaluated}{left_out}{seen.hint(self.watched)}"
+        summary = getattr(self.watched.rule, "summary", str)()
+        more = f"; {summary}" if summary else ""
+        return "NoIssuesFound", f"{self.evaluations} evaluations{left_out}{more}"
+
+    def _found(self) -> str:
+        if not self.findings:
+            return ""
+        more = f" (and {self.findings - 1} more findings)" if self.findings > 1 else ""
+        again = f" (met at {self._suppressed} further looks)" if self._suppressed else ""
+        return f"{self._first}{more}{again}"
+
+    def _has_evidence(self, view: StepView) -> bool:
+        needs = self.watched.rule.needs
+        return not needs or any(self._feeds(view, index) for index in range(len(view.records)))
+
+    def _feeds(self, view: StepView, index: int) -> bool:
+        record = view.records[index]
+        answer = self._fed.get(record.layout)
+        if answer is None:
+            needs = self.watched.rule.needs
+            answer = any(group.record is record for group in view.groups(*needs))
+            self._fed[record.layout] = answer
+        return answer
+
+    def _news(
+        self, found: list[Finding], view: StepView | None = None, at: int | None = None
+    ) -> list[Finding]:
+        news = []
+        scope = self.watched.scope
+        for finding in found:
+            if not self._is_news(finding, finding.step if at is None else at, scope):
+                self._suppressed += 1
+                continue
+            reported = replace(
+                finding,
+                rule=self.watched.name,
+                severity=scope.severity or finding.severity,
+            )
+            if view is not None:
+                worker = view.workers[0] if len(view.records) == 1 else ""
+                reported = reported.at(
+                    mode=view.mode.value, mode_step=view.mode_step, worker=worker
+                )
+            self.findings += 1
+            self._first = self._first or reported.message
+            news.append(reported)
+            if scope.on_fire == "stop":
+                self._ended = True
+                break
+        return news
+
+    def _is_news(self, finding: Finding, at: int, scope: Scope) -> bool:
+        key = (finding.condition or finding.tensor, finding.worker)
+        last = self._last_observed.get(key)
+        self._last_observed[key] = at
+        return last is None or at - last > scope.cooldown_steps
+
+    def _set_unevaluated(self, why: str | None) -> list[Finding]:
+        self._unevaluated = why
+        return []
+
+    def _guarded(self, act: Callable[[], list[Finding]]) -> list[Finding] | None:
+        try:
+            return act()
+        except Exception as error:  # noqa: BLE001 - a rule is anybody's code, others must go on
+            first_line = (str(error).splitlines() or [""])[0]
+            self._error = f"{type(error).__name__}: {first_line}"
+            # its own traceback, once: the rule is not shown another step
+            _log.error("rule %s ended by %s", self.watched.name, self._error, exc_info=error)
+            return None

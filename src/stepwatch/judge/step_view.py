@@ -1,0 +1,240 @@
+"""One step as a rule sees it; the same from a live record and from a stored run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import TensorUnavailable
+from ..model.record import StepRecord, TensorInfo
+from ..model.sharding import assemble_records
+from ..model.steps import Mode
+from ..numerics import statistics
+from ..numerics.measures import scalar_value
+
+
+@dataclass(frozen=True, slots=True)
+class TensorView:
+    """One tensor of one worker at one step."""
+
+    record: StepRecord
+    row: int
+
+    @property
+    def info(self) -> TensorInfo:
+        """Kind, dtype, shape and role."""
+        return self.record.layout.tensors[self.row]
+
+    @property
+    def name(self) -> str:
+        """The tensor's name."""
+        return self.info.name
+
+    @property
+    def worker(self) -> str:
+        """Who saw it."""
+        return self.record.worker
+
+    @property
+    def statistics(self) -> statistics.Statistics:
+        """Its statistics under names, such as ``.statistics.abs_mean``."""
+        return statistics.Statistics(self.record.statistics[self.row])
+
+    def value(self) -> npt.NDArray[np.generic]:
+        """Return the full value.
+
+        Raises:
+            TensorUnavailable: It was not saved at this step.
+        """
+        try:
+            return self.record.raw[self.name]
+        except KeyError:
+            raise TensorUnavailable(
+                f"the raw value of {self.name} was not saved at step {self.record.step}"
+                f"; save it with: --save '{self.info.collection}:raw'"
+            ) from None
+
+    @property
+    def scalar(self) -> float:
+        """The value of a tensor of one element; see ``checks.scalar_value``."""
+        return scalar_value(self.record.statistics[self.row])
+
+    @property
+    def digest(self) -> int | None:
+        """The digest of its value, from 0 to 2**64 - 1; ``None`` if it was not saved."""
+        return self.record.digests.get(self.name)
+
+    @property
+    def exponents(self) -> npt.NDArray[np.int64] | None:
+        """How many elements have which exponent; ``None`` if that was not saved."""
+        return self.record.exponents.get(self.name)
+
+
+class TensorGroup(Sequence[TensorView]):
+    """Some tensors of one worker at one step, in the order of execution.
+
+    Iterate for one tensor after the other; ask ``group.quantity("abs_mean")`` for all at once.
+    """
+
+    def __init__(self, record: StepRecord, rows: npt.NDArray[np.intp]) -> None:
+        self.record = record
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> TensorView: ...
+    @overload
+    def __getitem__(self, index: slice) -> TensorGroup: ...
+    def __getitem__(self, index: int | slice) -> TensorView | TensorGroup:
+        if isinstance(index, slice):
+            return TensorGroup(self.record, self.rows[index])
+        return TensorView(self.record, int(self.rows[index]))
+
+    def quantity(self, name: str) -> npt.NDArray[np.float64]:
+        """Return one statistic of every tensor, shape ``[tensors]``, float64."""
+        return statistics.quantity(self.record.statistics[self.rows], name)
+
+    @property
+    def infos(self) -> list[TensorInfo]:
+        """Kind, dtype, shape and role of every tensor."""
+        tensors = self.record.layout.tensors
+        return [tensors[row] for row in self.rows]
+
+    def where(self, mask: npt.NDArray[np.bool_]) -> TensorGroup:
+        """Return the tensors for which ``mask``, shape ``[tensors]``, is true."""
+        return TensorGroup(self.record, self.rows[mask])
+
+
+_NO_ROWS = np.empty(0, np.intp)
+_NO_PATTERNS: Mapping[str, Sequence[str]] = {}
+
+
+class StepView:
+    """One complete step, as the rules see it.
+
+    Args:
+        records: What each worker saw of this step, by worker; at least one. Tensors of which
+            workers hold parts are seen as one, or not at all if a part is missing.
+        patterns: The patterns of the run's own collections, by collection name.
+        include: Only tensors in whose name this regular expression finds itself are seen.
+        exclude: Tensors in whose name this regular expression finds itself are not seen.
+        others: Whether there are workers whose records of this step are not among these.
+    """
+
+    def __init__(
+        self,
+        records: Sequence[StepRecord],
+        patterns: Mapping[str, Sequence[str]] = _NO_PATTERNS,
+        *,
+        include: str | None = None,
+        exclude: str | None = None,
+        others: bool = False,
+    ) -> None:
+        self.others = others
+        self._given = tuple(records)
+        self.records = assemble_records(records)
+        self.patterns = patterns
+        self._include = include
+        self._exclude = exclude
+
+    @property
+    def number(self) -> int:
+        """The global step."""
+        return self.records[0].step
+
+    @property
+    def mode(self) -> Mode:
+        """What the model was used for."""
+        return self.records[0].mode
+
+    @property
+    def trains(self) -> bool:
+        """Whether the model is trained at it."""
+        return self.is_of(Mode.TRAIN.value)
+
+    def is_of(self, mode: str | None) -> bool:
+        """Return whether the step is of a mode; ``None`` and ``GLOBAL`` are all.
+
+        A training that knows no modes has steps of ``GLOBAL`` only, and these train.
+        """
+        if mode == Mode.TRAIN.value and self.mode is Mode.GLOBAL:
+            return True
+        return mode in (None, Mode.GLOBAL.value, self.mode.value)
+
+    @property
+    def mode_step(self) -> int:
+        """The step within the mode."""
+        return self.records[0].mode_step
+
+    @property
+    def time_ns(self) -> int:
+        """When the step ended, nanoseconds since the Unix epoch."""
+        return self.records[0].time_ns
+
+    @property
+    def workers(self) -> tuple[str, ...]:
+        """Who saw this step."""
+        return tuple(record.worker for record in self.records)
+
+    @property
+    def in_parts(self) -> frozenset[str]:
+        """The collections of tensors that are not seen because a part of each is missing."""
+        seen = {name for record in self.records for name in record.layout.row_of}
+        return frozenset(
+            tensor.collection
+            for record in self._given
+            if record.layout.has_parts
+            for tensor in record.layout.tensors
+            if tensor.offset is not None and tensor.name not in seen
+        )
+
+    def groups(self, *collections: str, worker: str | None = None) -> Iterator[TensorGroup]:
+        """Yield, for each worker (or one) that has any, its tensors of the collections, or all."""
+        for record in self.records:
+            if worker not in (None, record.worker):
+                continue
+            rows = self._rows(record, collections)
+            if len(rows):
+                yield TensorGroup(record, rows)
+
+    def tensors(self, *collections: str, worker: str | None = None) -> Iterator[TensorView]:
+        """Yield the tensors of the collections (all by default), worker after worker, or of one."""
+        for group in self.groups(*collections, worker=worker):
+            yield from group
+
+    def tensor(self, name: str, worker: str | None = None) -> TensorView | None:
+        """Return the tensor of this name from the first worker (or ``worker``) that has it."""
+        for record in self.records:
+            row = record.layout.row_of.get(name)
+            if row is not None and worker in (None, record.worker):
+                return TensorView(record, row)
+        return None
+
+    def scalar(self, name: str, worker: str) -> float:
+        """Return the scalar of this name that a worker saw; nan if it saw none."""
+        tensor = self.tensor(name, worker)
+        return math.nan if tensor is None else tensor.scalar
+
+    def _rows(self, record: StepRecord, collections: tuple[str, ...]) -> npt.NDArray[np.intp]:
+        layout = record.layout
+        if len(collections) == 1 and not (self._include or self._exclude or self.patterns):
+            return layout.rows_of.get(collections[0], _NO_ROWS)
+        seen = np.ones(len(layout), bool)
+        if collections:
+            seen[:] = False
+            for name in collections:
+                seen[layout.rows_of.get(name, _NO_ROWS)] = True
+                for pattern in self.patterns.get(name, ()):
+                    seen |= layout.matching(pattern)
+        if self._include is not None:
+            seen &= layout.matching(self._include)
+        if self._exclude is not None:
+            seen &= ~layout.matching(self._exclude)
+        return np.flatnonzero(seen)

@@ -1,0 +1,238 @@
+"""The verdict on a run: its chains, where an earlier cause could lie, and all of it in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Literal
+
+from ..model.collection import STAGES
+from ..model.finding import Finding
+from ..plugins import registry
+from .causal_links import StepOrder, earlier_rules, sign_of
+from .parameters import GROUP
+from .root_cause import Chain, chains
+from .rule_runner import RuleStatus
+
+INCONCLUSIVE = ("NotEvaluated", "Error", "Stopped")
+
+
+@dataclass(frozen=True, slots=True)
+class BlindSpots:
+    """Where an earlier cause of a chain could still lie.
+
+    Args:
+        could_not_judge: Rules that could have named it and could not judge, with the reason.
+        not_asked: Rules that could have named it and were not asked.
+        not_captured: Collections of stages before the cause of which nothing was captured.
+        workers_not_seen: How many workers of the training were not seen.
+    """
+
+    could_not_judge: tuple[tuple[str, str], ...] = ()
+    not_asked: tuple[str, ...] = ()
+    not_captured: tuple[str, ...] = ()
+    workers_not_seen: int = 0
+
+    def lines(self, most: int = 3) -> list[str]:
+        """Return it in words, naming ``most`` rules at most in a line.
+
+        Example:
+            >>> BlindSpots(not_asked=("loss_input",), workers_not_seen=1).lines()
+            ['not asked: loss_input', '1 worker was not seen']
+        """
+        texts = [f"{rule} could not judge: {why}" for rule, why in self.could_not_judge[:most]]
+        more = len(self.could_not_judge) - most
+        texts += [f"{more} more rules could not judge"] if more > 0 else []
+        if self.not_asked:
+            more = len(self.not_asked) - most
+            also = f" and {more} more" if more > 0 else ""
+            texts.append(f"not asked: {', '.join(self.not_asked[:most])}{also}")
+        if self.not_captured:
+            texts.append(f"not captured: {', '.join(self.not_captured)}")
+        if self.workers_not_seen:
+            are = "worker was" if self.workers_not_seen == 1 else "workers were"
+            texts.append(f"{self.workers_not_seen} {are} not seen")
+        return texts
+
+
+def blind_spots(
+    chain: Chain,
+    statuses: Sequence[RuleStatus],
+    order: StepOrder,
+    *,
+    workers_not_seen: int = 0,
+    installed: Iterable[str] = (),
+) -> BlindSpots:
+    """Return what was not checked of a chain.
+
+    Args:
+        chain: The chain.
+        statuses: Of all rules that were asked.
+        order: The tensors that were seen.
+        workers_not_seen: How many workers took part of which nothing was seen.
+        installed: The rules that could be asked.
+    """
+    earlier = earlier_rules(sign_of(chain.cause))
+    asked = {status.rule for status in statuses}
+    stages = range(min(order.stage(chain.cause.tensor), len(STAGES)))
+    return BlindSpots(
+        could_not_judge=tuple(
+            (status.rule, status.details)
+            for status in statuses
+            if status.status in INCONCLUSIVE and status.rule in earlier
+        ),
+        not_asked=tuple(rule for rule in earlier if rule in {*installed} - asked),
+        not_captured=tuple(filter(None, map(order.missing, stages))),
+        workers_not_seen=workers_not_seen,
+    )
+
+
+#: Of the document of ``Verdict.to_dict``; it grows when a key changes its meaning or goes.
+SCHEMA_VERSION = 1
+
+Outcome = Literal["healthy", "findings", "not judged"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What rules say of a run.
+
+    Args:
+        run: Where it lies, as whoever reads this would say.
+        findings: All of them.
+        statuses: Of each rule.
+        order: The tensors that were seen.
+        workers_not_seen: How many workers took part of which nothing was seen.
+    """
+
+    run: str
+    findings: Sequence[Finding]
+    statuses: Sequence[RuleStatus]
+    order: StepOrder
+    workers_not_seen: int = 0
+
+    @cached_property
+    def chains(self) -> list[Chain]:
+        """The findings by what they follow from, the most severe first."""
+        return chains(self.findings, self.order)
+
+    @property
+    def verdict(self) -> Outcome:
+        """``healthy`` only where a rule judged and none found anything."""
+        if self.findings:
+            return "findings"
+        judged = any(status.status == "NoIssuesFound" for status in self.statuses)
+        return "healthy" if judged else "not judged"
+
+    @property
+    def exit_status(self) -> int:
+        """0 where nothing was found, 1 where something was."""
+        return 1 if self.findings else 0
+
+    def blind_spots(self, chain: Chain) -> BlindSpots:
+        """Return where an earlier cause of a chain could still lie."""
+        return blind_spots(
+            chain,
+            self.statuses,
+            self.order,
+            workers_not_seen=self.workers_not_seen,
+            installed=registry.names(GROUP),
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """Return it as plain data of JSON's types."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "run": self.run,
+            "verdict": self.verdict,
+            "exit_status": self.exit_status,
+            "chains": [self._chain(chain) for chain in self.chains],
+            "not_checked": [
+                asdict(status) for status in self.statuses if status.status in INCONCLUSIVE
+            ],
+            "findings": [finding.to_dict() for finding in self.findings],
+            "rules": [asdict(status) for status in self.statuses],
+        }
+
+    def _chain(self, chain: Chain) -> dict[str, object]:
+        return {
+            "severity": chain.severity,
+            "cause": chain.cause.to_dict(),
+            "remedy": chain.cause.remedy,
+            "confirm": chain.confirm(self.run),
+            "consequences": [
+                {**one.finding.to_dict(), "certain": one.certain} for one in chain.consequences
+            ],
+            "finding_ids": [finding.finding_id for finding in chain.findings],
+            "not_checked": asdict(self.blind_spots(chain)),
+        }
+
+
+def plural(count: int, what: str) -> str:
+    """Return a count with its noun.
+
+    Example:
+        >>> plural(1, "step"), plural(3, "step")
+        ('1 step', '3 steps')
+    """
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def headline(findings: Sequence[Finding], statuses: Sequence[RuleStatus]) -> str:
+    """Return the verdict in one line; never green for what was not judged."""
+    silent = sum(status.status == "NoIssuesFound" for status in statuses)
+    open_ = sum(status.status in INCONCLUSIVE and not status.idle for status in statuses)
+    idle = sum(status.idle for status in statuses)
+    if findings:
+        first = plural(len(findings), "finding")
+    elif not statuses:
+        return "no rules were asked"
+    elif not silent:
+        first = "nothing could be judged"
+    else:
+        first = "no findings"
+    texts = [f"{plural(silent, 'rule')} found nothing"]
+    texts += [f"{open_} could not judge"] if open_ else []
+    texts += [f"{idle} had nothing to judge"] if idle else []
+    return f"{first}; {', '.join(texts)}"
+
+
+def not_evaluated(statuses: Sequence[RuleStatus]) -> list[str]:
+    """Return a line for each rule that could not judge, with the reason; one for the idle."""
+    lines = [
+        f"{status.rule} ({status.status}): {status.details}"
+        for status in statuses
+        if status.status in INCONCLUSIVE and not status.idle
+    ]
+    idle = [f"{status.rule} ({status.details})" for status in statuses if status.idle]
+    if idle:
+        lines.append(f"nothing to judge (NotEvaluated): {', '.join(idle)}")
+    return lines
+
+
+def consequence_lines(chain: Chain) -> list[str]:
+    """Return what follows from a cause and what may, a line each, counted by rule.
+
+    Example:
+        >>> from stepwatch.judge.root_cause import Consequence
+        >>> spikes = [Finding("loss_spike", step, "loss/L", "") for step in (7, 9)]
+        >>> cause = Finding("stale_gradients", 5, "", "")
+        >>> consequence_lines(Chain(cause, tuple(Consequence(spike, False) for spike in spikes)))
+        ['may follow from it: 2 loss_spike (steps 7 to 9)']
+    """
+    lines = []
+    for certain, words in ((True, "follows from it"), (False, "may follow from it")):
+        steps: dict[str, list[int]] = {}
+        for one in chain.consequences:
+            if one.certain is certain:
+                steps.setdefault(one.finding.rule, []).append(one.finding.step)
+        if steps:
+            lines.append(f"{words}: {', '.join(_counted(rule, at) for rule, at in steps.items())}")
+    return lines
+
+
+def _counted(rule: str, steps: Sequence[int]) -> str:
+    if len(steps) == 1:
+        return f"{rule} (step {steps[0]})"
+    return f"{len(steps)} {rule} (steps {min(steps)} to {max(steps)})"

@@ -1,0 +1,108 @@
+"""Findings: what a rule has to say, as plain data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+
+SEVERITIES = ("info", "warning", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that went wrong in training, at one step.
+
+    It holds nothing that depends on when or where the rule ran, so that live and replay give
+    the same bytes.
+
+    Args:
+        rule: The rule's name.
+        step: The global step.
+        tensor: The tensor it is about, the worst one where several are; ``""`` for none.
+        message: What was measured, against what, where, since when.
+        mode: The mode of the step.
+        mode_step: The step as its mode counts it, which is what a training loop counts.
+        worker: Whose data it was.
+        value: What was measured.
+        threshold: What it was compared with.
+        remedy: What to do next, one line.
+        severity: One of ``SEVERITIES``.
+        condition: Which of the rule's conditions was met; a condition that goes on being met is
+            one episode and reported once. By default each tensor has its own.
+        evidence: More numbers and names, of JSON's types.
+    """
+
+    rule: str
+    step: int
+    tensor: str
+    message: str
+    mode: str = ""
+    worker: str = ""
+    value: float | None = None
+    threshold: float | None = None
+    remedy: str = ""
+    severity: str = "warning"
+    condition: str = ""
+    mode_step: int | None = None
+    evidence: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def finding_id(self) -> str:
+        """A name that is the same whenever the same rule finds the same thing."""
+        what = (self.rule, self.step, self.tensor, self.worker, self.condition)
+        return hashlib.blake2b(repr(what).encode(), digest_size=8).hexdigest()
+
+    def headline(self) -> str:
+        """Return one line that says where and what.
+
+        Example:
+            >>> Finding("loss_spike", 7, "loss/mse_loss", "9 is far above 1").headline()
+            'step 7 loss_spike: 9 is far above 1'
+        """
+        return f"{self.where()} {self.rule}: {self.message}"
+
+    def where(self) -> str:
+        """Return the step in words, ``step 33 (TRAIN 16)``."""
+        if self.step < 0:
+            return "before any step"
+        within = "" if self.mode_step is None else f" {self.mode_step}"
+        return f"step {self.step} ({self.mode}{within})" if self.mode else f"step {self.step}"
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain data of JSON's types; non-finite numbers become strings."""
+        fields = {"finding_id": self.finding_id, **asdict(self)}
+        return {name: plain(value) for name, value in fields.items()}
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, line: str) -> Finding:
+        fields = json.loads(line)
+        fields.pop("finding_id", None)
+        for name in ("value", "threshold"):
+            if isinstance(fields.get(name), str):
+                fields[name] = float(fields[name])
+        return cls(**fields)
+
+    def at(self, *, mode: str, mode_step: int, worker: str) -> Finding:
+        """Return this finding with what the rule left open of where it was."""
+        return replace(
+            self,
+            mode=self.mode or mode,
+            mode_step=mode_step if self.mode_step is None else self.mode_step,
+            worker=self.worker or worker,
+        )
+
+
+def plain(value: object) -> object:
+    """Return a value with nan and infinities as strings, which JSON can hold."""
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in value]
+    return value

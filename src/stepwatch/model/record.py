@@ -1,0 +1,138 @@
+"""What one worker captured of a step: the value that crosses from capture to formats and rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from .collection import loss_function, subject
+from .steps import Mode
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """What is known of a tensor besides its numbers.
+
+    Args:
+        name: Unique within a step and worker.
+        collection: Its built-in collection, one of ``collection.BUILT_IN``.
+        dtype: The name numpy or ml_dtypes gives it, such as ``float32`` or ``bfloat16``.
+        shape: Its shape, ``()`` for a scalar.
+        trainable: Whether gradients are wanted for it; ``None`` for what is no parameter.
+        optimizer_groups: How many parameter groups of optimizers hold it; ``None`` for what is
+            no parameter or when no optimizer was known yet.
+        offset: Where the shard that this worker holds begins in the whole tensor, whose shape is
+            ``shape``; ``None`` for a worker that holds all of it.
+        subject: The parameter or module that it is about; by default what its name says, see
+            ``collection.subject``.
+        function: The function that computed it, or the loss function that was given it; by
+            default what its name says, see ``collection.loss_function``; empty for none.
+    """
+
+    name: str
+    collection: str
+    dtype: str
+    shape: tuple[int, ...]
+    trainable: bool | None = None
+    optimizer_groups: int | None = None
+    offset: tuple[int, ...] | None = None
+    subject: str = ""
+    function: str = ""
+
+    def __post_init__(self) -> None:
+        if self.subject and self.function:
+            return
+        subject, function = _by_name(self.name)
+        object.__setattr__(self, "subject", self.subject or subject)
+        object.__setattr__(self, "function", self.function or function)
+
+    @property
+    def unnamed(self) -> tuple[str, str]:
+        """``subject`` and ``function`` where they differ from what the name says; else empty."""
+        subject, function = _by_name(self.name)
+        return (
+            "" if self.subject == subject else self.subject,
+            "" if self.function == function else self.function,
+        )
+
+
+@lru_cache(maxsize=1 << 16)
+def _by_name(name: str) -> tuple[str, str]:
+    return subject(name), loss_function(name)
+
+
+class Layout:
+    """The tensors of a step, in the order in which they were observed.
+
+    Many steps share one layout, so what is derived from it is derived once.
+
+    Args:
+        tensors: Names must be unique.
+    """
+
+    def __init__(self, tensors: tuple[TensorInfo, ...]) -> None:
+        self.tensors = tensors
+        self._matching: dict[str, npt.NDArray[np.bool_]] = {}
+
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        return {tensor.name: row for row, tensor in enumerate(self.tensors)}
+
+    @cached_property
+    def has_parts(self) -> bool:
+        """Whether any of them is a shard of a tensor."""
+        return any(tensor.offset is not None for tensor in self.tensors)
+
+    @cached_property
+    def rows_of(self) -> dict[str, npt.NDArray[np.intp]]:
+        """The rows of each collection, ascending."""
+        rows: dict[str, list[int]] = {}
+        for row, tensor in enumerate(self.tensors):
+            rows.setdefault(tensor.collection, []).append(row)
+        return {collection: np.array(which, np.intp) for collection, which in rows.items()}
+
+    def matching(self, pattern: str) -> npt.NDArray[np.bool_]:
+        """Return in which names the regular expression is found, shape ``[tensors]``, bool."""
+        mask = self._matching.get(pattern)
+        if mask is None:
+            search = re.compile(pattern).search
+            mask = np.array([search(tensor.name) is not None for tensor in self.tensors], bool)
+            self._matching[pattern] = mask
+        return mask
+
+    def __len__(self) -> int:
+        return len(self.tensors)
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """Everything captured of one step by one worker.
+
+    Args:
+        worker: Who captured it, such as ``worker_0``.
+        mode: What the model was used for.
+        step: The global step, over all modes.
+        mode_step: The step within ``mode``.
+        time_ns: When the step ended, nanoseconds since the Unix epoch.
+        layout: The tensors, in the order of execution.
+        statistics: Shape ``[tensors, NUM_FIELDS]``, float64, a row each.
+        raw: Full values of some of the tensors, by name; of a tensor with an offset, the shard.
+        digests: 64-bit digests of the values of some of the tensors, by name; see ``digest``.
+        exponents: Histograms of the exponents of some of the tensors, by name; see ``exponents``.
+    """
+
+    worker: str
+    mode: Mode
+    step: int
+    mode_step: int
+    time_ns: int
+    layout: Layout
+    statistics: npt.NDArray[np.float64]
+    raw: Mapping[str, npt.NDArray[np.generic]] = field(default_factory=dict)
+    digests: Mapping[str, int] = field(default_factory=dict)
+    exponents: Mapping[str, npt.NDArray[np.int64]] = field(default_factory=dict)

@@ -1,0 +1,61 @@
+"""Steps and modes: how time is counted in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+
+from ..errors import ConfigError
+
+
+class Mode(str, Enum):
+    """What the model is being used for at a step.
+
+    ``GLOBAL`` is the view over all modes; no step is recorded in it unless a framework
+    knows no modes.
+    """
+
+    TRAIN = "TRAIN"
+    EVAL = "EVAL"
+    PREDICT = "PREDICT"
+    GLOBAL = "GLOBAL"
+
+    def __str__(self) -> str:
+        return self.value
+
+    @classmethod
+    def _missing_(cls, value: object) -> Mode:
+        """Take any case; say what there is for the rest."""
+        for mode in cls:
+            if isinstance(value, str) and value.upper() == mode.value:
+                return mode
+        raise ConfigError(f"no mode {value!r}; there are {', '.join(mode.value for mode in cls)}")
+
+
+class StepCounter:
+    """Numbers the steps of a run: one global count, and one within each mode.
+
+    Args:
+        first: The first global step.
+        within: The first step within each mode; 0 for those that are missing.
+
+    Example:
+        >>> counter = StepCounter()
+        >>> counter.next(Mode.TRAIN), counter.next(Mode.EVAL), counter.next(Mode.TRAIN)
+        ((0, 0), (1, 0), (2, 1))
+    """
+
+    def __init__(self, first: int = 0, within: Mapping[Mode, int] | None = None) -> None:
+        self._global = first
+        self._within = dict(within or {})
+
+    def peek(self, mode: Mode) -> tuple[int, int]:
+        """Return the ``(global step, mode step)`` that the next step of ``mode`` will get."""
+        return self._global, self._within.get(mode, 0)
+
+    def next(self, mode: Mode) -> tuple[int, int]:
+        """Count one step of ``mode`` and return its ``(global step, mode step)``."""
+        numbers = self.peek(mode)
+        self._global += 1
+        self._within[mode] = numbers[1] + 1
+        return numbers

@@ -1,0 +1,1 @@
+"""Arithmetic on arrays: statistics, digests, exponents, measures."""

@@ -1,0 +1,339 @@
+"""Reads one statistic of a run step by step, in any order, and goes on as the run does.
+
+All steps of a large run take many seconds to read. So reading can be interrupted, and what was
+read by then lies evenly over the run: next is always the middle of the longest stretch that was
+not read yet. No row counts twice: of what was read only the rows within that stretch are taken,
+whatever parts were merged meanwhile.
+
+``Lines`` keeps one tensor as lines of bounded size, ``LayerRows`` many tensors as rows of a heat
+map, one for each or for each part of the model.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..formats.native.observations import text_codes
+from ..model.steps import Mode
+from ..trial import Series, Trial
+from ..trial.chunks import Chunks
+from ..trial.tensor import fields_of
+from .downsample import Envelope, Envelopes
+from .theme import SEVERITY_COLORS, as_text
+
+# What tells whether elements are finite, and statistics that are numbers of such elements.
+_FITNESS = fields_of("finite")
+_LATEST = 2**62
+#: The first and the last step to read; ``None`` for all.
+Window = tuple[int, int] | None
+_COUNTS = ("count", "nan", "posinf", "neginf", "zeros", "finite", "non_finite")
+
+
+class Rows(NamedTuple):
+    """Rows of one worker.
+
+    Args:
+        worker: The worker.
+        table: Columns ``tensor``, ``mode`` and ``step``, and those of the statistic.
+        values: The statistic, shape ``[rows]``, float64; nan where it is not known.
+        unfit: Where a nan was among the elements, or none of them was finite; shape ``[rows]``.
+    """
+
+    worker: str
+    table: pa.Table
+    values: npt.NDArray[np.float64]
+    unfit: npt.NDArray[np.bool_]
+
+
+class ProgressiveRead:
+    """What was read of some tensors so far.
+
+    Args:
+        trial: The run.
+        names: The tensors.
+        statistic: Which one.
+        take: Called with rows as they are read; with several tensors, rows of others among them.
+        mode: Only steps of this mode.
+        within: Only steps from the first of these to the last; of all by default.
+    """
+
+    def __init__(
+        self,
+        trial: Trial,
+        names: frozenset[str],
+        statistic: str,
+        take: Callable[[Rows], None],
+        mode: Mode = Mode.GLOBAL,
+        within: Window = None,
+    ) -> None:
+        self._trial, self._mode = trial, mode
+        self._first, self._last = within or (0, _LATEST)
+        self.reader = trial.reader
+        self._names, self._statistic, self._take = names, statistic, take
+        # Many tensors of a part are read sooner as all of them.
+        few = len(names) == 1 or 2 * len(names) < len(trial.reader.tensors())
+        self._wanted = names if few else None
+        fields = dict.fromkeys((*fields_of(statistic), *_FITNESS))
+        self._columns = ("step", "mode", "tensor", *fields)
+        self._gaps: list[tuple[int, int]] = []  # first and last step of what was not read
+        self._reached = self._first - 1
+
+    def go_on(self, until: float | None = None) -> float:
+        """Read what was not read yet.
+
+        Args:
+            until: When to stop, as ``time.monotonic`` counts; at least a little is read.
+
+        Returns:
+            Which share of the steps was read, 1.0 for all.
+        """
+        steps = self._trial.step_numbers(self._mode)
+        last = min(int(steps[-1]), self._last) if len(steps) else -1
+        if last > self._reached:
+            self._gaps.append((self._reached + 1, last))
+            self._reached = last
+        if len(self._names) == 1 and 2 * self._num_missing(steps) > len(steps):
+            self._read_all()  # of one tensor that is one request for each part, all at once
+        chunks = Chunks(self._trial)
+        while self._gaps:
+            self._read_one(steps, chunks)
+            if until is not None and time.monotonic() > until:
+                break
+        left = self._num_missing(steps)
+        return 1.0 - left / _between(steps, (self._first, last)) if left else 1.0
+
+    def _num_missing(self, steps: npt.NDArray[np.int64]) -> int:
+        return sum(_between(steps, gap) for gap in self._gaps)
+
+    def _read_all(self) -> None:
+        table = self._trial.rows(self._names, self._columns[1:], self._mode)
+        for worker in self._trial.workers:
+            of_worker = table.column("worker").to_numpy() == worker
+            for gap in self._gaps:
+                self._give(worker, table.filter(pa.array(of_worker)), gap)
+        self._gaps = []
+
+    def _read_one(self, steps: npt.NDArray[np.int64], chunks: Chunks) -> None:
+        """Read around the middle of the longest gap."""
+        gap = max(self._gaps, key=lambda one: _between(steps, one))
+        self._gaps.remove(gap)
+        count = _between(steps, gap)
+        if not count:
+            return
+        middle = int(steps[np.searchsorted(steps, gap[0]) + count // 2])
+        chunk = chunks.around(middle, self._wanted, self._columns)
+        read = max(chunk.low, gap[0]), min(chunk.high, gap[1])
+        for worker, table in chunk.tables:
+            self._give(worker, table, read)
+        rest = ((gap[0], read[0] - 1), (read[1] + 1, gap[1]))
+        self._gaps += [one for one in rest if one[0] <= one[1]]
+
+    def _give(self, worker: str, table: pa.Table, within: tuple[int, int]) -> None:
+        steps = table.column("step").to_numpy()
+        inside = (steps >= within[0]) & (steps <= within[1])
+        table = table if inside.all() else table.filter(pa.array(inside))
+        if self._mode is not Mode.GLOBAL:
+            is_mode = pc.equal(table.column("mode").cast(pa.string()), self._mode.value)
+            table = table.filter(is_mode)
+        if len(table):
+            self._take(_rows(worker, table, self._statistic))
+
+
+def _rows(worker: str, table: pa.Table, statistic: str) -> Rows:
+    series = Series(table)
+    values = series[statistic]
+    if statistic in _COUNTS:
+        return Rows(worker, table, values, np.zeros(len(values), np.bool_))
+    # Sums over the finite elements are zero where there are none.
+    nothing = (series["finite"] == 0) & (series["count"] > 0)
+    return Rows(worker, table, np.where(nothing, np.nan, values), nothing | (series["nan"] > 0))
+
+
+def _between(steps: npt.NDArray[np.int64], gap: tuple[int, int]) -> int:
+    return int(np.searchsorted(steps, gap[1], "right") - np.searchsorted(steps, gap[0]))
+
+
+_LEVEL = re.compile(r"[^/.]*[/.]?")
+
+
+class LayerRows:
+    """One statistic of some tensors over the steps of a mode, kept up as the run goes on.
+
+    Args:
+        trial: The run.
+        names: The tensors, in the order of execution.
+        statistic: Which one.
+        mode: Of which steps.
+        points: How many columns there may be.
+        rows: How many rows there may be; of more tensors those of one module share a row.
+    """
+
+    def __init__(
+        self,
+        trial: Trial,
+        names: Sequence[str],
+        statistic: str,
+        mode: Mode,
+        *,
+        points: int,
+        rows: int,
+    ) -> None:
+        labels = row_labels(names, rows)
+        #: What the rows are called: tensors, or what the names of several begin with.
+        self.rows = list(dict.fromkeys(labels))
+        number = {label: row for row, label in enumerate(self.rows)}
+        #: The row of each tensor.
+        self.row_of = {name: number[label] for name, label in zip(names, labels, strict=True)}
+        self._envelopes = Envelopes(len(self.rows), points)
+        self._reading = ProgressiveRead(trial, frozenset(names), statistic, self._take, mode)
+
+    @property
+    def are_tensors(self) -> list[bool]:
+        """Which rows are one tensor, and no more."""
+        return [row in self.row_of for row in self.rows]
+
+    def is_of(self, trial: Trial) -> bool:
+        """Return whether the run is still the one that was read: it may be resumed."""
+        return self._reading.reader is trial.reader
+
+    def read(self, until: float | None = None) -> float:
+        """Read on, and return which share of the steps was read; see ``ProgressiveRead.go_on``."""
+        return self._reading.go_on(until)
+
+    def cells(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Return the first step of each column, and the cells, shape ``[rows, columns]``."""
+        return self._envelopes.farthest()
+
+    def about(self, num_steps: int, read: float) -> str:
+        """Return small print: of how many steps it is, what rows are, how much was read."""
+        parts = [f"{num_steps:,} steps"]
+        if len(self.row_of) > len(self.rows):
+            parts.append(f"in {len(self.rows):,} rows, each the value that is farthest out")
+        if read < 1:
+            parts.append(f"{read:.0%} read so far")
+        return " · ".join(parts)
+
+    def unfit(self) -> npt.NDArray[np.bool_]:
+        """Return which cells hold what is not finite."""
+        return self._envelopes.unfit()
+
+    def _take(self, rows: Rows) -> None:
+        tensors = text_codes(rows.table.column("tensor"))
+        row_of = np.array([self.row_of.get(name, -1) for name in tensors.values], np.int64)
+        row = row_of[tensors.codes]
+        known = row >= 0  # a row group may hold neighbours that were not asked for
+        steps = rows.table.column("step").to_numpy()
+        self._envelopes.add(row[known], steps[known], rows.values[known], rows.unfit[known])
+
+
+def row_labels(names: Sequence[str], most: int) -> list[str]:
+    """Return the row of each tensor: itself, or as much of its name as makes few enough rows.
+
+    Args:
+        names: Of the tensors.
+        most: How many rows there may be, at least 1.
+
+    Example:
+        >>> row_labels(["a.0.w", "a.0.b", "a.1.w"], 2)
+        ['a.0.', 'a.0.', 'a.1.']
+    """
+    if len(names) <= most:
+        return list(names)
+    levels = [_LEVEL.findall(name) for name in names]
+    for depth in range(max(map(len, levels)) - 1, 0, -1):
+        labels = ["".join(one[:depth]) for one in levels]
+        if len(set(labels)) <= most:
+            break
+    else:
+        labels = list(names)
+    # Where one level alone would be too many, or nearly all would be one row: neighbours.
+    if not most / 8 <= len(set(labels)) <= most:
+        groups = np.array_split(np.arange(len(names)), most)
+        labels = [
+            f"{names[group[0]]} … {names[group[-1]]}" for group in groups for _ in range(len(group))
+        ]
+    return labels
+
+
+def unfit_cells(
+    steps: npt.NDArray[np.int64], rows: Sequence[str], unfit: npt.NDArray[np.bool_]
+) -> dict[str, Any]:
+    """Return a trace over a heat map that points out the cells with what is not finite."""
+    color = SEVERITY_COLORS["error"]
+    return {
+        "type": "heatmap",
+        "x": steps,
+        "y": [as_text(row) for row in rows],
+        "z": np.where(unfit, 1.0, np.nan).astype(np.float32),
+        "colorscale": [[0, color], [1, color]],
+        "showscale": False,
+        "hoverongaps": False,
+        "hovertemplate": "%{y}<br>step %{x}<br><b>not finite</b><extra></extra>",
+    }
+
+
+#: Of more workers than this only the first ones are drawn.
+MOST_WORKERS = 8
+
+
+class Lines:
+    """One statistic of one tensor over the steps.
+
+    Args:
+        trial: The run.
+        name: The tensor.
+        statistic: Which one.
+        points: How many points a line may have.
+        within: Only steps from the first of these to the last.
+    """
+
+    def __init__(
+        self, trial: Trial, name: str, statistic: str, points: int, within: Window = None
+    ) -> None:
+        self._trial = trial
+        self._points = points
+        self._found: dict[tuple[str, str], Envelopes] = {}
+        self._reading = ProgressiveRead(
+            trial, frozenset([name]), statistic, self._take, within=within
+        )
+
+    def is_of(self, trial: Trial) -> bool:
+        """Return whether the run is still the one that was read: it may be resumed."""
+        return self._reading.reader is trial.reader
+
+    def read(self) -> dict[str, Envelope]:
+        """Return the lines by mode, and by worker where there are several."""
+        self._reading.go_on()
+        several = len(self._trial.workers) > 1
+        return {
+            f"{mode} {worker}" if several else mode: envelopes.of_row(0)
+            for (worker, mode), envelopes in sorted(self._found.items(), key=self._in_order)
+        }
+
+    def _in_order(self, item: tuple[tuple[str, str], Envelopes]) -> tuple[int, int]:
+        worker, mode = item[0]
+        return self._trial.workers.index(worker), _MODES.index(mode)
+
+    def _take(self, rows: Rows) -> None:
+        if rows.worker not in self._trial.workers[:MOST_WORKERS]:
+            return
+        modes = text_codes(rows.table.column("mode"))
+        steps = rows.table.column("step").to_numpy()
+        for code, mode in enumerate(modes.values):
+            chosen = modes.codes == code
+            if chosen.any():
+                key = rows.worker, mode
+                found = self._found.setdefault(key, Envelopes(1, self._points))
+                one_row = np.zeros(int(chosen.sum()), np.int64)
+                found.add(one_row, steps[chosen], rows.values[chosen], rows.unfit[chosen])
+
+
+_MODES: Sequence[str] = ("TRAIN", "EVAL", "PREDICT", "GLOBAL")

@@ -1,0 +1,1 @@
+"""Entry points, specs that people write, and optional packages."""

@@ -1,0 +1,99 @@
+"""Plug-ins: hooks, stores, rules, actions and commands, ours and everybody's, by entry points.
+
+Metadata is read at the first look-up of a group and then kept; importing this reads nothing.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+
+from ..errors import ConfigError, MissingDependency, nearest
+
+_KINDS = (
+    "hooks",
+    "hook_configs",
+    "stores",
+    "formats",
+    "rules",
+    "rule_adapters",
+    "actions",
+    "plots",
+    "reports",
+    "commands",
+)
+GROUPS = tuple(f"stepwatch.{kind}" for kind in _KINDS)
+
+
+def names(group: str) -> tuple[str, ...]:
+    """Return the names that can be loaded from a group, sorted.
+
+    Args:
+        group: One of ``GROUPS``.
+
+    Raises:
+        ConfigError: There is no such group.
+    """
+    return tuple(sorted(found[0].name for found in _by_spelling(group).values()))
+
+
+def load(group: str, name: str) -> object:
+    """Return what a package offers under a name.
+
+    Args:
+        group: One of ``GROUPS``.
+        name: In any spelling: ``VanishingGradient``, ``vanishing_gradient``,
+            ``vanishing-gradient`` and ``VanishingGradientRule`` are one name.
+
+    Raises:
+        ConfigError: There is no such group or name, two packages claim the name, or the
+            package does not hold what it declares.
+        MissingDependency: Importing it failed.
+    """
+    found = _by_spelling(group).get(_spelling(group, name))
+    if found is None:
+        known = names(group)
+        there = f"there are {', '.join(known)}" if known else "no installed package offers one"
+        raise ConfigError(
+            f"no {_kind(group)} is named {name!r}; {there}{nearest(name.lower(), known)}"
+        )
+    if len(found) > 1:
+        claims = " and ".join(_origin(entry) for entry in found)
+        raise ConfigError(f"the {_kind(group)} {name!r} is claimed by {claims}; uninstall one")
+    return _load(found[0])
+
+
+def _load(entry: EntryPoint) -> object:
+    try:
+        return entry.load()
+    except (ImportError, AttributeError) as error:
+        kind = MissingDependency if isinstance(error, ImportError) else ConfigError
+        what = f"the {_kind(entry.group)} {entry.name!r} of {_origin(entry)}"
+        raise kind(f"{what} cannot be loaded: {error}") from error
+
+
+@cache
+def _by_spelling(group: str) -> dict[str, list[EntryPoint]]:
+    if group not in GROUPS:
+        raise ConfigError(f"no plug-in group {group!r}; there are {', '.join(GROUPS)}")
+    found: dict[str, list[EntryPoint]] = {}
+    for entry in entry_points(group=group):
+        claims = found.setdefault(_spelling(group, entry.name), [])
+        # A package that is found twice on the path is no conflict.
+        if entry.value not in [claim.value for claim in claims]:
+            claims.append(entry)
+    return found
+
+
+def _spelling(group: str, name: str) -> str:
+    # CamelCase cannot be split into words reliably (XGBoost); joining words can.
+    joined = name.replace("_", "").replace("-", "").lower()
+    return joined.removesuffix(_kind(group)) or joined
+
+
+def _kind(group: str) -> str:
+    return group.removeprefix("stepwatch.").removesuffix("s")
+
+
+def _origin(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} ({entry.value})" if entry.dist else entry.value

@@ -1,0 +1,174 @@
+"""Charts of a report: tensors over a run at a bounded size, and what machines did meanwhile."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+
+import numpy as np
+import pyarrow as pa
+
+from ..formats.profile.tables import rows_by
+from ..model.finding import Finding
+from ..plots import heatmap, lines
+from ..plots.downsample import Envelope
+from ..plots.line_charts import of_envelopes
+from ..plots.progressive_read import LayerRows, Lines
+from ..profile.statistics import natural_key, quantiles
+from ..trial import Trial
+from ..trial.profile import Profile
+from ..trial.step_log import in_order
+from .document import Chart, Table
+
+POINTS = 1000
+# Collections whose tensors are one number at a step, and are shown as such.
+_NUMBERS = ("losses", "learning_rates", "scalars", "metrics", "optimizer", "updates")
+_HEATMAPS = (("gradients", "l2"), ("outputs", "zero_fraction"))
+_COLUMNS, _ROWS = 240, 60
+# All rows of a large run would take minutes to read; what was read by then lies evenly over it.
+_PATIENCE_S = 20.0
+
+
+def tensor_chart(
+    trial: Trial, name: str, findings: Sequence[Finding], statistic: str = ""
+) -> Chart:
+    """Return a tensor over all steps, with the findings about it.
+
+    Args:
+        trial: The run.
+        name: The tensor.
+        findings: Of the run; all of them are marked beside a loss.
+        statistic: What to draw; ``""`` for what suits it.
+    """
+    collection = trial.tensor(name).collection
+    what = statistic or ("mean" if collection in _NUMBERS else "rms")
+    columns = Lines(trial, name, what, POINTS).read()
+    marks = [one for one in findings if one.tensor == name or collection == "losses"]
+    shown = {"lines": columns, "title": name, "about": "value" if what == "mean" else what}
+    return Chart(of_envelopes, {**shown, "findings": marks}, {**shown, "lines": numbers(columns)})
+
+
+def lines_chart(
+    columns: Mapping[str, Envelope], shown: Mapping[str, object], **drawn: object
+) -> Chart:
+    """Return columns as lines; what is only ``drawn`` does not stand in JSON."""
+    data = {**shown, **drawn, "columns": columns}
+    return Chart(lines, data, {**shown, "columns": numbers(columns)})
+
+
+def numbers(columns: Mapping[str, Envelope]) -> dict[str, dict[str, object]]:
+    """Return columns for JSON: the steps or times, and the values."""
+    return {
+        name: {field.name: getattr(column, field.name) for field in fields(column)}
+        for name, column in columns.items()
+    }
+
+
+def heatmap_charts(trial: Trial, findings: Sequence[Finding]) -> Iterator[Chart]:
+    """Yield a heat map of each collection: tensors by steps."""
+    for collection, statistic in _HEATMAPS:
+        names = in_order(trial.tensor_names(collection=collection), trial.order)
+        if not names:
+            continue
+        layers = LayerRows(trial, names, statistic, trial.modes[0], points=_COLUMNS, rows=_ROWS)
+        share = layers.read(time.monotonic() + _PATIENCE_S)
+        what = collection if share == 1 else f"{collection}, of {share:.0%} of the steps"
+        steps, cells = layers.cells()
+        shown = {
+            "steps": steps,
+            "names": layers.rows,
+            "values": cells,
+            "statistic": statistic,
+            "what": what,
+            "log": statistic == "l2",
+        }
+        marks = [
+            replace(one, tensor=layers.rows[layers.row_of[one.tensor]])
+            for one in findings
+            if one.tensor in layers.row_of
+        ]
+        yield Chart(heatmap, {**shown, "findings": marks}, shown)
+
+
+#: Of more machines only the first ones are drawn; tables list all.
+MOST_MACHINES = 4
+#: What is read of machines as shares of what they have: device, metric, and what it is called.
+PERCENTAGES = (
+    ("cpu", "busy_percent", "CPU"),
+    ("cpu", "iowait_percent", "waiting for I/O"),
+    ("memory", "used_percent", "memory"),
+    (r"gpu\d+", "busy_percent", "{}"),
+    (r"gpu\d+", "memory_percent", "{} memory"),
+)
+_DEVICES = "cpu|memory|gpu\\d+"
+_METRICS = "busy_percent|iowait_percent|used_percent|memory_percent"
+
+
+def machine_chart(
+    profile: Profile,
+    start_ns: int | None,
+    end_ns: int | None,
+    *,
+    title: str,
+    span: tuple[int, int] | None = None,
+    points: int = 300,
+) -> Chart | None:
+    """Return what the machines did in a time; ``None`` if nothing was read.
+
+    Args:
+        profile: Of the run.
+        start_ns: Where the time begins; ``None`` for that of the run.
+        end_ns: Where it ends; ``None`` for that of the run.
+        title: Of the chart.
+        span: The time to highlight.
+        points: How many points a line may have.
+    """
+    rows = profile.system(start_ns, end_ns, device=_DEVICES, metric=_METRICS, points=points)
+    columns = {name: as_envelope(one) for name, one in named_series(rows)}
+    if not columns:
+        return None
+    shown = {"title": title, "unit": "%", "over": "time", "span": span}
+    return lines_chart(columns, shown, limits=(0, 104))
+
+
+def named_series(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the rows of each device and metric of ``PERCENTAGES``, under the name people use.
+
+    Of more than ``MOST_MACHINES`` machines only the first ones.
+    """
+    found = dict(rows_by(rows, ("node", "device", "metric")))
+    nodes = sorted({node for node, _, _ in found}, key=natural_key)
+    for node in nodes[:MOST_MACHINES]:
+        devices = sorted({device for of, device, _ in found if of == node}, key=natural_key)
+        for pattern, metric, label in PERCENTAGES:
+            for device in (one for one in devices if re.fullmatch(pattern, one)):
+                if (node, device, metric) in found:
+                    name = f"{node} " * (len(nodes) > 1) + label.format(device.upper())
+                    yield name, rows.take(pa.array(found[node, device, metric]))
+
+
+def as_envelope(rows: pa.Table) -> Envelope:
+    """Return the rows of one device and metric as a column to draw."""
+    times = rows.column("time_ns").to_numpy()
+    low, high, mean = (rows.column(name).to_numpy() for name in ("min", "max", "value"))
+    return Envelope(times, times, low, high, mean, np.zeros(len(rows), np.int64))
+
+
+def then_and_usually(profile: Profile, start_ns: int, end_ns: int) -> Table | None:
+    """Return what machines did in a time beside what is usual in the run; ``None`` for nothing."""
+    rows = profile.system(device=_DEVICES, metric=_METRICS)
+    found = []
+    for name, one in named_series(rows):
+        times, values = one.column("time_ns").to_numpy(), one.column("value").to_numpy()
+        then = values[(times >= start_ns) & (times < end_ns)]
+        if not len(then):  # shorter than it is between two readings: the one before it counts
+            then = values[max(0, int(np.searchsorted(times, start_ns, "right")) - 1) :][:1]
+        usual = quantiles(values, (0.05, 0.5, 0.95), one.column("count").to_numpy())
+        low, middle, high = (round(one, 1) for one in usual)
+        found.append((name, round(float(then.mean()), 1), low, middle, high))
+    if not found:
+        return None
+    columns = ("%", "at this step", "p5 of the run", "median", "p95")
+    return Table(columns, tuple(found), "What the machine did")

@@ -1,0 +1,297 @@
+"""Rules on what predictions depend on, and on data that repeats or comes class by class."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..judge.declaration import parameter
+from ..judge.rule import Findings, NotApplicable, Rule
+from ..judge.step_view import StepView, TensorView
+from ..model.finding import Finding
+from ..model.steps import Mode
+from ..numerics.measures import Floats, number
+from .history import Series
+from .shared import DependenceSample, dependence_samples
+
+#: Targets of which so many are the input at another position are that input.
+COPY_SHARE = 0.95
+#: Samples of which this share of a prediction comes are no by-work of a normalization.
+FOREIGN_SHARE = 0.5
+_DERIVATIVES = ("derivatives:statistics:steps=5+20+100+500+2000+10000",)
+
+
+_REMEDIES = {
+    "future": "mask attention: a position may see those before it and itself, is_causal=True; see"
+    " over which axis softmax is taken, and that no axes are mixed by view or reshape",
+    "samples": "look for a recurrent layer or attention that needs batch_first=True, and for a"
+    " softmax, mean, view or reshape over the axis of the batch; if the statistics of the batch are"
+    " meant, as in a normalization, this is as it should be",
+    "blind": "see which keys the mask hides, and that no axes are mixed by view or reshape",
+    "order": "flatten predictions and targets in the same order of axes",
+    "as_time": "give the recurrent layer batch_first=True, or inputs with time on the first axis",
+    "ahead": "shift the targets by one position, once: in the data or in the loss",
+}
+
+
+class Dependence(Rule):
+    """Predictions that depend on what they must not, or not on what they should.
+
+    Derivatives of one row of a prediction, by what its batch became in the first layer, are
+    exact about what it can see. ``future``: a model whose targets are the next tokens sees later
+    ones. ``blind``: it sees tokens further back and not those right before. ``samples``: the
+    prediction of a sample depends on other samples; ``as_time``, because a recurrent layer takes
+    them for steps of time, which its sizes tell. And the targets themselves tell: ``order``,
+    they are the next tokens, in another order than the predictions; ``ahead``, they are the next
+    but one.
+    """
+
+    name = "dependence"
+    needs = ("dependence",)
+    sign = "loss_input"
+    default_spec = ""
+    lacks = NotApplicable("no prediction was looked back from")
+
+    min_share: float = parameter(
+        1e-6, "Of the squared derivatives; less is let be.", above=0, at_most=1
+    )
+    consecutive: int = parameter(2, "Looks in a row.", at_least=1)
+    derivatives: bool = parameter(
+        True, "Let derivatives be taken: less than one more backward pass at each of six steps."
+    )
+
+    @property
+    def evidence(self) -> tuple[str, ...]:  # type: ignore[override]  # that of other rules is fixed
+        """What must be saved for it, in the words of ``--save``."""
+        return _DERIVATIVES if self.derivatives else ()
+
+    def check(self, step: StepView) -> Findings:
+        seen = list(dependence_samples(step)) if step.trains else []
+        one_ahead = any(look.same_1 >= COPY_SHARE for _, look in seen)
+        for tensor, look in seen:
+            self._evaluated = True
+            for condition, (met, value, what) in self._conditions(look, one_ahead).items():
+                key = tensor.worker, tensor.name, condition
+                if self.persists(key, met):
+                    yield self._finding(step, tensor, condition, value, what)
+
+    def _conditions(
+        self, look: DependenceSample, one_ahead: bool
+    ) -> dict[str, tuple[bool, float, str]]:
+        """Return, for each condition, whether it is met, by which value, and what to say of it."""
+        is_next = look.same_1 >= COPY_SHARE
+        turned = look.turned >= COPY_SHARE > 2 * look.same_1 and look.order == 1
+        turned |= is_next and 2 * look.turned < COPY_SHARE and look.order == 0
+        return {
+            "future": (
+                is_next and look.future > self.min_share,
+                look.future,
+                f"depends on later tokens, by {number(look.future)} of its squared derivatives,"
+                " and its targets are the next tokens",
+            ),
+            "blind": (
+                look.gap > 1,
+                look.gap,
+                f"depends on tokens {number(look.gap)} positions back and on none nearer but its"
+                " own",
+            ),
+            "samples": (
+                look.others > self.min_share and look.as_time != 1,
+                look.others,
+                f"depends on other samples of the batch, by {number(look.others)} of its squared"
+                " derivatives",
+            ),
+            "as_time": (
+                look.as_time == 1,
+                look.as_time,
+                "comes from a recurrent layer that takes the samples of a batch for steps of time",
+            ),
+            "order": (
+                turned,
+                look.turned,
+                "lies in another order than the targets: each is compared with the next token of"
+                " another place",
+            ),
+            "ahead": (
+                look.same_2 >= COPY_SHARE and not one_ahead,
+                look.same_2,
+                "is compared with the next token but one",
+            ),
+        }
+
+    def _finding(
+        self, step: StepView, tensor: TensorView, condition: str, value: float, what: str
+    ) -> Finding:
+        severity = "info" if condition == "samples" and value < FOREIGN_SHARE else "warning"
+        loss = tensor.name.partition("/")[2]
+        return self.finding(
+            step,
+            tensor,
+            f"the prediction of {loss} {what}, {self.consecutive} looks in a row up to step"
+            f" {step.number}",
+            severity=severity,
+            value=value,
+            condition=condition,
+            remedy=_REMEDIES[condition],
+        )
+
+
+_PREFIX = "class_count/"
+
+
+def dependence(counts: Floats) -> float:
+    """Return how much the classes depend on the step: Cramér's V squared, less that of chance.
+
+    Args:
+        counts: Labels of each class at each step, shape ``[steps, classes]``, at least 0.
+
+    Returns:
+        About 0 if every step is a random sample of all labels, and up to 1 if each holds a single
+        class (Cramér: Mathematical methods of statistics, 1946; what chance makes of it is taken
+        off as by Bergsma: A bias-correction for Cramér's V, 2013). 0 for a single step or class.
+    """
+    counts = counts[counts.sum(1) > 0][:, counts.sum(0) > 0]
+    steps, classes = counts.shape
+    if min(steps, classes) < 2:
+        return 0.0
+    total = float(counts.sum())
+    expected = np.outer(counts.sum(1), counts.sum(0)) / total
+    squares = float(((counts - expected) ** 2 / expected).sum())
+    by_chance = (steps - 1) * (classes - 1) / max(total - 1, 1.0)
+    above_chance = max(0.0, squares / total - by_chance)
+    return float(above_chance / (min(steps, classes) - 1))
+
+
+class RepeatedData(Rule):
+    """Training data of which there is too little variety from step to step.
+
+    ``same_batch``: what the model is given is bit for bit the same at ``num_steps`` TRAIN steps in
+    a row, and fewer samples than were evaluated at once: it is not all the data there is. A
+    training on all data at each step is let be, and so is one that never evaluates. ``one_class``:
+    all labels so far are of one class out of three or more. ``class_by_class``: each step holds
+    hardly more than one class, and the next another, as in data that is sorted and not shuffled.
+
+    Classes are judged from ``looks`` steps on at which they were counted, their order over the last
+    ones, where a sample has one label.
+    """
+
+    name = "repeated_data"
+    needs = ("batches", "classes")
+    needed_steps = "num_steps"
+    per_model = True
+    sign = "data"
+    default_spec = ""
+
+    num_steps: int = parameter(20, "TRAIN steps in a row with one batch.", at_least=2)
+    looks: int = parameter(10, "Steps at which classes were counted.", at_least=2)
+    depends: float = parameter(
+        0.5,
+        "Cramér's V squared of classes and steps: 0 if shuffled, 1 if sorted.",
+        above=0,
+        at_most=1,
+    )
+
+    def begin(self) -> None:
+        self._batches: dict[str, tuple[tuple[int, ...], int]] = {}
+        self._counts: Series[tuple[str, str], Floats] = Series(self.looks)
+        self._seen: dict[tuple[str, str], Floats] = {}
+        self._num_evaluated: dict[str, int] = {}
+        self._evaluating: dict[str, int] = {}
+
+    def check(self, step: StepView) -> Findings:
+        if step.mode is Mode.EVAL:
+            for worker in step.workers:
+                self._count_evaluated(step, worker)
+            return
+        if not step.trains:
+            return
+        self._steps += 1
+        self._evaluating.clear()
+        for worker in step.workers:
+            yield from self._evaluate_batch(step, worker)
+        for tensor in step.tensors("classes"):
+            if tensor.name.startswith(_PREFIX) and tensor.name in tensor.record.raw:
+                yield from self._evaluate_classes(step, tensor)
+
+    def _count_evaluated(self, step: StepView, worker: str) -> None:
+        """Remember how many samples one evaluation had, all its steps together."""
+        so_far = self._evaluating.get(worker, 0) + _samples(
+            list(step.tensors("batches", worker=worker))
+        )
+        self._evaluating[worker] = so_far
+        self._num_evaluated[worker] = max(so_far, self._num_evaluated.get(worker, 0))
+
+    def _evaluate_batch(self, step: StepView, worker: str) -> Findings:
+        batches = list(step.tensors("batches", worker=worker))
+        digests = tuple(batch.digest for batch in batches)
+        known = tuple(digest for digest in digests if digest is not None)
+        before, times = self._batches.get(worker, ((), 0))
+        times = times + 1 if known and known == before else 1
+        self._batches[worker] = known, times
+        samples, evaluated = _samples(batches), self._num_evaluated.get(worker, 0)
+        if len(known) == len(digests) and times >= self.num_steps and samples < evaluated:
+            yield self.finding(
+                step,
+                batches[0].name,
+                f"{batches[0].name}: the same {samples} samples, bit for bit, at {times} TRAIN"
+                f" steps in a row up to step {step.number}; {evaluated} are evaluated",
+                worker=worker,
+                value=float(times),
+                threshold=float(self.num_steps),
+                condition="same_batch",
+                remedy="go through the loader: next(iter(loader)) begins it anew each time",
+            )
+
+    def _evaluate_classes(self, step: StepView, tensor: TensorView) -> Findings:
+        counts = np.asarray(tensor.value(), np.float64)
+        batches = list(step.tensors("batches", worker=tensor.worker))
+        if len(counts) < 3 or not 0 < counts.sum() <= _samples(batches):
+            return
+        key = tensor.worker, tensor.name
+        recent = self._counts.add(key, counts)
+        seen = self._seen[key] = self._seen.get(key, 0) + counts
+        if len(recent) < self.looks:
+            return
+        table = np.array(recent)
+        classes = np.flatnonzero(seen)
+        depends = dependence(table)
+        if len(classes) == 1:
+            text = f"all {number(seen.sum())} labels so far are of class {classes[0]}"
+            text += f", of {len(counts)} classes"
+            yield self._finding(step, tensor, "one_class", text, (1.0, 2.0))
+        elif depends > self.depends and len(classes) > 2:
+            text = (
+                f"a step holds {number(float((table > 0).sum(1).mean()))} of {len(classes)}"
+                f" classes, and others than the step before: classes depend on the step by"
+                f" {number(depends)} (> {number(self.depends)}; 0 if shuffled, 1 if sorted)"
+            )
+            yield self._finding(step, tensor, "class_by_class", text, (depends, self.depends))
+
+    def _finding(
+        self,
+        step: StepView,
+        tensor: TensorView,
+        condition: str,
+        message: str,
+        measured: tuple[float, float],
+    ) -> Finding:
+        return self.finding(
+            step,
+            tensor,
+            f"{tensor.name}: at {self.looks} looks up to step {step.number} {message}",
+            value=measured[0],
+            threshold=measured[1],
+            condition=condition,
+            remedy="shuffle the data: DataLoader(..., shuffle=True)"
+            if condition == "class_by_class"
+            else "look at the labels after all conversions: something makes them all the same",
+        )
+
+
+def _samples(batches: list[TensorView]) -> int:
+    """Return how many samples models were called with, counting those of several inputs once."""
+    calls: dict[str, int] = {}
+    for batch in batches:
+        if batch.info.shape:
+            call = batch.name.rpartition("/")[0]
+            calls[call] = max(calls.get(call, 0), batch.info.shape[0])
+    return sum(calls.values())

@@ -1,0 +1,415 @@
+"""Memories in bounded space: losses, rounds, norms, first values, onsets of conditions."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..model.steps import Mode
+from ..numerics.measures import MAD_TO_STD, theil_sen
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+
+
+class LossHistory:
+    """One loss over the steps of its mode, as far back as comparing needs.
+
+    Args:
+        num_steps: Steps between the losses that are compared.
+        smooth: Medians of so many losses are.
+        rise: Where all losses rose by this fraction, that is no noise, and a first such rise is
+            judged before it is time.
+    """
+
+    def __init__(self, num_steps: int, smooth: int, rise: float) -> None:
+        self._num_steps, self._smooth, self._rise = num_steps, smooth, rise
+        # one loss a step at most, so this reaches back num_steps and smooth losses further
+        self.losses: deque[tuple[int, int, float]] = deque(maxlen=num_steps + smooth)
+        self._last_evaluated: int | None = None
+        self._is_above = False
+        self.first = math.nan
+        self.bad = False
+        self.judged = False
+
+    def add(self, at: int, step: int, loss: float) -> tuple[int, float, float] | None:
+        """Add a loss; return the earlier step, its loss and this one when it is time to judge."""
+        self.losses.append((at, step, loss))
+        if self._last_evaluated is None:
+            if len(self.losses) == self._smooth:
+                self._last_evaluated = at
+                self.first = self._median(self._smooth)
+            return None
+        is_time = at >= self._last_evaluated + self._num_steps
+        if self.judged and not is_time:
+            return None
+        old = sum(1 for other, _, _ in self.losses if other <= at - self._num_steps)
+        earlier = old or self._smooth
+        self._is_above = self._lies_above(earlier)
+        if not (is_time or self._is_above):
+            return None
+        self._last_evaluated = at
+        self.judged = True
+        now = self._median(len(self.losses)) if math.isfinite(loss) else loss
+        return self.losses[earlier - 1][1], self._median(earlier), now
+
+    def _lies_above(self, end: int) -> bool:
+        """Return whether each of the last losses is above each of those before index ``end``.
+
+        By ``rise``: no noise does that. One loss alone says nothing of noise.
+        """
+        if self._smooth < 2 or len(self.losses) < end + self._smooth:
+            return False
+        losses = [loss for _, _, loss in self.losses]
+        highest = max(losses[max(0, end - self._smooth) : end])
+        return min(losses[-self._smooth :]) > highest + self._rise * abs(highest)
+
+    def noise(self) -> float:
+        """Return three standard errors of the difference of two medians.
+
+        0 without smoothing, and where each of the last losses is above each of the earlier ones.
+
+        The standard error of a median of ``n`` normal values is 1.2533 sigma / sqrt(n).
+        """
+        last = np.array([loss for _, _, loss in self.losses][-self._smooth :])
+        if self._smooth < 2 or self._is_above or not np.isfinite(last).all():
+            return 0.0
+        sigma = MAD_TO_STD * float(np.median(np.abs(last - np.median(last))))
+        return 3 * 1.2533 * sigma * math.sqrt(2 / self._smooth)
+
+    def _median(self, end: int) -> float:
+        """Return the median of the last finite losses before index ``end``."""
+        chosen = [self.losses[index][2] for index in range(max(0, end - self._smooth), end)]
+        finite = [loss for loss in chosen if math.isfinite(loss)]
+        return float(np.median(finite)) if finite else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class LossJump:
+    """A spike whose aftermath is waited for.
+
+    Args:
+        step: The global step it was at.
+        at: How many losses there were before it.
+        median: Of the losses before it.
+        loss: Its height.
+    """
+
+    step: int
+    at: int
+    median: float
+    loss: float
+
+
+class RecentLosses:
+    """The last losses of one name, and the spike among them.
+
+    Args:
+        window: How many are kept.
+    """
+
+    def __init__(self, window: int) -> None:
+        self.losses: deque[float] = deque(maxlen=window)
+        self.count = 0
+        self.spike: LossJump | None = None
+
+    def add(self, loss: float) -> None:
+        """Remember one more loss."""
+        self.losses.append(loss)
+        self.count += 1
+
+    def largest(self) -> float:
+        """Return the largest finite loss; minus infinity when there is none."""
+        # one comparison of nan is always false, and infinity must not hide what comes after it
+        return max((loss for loss in self.losses if loss < math.inf), default=-math.inf)
+
+    def median(self, most: int) -> float:
+        """Return the median of the last ``most`` losses; infinity if one is not finite."""
+        last = list(self.losses)[-most:]
+        return float(np.median(last)) if np.isfinite(last).all() else math.inf
+
+
+@dataclass(slots=True)
+class Round:
+    """A run of TRAIN steps and the run of EVAL steps after it.
+
+    Args:
+        first_step: The global step of its first TRAIN step.
+        losses: Sum and number of the losses of each mode, by name.
+    """
+
+    first_step: int
+    losses: dict[Mode, dict[str, tuple[float, int]]] = field(
+        default_factory=lambda: {Mode.TRAIN: {}, Mode.EVAL: {}}
+    )
+    evaluated: bool = False
+
+    def add(self, mode: Mode, losses: dict[str, float]) -> None:
+        """Add the losses of one step."""
+        sums = self.losses[mode]
+        for name, loss in losses.items():
+            total, count = sums.get(name, (0.0, 0))
+            sums[name] = (total + loss, count + 1)
+
+    def pairs(self) -> list[tuple[str, float, float]]:
+        """Return name, mean training loss and mean validation loss of what has both.
+
+        A loss pairs with the one of the same name; in boosting ``validation-rmse`` with
+        ``train-rmse``, by the name of the metric; or the only one of each mode with the other.
+        """
+        train, validation = (
+            {name: total / count for name, (total, count) in self.losses[mode].items()}
+            for mode in (Mode.TRAIN, Mode.EVAL)
+        )
+        common = [name for name in train if name in validation]
+        if common:
+            return [(name, train[name], validation[name]) for name in common]
+        metrics = {_metric(name): loss for name, loss in train.items() if _metric(name)}
+        boosted = [name for name in validation if _metric(name) in metrics]
+        if boosted:
+            return [(name, metrics[_metric(name)], validation[name]) for name in boosted]
+        if len(train) == len(validation) == 1:
+            ((_, only_train),) = train.items()
+            ((name, only_validation),) = validation.items()
+            return [(name, only_train, only_validation)]
+        return []
+
+
+def _metric(name: str) -> str:
+    """Return what stands after the name of the data, such as ``rmse``; empty for no metric."""
+    return name.partition("-")[2]
+
+
+def boosting_round(step: int, losses: dict[str, float]) -> Round | None:
+    """Return the round that one step of boosting is: a metric of training and of validation.
+
+    Args:
+        step: The global step.
+        losses: By name, ``train-rmse`` and ``validation-rmse``.
+    """
+    ended = Round(step, evaluated=True)
+    for name, loss in losses.items():
+        data, dash, metric = name.partition("-")
+        train = losses.get(f"train-{metric}")
+        if dash and data != "train" and train is not None:
+            ended.add(Mode.TRAIN, {name: train})
+            ended.add(Mode.EVAL, {name: loss})
+    return ended if ended.losses[Mode.EVAL] else None
+
+
+class Rounds:
+    """Cuts a run into rounds."""
+
+    def __init__(self) -> None:
+        self.current: Round | None = None
+        self.last_step = 0
+        self._steps = {Mode.TRAIN: 0, Mode.EVAL: 0}
+
+    def add(self, mode: Mode, step: int, losses: dict[str, float]) -> Round | None:
+        """Add one step; return the round that it is the first step after.
+
+        EVAL steps before any TRAIN step, such as a sanity check, belong to no round. Where no
+        modes are known a step is a round of its own, if it has both losses.
+        """
+        if mode is Mode.GLOBAL:
+            self.last_step = step
+            return boosting_round(step, losses)
+        if mode not in self._steps:
+            return None
+        self._steps[mode] += 1
+        self.last_step = step
+        ended = None
+        if mode is Mode.TRAIN and (self.current is None or self.current.evaluated):
+            ended, self.current = self.current, Round(step)
+        if self.current is not None:
+            self.current.evaluated |= mode is Mode.EVAL
+            self.current.add(mode, losses)
+        return ended
+
+    def missing(self) -> str:
+        """Return why no round could be judged."""
+        counts = f"{self._steps[Mode.TRAIN]} TRAIN and {self._steps[Mode.EVAL]} EVAL steps"
+        return f"no loss was there in TRAIN and in EVAL after it; seen were {counts}"
+
+
+class SimultaneousOnsets:
+    """Which tensors met a condition at the same time, under the name of the first of them."""
+
+    def __init__(self) -> None:
+        self._leader_of: dict[str, str] = {}
+
+    def update(self, names: tuple[str, ...], met: npt.NDArray[np.bool_]) -> dict[str, list[int]]:
+        """Return the indices of the tensors that meet it now, by leader, in order.
+
+        Args:
+            names: The tensors looked at; others keep their leader.
+            met: Whether each meets the condition now, shape ``[tensors]``.
+        """
+        if not self._leader_of and not met.any():
+            return {}
+        new_leader = ""
+        groups: dict[str, list[int]] = {}
+        for index, (name, is_met) in enumerate(zip(names, met.tolist(), strict=True)):
+            if not is_met:
+                self._leader_of.pop(name, None)
+                continue
+            if name not in self._leader_of:
+                new_leader = new_leader or name
+                self._leader_of[name] = new_leader
+            groups.setdefault(self._leader_of[name], []).append(index)
+        return groups
+
+
+class Series(dict[K, deque[T]]):
+    """The last values of each of some numbers.
+
+    Args:
+        length: So many of each are kept.
+    """
+
+    def __init__(self, length: int) -> None:
+        super().__init__()
+        self._length = length
+
+    def add(self, key: K, value: T) -> deque[T]:
+        """Add a value; return the last ones with it."""
+        if key not in self:
+            self[key] = deque(maxlen=self._length)
+        self[key].append(value)
+        return self[key]
+
+
+class FirstValues:
+    """What each of some numbers was at first: the median of its first finite values.
+
+    Args:
+        num_values: So many values give it.
+    """
+
+    def __init__(self, num_values: int) -> None:
+        self._num_values = num_values
+        self._values: dict[Hashable, list[float]] = {}
+        self._medians: dict[Hashable, float] = {}
+
+    def of(self, key: Hashable, value: float) -> float:
+        """Return the median of the first values; nan as long as there are too few of them."""
+        median = self._medians.get(key)
+        if median is not None:
+            return median
+        values = self._values.setdefault(key, [])
+        if math.isfinite(value):
+            values.append(value)
+        if len(values) >= self._num_values:
+            self._medians[key] = float(np.median(self._values.pop(key)))
+        return math.nan
+
+
+class Running:
+    """Exponentially weighted mean and variance, to which outliers count only up to a limit.
+
+    Args:
+        alpha: How much of mean and variance each value keeps.
+        z: A value counts towards them up to so many standard deviations above the mean.
+        warmup: So many values give the first mean and variance.
+        floor: Least standard deviation, as a fraction of the mean's magnitude: a value that
+            hardly moves must not make a spike of its rounding.
+    """
+
+    def __init__(self, alpha: float, z: float, warmup: int, *, floor: float) -> None:
+        self._alpha, self._z, self._warmup, self._floor = alpha, z, warmup, floor
+        self._first: list[float] = []
+        self.mean = self._variance = 0.0
+
+    def score(self, value: float) -> float:
+        """Return how many standard deviations a value is above the mean, then take it in."""
+        if len(self._first) < self._warmup:
+            self._first.append(value)
+            if len(self._first) == self._warmup:
+                self.mean = float(np.mean(self._first))
+                self._variance = float(np.var(self._first))
+            return 0.0
+        std = max(math.sqrt(self._variance), self._floor * abs(self.mean), 1e-300)
+        distance = value - self.mean
+        kept = min(distance, self._z * std)  # so that a spike does not widen what counts as one
+        self.mean += (1 - self._alpha) * kept
+        self._variance += (1 - self._alpha) * (kept**2 - self._variance)
+        return distance / std
+
+
+class Norms:
+    """How unusual each norm is, the share that was clipped, and a thinned history.
+
+    Args:
+        alpha: As for ``Running``, as are ``z`` and ``warmup``.
+        clip_window: Length of the window for the clipped share.
+    """
+
+    # twice this is kept; the last tenth of it is still ~200 points
+    _HISTORY = 2048
+
+    def __init__(self, alpha: float, z: float, warmup: int, *, clip_window: int) -> None:
+        self._running = Running(alpha, z, warmup, floor=1e-3)
+        self._logarithms = Running(alpha, z, warmup, floor=0.0)
+        self._clipped: deque[bool] = deque(maxlen=clip_window)
+        self._num_clipped = 0
+        self._history: list[tuple[int, float]] = []
+        self._stride = 1
+        self.count = 0
+        self.last_step = 0
+
+    def add(self, step: int, norm: float) -> tuple[float, float]:
+        """Return the mean before this norm, and its score.
+
+        The score is how many standard deviations it is above the mean, on a linear or on a
+        logarithmic scale, whichever is less: norms near zero differ by orders of magnitude.
+        """
+        self._remember(step, norm)
+        mean = self._running.mean
+        score = self._running.score(norm)
+        return mean, min(score, self._logarithms.score(math.log(max(norm, 1e-300))))
+
+    def clipped_share(self, clipped: bool) -> float:
+        """Return the share of clipped steps in the window; 0 until it is full."""
+        if len(self._clipped) == self._clipped.maxlen:
+            self._num_clipped -= self._clipped[0]
+        self._clipped.append(clipped)
+        self._num_clipped += clipped
+        full = len(self._clipped) == self._clipped.maxlen
+        return self._num_clipped / len(self._clipped) if full else 0.0
+
+    def growth(self, share: float) -> float:
+        """Return by what factor the trend of the last ``share`` of the norms grew; 1 for none."""
+        tail = [(at, norm) for at, norm in self._history if at >= (1 - share) * self.count]
+        if len(tail) < 20:
+            return 1.0
+        chosen = [tail[index] for index in spread_out(len(tail), 200)]
+        at, norms = np.array([c[0] for c in chosen]), np.array([c[1] for c in chosen])
+        slope = theil_sen(at, np.log(np.maximum(norms, 1e-300)))
+        return math.exp(min(slope * float(at[-1] - at[0]), 700.0))
+
+    def _remember(self, step: int, norm: float) -> None:
+        if self.count % self._stride == 0:
+            self._history.append((self.count, norm))
+            if len(self._history) >= 2 * self._HISTORY:
+                self._history = self._history[::2]
+                self._stride *= 2
+        self.count += 1
+        self.last_step = step
+
+
+def spread_out(count: int, most: int) -> npt.NDArray[np.intp]:
+    """Return at most ``most`` indices below ``count``, evenly spread, both ends included.
+
+    Example:
+        >>> spread_out(10, 4).tolist(), spread_out(3, 4).tolist()
+        ([0, 3, 6, 9], [0, 1, 2])
+    """
+    if count <= most:
+        return np.arange(count)
+    return np.round(np.linspace(0, count - 1, most)).astype(np.intp)

@@ -1,0 +1,270 @@
+"""The rule on a loss that is given numbers of another kind, or of another shape."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..judge.declaration import parameter
+from ..judge.rule import Findings, NotApplicable, Rule, View, few_steps
+from ..judge.step_view import StepView, TensorView
+from ..model.finding import Finding
+from ..numerics.measures import number
+from ..numerics.statistics import COUNT, MAX, MIN, SUM, ZEROS
+from .shared import dependence_samples
+
+# What modules are called that functions do the work of.
+_FUNCTIONS = {
+    "CrossEntropyLoss": "cross_entropy",
+    "NLLLoss": "nll_loss",
+    "BCELoss": "binary_cross_entropy",
+    "BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
+    "MSELoss": "mse_loss",
+    "L1Loss": "l1_loss",
+    "SmoothL1Loss": "smooth_l1_loss",
+    "HuberLoss": "huber_loss",
+    "SoftMarginLoss": "soft_margin_loss",
+}
+_LOGITS = "binary_cross_entropy_with_logits"
+# Losses of each element, which broadcast what they are given.
+_ELEMENTWISE = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+_KNOWN = {*_FUNCTIONS.values()}
+
+#: Of logits on both sides of 0 this share is exactly 0 where some are dropped.
+DROPPED = 0.2
+#: Looks at the graph of a loss that is written out.
+MIN_SAMPLES = 2
+#: What each condition is in words, and what to do.
+CAUSES = {
+    "probabilities": (
+        "are probabilities, but the loss takes logits",
+        "take the softmax or sigmoid before the loss away; the loss computes it",
+    ),
+    "wrong_axis": (
+        "are probabilities over the batch, not over the classes",
+        "take the softmax away; the loss computes it, over the classes",
+    ),
+    "not_log_probabilities": (
+        "are above 0, but the loss takes log-probabilities",
+        "apply log_softmax first, or use cross_entropy",
+    ),
+    "relu": (
+        "are never negative and often exactly 0, as after a ReLU",
+        "take the activation after the last layer away",
+    ),
+    "dropped": (
+        "are often exactly 0, as after dropout",
+        "take the dropout after the last layer away",
+    ),
+    "broadcast": (
+        "and its targets are broadcast against each other, so every prediction is compared with"
+        " every target",
+        "give both the same shape, with squeeze or unsqueeze",
+    ),
+    "labels": (
+        "are compared with labels that the loss does not mean",
+        "give labels from 0 to 1, or of -1 and 1 for a margin loss",
+    ),
+    "out_of_reach": (
+        "end where their activation ends, and targets lie beyond",
+        "take the activation after the last layer away, or scale the targets",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a loss was given at one step: what is known of predictions and labels."""
+
+    function: str
+    prediction: TensorView
+    label: TensorView | None
+
+    def field(self, index: int) -> float:
+        """Return a field of the statistics of the predictions."""
+        return float(self.prediction.record.statistics[self.prediction.row, index])
+
+    def label_field(self, index: int) -> float:
+        """Return one of those of the labels; nan where there are none."""
+        label = self.label
+        return math.nan if label is None else float(label.record.statistics[label.row, index])
+
+
+class LossInput(Rule):
+    """What a loss is given that it does not mean, though it computes something.
+
+    Each of these is checked by the least and largest value, the sum and the shape alone:
+    probabilities where logits are taken, whose softmax is flat (rows that add up to 1; or, of one
+    probability each, values that come near 0 and 1 and never leave the interval); probabilities
+    over the wrong axis; what is above 0 where log-probabilities are taken; logits after a ReLU;
+    logits of which many are dropped; shapes ``(n, 1)`` against ``(n,)``, also where the script
+    writes the loss out; labels that are not those of the loss; and outputs of a sigmoid or tanh
+    that press against their end while the targets lie beyond it.
+    """
+
+    name = "loss_input"
+    needs = ("predictions", "dependence")
+    training_only = True
+    per_model = True
+    sign = "loss_input"
+    default_spec = ""
+    view = View("predictions", "abs_max")
+
+    consecutive: int = parameter(5, "Steps in a row.", at_least=1)
+    patience: int = parameter(
+        50, "Steps in a row for what single batches may look like by chance.", at_least=1
+    )
+
+    def begin(self) -> None:
+        self._extremes: dict[tuple[str, str], tuple[float, float]] = {}
+        self._looks = 0
+
+    def check(self, step: StepView) -> Findings:
+        all_given = [_given(step, tensor) for tensor in step.tensors("predictions")]
+        self._steps += any(given.function in _KNOWN for given in all_given)
+        for given in all_given:
+            tensor = given.prediction
+            if not given.field(COUNT) or math.isnan(given.field(MIN)):
+                continue
+            for condition, met, least in self._conditions(given):
+                key = tensor.worker, tensor.name, condition
+                if self.persists(key, met, least):
+                    yield self._finding(step, given, condition, least)
+        yield from self._evaluate_written(step)
+
+    def unevaluated(self) -> str | None:
+        if self._looks >= MIN_SAMPLES or self._steps >= self.consecutive:
+            return None
+        if not self._steps:
+            return NotApplicable("no loss was computed whose input it knows")
+        return few_steps(self._steps, self.consecutive)
+
+    def _evaluate_written(self, step: StepView) -> Findings:
+        """Judge losses that the script writes out, by what their graphs compare."""
+        for tensor, look in dependence_samples(step):
+            self._looks += look.compared >= 1
+            key = tensor.worker, tensor.name, "compared"
+            if self.persists(key, look.compared > 1, MIN_SAMPLES):
+                yield self.finding(
+                    step,
+                    tensor,
+                    f"a loss that is written out compares each prediction with"
+                    f" {number(look.compared)} targets, up to step {step.number}: predictions of"
+                    " shape (n, 1) and targets of shape (n,) are broadcast against each other",
+                    value=look.compared,
+                    threshold=1.0,
+                    condition="broadcast",
+                    remedy=CAUSES["broadcast"][1],
+                    evidence={"cause": "broadcast"},
+                )
+
+    def _conditions(self, given: _Given) -> Iterator[tuple[str, bool, int]]:
+        """Yield each condition that can be met, whether it is, and for how many steps it must."""
+        least, largest = given.field(MIN), given.field(MAX)
+        within = least >= 0 and largest <= 1
+        if given.function == "cross_entropy":
+            rows, classes = _table(given)
+            adds_up = within and classes > 1
+            yield "probabilities", adds_up and _near(given.field(SUM), rows), self.consecutive
+            wrong = adds_up and rows != classes and _near(given.field(SUM), classes)
+            yield "wrong_axis", wrong, self.consecutive
+            zeros = given.field(ZEROS) / given.field(COUNT)
+            yield "relu", least == 0 and largest > 1 and zeros >= 0.05, self.patience
+            yield "dropped", least < 0 < largest and zeros >= DROPPED, self.patience
+        elif given.function == "nll_loss":
+            yield "not_log_probabilities", largest > 1e-3, self.consecutive
+        elif given.function == _LOGITS:
+            yield "probabilities", self._fills_unit(given, within=within), self.patience
+        if given.function in _ELEMENTWISE and given.label is not None:
+            yield "broadcast", _spreads(given), self.consecutive
+            yield "out_of_reach", _presses(given), self.patience
+        yield "labels", _wrong_labels(given), self.consecutive
+
+    def _fills_unit(self, given: _Given, *, within: bool) -> bool:
+        """Return whether single values came near 0 and 1 in this streak, and never left."""
+        key = given.prediction.worker, given.prediction.name
+        if not within:
+            self._extremes.pop(key, None)
+            return False
+        least, largest = self._extremes.get(key, (1.0, 0.0))
+        least, largest = min(least, given.field(MIN)), max(largest, given.field(MAX))
+        self._extremes[key] = least, largest
+        return least < 0.1 and largest > 0.9
+
+    def _finding(self, step: StepView, given: _Given, condition: str, least: int) -> Finding:
+        what, remedy = CAUSES[condition]
+        tensor = given.prediction
+        shapes = f"shape {_shape(tensor)}"
+        if given.label is not None:
+            shapes += f", targets of shape {_shape(given.label)}"
+        return self.finding(
+            step,
+            tensor,
+            f"{tensor.name}: predictions from {number(given.field(MIN))} to"
+            f" {number(given.field(MAX))} ({shapes}) {what}, {least} steps in a row up to step"
+            f" {step.number}",
+            value=given.field(MAX),
+            condition=f"{condition} {tensor.name}",
+            remedy=remedy,
+            evidence={
+                "cause": condition,
+                "function": given.function,
+                "label_min": given.label_field(MIN),
+                "label_max": given.label_field(MAX),
+            },
+        )
+
+
+def _given(step: StepView, tensor: TensorView) -> _Given:
+    loss = tensor.name.removeprefix("prediction/")
+    function = re.sub(r"_\d+$", "", loss)
+    label = step.tensor(f"label/{loss}", tensor.worker)
+    return _Given(_FUNCTIONS.get(function, function), tensor, label)
+
+
+def _shape(tensor: TensorView) -> str:
+    return "x".join(map(str, tensor.info.shape)) or "()"
+
+
+def _table(given: _Given) -> tuple[float, float]:
+    """Return how many rows there are, and how many classes."""
+    shape = given.prediction.info.shape
+    classes = shape[min(1, len(shape) - 1)] if shape else 1
+    return given.field(COUNT) / max(classes, 1), float(classes)
+
+
+def _near(value: float, expected: float) -> bool:
+    return abs(value - expected) <= 1e-2 * expected  # bfloat16 has 8 bits
+
+
+def _spreads(given: _Given) -> bool:
+    """Return whether broadcasting makes more pairs than there are predictions or targets."""
+    shapes = given.prediction.info.shape, given.label.info.shape if given.label else ()
+    try:
+        pairs = math.prod(np.broadcast_shapes(*shapes))
+    except ValueError:
+        return False  # parts of different batches
+    return pairs > max(math.prod(shape) for shape in shapes)
+
+
+def _presses(given: _Given) -> bool:
+    """Return whether predictions end just at -1, 0 or 1 and targets lie well beyond."""
+    least, largest = given.field(MIN), given.field(MAX)
+    is_bounded = 0.95 < largest <= 1 and least >= -1
+    return is_bounded and given.label_field(MAX) > 1.5
+
+
+def _wrong_labels(given: _Given) -> bool:
+    """Return whether labels cannot be those of a loss with two classes.
+
+    Soft labels and those that are a little above 1 on purpose are let be.
+    """
+    least, largest = given.label_field(MIN), given.label_field(MAX)
+    if given.function == _LOGITS:
+        return least < -0.5 or largest > 1.5
+    # a margin loss multiplies by the label, and a label of 0 asks nothing
+    return given.function == "soft_margin_loss" and least == 0 and largest == 1

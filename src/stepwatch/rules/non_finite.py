@@ -1,0 +1,495 @@
+"""Rules on nan and infinity: that there are some, and in which tensor the first came to be.
+
+Of a step are known the parameters from before it, the outputs of modules in the order in which
+they ended (so children before their parent), the inputs of modules whose output is not finite,
+the losses and the gradients. The first of these stages that is not finite is the cause of the
+others. Among outputs, a module that got finite inputs made what is wrong; one that did not only
+passed it on. Gradients that are averaged bring in what another worker made: where nothing else is
+not finite, each of the workers may have been it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..judge.declaration import parameter
+from ..judge.rule import Findings, Rule, Selection, View
+from ..judge.step_view import StepView, TensorGroup, TensorView
+from ..model.finding import Finding
+from ..model.record import StepRecord
+from ..numerics.measures import headroom_bits, listed, number
+from ..numerics.statistics import COUNT, NAN, NEGINF, POSINF
+
+Cause = Literal["previous update", "data", "output", "loss", "gradient"]
+#: In the order in which they happen within a step.
+CAUSES: tuple[Cause, ...] = ("previous update", "data", "output", "loss", "gradient")
+
+# What smdebug's names of inputs and outputs end in.
+_SCOPES = re.compile(r"_(input|output)_\d+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where non-finite values came from.
+
+    Args:
+        cause: Which stage made them.
+        tensor: The first non-finite one.
+        sentence: What is known, as the beginning of a message.
+        inputs: What went into it.
+        parameters: The parameters of the module itself.
+        affected: The outputs (or gradients) that are not finite.
+        notes: Further evidence.
+    """
+
+    cause: Cause
+    tensor: TensorView
+    sentence: str
+    inputs: TensorGroup
+    parameters: TensorGroup
+    affected: tuple[str, ...] = ()
+    notes: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def stage(self) -> int:
+        """Its place in ``CAUSES``."""
+        return CAUSES.index(self.cause)
+
+
+def find_origin(
+    step: StepView, record: StepRecord, *, whitelist: str | None, backward: bool
+) -> Origin | None:
+    """Return where the non-finite values of one worker's step came from.
+
+    Args:
+        step: The step; only tensors that it shows are looked at.
+        record: What the worker saw of it.
+        whitelist: Tensors in whose name this finds itself may be non-finite.
+        backward: Whether gradients count.
+
+    Returns:
+        ``None`` where all is finite, or minus infinity in some outputs and nowhere else.
+    """
+    return _Search(step, record, whitelist, backward=backward).origin()
+
+
+class _Search:
+    def __init__(
+        self, step: StepView, record: StepRecord, whitelist: str | None, *, backward: bool
+    ) -> None:
+        self.record = record
+        self._first_update = step.mode_step == 0
+        self._maybe_others = step.others or len(step.records) > 1
+        counts = record.statistics[:, [NAN, POSINF, NEGINF]] > 0
+        allowed = record.layout.matching(whitelist) if whitelist else np.zeros(len(counts), bool)
+        self._bad = counts.any(axis=1) & ~allowed
+        # nan or plus infinity; minus infinity alone may be a mask
+        self._hard = counts[:, :2].any(axis=1) & ~allowed
+        self._rows: dict[str, npt.NDArray[np.intp]] = {}
+        for kind in ("weights", "inputs", "outputs", "losses", "gradients"):
+            groups = [group.rows for group in step.groups(kind) if group.record is record]
+            self._rows[kind] = groups[0] if groups else np.zeros(0, np.intp)
+        if not backward:
+            self._rows["gradients"] = np.zeros(0, np.intp)
+        self._outputs = [(int(row), self._module(row)) for row in self._rows["outputs"]]
+        self._root = self._outputs[-1][1] if self._outputs else ""
+
+    def origin(self) -> Origin | None:
+        weights, losses = self._bad_rows("weights"), self._bad_rows("losses")
+        gradients = self._bad_rows("gradients")
+        if len(weights):
+            return self._from_update(weights)
+        outputs = [(row, module) for row, module in self._outputs if self._bad[row]]
+        later = bool(len(losses) or len(gradients))
+        if outputs and (later or any(self._hard[row] for row, _ in outputs)):
+            return self._from_outputs(outputs)
+        if len(losses):
+            return self._from_loss(losses)
+        return self._from_gradients(gradients) if len(gradients) else None
+
+    def _from_update(self, bad: npt.NDArray[np.intp]) -> Origin:
+        tensor = self._tensor(bad[0])
+        before = (
+            "before the first step: it was initialized or loaded so"
+            if self._first_update
+            else "before the step, so an earlier update made it so"
+        )
+        sentence = f"{tensor.name} ({self._counts(bad[0])}) was not finite {before}; found"
+        more = {"non_finite_parameters": len(bad)}
+        return Origin(
+            "previous update", tensor, sentence, self._group([]), self._group([]), notes=more
+        )
+
+    def _from_outputs(self, bad: list[tuple[int, str]]) -> Origin:
+        affected = tuple(self._name(row) for row, _ in bad)
+        root_inputs = [row for row in self._inputs_of(self._root) if self._hard[row]]
+        producer = None if root_inputs else self._producer(bad)
+        if producer is not None:
+            return self._made_by(producer, bad, affected)
+        # Of the whole model, else of what ended first: nothing before it was not finite.
+        ends = (bad[-1][1], bad[0][1])
+        given = [row for module in ends for row in self._inputs_of(module) if self._bad[row]]
+        if root_inputs or given:
+            row = (root_inputs or given)[0]
+            sentence = f"{self._name(row)} ({self._counts(row)}): the data are not finite"
+            parts = self._tensor(row), sentence, self._group([row]), self._group([])
+            return Origin("data", *parts, affected=affected)
+        row, module = bad[0]
+        sentence = (
+            f"{self._name(row)} ({self._counts(row)}) is the first output that is not finite,"
+            " its inputs were not captured"
+        )
+        parts = self._tensor(row), sentence, self._group([]), self._parameters_of(module)
+        return Origin("output", *parts, affected=affected)
+
+    def _producer(self, bad: list[tuple[int, str]]) -> tuple[int, str] | None:
+        """Return the first module that made non-finite values out of finite inputs."""
+        able = [(row, module) for row, module in bad if self._state(module) == "finite"]
+        hard = next(((row, module) for row, module in able if self._hard[row]), None)
+        if hard is None:
+            masked = [one for one in bad if self._state(one[1]) == "mask" and self._hard[one[0]]]
+            return next(iter([*able, *masked]), None)
+        # an infinity that a module made and the next one turned into nan began in the former
+        for row, module in able:
+            if row >= hard[0]:
+                break
+            following = next((name for at, name in bad if at > row and name != module), "")
+            passed_on = following != hard[1] and self._state(following) in ("mask", "bad")
+            if self._is_inside(module, hard[1]) and passed_on:
+                return row, module
+        return hard
+
+    def _made_by(
+        self, producer: tuple[int, str], bad: list[tuple[int, str]], affected: tuple[str, ...]
+    ) -> Origin:
+        row, module = producer
+        child = next((at for at, name in bad if at < row and self._is_inside(name, module)), None)
+        until = row if child is None else child
+        before = [at for at, _ in self._outputs if at < until and not self._bad[at]]
+        sentence = (
+            f"{self._name(row)} ({self._counts(row)}) is the first output that is not finite,"
+            " made from finite inputs and parameters"
+        )
+        notes: dict[str, object] = {}
+        if before:
+            notes["last_finite_before"] = self._name(before[-1])
+        if child is not None:
+            notes["first_bad_inside"] = self._name(child)
+            sentence += f", inside of it before {self._name(child)}" + (
+                f" and after {self._name(before[-1])}" if before else ""
+            )
+        return Origin(
+            "output",
+            self._tensor(row),
+            sentence,
+            self._group(self._inputs_of(module)),
+            self._parameters_of(module),
+            affected=affected,
+            notes=notes,
+        )
+
+    def _from_loss(self, bad: npt.NDArray[np.intp]) -> Origin:
+        outputs = [self._outputs[-1][0]] if self._outputs else []
+        sentence = f"{self._name(bad[0])} ({self._counts(bad[0])}) is not finite, though " + (
+            "every output is: the loss itself made it so" if outputs else "no output was captured"
+        )
+        return Origin("loss", self._tensor(bad[0]), sentence, self._group(outputs), self._group([]))
+
+    def _from_gradients(self, bad: npt.NDArray[np.intp]) -> Origin:
+        ends = {module: row for row, module in self._outputs}
+        last = max(bad.tolist(), key=lambda row: (self._end(self._name(row), ends), row))
+        parameter = self._name(last).removeprefix("gradient/")
+        module = parameter.rpartition(".")[0]
+        came = "it came from another worker, if gradients are averaged, or" * self._maybe_others
+        sentence = (
+            f"{self._name(last)} ({self._counts(last)}) is not finite, though the forward pass"
+            f" was: {came or 'it'} arose in the backward pass of"
+            f" {module or self._root or parameter} or of what comes after it"
+        )
+        return Origin(
+            "gradient",
+            self._tensor(last),
+            sentence,
+            self._group([ends[module]] if module in ends else []),
+            self._parameters_of(module),
+            affected=tuple(self._name(row) for row in bad),
+            notes={"or_another_worker": True} if self._maybe_others else {},
+        )
+
+    def _end(self, gradient: str, ends: dict[str, int]) -> int:
+        """Return the row at which the module of a gradient, or the nearest around it, ended."""
+        path = gradient.removeprefix("gradient/").rpartition(".")[0]
+        while path and path not in ends:
+            path = path.rpartition(".")[0]
+        return ends.get(path or self._root, -1)
+
+    def _state(self, module: str) -> Literal["finite", "mask", "bad", "unknown"]:
+        """Return what the inputs of a module are like; ``mask`` for minus infinity alone."""
+        rows = self._inputs_of(module)
+        if not rows:
+            return "unknown"
+        if not any(self._bad[row] for row in rows):
+            return "finite"
+        return "bad" if any(self._hard[row] for row in rows) else "mask"
+
+    def _inputs_of(self, module: str) -> list[int]:
+        rows = self._rows["inputs"].tolist()
+        return [row for row in rows if module and self._module(row) == module]
+
+    def _parameters_of(self, module: str) -> TensorGroup:
+        rows = self._rows["weights"].tolist()
+        own = "" if module == self._root else module
+        return self._group([row for row in rows if self._name(row).rpartition(".")[0] == own])
+
+    def _is_inside(self, module: str, other: str) -> bool:
+        return module.startswith(f"{other}.") or (other == self._root != module)
+
+    def _bad_rows(self, kind: str) -> npt.NDArray[np.intp]:
+        rows = self._rows[kind]
+        return rows[self._bad[rows]]
+
+    def _module(self, row: int) -> str:
+        """Return the module of ``output/<module>``, ``output/<module>/<i>`` and inputs alike.
+
+        In smdebug's words, of ``<module>_output_<i>``.
+        """
+        return _SCOPES.sub("", self._name(row)).split("/", 2)[:2][-1]
+
+    def _name(self, row: int) -> str:
+        return self.record.layout.tensors[row].name
+
+    def _tensor(self, row: int) -> TensorView:
+        return TensorView(self.record, int(row))
+
+    def _group(self, rows: list[int]) -> TensorGroup:
+        return TensorGroup(self.record, np.array(rows, np.intp))
+
+    def _counts(self, row: int) -> str:
+        values = np.nan_to_num(self.record.statistics[row])
+        infinite = int(values[POSINF] + values[NEGINF])
+        return f"{int(values[NAN])} nan, {infinite} infinite of {int(values[COUNT])}"
+
+
+#: Where minus infinity is meant: the masks of attention.
+MASKS = r"attn_mask|causal_mask"
+
+# Weights are those from before the step, so this is the order in which values came to be.
+_ORDER = {"weights": 0, "outputs": 1, "inputs": 2, "losses": 3, "gradients": 4, "optimizer": 5}
+_BACKWARD = ("gradients", "optimizer", "optimizer_states", "updates")
+# What is measured of tensors and of the loop is nan where it is not known.
+_MEASURES = ("quantiles", "embeddings", "loop")
+
+
+class NonFiniteRule(Rule):
+    """A rule on nan and infinity, which excuses gradients that a scaler skips.
+
+    A scaler looks for the largest scale that works, so now and then gradients overflow and the
+    step is skipped. That is how it should be, unless ``amp_skips`` are skipped in a row.
+    """
+
+    amp_skips: int
+    #: The worker with whom the episode that goes on began, whoever is first later.
+    _episode = ""
+
+    def excuses(self, step: StepView, worker: str) -> bool:
+        """Return whether the gradients of this step may be non-finite; ask once a step."""
+        tensor = step.tensor("optimizer/skipped", worker)
+        if tensor is None:
+            return False
+        return 0 < self.streak(worker, tensor.statistics.mean > 0) < self.amp_skips
+
+
+class ExplodingTensor(NonFiniteRule):
+    """Nan or infinite elements; one finding for all tensors and workers of a step.
+
+    Large finite values are not its business.
+    """
+
+    name = "exploding_tensor"
+    sign = "exploded"
+    default_spec = "amp_skips=10,allow_masks=true"
+    view = View("outputs", "abs_max", "log")
+    compat: ClassVar[Mapping[str, object]] = {"exclude_regex": None, "amp_skips": 1}
+
+    collection_names: Sequence[str] = parameter((), "Only tensors of these collections.")
+    tensor_regex: Sequence[str] = parameter(
+        (), "And those whose name matches one of these. With both empty, all tensors."
+    )
+    only_nan: bool = parameter(False, "Let infinities be.")
+    amp_skips: int = parameter(
+        3, "Excuse gradients that a scaler skips, less often in a row; 1 in compat.", at_least=1
+    )
+    allow_masks: bool = parameter(
+        False, "Outputs and inputs may hold minus infinity, as masked scores do."
+    )
+    exclude_regex: str | None = parameter(
+        MASKS, "Not tensors whose name matches; `none` in compat.", regex=True
+    )
+
+    def begin(self) -> None:
+        self._tensors = Selection(
+            self.collection_names,
+            self.tensor_regex,
+            keep=lambda _, info: info.collection not in _MEASURES,
+        )
+
+    def check(self, step: StepView) -> Findings:
+        bad: list[TensorView] = []
+        for group, _ in self._tensors.groups(step):
+            excused = self.excuses(step, group.record.worker)
+            # nothing non-finite in the whole step, at nearly every step of nearly every run
+            if (group.record.statistics[:, NAN : NEGINF + 1] > 0).any():
+                bad += group.where(self._bad(group, excused=excused))
+        if bad:
+            yield self._finding(step, bad)
+        else:
+            self._episode = ""
+
+    def unevaluated(self) -> str | None:
+        return self._tensors.missing()
+
+    def _bad(self, group: TensorGroup, *, excused: bool) -> npt.NDArray[np.bool_]:
+        counts = group.record.statistics[group.rows, NAN : NEGINF + 1] > 0  # nan: not known
+        judged = counts[:, :1] if self.only_nan else counts
+        bad = np.asarray(judged.any(axis=1), bool)
+        if self.exclude_regex:
+            bad &= ~group.record.layout.matching(self.exclude_regex)[group.rows]
+        kinds = np.array([info.collection for info in group.infos])
+        if excused:
+            bad &= ~np.isin(kinds, _BACKWARD)
+        if self.allow_masks:
+            bad &= counts[:, :2].any(axis=1) | ~np.isin(kinds, ("outputs", "inputs"))
+        return bad
+
+    def _finding(self, step: StepView, bad: Sequence[TensorView]) -> Finding:
+        first = min(bad, key=lambda tensor: _ORDER.get(tensor.info.collection, 9))
+        row = np.nan_to_num(first.record.statistics[first.row])
+        counts = {"nan": int(row[NAN]), "posinf": int(row[POSINF]), "neginf": int(row[NEGINF])}
+        infinite = counts["posinf"] + counts["neginf"]
+        names = list(dict.fromkeys(tensor.name for tensor in bad))
+        workers = {tensor.worker for tensor in bad}
+        where = f" in {len(workers)} workers" if len(workers) > 1 else ""
+        are = f"{len(names)} tensors{where} are" if len(names) > 1 else f"it{where} is"
+        others = f"; {are} affected, this is the first" if len(bad) > 1 else ""
+        self._episode = self._episode or first.worker
+        return self.finding(
+            step,
+            first.name,
+            f"{first.name}: {counts['nan']} nan and {infinite} infinite of"
+            f" {first.statistics.count} elements at step {step.number}{others}",
+            worker=self._episode,
+            value=float(counts["nan"] + infinite),
+            threshold=0.0,
+            severity="error",
+            condition="non_finite",
+            remedy="lower the learning rate or clip gradients; check the data, and log, division"
+            " and square root near zero",
+            evidence={**counts, "tensors": names[:20]},
+        )
+
+
+_CAPTURE_ALL = "ask stepwatch check RUN, which looks at all workers; if it was this one, "
+_REMEDIES = {
+    "data": "look at the batch of this step; filter or repair its samples",
+    "previous update": "look at the step before: lower the learning rate, clip gradients, check"
+    " the optimizer's state",
+    "output": "look for log, division, square root or exponential in it, and for overflow of its"
+    " dtype",
+    "loss": "look for log of zero or overflow in the loss; clamp its input or use the version"
+    " that takes logits",
+    "gradient": "look for square root or norm at zero and for overflow in the backward pass of"
+    " this layer; in low precision, check the loss scale",
+}
+
+
+class NonFiniteOrigin(NonFiniteRule):
+    """Where the first nan or infinity came from; everything after it is only its victim."""
+
+    name = "non_finite_origin"
+    sign: ClassVar[Mapping[str, str]] = {"data": "bad_data", "*": "non_finite"}
+    default_spec = "amp_skips=10"
+    view = View("outputs", "abs_max", "log")
+
+    whitelist_regex: str | None = parameter(
+        MASKS, "Tensors whose name matches may be non-finite.", regex=True
+    )
+    max_frames: int = parameter(
+        20, "How many of the affected outputs are named as evidence.", at_least=1
+    )
+    amp_skips: int = parameter(3, "As in `exploding_tensor`.", at_least=1)
+
+    def check(self, step: StepView) -> Findings:
+        origins: list[tuple[str, Origin]] = []
+        for record in step.records:
+            excused = self.excuses(step, record.worker)
+            if (record.statistics[:, NAN : NEGINF + 1] > 0).any():
+                origin = find_origin(
+                    step, record, whitelist=self.whitelist_regex, backward=not excused
+                )
+                if origin is not None:
+                    origins.append((record.worker, origin))
+        if not origins:
+            self._episode = ""
+            return
+        # one worker's nan reaches the others by way of the gradients: the earliest stage is it
+        worker, origin = min(origins, key=lambda pair: pair[1].stage)
+        yield self._finding(step, worker, origin)
+
+    def _finding(self, step: StepView, worker: str, origin: Origin) -> Finding:
+        tensor = origin.tensor
+        evidence = self._evidence(origin)
+        headroom = evidence.get("headroom_bits")
+        near = (
+            f"; its inputs and parameters were within {number(float(headroom))} bits of overflow"
+            if isinstance(headroom, float) and headroom < 8
+            else ""
+        )
+        maybe_others = origin.cause == "gradient" and step.others
+        self._episode = self._episode or worker
+        return self.finding(
+            step,
+            tensor.name,
+            f"{origin.sentence} at step {step.number}{near}",
+            worker=self._episode,
+            value=float(tensor.statistics.non_finite),
+            threshold=0.0,
+            severity="error",
+            condition="non_finite",
+            remedy=_CAPTURE_ALL * maybe_others + _REMEDIES[origin.cause],
+            evidence={"cause": origin.cause, "origin_worker": worker, **evidence},
+        )
+
+    def _evidence(self, origin: Origin) -> dict[str, object]:
+        tensor = origin.tensor
+        row = tensor.statistics
+        sizes = {
+            "input_abs_max": _largest(origin.inputs),
+            "parameter_abs_max": _largest(origin.parameters),
+        }
+        largest = max((size for size in sizes.values() if not math.isnan(size)), default=math.nan)
+        numbers = {**sizes, "headroom_bits": headroom_bits(tensor.info.dtype, largest)}
+        return {
+            "nan": row.nan,
+            "posinf": row.posinf,
+            "neginf": row.neginf,
+            "count": row.count,
+            "dtype": tensor.info.dtype,
+            **{name: value for name, value in numbers.items() if not math.isnan(value)},
+            **origin.notes,
+            "frames": list(origin.affected[: self.max_frames]),
+            "affected": listed(origin.affected),
+        }
+
+
+def _largest(group: TensorGroup) -> float:
+    """Return the largest finite magnitude in a group; nan when there is none."""
+    values = group.quantity("abs_max")
+    finite = values[~np.isnan(values)]
+    return float(finite.max()) if len(finite) else math.nan

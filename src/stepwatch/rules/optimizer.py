@@ -1,0 +1,516 @@
+"""Rules on the state of optimizers, and on learning rates that do not follow a schedule."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from ..judge.declaration import parameter
+from ..judge.rule import Findings, NotApplicable, Rule, Selection, View, few_steps
+from ..judge.step_view import StepView, TensorGroup
+from ..model.finding import Finding
+from ..numerics.measures import Floats, listed, non_finite, number, robust_z
+from ..numerics.statistics import MAX, MIN
+from .history import Series
+from .shared import is_scalar, is_skipped, losses_of, prefixed, sizes
+
+# Moments that are averages of what was, and the power of the gradient that they average.
+_MOMENTS = {"exp_avg": 1, "exp_avg_sq": 2}
+#: An average may be larger than all it was made of by this factor, and no more: weight decay may
+#: be part of the gradient.
+SLACK = 1e3
+#: At the first step the RMS is 1 but for elements without a gradient, whatever the gradient.
+LEAST_RMS = 0.05
+
+
+class StaleOptimizerState(Rule):
+    """An optimizer whose state does not fit the gradients.
+
+    ``rms``: gradients are larger than the second moment of an Adam-like optimizer expects. The
+    RMS of ``g / sqrt(v)`` is about 1; above 2.3 spikes of the loss follow (Wortsman et al.: Stable
+    and low-precision training for large-scale vision-language models, 2023). It is that of all
+    parameters together, and must be reached in half of the last looks.
+
+    ``epsilon``: the RMS stays far below 1 from the first look on, because the optimizer's epsilon
+    is larger than the second moment, and updates are as small as that makes them.
+
+    ``reset``: the count of steps in the state went back, or stands still, though the same
+    parameters are trained with about the same learning rate: the optimizer was made anew, or
+    resumed without its state.
+
+    ``impossible``: a moment is larger than every gradient it could be an average of: memory was
+    corrupted, or something else writes to the state.
+    """
+
+    name = "stale_optimizer_state"
+    needs = ("optimizer_states", "gradients")
+    training_only = True
+    per_model = True
+    sign = "state"
+    default_spec = "max_rms=4"
+    view = View("optimizer_states", "mean", "log")
+
+    max_rms: float = parameter(2.3, "The largest RMS that is tolerated.", above=0)
+    looks: int = parameter(4, "Looks of which half must be above it.", at_least=1)
+    warmup: int = parameter(3, "Looks before the first judgement of `rms`.", at_least=0)
+
+    def begin(self) -> None:
+        self._workers: dict[str, _State] = {}
+        self._looks = 0
+
+    def check(self, step: StepView) -> Findings:
+        for group in step.groups("gradients"):
+            state = self._state(group.record.worker)
+            state.add_gradients(group)
+            state.changes += not is_skipped(step, group.record.worker)
+        self._looks += any(True for _ in step.groups("optimizer_states"))
+        for group in prefixed(step, "optimizer_states", "update_rms/"):
+            yield from self._evaluate_rms(step, group)
+        for group in prefixed(step, "optimizer_states", "optimizer_state/.*/step$"):
+            yield from self._evaluate_steps(step, group)
+        for group in prefixed(step, "optimizer_states", "optimizer_state/.*/exp_avg(_sq)?$"):
+            yield from self._evaluate_moments(step, group)
+
+    def unevaluated(self) -> str | None:
+        if not self._looks:
+            return NotApplicable("no optimizer was seen that keeps a state")
+        return few_steps(self._looks, 2)
+
+    def _state(self, worker: str) -> _State:
+        return self._workers.setdefault(worker, _State(self.looks))
+
+    def _evaluate_rms(self, step: StepView, group: TensorGroup) -> Findings:
+        state = self._state(group.record.worker)
+        values, weights = group.quantity("mean"), sizes(group)
+        known = np.isfinite(values)
+        if not known.any():
+            return
+        rms = math.sqrt(float(np.average(values[known] ** 2, weights=weights[known])))
+        state.num_rms += 1
+        state.most_rms = max(state.most_rms, rms)
+        if state.num_rms >= self.looks and state.most_rms < LEAST_RMS:
+            yield self._epsilon(step, group, rms)
+        state.recent.append(rms > self.max_rms and state.num_rms > self.warmup)
+        if 2 * sum(state.recent) >= self.looks and state.recent[-1]:
+            worst = group[int(np.nanargmax(values))]
+            yield self.finding(
+                step,
+                worst.name,
+                f"gradients are {number(rms)} times what the optimizer's second moment expects at"
+                f" step {step.number} (> {number(self.max_rms)}), at {sum(state.recent)} of"
+                f" {len(state.recent)} looks; most of all {worst.name}"
+                f" ({number(worst.statistics.mean)})",
+                worker=group.record.worker,
+                value=rms,
+                threshold=self.max_rms,
+                condition="rms",
+                remedy="a spike of the loss may follow: lower beta2 or the learning rate, or clip"
+                " updates by their RMS",
+            )
+
+    def _epsilon(self, step: StepView, group: TensorGroup, rms: float) -> Finding:
+        return self.finding(
+            step,
+            group[0].name,
+            f"gradients are {number(rms)} times what the optimizer divides them by at step"
+            f" {step.number}, and less than {number(LEAST_RMS)} times at every look so far",
+            worker=group.record.worker,
+            value=rms,
+            threshold=LEAST_RMS,
+            condition="epsilon",
+            remedy="lower the optimizer's eps, or scale the loss up: eps outweighs the gradients",
+        )
+
+    def _evaluate_steps(self, step: StepView, group: TensorGroup) -> Findings:
+        state = self._state(group.record.worker)
+        names = tuple(info.name for info in group.infos)
+        now = group.quantity("mean")
+        before, at = state.steps.get(names, (None, 0))
+        state.steps = {names: (now, step.number)}
+        changes, state.changes = state.changes, 0
+        # with another learning rate it is another phase of the training
+        rate_changed = state.changes_rate(step, group.record.worker)
+        rows = group.record.layout.row_of
+        trained = np.array([f"gradient/{name[16:-5]}" in rows for name in names])
+        if before is None or changes < 2 or not trained.any():
+            return
+        back = trained & (now <= before)
+        if back.sum() == trained.sum() and not rate_changed:
+            yield self.finding(
+                step,
+                names[int(np.argmax(back))],
+                f"the optimizer's state says {number(float(now.max()))} steps at step {step.number}"
+                f" and said {number(float(before.max()))} at step {at}: it was made anew while the"
+                f" same {len(names)} parameters are trained",
+                worker=group.record.worker,
+                value=float(now.max()),
+                threshold=float(before.max()),
+                condition="reset",
+                remedy="create the optimizer once, and load its state with the model's when"
+                " training is resumed",
+            )
+
+    def _evaluate_moments(self, step: StepView, group: TensorGroup) -> Findings:
+        state = self._state(group.record.worker)
+        names = [info.name for info in group.infos]
+        rows = group.record.statistics[group.rows]
+        now = np.maximum(np.abs(rows[:, MIN]), np.abs(rows[:, MAX]))
+        bad = [
+            index
+            for index, (name, value) in enumerate(zip(names, now.tolist(), strict=True))
+            if state.is_impossible(name, value)
+        ]
+        if bad:
+            worst = group[max(bad, key=lambda index: now[index])]
+            yield self.finding(
+                step,
+                worst,
+                f"{listed([names[index] for index in bad])}: {number(float(now[bad].max()))} at"
+                f" step {step.number} is more than the gradients so far can have made of it",
+                value=float(now[bad].max()),
+                severity="error",
+                condition="impossible",
+                remedy="restart from a checkpoint before this step; if it happens again, test the"
+                " memory of this machine",
+            )
+
+
+class _State:
+    """What is remembered of one worker.
+
+    Args:
+        looks: So many of the last looks at the RMS are kept.
+    """
+
+    def __init__(self, looks: int) -> None:
+        self.recent: deque[bool] = deque(maxlen=looks)
+        self.num_rms = 0
+        self.most_rms = 0.0
+        self._rate = math.nan
+        #: Steps since the state was looked at that were not skipped by a gradient scaler.
+        self.changes = 0
+        self.steps: dict[tuple[str, ...], tuple[Floats, int]] = {}
+        self._moments: dict[str, float] = {}
+        self._names: list[str] = []
+        self._layout: object = None
+        self._largest = np.zeros(0)
+        self._index: dict[str, int] = {}
+
+    def changes_rate(self, step: StepView, worker: str) -> bool:
+        """Return whether the first learning rate is far from what it was when asked last."""
+        before, self._rate = self._rate, step.scalar("learning_rate/0", worker)
+        return bool(max(before, self._rate) > 2 * min(before, self._rate))
+
+    def add_gradients(self, group: TensorGroup) -> None:
+        """Remember how large each gradient ever was."""
+        rows = group.record.statistics[group.rows]
+        if group.record.layout is not self._layout:
+            self._align(group)
+        now = np.fmax(-rows[:, MIN], rows[:, MAX])
+        now[non_finite(rows) > 0] = np.inf
+        self._largest[self._rows] = np.fmax(self._largest[self._rows], now)
+
+    def is_impossible(self, name: str, value: float) -> bool:
+        """Return whether a moment is too large for what it was and for all gradients so far."""
+        parameter, _, what = name.removeprefix("optimizer_state/").rpartition("/")
+        index = self._index.get(f"gradient/{parameter}")
+        before = self._moments.get(name)
+        self._moments[name] = value
+        if index is None or before is None:
+            return False
+        # the moments of one parameter are looked at together, so each may take its gradient
+        largest = float(self._largest[index]) ** _MOMENTS[what]
+        return value > SLACK ** _MOMENTS[what] * max(before, largest, 1e-30)
+
+    def _align(self, group: TensorGroup) -> None:
+        for info in group.infos:
+            self._index.setdefault(info.name, len(self._index))
+        more = len(self._index) - len(self._largest)
+        self._largest = np.concatenate([self._largest, np.zeros(more)])
+        self._rows = np.array([self._index[info.name] for info in group.infos], np.intp)
+        self._layout = group.record.layout
+
+
+#: A schedule that is stepped so many times as often as the optimizer, or more, is stepped in a
+#: loop that is not that of the steps: two schedules may take turns, three do not.
+TOO_OFTEN = 3
+#: Where the script steps one schedule only.
+TWICE = 1.9
+#: Below this fraction of what a schedule starts from a learning rate waits for its warm-up.
+WARM = 0.1
+#: Changes in a row that make a schedule, and no milestone; and how many times as long as all its
+#: steps together what comes after it may be.
+SMOOTH, MOST_REST = 10, 3
+#: Below this fraction of its peak a learning rate is near its end.
+LOW = 0.01
+
+
+@dataclass(slots=True)
+class _Rate:
+    """What the learning rate of one group was.
+
+    Args:
+        peak: The largest.
+        last: The last.
+        low: What it last fell to, near its end.
+        num_rises: Changes upwards in a row since then.
+        at_end: TRAIN steps in a row with next to nothing.
+        num_falls: Changes downwards in a row, at the last TRAIN steps of a schedule.
+        since: TRAIN steps since it changed last.
+    """
+
+    peak: float = 0.0
+    last: float = math.nan
+    low: float = 0.0
+    num_rises: int = 0
+    at_end: int = 0
+    num_falls: int = 0
+    since: int = 0
+
+
+@dataclass(slots=True)
+class _Jump:
+    """A jump of the learning rate whose effect on the losses is waited for."""
+
+    step: int
+    name: str
+    before: float
+    after: float
+    losses: dict[str, list[float]]
+    seen: dict[str, list[float]] = field(default_factory=dict)
+
+
+class LearningRateAnomaly(Rule):
+    """A learning rate that a schedule, stepped too often or made too short, has led astray.
+
+    What a run has shown itself is compared: the largest learning rate of a group so far.
+    ``per_micro_batch``: the schedule took as many steps as there were backward calls, several for
+    each step of the optimizer. ``too_often``: it took three or more steps for each, or two if
+    there is one schedule, and no other worker can be the reason. ``never_stepped``: a schedule was
+    made and is not stepped, over two evaluations, while the learning rate is below a tenth of what
+    the schedule is for. ``slow``: after ``slow_steps`` it still is, and is stepped more rarely than
+    the optimizer. ``short``: it fell step by step to less than half and has stood still for more
+    than three times as long as all steps until then, and ``slow_steps``. ``ended``: the learning
+    rate stayed below ``ended_ratio`` of its peak for more than ``end_steps`` TRAIN steps and 2% of
+    all; ``zero``: it was never above 0. ``turned``: it came to its end and rose again step by step,
+    as a cosine does beyond its length; a restart jumps. ``jump``: it rose to more than three times
+    the largest before, and the losses jumped with it.
+    """
+
+    name = "learning_rate_anomaly"
+    needs = ("learning_rates", "loop")
+    needed_steps = "end_steps"
+    per_model = True
+    sign: ClassVar[Mapping[str, str]] = {
+        "ended*": "schedule",
+        "zero*": "schedule",
+        "turned*": "schedule",
+        "short*": "schedule",
+        "slow*": "schedule",
+        "never_stepped*": "schedule",
+        "too_often*": "schedule",
+        "per_micro_batch*": "schedule",
+        "*": "rate",
+    }
+    default_spec = ""
+    view = View("learning_rates", "mean")
+
+    ended_ratio: float = parameter(
+        5e-4, "Below this fraction of its peak a rate is as good as zero.", above=0, at_most=0.5
+    )
+    end_steps: int = parameter(20, "TRAIN steps in a row.", at_least=1)
+    jump_ratio: float = parameter(
+        3.0, "So many times the largest learning rate before is a jump.", above=1
+    )
+    slow_steps: int = parameter(
+        100, "TRAIN steps that a learning rate may wait at one height.", at_least=1
+    )
+
+    def begin(self) -> None:
+        self._rates: dict[tuple[str, str], _Rate] = {}
+        self._losses = Selection(("losses",), keep=is_scalar)
+        self._recent: Series[str, float] = Series(50)
+        self._jump: _Jump | None = None
+        self._warm: set[str] = set()
+        self._rounds = 0
+        self._trained = False
+
+    def check(self, step: StepView) -> Findings:
+        self._rounds += self._trained and not step.trains
+        self._trained = step.trains
+        rates = list(step.groups("learning_rates")) if step.trains else []
+        if not rates:
+            return
+        self._steps += 1
+        for worker in step.workers:
+            yield from self._evaluate_pace(step, worker)
+            yield from self._evaluate_level(step, worker)
+        for group in rates:
+            values = group.quantity("mean").tolist()
+            for info, value in zip(group.infos, values, strict=True):
+                yield from self._evaluate_rate(step, group.record.worker, info.name, value)
+        yield from self._evaluate_jump(step)
+
+    def _evaluate_pace(self, step: StepView, worker: str) -> Findings:
+        steps, scheduled, parts = (
+            step.scalar(f"loop/{what}", worker)
+            for what in ("optimizer_steps", "scheduler_steps", "backwards")
+        )
+        if not steps >= self.end_steps or not scheduled > 0:
+            return
+        pace = scheduled / steps
+        alone = len(step.workers) == 1 and not step.others
+        near = parts >= 2 and abs(pace - parts) <= 0.1 * parts
+        condition = "per_micro_batch" if near else "too_often"
+        single = step.scalar("loop/schedulers_stepped", worker) == 1
+        met = near or (alone and pace >= (TWICE if single else TOO_OFTEN))
+        if self.persists(worker, met, self.end_steps):
+            yield self.finding(
+                step,
+                "loop/scheduler_steps",
+                f"the schedule took {number(scheduled)} steps and the optimizer {number(steps)} up"
+                f" to step {step.number}: {number(pace)} for each"
+                + (", as many as there are backward calls" if near else ""),
+                worker=worker,
+                value=pace,
+                threshold=float(TOO_OFTEN),
+                condition=condition,
+                remedy="call scheduler.step() once after each optimizer.step(), or make the"
+                " schedule as much longer",
+            )
+
+    def _evaluate_level(self, step: StepView, worker: str) -> Findings:
+        """Judge how far a schedule came from where its warm-up begins."""
+        steps, scheduled, made, level = (
+            step.scalar(f"loop/{what}", worker)
+            for what in (
+                "optimizer_steps", "scheduler_steps", "schedulers", "scheduler_level"
+            )
+        )  # fmt: skip
+        if level >= WARM:
+            self._warm.add(worker)  # what falls again later waits for no warm-up
+        waits = made > 0 and worker not in self._warm and level < WARM and steps >= self.slow_steps
+        never = waits and scheduled == 0 and self._rounds >= 2
+        slow = waits and 0 < scheduled < WARM * steps
+        if not never and not slow:
+            return
+        yield self.finding(
+            step,
+            "loop/scheduler_steps",
+            f"the learning rate is {number(level)} of what its schedule starts from, after"
+            f" {number(steps)} steps of the optimizer and {number(scheduled)} of the schedule up to"
+            f" step {step.number}",
+            severity="warning" if never else "info",
+            worker=worker,
+            value=level,
+            threshold=WARM,
+            condition="never_stepped" if never else "slow",
+            remedy="call scheduler.step() after each optimizer.step(), or once an epoch if the"
+            " schedule is made in epochs",
+        )
+
+    def _evaluate_rest(self, step: StepView, worker: str, name: str, rate: _Rate) -> Findings:
+        """Judge how long a learning rate has stood still since it fell step by step."""
+        before = self._steps - rate.since
+        long = rate.since > MOST_REST * before and rate.since >= self.slow_steps
+        if rate.num_falls >= SMOOTH and long and rate.last < rate.peak / 2:
+            yield self.finding(
+                step,
+                name,
+                f"{name}: it fell to {number(rate.last / rate.peak)} of its largest within {before}"
+                f" TRAIN steps and has stood still for {rate.since} up to step {step.number}: the"
+                " schedule is shorter than the training",
+                worker=worker,
+                value=rate.last,
+                threshold=rate.peak / 2,
+                condition=f"short {name}",
+                remedy="make the schedule as long as the training, in steps of the optimizer",
+            )
+
+    def _evaluate_rate(self, step: StepView, worker: str, name: str, value: float) -> Findings:
+        rate = self._rates.setdefault((worker, name), _Rate())
+        before, rate.last = rate.last, value
+        if value > self.jump_ratio * rate.peak > 0 and self._jump is None:
+            losses = {loss: list(recent) for loss, recent in self._recent.items()}
+            self._jump = _Jump(step.number, name, rate.peak, value, losses)
+        if 0 < value < LOW * rate.peak and before > 10 * LOW * rate.peak:
+            rate.peak = value  # no schedule falls so far at once: somebody set another one
+        rate.peak = max(rate.peak, value)
+        ended = value <= self.ended_ratio * rate.peak
+        rate.at_end = rate.at_end + 1 if ended else 0
+        if rate.at_end > max(self.end_steps, 0.02 * self._steps):
+            yield self._ended(step, worker, name, rate)
+        is_low = value < LOW * rate.peak
+        rate.since = rate.since + 1 if value == before else 0
+        if value != before:
+            rate.num_falls = rate.num_falls + 1 if value < before else 0
+        yield from self._evaluate_rest(step, worker, name, rate)
+        if value > before:
+            # a restart leaves the low end in one jump
+            rate.num_rises += 1 if is_low or rate.num_rises else 0
+        elif value < before:
+            rate.num_rises = 0
+        if is_low and not rate.num_rises:
+            rate.low = value
+        if rate.num_rises > self.end_steps:
+            yield self._turned(step, worker, name, rate)
+
+    def _ended(self, step: StepView, worker: str, name: str, rate: _Rate) -> Finding:
+        what = "0 from the first step on"
+        if rate.peak:
+            what = f"less than {number(self.ended_ratio)} of its largest {number(rate.peak)}"
+        return self.finding(
+            step,
+            name,
+            f"{name}: {number(rate.last)} at step {step.number}, {what}, for {rate.at_end} TRAIN"
+            " steps: nothing is trained with it",
+            worker=worker,
+            value=rate.last,
+            threshold=self.ended_ratio * rate.peak,
+            condition=f"{'ended' if rate.peak else 'zero'} {name}",
+            remedy="make the schedule as long as the training, or end the training",
+        )
+
+    def _turned(self, step: StepView, worker: str, name: str, rate: _Rate) -> Finding:
+        return self.finding(
+            step,
+            name,
+            f"{name}: it fell to {number(rate.low)} and rises again, to {number(rate.last)} at step"
+            f" {step.number}: the schedule is shorter than the training",
+            worker=worker,
+            value=rate.last,
+            threshold=rate.low,
+            condition=f"turned {name}",
+            remedy="make the schedule as long as the training, in steps of the optimizer",
+        )
+
+    def _evaluate_jump(self, step: StepView) -> Findings:
+        jump = self._jump
+        for name, loss in losses_of(step, self._losses).items():
+            self._recent.add(name, loss)
+            if jump is not None:
+                jump.seen.setdefault(name, []).append(loss)
+        if jump is None or all(len(losses) < 10 for losses in jump.seen.values()):
+            return
+        self._jump = None
+        for name, before in jump.losses.items():
+            after = float(np.median(jump.seen.get(name, [math.nan])))
+            score, median = robust_z(after, before)
+            if len(before) < 20 or not (score > 6 and after > 1.2 * abs(median)):
+                continue
+            yield self.finding(
+                step,
+                jump.name,
+                f"{jump.name}: it rose from {number(jump.before)} to {number(jump.after)} at step"
+                f" {jump.step}, and {name} from {number(median)} to {number(after)}",
+                value=jump.after,
+                threshold=self.jump_ratio * jump.before,
+                condition="jump",
+                remedy="check what sets the learning rate at this step; restart from before it",
+            )
+            return

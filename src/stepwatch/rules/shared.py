@@ -1,0 +1,135 @@
+"""What several rules ask of a step, of tensors and of losses."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import TensorUnavailable
+from ..judge.rule import Selection
+from ..judge.step_view import StepView, TensorGroup, TensorView
+from ..model.record import Layout, TensorInfo
+from ..numerics.measures import scalar_value
+
+Array = npt.NDArray[np.generic]
+
+
+def is_scalar(layout: Layout, tensor: TensorInfo) -> bool:  # noqa: ARG001 - a Selection's keep
+    """Return whether a tensor has one element."""
+    return math.prod(tensor.shape) == 1
+
+
+# Metrics of XGBoost that rise as training goes well.
+_RISING = re.compile(r"-(auc|aucpr|map|ndcg|pre)(@[\d-]+)?$")
+
+
+def is_loss(layout: Layout, tensor: TensorInfo) -> bool:
+    """Return whether a tensor has one element and, if it counts as a loss, ought to fall."""
+    rises = tensor.collection == "losses" and _RISING.search(tensor.name)
+    return not rises and is_scalar(layout, tensor)
+
+
+def is_trainable(layout: Layout, tensor: TensorInfo) -> bool:  # noqa: ARG001 - a Selection's keep
+    """Return whether a parameter is not frozen."""
+    return tensor.trainable is not False
+
+
+def losses_of(step: StepView, selection: Selection) -> dict[str, float]:
+    """Return each selected scalar, the mean over the workers; not finite where one is not."""
+    values: dict[str, list[float]] = {}
+    for group, names in selection.groups(step):
+        for name, row in zip(names, group.record.statistics[group.rows], strict=True):
+            values.setdefault(name, []).append(scalar_value(row))
+    return {name: sum(parts) / len(parts) for name, parts in values.items()}
+
+
+def raw_values(step: StepView, selection: Selection) -> Iterator[tuple[str, str, Array]]:
+    """Yield worker, name and value of each selected tensor whose full value was saved."""
+    for group, names in selection.groups(step):
+        raw = group.record.raw
+        saved = frozenset(raw) if raw else frozenset()
+        for name in names:
+            if name in saved:
+                yield group.record.worker, name, raw[name]
+
+
+def prefixed(step: StepView, collection: str, prefix: str) -> Iterator[TensorGroup]:
+    """Yield, for each worker, the tensors of a collection whose name begins so."""
+    for group in step.groups(collection):
+        mask = group.record.layout.matching(f"^{prefix}")[group.rows]
+        if mask.any():
+            yield group.where(mask)
+
+
+def sizes(group: TensorGroup) -> npt.NDArray[np.float64]:
+    """Return how many elements the tensor has that each tensor of a group is about.
+
+    Args:
+        group: Tensors called ``KIND/PARAMETER``.
+
+    Returns:
+        Shape ``[tensors]``; 1 for a parameter that the step does not hold.
+    """
+    layout = group.record.layout
+    rows = [layout.row_of.get(info.name.partition("/")[2]) for info in group.infos]
+    known = [1 if row is None else math.prod(layout.tensors[row].shape) for row in rows]
+    return np.array(known, np.float64)
+
+
+def is_skipped(step: StepView, worker: str) -> bool:
+    """Return whether a gradient scaler skipped the update of a step."""
+    return step.scalar("optimizer/skipped", worker) > 0
+
+
+_SIZE = 13
+
+
+@dataclass(frozen=True, slots=True)
+class DependenceSample:
+    """What derivatives of one prediction show; nan for what they do not.
+
+    Args:
+        others: Share of the squared derivatives that belongs to other samples.
+        order: 1 where rows lie sample by sample, 0 where they lie time by time.
+        future: Share that belongs to later positions of the sample.
+        gap: How many positions back the nearest earlier position lies that counts.
+        same_0: Share of targets that are the input at their position,
+        same_1: one position later,
+        same_2: two positions later,
+        turned: and one later where the targets lie time by time.
+        correlation: The largest of a column of the input with the target, in magnitude.
+        column: Which one.
+        together: Of how many samples batch normalization takes the statistics.
+        compared: With how many targets a loss that is written out compares each prediction.
+        as_time: 1 where a recurrent layer takes samples for steps of time.
+    """
+
+    others: float
+    order: float
+    future: float
+    gap: float
+    same_0: float
+    same_1: float
+    same_2: float
+    turned: float
+    correlation: float
+    column: float
+    together: float
+    compared: float
+    as_time: float
+
+
+def dependence_samples(step: StepView) -> Iterator[tuple[TensorView, DependenceSample]]:
+    """Yield what the step tells of each loss whose prediction was looked back from."""
+    for tensor in step.tensors("dependence"):
+        try:
+            value = np.asarray(tensor.value(), np.float64).ravel()
+        except TensorUnavailable:
+            continue
+        if value.size == _SIZE:
+            yield tensor, DependenceSample(*np.where(value < 0, np.nan, value).tolist())

@@ -1,0 +1,570 @@
+"""Rules on how far training moves the weights, and on weights that something else moves."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..judge.declaration import parameter
+from ..judge.rule import Findings, Rule, Selection, View
+from ..judge.step_view import StepView, TensorGroup
+from ..model.finding import Finding
+from ..model.record import Layout, StepRecord, TensorInfo
+from ..numerics.measures import Floats, global_norm, listed, non_finite, number
+from ..numerics.statistics import COUNT, SUM, SUM_ABS, SUM_SQ
+from .history import SimultaneousOnsets
+from .shared import is_scalar, is_skipped, is_trainable, losses_of
+
+SUMMARY = "update_ratio/"
+
+# name and ratio of tensors, and over how many steps they moved by it
+Ratios = tuple[tuple[str, ...], npt.NDArray[np.float64], int]
+
+
+class WeightUpdateRatio(Rule):
+    """Weights that move by far too much or too little, relative to what they were.
+
+    The ratio is the l2 norm of the change over the l2 norm of the older value. Where the full
+    values of weights are saved, they are compared with those saved before; else the ratio is that
+    of one optimizer step, which the hook measures.
+    """
+
+    name = "weight_update_ratio"
+    needs = ("weights", "updates")
+    training_only = True
+    sign = "updates"
+    view = View("updates", "mean", "log")
+    compat: ClassVar[Mapping[str, object]] = {"include_frozen": True}
+
+    num_steps: int | None = parameter(
+        None, "Compare with the newest value so many steps old, or the one before.", at_least=1
+    )
+    large_threshold: float = parameter(10.0, "Too much above this.", above="small_threshold")
+    small_threshold: float = parameter(1e-8, "Too little below this.", at_least=0)
+    epsilon: float = parameter(1e-9, "Where ‖r‖ is no larger than this, nothing is said.", above=0)
+    per_step: bool = parameter(False, "Divide the ratio by the number of steps between the two.")
+    include_frozen: bool = parameter(False, "Look at frozen parameters, too; `true` in compat.")
+    norm: Literal["l2", "mean_abs"] = parameter(
+        "l2", "`mean_abs`: mean magnitudes in place of l2 norms; needs full values."
+    )
+
+    def begin(self) -> None:
+        self.from_summaries = self.num_steps in (None, 1) and self.norm == "l2"
+        if not self.from_summaries:
+            self.evidence = (f"weights:raw:every={self.num_steps or 1}",)
+        self._weights = Selection(("weights",), keep=None if self.include_frozen else is_trainable)
+        self._updates = Selection(("updates",), (), keep=_is_ratio)
+        self._saved: deque[tuple[int, Mapping[str, npt.NDArray[np.generic]]]] = deque()
+        self._onsets = {"above": SimultaneousOnsets(), "below": SimultaneousOnsets()}
+        self._has_values = False
+
+    def check(self, step: StepView) -> Findings:
+        for names, ratios, over in self._ratios(step):
+            self._evaluated |= bool(np.isfinite(ratios).any())
+            per = ratios / over if self.per_step else ratios
+            for side, limit, met in (
+                ("above", self.large_threshold, per > self.large_threshold),  # false for nan
+                ("below", self.small_threshold, per < self.small_threshold),
+            ):
+                for leader, members in self._onsets[side].update(names, met).items():
+                    chosen = [names[one] for one in members]
+                    ratio = float(ratios[members[0]])
+                    yield self._finding(step, chosen, (ratio, over), (side, limit, leader))
+
+    def unevaluated(self) -> str | None:
+        if self._evaluated:
+            return None
+        if not self.from_summaries and not self._has_values:
+            return (
+                f"to compare weights over {self.num_steps or 1} steps their values are needed:"
+                f" --save weights:raw:every={self.num_steps or 1}"
+            )
+        return "no weight was saved at two TRAIN steps, and no update was measured"
+
+    def _ratios(self, step: StepView) -> Iterator[Ratios]:
+        """Yield ratios of full values, or else those that were measured; replicas are the same."""
+        for group, names in self._weights.groups(step):
+            saved = frozenset(group.record.raw) if group.record.raw else frozenset()
+            if not saved.isdisjoint(names):
+                self._has_values = True
+                yield from self._of_values(step, group.record, [n for n in names if n in saved])
+                return
+        if self.from_summaries and not self._has_values:
+            for group, names in self._updates.groups(step):
+                if is_skipped(step, group.record.worker):
+                    return  # it moved nothing, as it should
+                weights = tuple(name.removeprefix(SUMMARY) for name in names)
+                yield weights, group.quantity("mean"), 1
+                return
+
+    def _of_values(self, step: StepView, record: StepRecord, names: list[str]) -> Iterator[Ratios]:
+        now = step.mode_step
+        values = {name: record.raw[name] for name in names}
+        wanted = now - (self.num_steps or 1)
+        while self._saved and self._saved[-1][0] >= now:
+            self._saved.pop()  # training went back, to a checkpoint
+        while len(self._saved) > 1 and self._saved[1][0] <= wanted:
+            self._saved.popleft()
+        if self._saved and self._saved[0][0] <= wanted:
+            then, older = self._saved[0]
+            both = tuple(name for name in names if name in older)
+            ratios = [self._ratio(older[name], values[name]) for name in both]
+            yield both, np.array(ratios), now - then
+        self._saved.append((now, values))
+
+    def _ratio(self, older: npt.NDArray[np.generic], newer: npt.NDArray[np.generic]) -> float:
+        """Return the ratio; nan for another shape, for what is not finite, and for a zero."""
+        if older.shape != newer.shape or not older.size:
+            return np.nan
+        here = older.astype(np.float64)
+        size = self._size(here)
+        change = self._size(newer.astype(np.float64) - here)
+        return change / (size + self.epsilon) if size > self.epsilon else np.nan
+
+    def _size(self, values: npt.NDArray[np.float64]) -> float:
+        if self.norm == "mean_abs":
+            return float(np.abs(values).mean())
+        return float(np.linalg.norm(values.ravel()))
+
+    def _finding(
+        self,
+        step: StepView,
+        names: list[str],
+        measured: tuple[float, int],
+        met: tuple[str, float, str],
+    ) -> Finding:
+        (ratio, over), (side, limit, leader) = measured, met
+        also = f"; so are those of {listed(names[1:])}" if len(names) > 1 else ""
+        one = "one step" if over == 1 else f"{over} steps ({number(ratio / over)} a step)"
+        return self.finding(
+            step,
+            names[0],
+            f"{names[0]}: it moved by {number(ratio)} of its norm over {one}, {side}"
+            f" {number(limit)}, at step {step.number}{also}",
+            value=ratio / over if self.per_step else ratio,
+            threshold=limit,
+            condition=f"{leader} {side}",
+            remedy="lower the learning rate or warm up"
+            if side == "above"
+            else "raise the learning rate; in low precision, see whether updates are lost",
+            evidence={"steps": over, "tensors": names[:20]},
+        )
+
+
+def _is_ratio(layout: Layout, tensor: TensorInfo) -> bool:
+    parameter = layout.row_of.get(tensor.name.removeprefix(SUMMARY))
+    frozen = parameter is not None and layout.tensors[parameter].trainable is False
+    return tensor.name.startswith(SUMMARY) and not frozen
+
+
+_MOVED_PREFIX = "update_ratio/"
+
+
+class WeightsMoved(Rule):
+    """Weights that changed from one step to the next by far more than their optimizer moved them.
+
+    How far they changed at least is read from their statistics: by the triangle inequality the l2
+    norm of a change is at least the difference of the l2 norms, and of the sums and sums of
+    magnitudes over the root of the number of elements. How far the optimizer moves them is
+    measured now and then; the largest of the last measurements counts, in proportion to learning
+    rate and gradient where these have grown since, and never less than what is usual for all
+    parameters.
+
+    ``replaced``: most parameters at once, as when averaged weights are left in the model or a
+    checkpoint is loaded. ``changed``: some parameters by very much, as by a bit that flips in
+    memory.
+    """
+
+    name = "weights_moved"
+    needs = ("weights", "updates")
+    training_only = True
+    sign = "moved"
+    default_spec = ""
+    view = View("weights", "l2")
+    per_model: ClassVar[bool] = True
+
+    ratio: float = parameter(
+        3.0, "So many times the optimizer's steps, for most parameters.", above=1
+    )
+    ratio_of_one: float = parameter(
+        100.0, "So many times is too far for each single one. At least `ratio`.", at_least="ratio"
+    )
+    share: float = parameter(0.5, "What fraction is most of them.", above=0, at_most=1)
+    looks: int = parameter(3, "Measurements that are remembered, and are needed first.", at_least=1)
+
+    def begin(self) -> None:
+        self._weights = Selection(("weights",), keep=is_trained)
+        self._states: dict[str, _MovedWeights] = {}
+
+    def check(self, step: StepView) -> Findings:
+        for group, names in self._weights.groups(step):
+            worker = group.record.worker
+            state = self._states.get(worker)
+            if state is None or state.names != names:
+                state = self._states[worker] = _MovedWeights(names, self.looks)
+            ratios = state.add(step, group)
+            self._evaluated |= bool(np.isfinite(ratios).any())
+            most = ratios > self.ratio
+            if np.count_nonzero(most) >= max(2, self.share * len(names)):
+                yield self._finding(step, state, ratios, "replaced")
+            elif (ratios > self.ratio_of_one).any():
+                yield self._finding(step, state, ratios, "changed")
+
+    def unevaluated(self) -> str | None:
+        if self._evaluated:
+            return None
+        return f"fewer than {self.looks} updates of the same weights were measured"
+
+    def _finding(
+        self, step: StepView, state: _MovedWeights, ratios: Floats, condition: str
+    ) -> Finding:
+        limit = self.ratio if condition == "replaced" else self.ratio_of_one
+        chosen = np.flatnonzero(ratios > limit)
+        chosen = chosen[np.argsort(-ratios[chosen], kind="stable")]
+        names = [state.names[index] for index in chosen]
+        worst = float(ratios[chosen[0]])
+        return self.finding(
+            step,
+            names[0],
+            f"{listed(names)}: {len(names)} of {len(state.names)} parameters changed before step"
+            f" {step.number} by far more than the optimizer moved them, {names[0]} by at least"
+            f" {number(worst)} times as much (> {number(limit)})",
+            worker=state.worker,
+            value=worst,
+            threshold=limit,
+            severity="error" if condition == "changed" else "warning",
+            condition=condition,
+            remedy=_MOVED_REMEDIES[condition],
+            evidence={"parameters": names[:20], "last_step": state.last_step},
+        )
+
+
+_MOVED_REMEDIES = {
+    "replaced": "see what writes to the weights between the two steps: averaged weights that were"
+    " put in to evaluate must be taken out again, and a checkpoint needs its optimizer's state",
+    "changed": "see what writes to this weight; if nothing does, restart from a checkpoint before"
+    " this step and test the memory of this machine",
+}
+
+
+class _MovedWeights:
+    """What is remembered of the same weights of one worker.
+
+    Args:
+        names: Of the weights.
+        looks: So many measurements of updates are kept.
+    """
+
+    def __init__(self, names: tuple[str, ...], looks: int) -> None:
+        self.names = names
+        self.worker = ""
+        #: The global step before the one that was looked at last.
+        self.last_step = 0
+        self._looks: deque[tuple[Floats, float, float]] = deque(maxlen=looks)
+        self._layout: Layout | None = None
+        self._before: Floats | None = None
+        self._at = 0
+        self._step = 0
+        self._allowed = np.full(len(names), np.nan)
+
+    def add(self, step: StepView, group: TensorGroup) -> Floats:
+        """Add one TRAIN step; return how many times too far each changed since the one before.
+
+        Returns:
+            Shape ``[weights]``; nan where that is not known.
+        """
+        self.worker = group.record.worker
+        self.last_step, self._step = self._step, step.number
+        rows, before = group.record.statistics[group.rows], self._before
+        passed, self._at = step.mode_step - self._at, step.mode_step
+        ratios = np.full(len(rows), np.nan)
+        if before is not None and passed > 0:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratios = least_change(before, rows) / (passed * self._allowed)
+        self._before = rows
+        self._allowed = self._allowance(group, np.sqrt(rows[:, SUM_SQ]))
+        return ratios
+
+    def _allowance(self, group: TensorGroup, sizes: Floats) -> Floats:
+        """Return how far each may go by the step that follows; nan if that is not known."""
+        rates, gradients = (
+            group.record.statistics[group.record.layout.rows_of.get(kind, _NONE)]
+            for kind in ("learning_rates", "gradients")
+        )
+        rate = float(np.abs(rates[:, SUM]).max(initial=0.0))
+        gradient = global_norm(gradients)
+        measured = self._measured(group)
+        if np.isfinite(measured).any():
+            self._looks.append((np.fmax(measured, np.nanmedian(measured)), rate, gradient))
+        if len(self._looks) < (self._looks.maxlen or 0):
+            return np.full(len(sizes), np.nan)
+        with np.errstate(invalid="ignore"):  # what did not move had no rate, or no gradient
+            looks = [
+                ratios * _growth(rate, then) * _growth(gradient, before)
+                for ratios, then, before in self._looks
+            ]
+            allowed: Floats = np.max(looks, axis=0) * sizes
+        return np.where(allowed > 0, allowed, np.nan)
+
+    def _measured(self, group: TensorGroup) -> Floats:
+        """Return the update ratio of each weight; nan where there is none."""
+        layout = group.record.layout
+        if layout is not self._layout:
+            self._layout = layout
+            self._rows = np.array(
+                [layout.row_of.get(_MOVED_PREFIX + name, -1) for name in self.names]
+            )
+        ratios = group.record.statistics[self._rows, SUM]
+        return np.where(self._rows >= 0, ratios, np.nan)
+
+
+_NONE = np.empty(0, np.intp)
+
+
+def least_change(before: Floats, after: Floats) -> Floats:
+    """Return how large the l2 norm of a change is at least.
+
+    Args:
+        before: Statistics of tensors, shape ``[tensors, NUM_FIELDS]``.
+        after: Those of the same tensors, later.
+
+    Returns:
+        Shape ``[tensors]``; nan where an element is not finite or the number of elements changed.
+    """
+    norms = np.sqrt(after[:, SUM_SQ]) - np.sqrt(before[:, SUM_SQ])
+    roots = np.sqrt(after[:, COUNT])
+    sums = (after[:, [SUM, SUM_ABS]] - before[:, [SUM, SUM_ABS]]) / roots[:, None]
+    least = np.maximum(np.abs(norms), np.abs(sums).max(axis=1))
+    known = (non_finite(before) + non_finite(after) == 0) & (before[:, COUNT] == after[:, COUNT])
+    return np.where(known, least, np.nan)
+
+
+def _growth(now: float, then: float) -> float:
+    """Return how many times larger a number is; 1 if it is not."""
+    if not now > then:
+        return 1.0
+    return now / then if then > 0 else np.inf
+
+
+def is_trained(layout: Layout, tensor: TensorInfo) -> bool:  # noqa: ARG001 - a Selection's keep
+    """Return whether a parameter is not frozen and held by an optimizer, as far as is known."""
+    return tensor.trainable is not False and tensor.optimizer_groups != 0
+
+
+_STEP_PREFIX = "update_ratio/"
+#: A loss is taken to be what it is at so many steps, at first and now.
+_FIRST, _LAST = 5, 20
+
+
+class StepSize(Rule):
+    """Steps so large that weights run away, or so small that they stay, while no loss falls.
+
+    All trained weights are taken together, and compared with what they were at the first step.
+    ``too_large``: their l2 norm grew many times. ``decay``: it shrank to a fraction: what pulls
+    weights to zero is stronger than the loss. ``too_small``: no step that was measured moved them
+    by as much as ``least_step`` of their norm, and the learning rate has been at its height for
+    ``num_steps``.
+    ``too_large`` and ``decay`` need that no loss fell by ``fall`` of what it was at first.
+    """
+
+    name = "step_size"
+    needs = ("weights",)
+    needed_steps = "num_steps"
+    training_only = True
+    per_model = True
+    sign: ClassVar[Mapping[str, str]] = {"too_small": "pace", "*": "updates"}
+    default_spec = ""
+    view = View("weights", "l2", "log")
+
+    grown: float = parameter(
+        10.0, "So many times their first norm, weights have run away.", above=1
+    )
+    shrunk: float = parameter(
+        0.5, "Below this fraction of it, they are pulled to zero.", above=0, at_most=0.99
+    )
+    least_step: float = parameter(
+        3e-6, "A step is too small below this fraction of the norm.", above=0, at_most=1e-3
+    )
+    fall: float = parameter(
+        0.1, "The fraction of its magnitude by which a loss falls.", between=(0, 1)
+    )
+    num_steps: int = parameter(100, "TRAIN steps before the first judgement.", at_least=_LAST)
+
+    def begin(self) -> None:
+        self._weights = Selection(("weights",), keep=is_trained)
+        self._losses = Selection(("losses",), keep=is_scalar)
+        self._of_loss: dict[str, _Loss] = {}
+        self._of_worker: dict[str, _WeightNorms] = {}
+
+    def check(self, step: StepView) -> Findings:
+        self._steps += 1
+        for name, value in losses_of(step, self._losses).items():
+            self._of_loss.setdefault(name, _Loss()).add(value)
+        for group, names in self._weights.groups(step):
+            worker = group.record.worker
+            weights = self._of_worker.get(worker)
+            if weights is None or weights.names != names:
+                weights = self._of_worker[worker] = _WeightNorms(names)
+            weights.add(group)
+            if weights.num_steps >= self.num_steps:
+                yield from self._evaluate(step, worker, weights)
+
+    def _evaluate(self, step: StepView, worker: str, weights: _WeightNorms) -> Findings:
+        ratio = weights.norm / weights.first if weights.first else math.nan
+        size = f"the l2 norm of all trained weights is {number(weights.norm)} at step {step.number}"
+        size += f", {number(ratio)} times what it was at first"
+        if ratio > self.grown and self._is_stuck():
+            text = f"{size} (> {number(self.grown)}), and no loss fell by {self.fall:.0%}"
+            yield self._finding(step, worker, "too_large", text, (ratio, self.grown))
+        elif ratio < self.shrunk and (self._is_stuck() or self._rises()):
+            how = "no loss fell" if self._is_stuck() else "every loss is above its best"
+            text = f"{size} (< {number(self.shrunk)}), and {how} by {self.fall:.0%}"
+            yield self._finding(step, worker, "decay", text, (ratio, self.shrunk))
+        elif weights.is_below(self.least_step, after=self.num_steps):
+            text = (
+                f"no step that was measured in {weights.num_steps} steps up to step {step.number}"
+                f" moved the weights by more than {number(weights.largest_step)} of their norm"
+                f" (< {number(self.least_step)}): at this pace they will not change"
+            )
+            measured = weights.largest_step, self.least_step
+            yield self._finding(step, worker, "too_small", text, measured)
+
+    def _is_stuck(self) -> bool:
+        losses = self._of_loss.values()
+        return bool(losses) and not any(loss.fell(self.fall) for loss in losses)
+
+    def _rises(self) -> bool:
+        losses = self._of_loss.values()
+        return bool(losses) and all(loss.rose(self.fall) for loss in losses)
+
+    def _finding(
+        self,
+        step: StepView,
+        worker: str,
+        condition: str,
+        message: str,
+        measured: tuple[float, float],
+    ) -> Finding:
+        return self.finding(
+            step,
+            "",
+            message,
+            worker=worker,
+            value=measured[0],
+            threshold=measured[1],
+            condition=condition,
+            remedy=_STEP_REMEDIES[condition],
+            evidence={name: [loss.first, loss.now] for name, loss in self._of_loss.items()},
+        )
+
+
+_STEP_REMEDIES = {
+    "too_large": "lower the learning rate (or momentum) tenfold, warm up, or clip gradients; a loss"
+    " that is a sum needs a rate as much smaller as it has terms",
+    "decay": "lower weight_decay: AdamW multiplies it by the learning rate, Adam adds it to each"
+    " gradient",
+    "too_small": "raise the learning rate tenfold until the loss moves; see whether gradients are"
+    " clipped to next to nothing, or clipped before the scaler has unscaled them",
+}
+
+
+@dataclass(slots=True)
+class _Loss:
+    """What a loss was at its first steps and is at its last."""
+
+    head: list[float] = field(default_factory=list)
+    tail: deque[float] = field(default_factory=lambda: deque(maxlen=_LAST))
+    best: float = math.inf
+
+    def add(self, value: float) -> None:
+        if len(self.head) < _FIRST:
+            self.head.append(value)
+        self.tail.append(value)
+        if len(self.tail) == _LAST:
+            self.best = min(self.best, self.now)
+
+    @property
+    def first(self) -> float:
+        # the least: the first steps of a training that diverges make the others look like a fall
+        return min(self.head)
+
+    @property
+    def now(self) -> float:
+        return float(np.median(self.tail))
+
+    def fell(self, by: float) -> bool:
+        """Return whether it fell by a fraction of its magnitude; false if it is not finite."""
+        return self.now < self.first - by * abs(self.first)
+
+    def rose(self, by: float) -> bool:
+        """Return whether it is above the best it was by a fraction of that."""
+        return self.now > self.best + by * abs(self.best)
+
+
+class _WeightNorms:
+    """What is remembered of the same weights of one worker.
+
+    Args:
+        names: Of the weights.
+    """
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self.num_steps = 0
+        #: L2 norms of all together.
+        self.first = self.norm = math.nan
+        #: The largest step that was measured, as a fraction of the norm; infinite before.
+        self.largest_step = math.inf
+        self.highest_rate = 0.0
+        #: After how many steps the learning rate was higher than ever before.
+        self.last_rise = 0
+
+    def is_below(self, least_step: float, *, after: int) -> bool:
+        """Return whether no step reached a size, so long after the learning rate's height."""
+        at_height = self.num_steps - self.last_rise >= after
+        return self.norm > 0 and self.largest_step < least_step and at_height
+
+    def add(self, group: TensorGroup) -> None:
+        """Add one TRAIN step."""
+        rates = group.record.statistics[_rows(group, "learning_rates"), SUM]
+        self.norm = global_norm(group.record.statistics[group.rows])
+        if not self.num_steps:
+            self.first = self.norm
+        rate = float(np.abs(rates).max(initial=0.0))
+        if rate > self.highest_rate:
+            self.highest_rate, self.last_rise = rate, self.num_steps
+        self.num_steps += 1
+        step = _step_of(group)
+        if not math.isnan(step):
+            known = 0.0 if math.isinf(self.largest_step) else self.largest_step
+            self.largest_step = max(known, step)
+
+
+def _step_of(group: TensorGroup) -> float:
+    """Return the norm of an update over the norm of what it changed; nan if not measured."""
+    record, layout = group.record, group.record.layout
+    rows = [
+        row
+        for row in _rows(group, "updates").tolist()
+        if layout.tensors[row].name.startswith(_STEP_PREFIX)
+    ]
+    weights = [
+        layout.row_of.get(layout.tensors[row].name.removeprefix(_STEP_PREFIX)) for row in rows
+    ]
+    if not rows or None in weights:
+        return math.nan
+    squares: Floats = record.statistics[[row for row in weights if row is not None]]
+    norms = np.array([global_norm(square[None]) for square in squares])
+    moved = float(np.linalg.norm(record.statistics[rows, SUM] * norms))
+    size = float(np.linalg.norm(norms))
+    return moved / size if size else math.nan
+
+
+def _rows(group: TensorGroup, collection: str) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    return group.record.layout.rows_of.get(collection, np.empty(0, np.intp))

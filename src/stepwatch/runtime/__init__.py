@@ -1,0 +1,1 @@
+"""Threads, parallel reads, and facts of processes and the network."""

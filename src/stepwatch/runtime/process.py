@@ -1,0 +1,55 @@
+"""Whether the process that writes a run still runs.
+
+A process number alone is not enough: numbers are used again, after a reboot too, and each
+container counts its own.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+
+def identity(pid: int | str = "self") -> str:
+    """Return ``boot namespace start`` of a running process; ``""`` where it is unknown.
+
+    Args:
+        pid: Its number; this process by default.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        namespace = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+    state, start = status[0], status[19]
+    return "" if state in "ZX" else f"{boot} {namespace} {start}"
+
+
+def may_run(host: str, pid: int, recorded: str) -> bool:
+    """Return whether a process may still run; ``True`` if we cannot know.
+
+    Args:
+        host: The machine it ran on.
+        pid: Its number there.
+        recorded: Its ``identity`` when it started.
+    """
+    if host != socket.gethostname() or pid <= 0 or os.name == "nt":
+        return True
+    ours, theirs = identity().split(" "), recorded.split(" ")
+    if not len(ours) == len(theirs) == 3:
+        return _exists(pid)
+    if theirs[0] != ours[0]:
+        return False  # the machine was started again since
+    return theirs[1] != ours[1] or identity(pid) == recorded
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

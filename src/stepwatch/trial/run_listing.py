@@ -1,0 +1,121 @@
+"""Which runs lie at a location, and how each of them stands."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..formats.findings import read_findings
+from ..formats.manifest import END, FINDINGS, RUN_KEY
+from ..formats.native.parts import OBSERVATIONS, TENSORS
+from ..formats.smdebug.layout import COLLECTIONS, END_KEY, EVENTS, INDEX
+from ..model.steps import Mode
+from ..store import open_store, scheme_of
+from .tensor import Series, fields_of
+from .trial import Trial
+
+_COLLECTIONS = COLLECTIONS.strip("/")
+_INSIDE = [
+    prefix.strip("/")
+    for prefix in (OBSERVATIONS, TENSORS, FINDINGS, END, COLLECTIONS, EVENTS, INDEX)
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """How a run stands, in a few numbers.
+
+    Args:
+        state: See ``Trial.state``.
+        steps: How many steps are complete.
+        rate: Steps a second, over the last ones; ``None`` if there are too few.
+        last_loss: The last training loss; ``None`` if there is none.
+        findings: How many there are.
+        started_ns: When it began, nanoseconds since the Unix epoch; 0 if that is not known.
+    """
+
+    state: str
+    steps: int
+    rate: float | None
+    last_loss: float | None
+    findings: int
+    started_ns: int
+
+
+def find_runs(location: str) -> list[str]:
+    """Return the runs at a location, sorted, each by its path from there; ``""`` for itself.
+
+    Args:
+        location: A folder or a URL that runs lie beneath, or that is one itself.
+    """
+    if not scheme_of(location):
+        root = Path(location)
+        return sorted(_relative(path, root) for path in _folders(root))
+    found = set()
+    for key in open_store(location).list():
+        folder, _, name = key.rpartition("/")
+        if name in (RUN_KEY, END_KEY):
+            found.add(folder)
+        elif f"/{key}".count(f"/{COLLECTIONS}"):
+            found.add(f"/{key}".partition(f"/{COLLECTIONS}")[0].lstrip("/"))
+    return sorted(found)
+
+
+def summarize_run(trial: Trial) -> RunSummary:
+    """Return how a run stands; a few rows are read, however long it is."""
+    steps = trial.step_numbers()
+    names = trial.tensor_names(collection="losses")
+    last_ns = _times(trial, int(steps[-1])) if len(steps) else np.empty(0, np.int64)
+    seconds = (last_ns[-1] - last_ns[0]) / 1e9 if len(last_ns) > 1 else 0.0
+    return RunSummary(
+        trial.state,
+        len(steps),
+        (len(last_ns) - 1) / seconds if seconds > 0 else None,
+        _last_loss(trial, names[0]) if names else None,
+        len(read_findings(trial.store)),
+        trial.reader.manifest.started_ns or _first_ns(trial),
+    )
+
+
+def _relative(path: Path, root: Path) -> str:
+    return "" if path == root else path.relative_to(root).as_posix()
+
+
+def _folders(root: Path) -> Iterator[Path]:
+    """Yield the folders that hold a run, in either format."""
+    for folder, folders, files in os.walk(root):
+        inside = [name for name in _INSIDE if name in folders]
+        if RUN_KEY in files or END_KEY in files or _COLLECTIONS in inside:
+            yield Path(folder)
+            # The parts of a run, of which there may be very many, hold no runs.
+            folders[:] = [name for name in folders if name not in inside]
+
+
+def _times(trial: Trial, step: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return when the steps were that lie in the same part as this one, ascending."""
+    name = next(iter(trial.reader.tensors()), "")
+    table = trial.rows(frozenset([name]), ["time_ns"], step=step, worker=trial.workers[0])
+    times: np.ndarray[tuple[int], np.dtype[np.int64]] = np.unique(table.column("time_ns"))
+    return times
+
+
+def _first_ns(trial: Trial) -> int:
+    """Return when a run began that has no manifest: as early as its first step."""
+    steps = trial.step_numbers()
+    return int(min(_times(trial, int(steps[0])), default=0)) if len(steps) else 0
+
+
+def _last_loss(trial: Trial, name: str) -> float | None:
+    """Return the last training loss; it is nearly always in the last part."""
+    mode = Mode.TRAIN if Mode.TRAIN in trial.modes else Mode.GLOBAL
+    wanted = frozenset([name])
+    within = trial.steps(mode)[-1:] if len(trial.step_numbers(mode)) else []
+    for step in (*within, None):
+        table = trial.rows(wanted, fields_of("mean"), mode, step=step)
+        if len(table):
+            return float(Series(table)["mean"][-1])
+    return None

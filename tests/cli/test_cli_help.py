@@ -1,0 +1,103 @@
+"""``stepwatch --help`` and ``--version``: complete, and light to load."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import stepwatch
+from stepwatch.cli.main import GROUP, VERBS
+from stepwatch.plugins import registry
+
+SUMMARIES = {name: text for group in VERBS.values() for name, text in group.items()}
+# Runs the command line with the arguments given and says which modules that took.
+MODULES = """
+import sys
+from stepwatch.cli.main import main
+try:
+    main(sys.argv[1:])
+except SystemExit:
+    pass
+print(*sorted(sys.modules), file=sys.stderr)
+"""
+OTHERS = '''
+import click
+
+@click.command()
+def nod():
+    """Nod at RUN. Twice."""
+'''
+
+
+def modules(*arguments):
+    """Return the names of all modules that a call of ``stepwatch`` loads."""
+    return subprocess.run(
+        [sys.executable, "-c", MODULES, *arguments], capture_output=True, text=True, check=True
+    ).stderr.split()
+
+
+class TestHelp:
+    @pytest.mark.parametrize("name", sorted(SUMMARIES))
+    def test_a_summary_is_the_first_sentence_of_its_verb(self, name):
+        """What the help says of a verb is what the verb says of itself."""
+        docstring = registry.load(GROUP, name).get_short_help_str(limit=1000)
+        assert docstring.rstrip(".") == SUMMARIES[name]
+
+    def test_every_verb_of_ours_stands_under_one_heading(self):
+        """One that is added to pyproject.toml is added to the help."""
+        loaded = {name: registry.load(GROUP, name) for name in registry.names(GROUP)}
+        ours = [x for x, verb in loaded.items() if verb.callback.__module__.startswith("stepwatch")]
+
+        assert sorted(ours) == sorted(SUMMARIES)
+        assert len(SUMMARIES) == sum(map(len, VERBS.values()))
+
+    def test_a_line_of_a_terminal_holds_each_verb(self, verb, monkeypatch):
+        """In 80 columns nothing is cut, and nothing wrapped."""
+        monkeypatch.setenv("COLUMNS", "80")
+        status, out, _ = verb("--help")
+        lines = [line.split(maxsplit=1) for line in out.splitlines()]
+
+        assert 0 == status
+        assert [] == [row for row in SUMMARIES.items() if list(row) not in lines]
+
+    def test_it_loads_no_verb_and_nothing_heavy(self):
+        """Of our modules a handful, and neither arrays nor tables nor colours."""
+        loaded = modules("--help")
+        ours = [name for name in loaded if name.split(".")[0] == "stepwatch"]
+
+        assert 6 >= len(ours), ours
+        assert set() == {"numpy", "pyarrow", "rich"} & set(loaded)
+
+    def test_verbs_of_other_packages_stand_last(self, tmp_path, python):
+        """Each with its first sentence, or with why it cannot be had."""
+        info = tmp_path / "others-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(
+            "[stepwatch.commands]\nnod = others:nod\nnap = others:gone\n"
+        )
+        (tmp_path / "others.py").write_text(OTHERS)
+        out = python("-m", "stepwatch", "--help").stdout
+        last = out[out.index("Of other packages:") :]
+
+        assert "nod       Nod at RUN\n" in last
+        assert "nap       the command 'nap' of others" in last
+
+
+class TestVersion:
+    def test_it_says_whether_the_kernel_is_compiled(self, verb, monkeypatch):
+        """Without one everything works, slower."""
+        start = f"stepwatch {stepwatch.__version__} (kernel: "
+        assert verb("--version")[1] in (
+            f"{start}compiled)\n",
+            f"{start}NumPy, about ten times slower)\n",
+        )
+
+        monkeypatch.setitem(sys.modules, "stepwatch._kernel", None)
+        assert f"{start}NumPy, about ten times slower)\n" == verb("--version")[1]
+
+    def test_it_loads_nothing_heavy(self):
+        """It is asked for by scripts."""
+        assert set() == {"numpy", "pyarrow", "rich"} & set(modules("--version"))

@@ -1,0 +1,41 @@
+"""Run an example as its own text says, in an empty folder, and check that its mistake is found.
+
+Usage:
+    python try_example.py EXAMPLE
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def main(name: str) -> None:
+    """Run it; raise unless it ends well and the rule that it names found something."""
+    script = ROOT / "examples" / f"{name}.py"
+    about = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
+    written = re.search(r"^    stepwatch (run .*)$", about, re.MULTILINE)
+    expected = re.search(r"^Found: `(\w+)`", about, re.MULTILINE)
+    assert written is not None, "it says how it is run"
+    assert expected is not None, "it says what is found"
+    *arguments, path = shlex.split(written[1])
+    assert ROOT / path == script, path
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "stepwatch", *arguments, "--run", "run", str(script)]
+        done = subprocess.run(
+            command, cwd=folder, stderr=subprocess.PIPE, text=True, check=False, timeout=500
+        )
+        assert done.returncode == 0, done.stderr
+        assert f") {expected[1]}: " in done.stderr, done.stderr
+    print("\n".join(line for line in done.stderr.splitlines() if f") {expected[1]}: " in line))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,7 @@
+"""Fixtures of the tests in this folder."""
+
+from __future__ import annotations
+
+from tests.support.small_disk import small_disk
+
+__all__ = ["small_disk"]
