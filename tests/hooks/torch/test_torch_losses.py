@@ -27,6 +27,19 @@ class TestLosses:
         assert ["loss/MSELoss"] == seen.losses
         assert losses == seen.series("loss/MSELoss")
 
+    def test_a_loss_and_what_it_is_given_say_which_function_computes_it(self, watched):
+        """Whatever the script calls its class."""
+
+        class Smoothed(nn.CrossEntropyLoss):
+            pass
+
+        with watched(policy=["labels", "predictions"]) as seen:
+            fit(mlp(), loss=lambda x, y: Smoothed()(x, y.long().flatten() % x.shape[1]))
+
+        names = ("loss/Smoothed", "prediction/Smoothed", "label/Smoothed")
+        functions = {seen.trial.tensor(name).function for name in names}
+        assert {"cross_entropy"} == functions
+
     def test_a_function_is_named_by_itself(self, watched):
         """However the script got hold of it, even before the hook was there."""
         for loss in (lambda x, y: F.mse_loss(x, y), imported_before_the_hook):

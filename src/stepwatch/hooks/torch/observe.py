@@ -134,9 +134,9 @@ class Observer:
         finally:
             self._with_gradients = True
 
-    def loss(self, step: OpenStep, name: str, value: torch.Tensor) -> bool:
-        """Observe a loss; return whether it could be."""
-        self._add(step, name, "losses", _as_scalar(value))
+    def loss(self, step: OpenStep, name: str, value: torch.Tensor, function: str) -> bool:
+        """Observe a loss, and which function computed it; return whether it could be."""
+        self._add(step, name, "losses", _as_scalar(value), function)
         return name not in self.refused
 
     def statistics(self, step: OpenStep, info: TensorInfo, row: Row) -> None:
@@ -145,8 +145,10 @@ class Observer:
         if step.level(info) != NOTHING:
             step.add_statistics(self._info(info.name, info.collection, info.dtype, info.shape), row)
 
-    def tensor(self, step: OpenStep, name: str, value: torch.Tensor, collection: str) -> None:
-        self._add(step, name, collection, value)
+    def tensor(
+        self, step: OpenStep, name: str, value: torch.Tensor, collection: str, function: str = ""
+    ) -> None:
+        self._add(step, name, collection, value, function)
 
     def scalar(self, step: OpenStep, name: str, value: object, collection: str) -> None:
         if isinstance(value, torch.Tensor):
@@ -185,9 +187,12 @@ class Observer:
         self._device = {}
         self._last = None
 
-    def _add(self, step: OpenStep, name: str, collection: str, tensor: torch.Tensor) -> None:
+    def _add(
+        self, step: OpenStep, name: str, collection: str, tensor: torch.Tensor, function: str = ""
+    ) -> None:
         shape = () if tensor.is_nested else tensor.shape  # a nested one has none
-        self._add_known(step, self._info(name, collection, dtype_name(tensor.dtype), shape), tensor)
+        info = self._info(name, collection, dtype_name(tensor.dtype), shape, function)
+        self._add_known(step, info, tensor)
 
     def _add_known(
         self,
@@ -266,10 +271,18 @@ class Observer:
             self._device[id(step)] = DeviceRows(step)
         return self._device[id(step)]
 
-    def _info(self, name: str, collection: str, dtype: str, shape: tuple[int, ...]) -> TensorInfo:
+    def _info(
+        self,
+        name: str,
+        collection: str,
+        dtype: str,
+        shape: tuple[int, ...],
+        function: str = "",
+    ) -> TensorInfo:
         info = self._infos.get(name)
         if info is None or info.shape != shape or info.dtype != dtype:
-            info = self._infos[name] = TensorInfo(name, collection, dtype, tuple(shape))
+            info = TensorInfo(name, collection, dtype, tuple(shape), function=function)
+            self._infos[name] = info
         return info
 
 

@@ -223,7 +223,7 @@ class Tracker(HookGuard):
             self.steps.on_loss(value)
             name = self._losses.name(self.steps.last_mode, what)
             step = self.steps.current()
-            if self.observer.loss(step, name, value):
+            if self.observer.loss(step, name, value, call.function if call else ""):
                 self._loss_since_backward = True
             if call is None:
                 self.events.emit("composed_loss", step, name, value)

@@ -159,12 +159,14 @@ class LossInputs:
         if in_transform():
             return  # inside of a transform even a target that is not transformed cannot be read
         name = loss.removeprefix("loss/")
-        prediction, target = call.prediction, call.target
+        prediction, target, function = call.prediction, call.target, call.function
         if isinstance(prediction, torch.Tensor) and step.wants("predictions"):
-            self._observer.tensor(step, f"prediction/{name}", prediction, "predictions")
+            self._observer.tensor(
+                step, f"prediction/{name}", prediction, "predictions", function
+            )
         if isinstance(target, torch.Tensor) and step.wants("labels"):
-            self._observer.tensor(step, f"label/{name}", target, "labels")
-        if step.wants("log_partition") and call.function == "cross_entropy":
+            self._observer.tensor(step, f"label/{name}", target, "labels", function)
+        if step.wants("log_partition") and function == "cross_entropy":
             logits = _readable(prediction)
             if logits is not None:
                 self._add_log_partition(step, f"log_partition/{name}", logits)
