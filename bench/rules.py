@@ -72,7 +72,7 @@ def print_replay(layers: int, steps: int) -> None:
 
 
 def print_live(steps: int) -> None:
-    """Print the processor time of ``LiveWatch.look`` on a GPT's records, beside its steps."""
+    """Print the processor time of ``LiveWatch.on_step`` on a GPT's records, beside its steps."""
     import torch
     from ways import Watched
 
@@ -96,10 +96,10 @@ def print_live(steps: int) -> None:
         step_s = (time.thread_time() - began) / steps
         training.close()
     watch = LiveWatch(DEFAULT_RULES)
-    watch.look(kept[0])  # layouts are looked into once
+    watch.on_step(kept[0])  # layouts are looked into once
     began = time.thread_time()
     for record in kept[1:]:
-        watch.look(record)
+        watch.on_step(record)
     look_s = (time.thread_time() - began) / (len(kept) - 1)
     print(
         f"GPT, {len(kept[-1].layout)} tensors: {1000 * look_s:.3f} ms of {1000 * step_s:.1f} ms,"

@@ -241,6 +241,6 @@ class TestAfterARestoredState:
         scene.reactions._restarted = lambda: called.append(True)
         scene.control.restored_at = 9
 
-        scene.reactions.look(type("Record", (), {"step": step}))
+        scene.reactions.on_step(type("Record", (), {"step": step}))
 
         assert times == len(called)

@@ -41,7 +41,7 @@ class Finder:
     def start(self, store, worker, patterns):
         pass
 
-    def look(self, record):
+    def on_step(self, record):
         if record.mode_step in self.steps:
             finding = Finding("a_rule", record.step, "w", "wrong", severity=self.severity)
             self.findings.append(finding)

@@ -166,7 +166,7 @@ class Listener:
     def start(self, store, worker, patterns):
         self.patterns = dict(patterns)
 
-    def look(self, record):
+    def on_step(self, record):
         self.seen.append(record.step)
         if record.step in self.fails_at:
             raise ZeroDivisionError(f"at step {record.step}")
@@ -198,7 +198,7 @@ class TestListeners:
         stored = []
 
         class Looks(Listener):
-            def look(self, record):
+            def on_step(self, record):
                 stored.append(len(open_store(url).list("observations/")))
 
         recorder = Recorder(url, listeners=[Looks()], rank=(0, 1))

@@ -219,7 +219,7 @@ class TestSavedFor:
         values = {f"active/{number}": np.zeros(8, np.float32) for number in (1, 3)}
         rows = np.zeros((3, NUM_FIELDS))
         for step, raw in enumerate(({}, values, values)):
-            saved_for.look(StepRecord("worker_0", Mode.TRAIN, step, step, 0, layout, rows, raw))
+            saved_for.on_step(StepRecord("worker_0", Mode.TRAIN, step, step, 0, layout, rows, raw))
 
         assert [
             "saving for dead_relu: activity:raw:every=10, 2 tensors, 64 bytes at each time"

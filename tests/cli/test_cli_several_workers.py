@@ -49,7 +49,7 @@ def test_every_line_of_a_training_says_whose_it_is(size, offset, end):
     progress.start(store, "worker_0", {})
     record = make_record(0, {"w": np.ones(1)})
     tensors = [replace(tensor, offset=offset) for tensor in record.layout.tensors]
-    progress.look(replace(record, layout=Layout(tuple(tensors))))
+    progress.on_step(replace(record, layout=Layout(tuple(tensors))))
     progress.summary(End("finished", 0, 1), [], [])
     lines = stream.getvalue().splitlines()
 
@@ -69,6 +69,6 @@ def test_a_worker_knows_that_it_is_not_alone(num_workers, worker, hedged):
         start_run(store, Manifest("made", 0, num_workers=num_workers))
     live = LiveWatch("non_finite_origin")
     live.start(store, worker, {})
-    live.look(make_record(0, {"gradient/w": np.array([np.nan])}, worker=worker))
+    live.on_step(make_record(0, {"gradient/w": np.array([np.nan])}, worker=worker))
 
     assert [hedged] == ["another worker" in finding.message for finding in live.findings]

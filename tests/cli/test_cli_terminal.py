@@ -74,7 +74,7 @@ class TestProgress:
         stream = io.StringIO()
         progress = Progress("run", stream=stream)
         for step in range(40):
-            progress.look(make_record(step, {"loss/mse_loss": 0.5}))
+            progress.on_step(make_record(step, {"loss/mse_loss": 0.5}))
 
         lines = stream.getvalue().splitlines()
         assert "stepwatch: step 3  0.5/s  loss 0.5  0 findings" == lines[0]

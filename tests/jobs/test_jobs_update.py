@@ -125,7 +125,7 @@ class TestStopping:
     def test_which_job_a_rule_stops(self, records, judged, prefix, stopped):
         """The one that it judges, if it is meant; else the only one that can be."""
         answers = []
-        JobControl(records, judged, prefix).ask(
+        JobControl(records, judged, prefix).request(
             lambda control: control.stop("found") or "done", answers.append
         )
 

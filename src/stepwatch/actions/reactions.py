@@ -195,7 +195,7 @@ class Reactions:
         for rate in self._limits:
             rate.recall(self._audit.before)
 
-    def look(self, record: StepRecord) -> None:
+    def on_step(self, record: StepRecord) -> None:
         """Handle a step that all rules have evaluated."""
         if self._control is None:
             return
@@ -238,7 +238,7 @@ class Reactions:
         elif self._control is None:
             on_attempt(ConfigError(_ELSEWHERE))
         elif isinstance(action, Change):
-            self._control.ask(partial(action.change, finding), on_attempt)
+            self._control.request(partial(action.change, finding), on_attempt)
 
     def _is_admitted(self, rate: RateLimit, finding: Finding) -> bool:
         """Return whether it is done, and note it if not."""

@@ -194,13 +194,13 @@ class BlackBox:
         """Return what is called with each step, in order: the box before all others and after them.
 
         Args:
-            listeners: The others, each with ``look``; the findings of those that have ``findings``
-                are noted.
+            listeners: The others, each with ``on_step``; the findings of those that have
+                ``findings`` are noted.
         """
         self._finders = [one for one in listeners if isinstance(one, FindingsSource)]
         self._num_findings = [0] * len(self._finders)
-        looks = [one.look for one in listeners]  # type: ignore[attr-defined]
-        return [self.record, *looks, self.judge]
+        callbacks = [one.on_step for one in listeners]  # type: ignore[attr-defined]
+        return [self.record, *callbacks, self.judge]
 
     # On the training thread
 

@@ -41,7 +41,7 @@ class Control:
         #: The global step after which a state was restored last; -1 for never.
         self.restored_at = -1
 
-    def ask(self, request: Request, settle: OnSettled) -> None:
+    def request(self, request: Request, settle: OnSettled) -> None:
         """Request something to be done once a step is over; may be called on any thread."""
         self._requests.put((request, settle))
         if self._closed:

@@ -271,11 +271,11 @@ class Profiler:
         self._store, self._sampler = store, SamplerProcess(store)
         self.spans.open(store, worker)
         self._changed()  # what it says was read before
-        self.ask(self.config)
+        self.configure(self.config)
         if self._file is not None:  # requested, however short the training is
             self._sample()
 
-    def look(self, record: StepRecord) -> None: ...
+    def on_step(self, record: StepRecord) -> None: ...
 
     def tick(self) -> None:
         """Store what was gathered; read the configuration again if it is due."""
@@ -303,7 +303,7 @@ class Profiler:
         if self._store is not None:
             self._store.put(key, data)
 
-    def ask(self, config: ProfilerConfig | None) -> None:
+    def configure(self, config: ProfilerConfig | None) -> None:
         """Profile this from now on."""
         self.config = config
         self.phases.on = config is not None
@@ -318,7 +318,7 @@ class Profiler:
         """
         if self.config is None:
             raise ConfigError("nothing of this training is profiled; give it a Profiler")
-        self.ask(replace(self.config, detailed=Range(first=first, steps=steps)))
+        self.configure(replace(self.config, detailed=Range(first=first, steps=steps)))
 
     def _work(self) -> None:
         while not self._later.empty():
@@ -337,7 +337,7 @@ class Profiler:
             # A configuration in the run is added to what is profiled anyway.
             before = self.config if where == CONFIG_KEY and self.config else ProfilerConfig()
             try:
-                self.ask(parse_profiler_config(data, where, before))
+                self.configure(parse_profiler_config(data, where, before))
             except ConfigError as error:
                 _log.warning("%s; what was profiled before still is", error)
 
@@ -363,7 +363,7 @@ class RangeTrigger:
 
     def __init__(self, range_: Range | None) -> None:
         #: The range that was requested.
-        self.asked = range_
+        self.requested = range_
         self._range = range_
         self._since: int | None = None
 

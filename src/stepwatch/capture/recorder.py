@@ -43,7 +43,7 @@ class Listener(Protocol):
     def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
         """Learn where the run lies; called once, before the first step."""
 
-    def look(self, record: StepRecord) -> None:
+    def on_step(self, record: StepRecord) -> None:
         """Evaluate one step."""
 
     def finish(self) -> None:
@@ -121,7 +121,7 @@ class Recorder:
             self.configured_plan,
         )
         self._listeners = tuple(listeners)
-        self._looks: list[Callable[[StepRecord], object]] = [one.look for one in listeners]
+        self._on_step: list[Callable[[StepRecord], object]] = [one.on_step for one in listeners]
         patterns = {c.name: c.patterns for c in collections if c.patterns}
         for listener in self._listeners:
             listener.start(self.store, self.worker, patterns)
@@ -140,7 +140,7 @@ class Recorder:
         self._mirror.start()
         self.black_box = output.open_black_box(self.store, self.worker, self._background.offer)
         if self.black_box is not None:
-            self._looks = self.black_box.around(self._listeners)
+            self._on_step = self.black_box.around(self._listeners)
 
     @property
     def closed(self) -> bool:
@@ -280,8 +280,8 @@ class Recorder:
             for writer in reversed(self._writers):
                 work.callback(self._dropped.store, writer.write, item)
             work.callback(self._dropped.came)
-            for look in reversed(self._looks):
-                work.callback(look, item)
+            for on_step in reversed(self._on_step):
+                work.callback(on_step, item)
 
     def _tick(self) -> None:
         with ExitStack() as work:

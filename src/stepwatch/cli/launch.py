@@ -214,7 +214,7 @@ class SaveCosts:
 
     def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None: ...
 
-    def look(self, record: StepRecord) -> None:
+    def on_step(self, record: StepRecord) -> None:
         """Report what a step holds for rules that were not reported yet."""
         still_waiting = []
         for rule, text, collection in self._waiting:

@@ -191,7 +191,7 @@ class Progress:
             self._warned = True
             self.print_detail(_NO_KERNEL)
 
-    def look(self, record: StepRecord) -> None:
+    def on_step(self, record: StepRecord) -> None:
         """Count a step, and show it if the last time is long enough ago."""
         self._in_parts |= record.layout.has_parts
         self._order.add(record.layout)

@@ -175,7 +175,7 @@ class Windows:
         before = {kind: due for kind, due in self._dues.items() if not due.is_over}
         self._dues = {
             kind: before[kind]
-            if kind in before and before[kind].asked == range_
+            if kind in before and before[kind].requested == range_
             else RangeTrigger(range_)
             for kind, range_ in wanted.items()
             if range_ is not None

@@ -44,7 +44,7 @@ class JobControl(Control):
         super().__init__()
         self._records, self._job, self._prefix = records, job, prefix
 
-    def ask(self, request: Request, settle: OnSettled) -> None:
+    def request(self, request: Request, settle: OnSettled) -> None:
         """Have something done at once: it is only noted here."""
         try:
             settle(request(self))

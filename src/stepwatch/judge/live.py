@@ -60,7 +60,7 @@ class LiveWatch:
         if worker == _FIRST:  # of what all machines and workers do, one judges
             self._profile = Profile(store)
 
-    def look(self, record: StepRecord) -> None:
+    def on_step(self, record: StepRecord) -> None:
         """Show a step to the rules."""
         self._report(self._watch.look(StepView([record], self._patterns, others=self._others)))
 

@@ -231,7 +231,7 @@ class Raising:
     def finish(self) -> None:
         """Nothing is left."""
 
-    def look(self, _: object) -> None:
+    def on_step(self, _: object) -> None:
         """Fail."""
         raise ValueError("of the listener")
 
@@ -380,7 +380,7 @@ class ObservedSteps:
     def start(self, store: object, worker: str, patterns: object) -> None:
         """Nothing to learn."""
 
-    def look(self, record: StepRecord) -> None:
+    def on_step(self, record: StepRecord) -> None:
         """Keep it."""
         self.records.append(record)
 

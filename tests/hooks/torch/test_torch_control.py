@@ -88,7 +88,7 @@ def equal(one, other):
 def ask(watched, request):
     """Ask for something; return the list in which its result will be."""
     results = []
-    watched.hook.control.ask(request, results.append)
+    watched.hook.control.request(request, results.append)
     return results
 
 

@@ -287,7 +287,7 @@ class TestRows:
         given = torch.zeros(16, 32, dtype=torch.int64)
         rows = prediction_row(given, torch.zeros(512, 9), LossCall("cross_entropy"))
 
-        assert rows.place // 32 != rows.place % 16
+        assert rows.flat_index // 32 != rows.flat_index % 16
 
 
 class TestCompared:

@@ -355,7 +355,7 @@ class TestWindows:
 
         def ask(step):
             if step in (1, 4):
-                profiler.ask(
+                profiler.configure(
                     ProfilerConfig(interval_ms=0, detailed=Range(steps=1), python=Range(2, 1))
                 )
 
@@ -398,7 +398,7 @@ class TestControl:
 
         def ask(step):
             if step == 1:
-                seen.hook.control.ask(
+                seen.hook.control.request(
                     lambda control: Profile(2).change(finding, control), told.append
                 )
 

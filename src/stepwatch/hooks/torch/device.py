@@ -39,7 +39,7 @@ from .internals import isolated_compute
 
 # Elements are taken so many at a time: as 64-bit integers they are 32 MiB.
 DIGEST_CHUNK = 2**22
-# Each bin is counted in so many places: additions to one place wait for each other.
+# Each bin is counted in so many lanes: additions to one bin wait for each other.
 LANES = 32
 
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -96,8 +96,8 @@ def _shifted(sent: torch.Tensor, by: int) -> torch.Tensor:
     return (sent >> by) & ((1 << (64 - by)) - 1)
 
 
-def _signed(word: int) -> int:
-    return word - (1 << 64) if word >> 63 else word
+def _signed(bits: int) -> int:
+    return bits - (1 << 64) if bits >> 63 else bits
 
 
 def device_exponents(tensor: torch.Tensor) -> torch.Tensor:
@@ -110,13 +110,13 @@ def device_exponents(tensor: torch.Tensor) -> torch.Tensor:
         Shape ``[NUM_BINS]``, int64.
     """
     flat = tensor.detach().resolve_neg().reshape(-1)
-    places = torch.zeros((NUM_BINS + 1) * LANES, dtype=torch.int64, device=flat.device)
+    counts = torch.zeros((NUM_BINS + 1) * LANES, dtype=torch.int64, device=flat.device)
     one = torch.ones((), dtype=torch.int64, device=flat.device)
     for _, chunk in _chunks(flat):
         lane = torch.arange(chunk.numel(), device=flat.device) % LANES
-        place = _bins(chunk).to(torch.int64) * LANES + lane
-        places.scatter_add_(0, place, one.expand(place.shape))
-    return places.view(NUM_BINS + 1, LANES).sum(dim=1)[:NUM_BINS]
+        bins = _bins(chunk).to(torch.int64) * LANES + lane
+        counts.scatter_add_(0, bins, one.expand(bins.shape))
+    return counts.view(NUM_BINS + 1, LANES).sum(dim=1)[:NUM_BINS]
 
 
 def _bins(values: torch.Tensor) -> torch.Tensor:
@@ -333,9 +333,10 @@ class DeviceBatch:
             with isolated_compute(device.type):
                 _reduce(tensors, self._wait)
 
-    def _wait(self, sent: torch.Tensor, width: int, places: list[int], rows: list[int]) -> None:
-        owners = np.repeat(np.array(places), rows)
-        self.defer(sent.view(torch.int64).reshape(-1), partial(self._found_rows, owners, width))
+    def _wait(self, sent: torch.Tensor, width: int, owners: list[int], rows: list[int]) -> None:
+        row_owners = np.repeat(np.array(owners), rows)
+        note = partial(self._found_rows, row_owners, width)
+        self.defer(sent.view(torch.int64).reshape(-1), note)
 
     def _found_rows(self, owners: npt.NDArray[np.intp], width: int, sent: PackedBits) -> None:
         found = unpack_table(sent.view(np.float64).reshape(NUM_PACKED, -1), width)
@@ -364,21 +365,21 @@ def _reduce(
     unread: list[tuple[int, torch.Tensor]],
     wait: Callable[[torch.Tensor, int, list[int], list[int]], None],
 ) -> None:
-    """Compute the words of tables, and let them wait with the places of the rows' tensors."""
+    """Pack the statistics of tables, and let them wait with the index of each row's tensor."""
     groups: dict[tuple[torch.dtype, int], list[tuple[int, torch.Tensor]]] = defaultdict(list)
-    for place, tensor in unread:
+    for index, tensor in unread:
         flat, parts = _flat(tensor), cuts(tensor.numel())
         sizes = [size for size, _ in parts]
         pieces = torch.split_with_sizes(flat, sizes) if len(parts) > 1 else (flat,)
         for (size, width), piece in zip(parts, pieces, strict=False):
             if size == TABLE_CHUNK:  # large enough by itself
-                wait(pack_table(to_table([piece], width)), width, [place], [TABLE_CHUNK // width])
+                wait(pack_table(to_table([piece], width)), width, [index], [TABLE_CHUNK // width])
             else:
-                groups[piece.dtype, width].append((place, piece))
+                groups[piece.dtype, width].append((index, piece))
     for (_, width), members in groups.items():
         sent = pack_table(to_table([piece for _, piece in members], width))
         rows = [-(-piece.numel() // width) for _, piece in members]
-        wait(sent, width, [place for place, _ in members], rows)
+        wait(sent, width, [index for index, _ in members], rows)
 
 
 def _flat(tensor: torch.Tensor) -> torch.Tensor:
@@ -393,8 +394,8 @@ def _merged(found: list[tuple[npt.NDArray[np.intp], Rows]], sizes: npt.NDArray[n
     """Return the statistics of each tensor, of those of its rows.
 
     Args:
-        found: Places of tensors, shape ``[rows]``, and ``[rows, NUM_FIELDS]``, the padding
-            counted as nan.
+        found: The index of each row's tensor, shape ``[rows]``, and the statistics, ``[rows,
+            NUM_FIELDS]``, with the padding counted as nan.
         sizes: How many elements each tensor has, shape ``[tensors]``.
 
     Returns:
@@ -402,14 +403,14 @@ def _merged(found: list[tuple[npt.NDArray[np.intp], Rows]], sizes: npt.NDArray[n
     """
     merged = np.repeat(merge(np.empty((0, 1, NUM_FIELDS))), len(sizes), axis=0)
     if found:
-        owners = np.concatenate([places for places, _ in found])
+        owners = np.concatenate([one for one, _ in found])
         order = np.argsort(owners, kind="stable")
         rows = np.concatenate([rows for _, rows in found])[order]
-        places, starts = np.unique(owners[order], return_index=True)
+        owned, starts = np.unique(owners[order], return_index=True)
         with np.errstate(over="ignore", invalid="ignore"):
-            merged[places] = np.add.reduceat(rows, starts)
+            merged[owned] = np.add.reduceat(rows, starts)
         for field, extreme in ((MIN, np.fmin), (MAX, np.fmax), (ABS_MIN, np.fmin)):
-            merged[places, field] = extreme.reduceat(rows[:, field], starts)
+            merged[owned, field] = extreme.reduceat(rows[:, field], starts)
         merged[:, NAN] -= merged[:, COUNT] - sizes
         merged[:, COUNT] = sizes
     return merged

@@ -112,8 +112,8 @@ class LossCall:
         given = self.keywords.get("ignore_index", self._argument(_IGNORE_INDEX_POSITION))
         return _IGNORE_INDEX if given is None else int(given)
 
-    def _argument(self, place: int) -> Any:
-        return self.args[place] if 0 <= place < len(self.args) else None
+    def _argument(self, index: int) -> Any:
+        return self.args[index] if 0 <= index < len(self.args) else None
 
 
 class HookGuard:
@@ -128,7 +128,7 @@ class HookGuard:
 
     def is_observing_here(self) -> bool:
         """Return whether what runs now is to be observed."""
-        # In one expression, as it is asked twice for each module that runs.
+        # In one expression, as it is evaluated twice for each module that runs.
         return (
             self.active
             and os.getpid() == self._process

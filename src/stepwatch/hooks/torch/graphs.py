@@ -95,11 +95,11 @@ def add_to_slot(slot: torch.Tensor, tensor: torch.Tensor) -> None:
     new = torch.stack([counts[0], *(field.to(torch.float64) for field in fields), *counts[1:]])
     new = torch.nn.functional.pad(new, (0, SLOT_WIDTH - len(new)))
     # Without a view of the slot: a compiler takes each for one more input.
-    place = torch.arange(SLOT_WIDTH, device=values.device)
-    merged = torch.where((place < MIN) | (place >= SUM), slot + new, torch.minimum(slot, new))
-    merged = torch.where(place == MAX, torch.maximum(slot, new), merged)
-    merged = torch.where(place == ABS_MIN, torch.minimum(slot, new), merged)
-    slot.copy_(torch.where(place < NUM_FIELDS, merged, new))
+    field = torch.arange(SLOT_WIDTH, device=values.device)
+    merged = torch.where((field < MIN) | (field >= SUM), slot + new, torch.minimum(slot, new))
+    merged = torch.where(field == MAX, torch.maximum(slot, new), merged)
+    merged = torch.where(field == ABS_MIN, torch.minimum(slot, new), merged)
+    slot.copy_(torch.where(field < NUM_FIELDS, merged, new))
 
 
 def statistics_of(slots: Rows) -> Rows:
@@ -175,11 +175,11 @@ class GraphProbe:
 def _constant(function: Callable[..., Answer]) -> Callable[..., Answer]:
     """Return a function that a compiler calls while it compiles, and whose answer it keeps."""
 
-    def ask(*arguments: str) -> Answer:
+    def query(*arguments: str) -> Answer:
         return function(*arguments)
 
     constant: Any = torch.compiler.assume_constant_result
-    found: Callable[..., Answer] = constant(ask)
+    found: Callable[..., Answer] = constant(query)
     return found
 
 

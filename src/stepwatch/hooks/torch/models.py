@@ -182,12 +182,12 @@ class Names:
 
     def named_parameters(self) -> Iterator[tuple[str, torch.nn.Parameter]]:
         """Yield every parameter of the trained models once, in the order of the models."""
-        seen: set[int] = set()
+        yielded: set[int] = set()
         for root in self.trained:
             for _, parameter in self._own.of(root):
                 name = self.parameters.get(id(parameter))
-                if name is not None and id(parameter) not in seen:
-                    seen.add(id(parameter))
+                if name is not None and id(parameter) not in yielded:
+                    yielded.add(id(parameter))
                     yield name, parameter
 
     def callable_modules(self) -> dict[str, torch.nn.Module]:
@@ -350,11 +350,11 @@ class Parameters:
         self._names.refresh()
         self._names.add_owners(_parameters(self._optimizers.stepped))
         self._of = WeakKeyDictionary()
-        for place, optimizer in enumerate(self._optimizers):
+        for number, optimizer in enumerate(self._optimizers):
             self._of[optimizer] = [
                 _track(
                     self._names.parameters.setdefault(
-                        id(parameter), f"optimizer/{place}/{group_index}/{index}"
+                        id(parameter), f"optimizer/{number}/{group_index}/{index}"
                     ),
                     parameter,
                     num_groups[id(parameter)],
@@ -415,13 +415,13 @@ class AccumulatedGradients:
     def __init__(self, tracked: list[TrackedParameter]) -> None:
         self._tracked = tracked
         marks = [_mark(one.parameter.grad) for one in tracked]
-        self._kept = {place: mark for place, mark in enumerate(marks) if mark is not None}
+        self._kept = {index: mark for index, mark in enumerate(marks) if mark is not None}
         self._backwards = 0
 
     def before_backward(self) -> None:
         """Gradients are about to be added to: those that were zeroed or replaced are let go."""
         now = self._marks_now()
-        self._kept = {place: mark for place, mark in self._kept.items() if mark == now[place]}
+        self._kept = {index: mark for index, mark in self._kept.items() if mark == now[index]}
         # Zeroing through .data leaves no mark; one gradient that is not zero speaks for all.
         if self._backwards == 0 and not any(map(self._is_not_zero, self._kept)):
             self._kept = {}
@@ -429,17 +429,17 @@ class AccumulatedGradients:
     def after_backward(self) -> None:
         """Gradients were added to: those that are still kept have a new mark."""
         self._backwards += 1
-        self._kept = {place: mark for place, mark in self._marks_now().items() if mark is not None}
+        self._kept = {index: mark for index, mark in self._marks_now().items() if mark is not None}
 
     def count(self) -> int:
         """Return how many gradients hold what was there before the optimizer's last step."""
         return len(self._kept) if self._backwards else 0
 
     def _marks_now(self) -> dict[int, GradientMark | None]:
-        return {place: _mark(self._tracked[place].parameter.grad) for place in self._kept}
+        return {index: _mark(self._tracked[index].parameter.grad) for index in self._kept}
 
-    def _is_not_zero(self, place: int) -> bool:
-        gradient = self._tracked[place].parameter.grad
+    def _is_not_zero(self, index: int) -> bool:
+        gradient = self._tracked[index].parameter.grad
         return gradient is not None and bool(local_shard(gradient).tensor.any())
 
 

@@ -70,8 +70,8 @@ def attention_rows(
         logits = logits + chosen if is_added else logits
         logits = logits.masked_fill(chosen <= _HIDDEN if is_added else ~chosen, -torch.inf)
     if is_causal:
-        place = torch.arange(key.shape[-2], device=key.device)
-        logits = logits.masked_fill(place > index[-1][:, None], -torch.inf)
+        position = torch.arange(key.shape[-2], device=key.device)
+        logits = logits.masked_fill(position > index[-1][:, None], -torch.inf)
     return logits, _entropy(logits)
 
 
@@ -133,8 +133,8 @@ class Attention:
             return
         with isolated_compute(given[0].device.type):
             found = rows(*(tensor.detach() for tensor in given), **how)
-            seen = [values[values != -torch.inf] for values in found]
-        for name, values in zip(names, seen, strict=True):
+            visible = [values[values != -torch.inf] for values in found]
+        for name, values in zip(names, visible, strict=True):
             self._observer.tensor(step, name, values, "attention")
 
     def innermost(self) -> str | None:
@@ -189,7 +189,7 @@ def _sampled(sizes: Sequence[int], most: int, device: torch.device) -> list[torc
             row = row // max(1, size)
         return index
     row = torch.arange(most, device=device)
-    turns = [pow(_GENERATOR, place, most) if most > 1 else 0 for place in range(len(sizes))]
+    turns = [pow(_GENERATOR, axis, most) if most > 1 else 0 for axis in range(len(sizes))]
     # Each dimension is walked through in a step of its own, and taken in the middle.
     return [
         (2 * (row * turn % most) + 1) * size // (2 * most)
@@ -202,7 +202,7 @@ def _take(
 ) -> torch.Tensor:
     """Return the rows at these places; a dimension of 1, or of shared heads, serves several."""
     dims = zip(index, sizes[: len(index)], tensor.shape, strict=False)
-    return tensor[tuple(place * own // max(1, size) for place, size, own in dims)]
+    return tensor[tuple(index * own // max(1, size) for index, size, own in dims)]
 
 
 def _with_dims(tensor: torch.Tensor, num_dims: int) -> torch.Tensor:

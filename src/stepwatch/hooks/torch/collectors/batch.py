@@ -173,9 +173,9 @@ def _elements(samples: torch.Tensor) -> torch.Tensor:
     if num_elements <= MOST_SAMPLE_ELEMENTS:
         return samples.flatten(1)
     every = -(-num_elements // MOST_SAMPLE_ELEMENTS)
-    places = torch.arange(0, num_elements, every, device=samples.device)
+    positions = torch.arange(0, num_elements, every, device=samples.device)
     # By index: images whose channels lie last would be copied to be flattened.
-    return samples.movedim(0, -1)[torch.unravel_index(places, shape)].T
+    return samples.movedim(0, -1)[torch.unravel_index(positions, shape)].T
 
 
 def _first(before: Digests, now: Digests) -> Digests:

@@ -56,7 +56,7 @@ class PredictionRow:
     is_flat: bool
 
     @property
-    def place(self) -> int:
+    def flat_index(self) -> int:
         """The row: of the second half of the batch, and of a position in its middle."""
         if not self.is_flat:
             return self.batch // 2
@@ -67,12 +67,12 @@ class PredictionRow:
     @property
     def position(self) -> int:
         """The position of it, where the rows are sample by sample."""
-        return self.place % self.length if self.is_flat else self.length // 2
+        return self.flat_index % self.length if self.is_flat else self.length // 2
 
     def take(self, prediction: torch.Tensor) -> torch.Tensor:
         if self.is_flat or self.length == 1:
-            return prediction[self.place]
-        return prediction[self.place].select(-1, self.position)
+            return prediction[self.flat_index]
+        return prediction[self.flat_index].select(-1, self.position)
 
     def summarize(self, derivative: torch.Tensor, *, mixes: bool) -> torch.Tensor:
         """Return what derivatives by what the samples became tell.
@@ -94,7 +94,7 @@ class PredictionRow:
         if not mixes:
             found[0] = 1 - shares[own]
         if self.is_flat:
-            sample, other = self.place // self.length, self.place % self.batch
+            sample, other = self.flat_index // self.length, self.flat_index % self.batch
             found[1] = torch.where(own == sample, 1.0, torch.where(own == other, 0.0, torch.nan))
         if self.length > 1 and derivative.shape[1] == self.length and derivative.dim() > 2:
             by_position = size[own].view(self.length, -1).sum(1)
@@ -225,7 +225,7 @@ class AutogradObservers:
     def __init__(self) -> None:
         # Each hook takes the next number.
         self._first_hook = RemovableHandle.next_id
-        self._has_asked = False
+        self._has_probed = False
         if "retain_grad" not in vars(torch.Tensor):  # what it inherits cannot be replaced
             torch.Tensor.retain_grad = torch.Tensor.retain_grad  # type: ignore[method-assign]
         self._replaced = PatchSet()
@@ -234,7 +234,7 @@ class AutogradObservers:
 
     def anybody(self) -> bool:
         hooks = RemovableHandle.next_id > self._first_hook
-        return hooks or self._has_asked or torch.is_anomaly_enabled()
+        return hooks or self._has_probed or torch.is_anomaly_enabled()
 
     def leave(self) -> None:
         """Look no more; what was seen stays known."""
@@ -242,7 +242,7 @@ class AutogradObservers:
 
     def _note(self, original: Any) -> Any:
         def noted(owner: object) -> Any:
-            self._has_asked = True
+            self._has_probed = True
             return original(owner)
 
         return noted

@@ -135,17 +135,17 @@ class LossWeights:
         total = total if scale is None else total / scale.detach()
         return total.reshape(()) if isinstance(total, torch.Tensor) else total
 
-    def _note(self, place: int, gradients: Sequence[object]) -> None:
+    def _note(self, index: int, gradients: Sequence[object]) -> None:
         """Called by autograd, perhaps in another thread, where nothing may be raised."""
         if not self.is_in_backward or torch.compiler.is_compiling() or _is_transformed():
             return
-        gradient = gradients[place] if place < len(gradients) else None
+        gradient = gradients[index] if index < len(gradients) else None
         if type(gradient) is not torch.Tensor or gradient.numel() != 1:
             return
         try:
-            seen = gradient.detach()
+            detached = gradient.detach()
             # A copy, for autograd may add to it in place.
-            self._found.append(float(seen) if seen.is_cpu else seen.clone())
+            self._found.append(float(detached) if detached.is_cpu else detached.clone())
         except Exception:  # noqa: BLE001  of gradients that are batched nothing can be read
             self._found = [math.nan]
         if len(self._found) > _MOST:

@@ -125,10 +125,10 @@ def binary_counts(
 def _counted(meant: torch.Tensor, guess: torch.Tensor | None, num_classes: int) -> torch.Tensor:
     """Count without waiting for a device: one class more is meant where nothing is."""
     width = 1 if guess is None else num_classes
-    place = meant if guess is None else meant * num_classes + guess
-    counts = torch.zeros((num_classes + 1) * width, dtype=torch.int64, device=place.device)
-    one = torch.ones((), dtype=torch.int64, device=place.device)
-    counts.scatter_add_(0, place.reshape(-1), one.expand(place.numel()))
+    index = meant if guess is None else meant * num_classes + guess
+    counts = torch.zeros((num_classes + 1) * width, dtype=torch.int64, device=index.device)
+    one = torch.ones((), dtype=torch.int64, device=index.device)
+    counts.scatter_add_(0, index.reshape(-1), one.expand(index.numel()))
     counts = counts[: num_classes * width]
     return counts if guess is None else counts.view(num_classes, num_classes)
 
@@ -161,9 +161,7 @@ class LossInputs:
         name = loss.removeprefix("loss/")
         prediction, target, function = call.prediction, call.target, call.function
         if isinstance(prediction, torch.Tensor) and step.wants("predictions"):
-            self._observer.tensor(
-                step, f"prediction/{name}", prediction, "predictions", function
-            )
+            self._observer.tensor(step, f"prediction/{name}", prediction, "predictions", function)
         if isinstance(target, torch.Tensor) and step.wants("labels"):
             self._observer.tensor(step, f"label/{name}", target, "labels", function)
         if step.wants("log_partition") and function == "cross_entropy":
@@ -204,8 +202,8 @@ def log_partition(logits: torch.Tensor) -> torch.Tensor:
     sizes = last.shape[:-1]
     num_rows = sizes.numel()
     if num_rows > MOST_ROWS:
-        place = torch.arange(MOST_ROWS, device=last.device) * num_rows // MOST_ROWS
-        last = last[torch.unravel_index(place, sizes)]
+        rows = torch.arange(MOST_ROWS, device=last.device) * num_rows // MOST_ROWS
+        last = last[torch.unravel_index(rows, sizes)]
     return torch.logsumexp(last.to(torch.float32), -1).mean()
 
 

@@ -214,8 +214,8 @@ class BlackBoxFeed:
         self._snapshot_of = self._mode_step
         tensors = dict(model_state(self._names))
         optimizers = []
-        for place, optimizer in enumerate(self._optimizers):
-            facts, state = optimizer_state(place, optimizer)
+        for index, optimizer in enumerate(self._optimizers):
+            facts, state = optimizer_state(index, optimizer)
             optimizers.append(facts)
             tensors |= state
         copied = [tensor for tensor in tensors.values() if why_not_copied(tensor) is None]

@@ -231,9 +231,9 @@ class ReplayHook(TorchHook):
             with self._refusing():
                 self._restorer.restore_late_buffers(model_state(self._tracker.names))
                 self._restorer.restore_optimizer(optimizer, known)
-        place = self._num_over + self._tracker.steps.has_stepped(optimizer)
-        if place > 0:
-            rates = self._learning_rates.get(self._recording.first + place, {})
+        num_steps = self._num_over + self._tracker.steps.has_stepped(optimizer)
+        if num_steps > 0:
+            rates = self._learning_rates.get(self._recording.first + num_steps, {})
             for number, group in known.numbered_groups(optimizer):
                 if number in rates:
                     set_option(group, "lr", rates[number])
@@ -336,7 +336,7 @@ class _LastStep:
     def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
         """Nothing needs to be known."""
 
-    def look(self, record: StepRecord) -> None:
+    def on_step(self, record: StepRecord) -> None:
         if record.mode is Mode.TRAIN and record.mode_step == self.wanted:
             self.record = record
 

@@ -157,8 +157,8 @@ class Restorer:
         """
         if not self._optimizers:
             return  # none had stepped yet: all were as the script makes them
-        place = self._place_of(optimizer, list(known))
-        facts = self._optimizers[place]
+        index = self._index_of(optimizer, list(known))
+        facts = self._optimizers[index]
         for group, settings in zip(optimizer.param_groups, facts["param_groups"], strict=True):
             for name, value in settings.items():
                 set_option(group, name, value)
@@ -169,7 +169,7 @@ class Restorer:
             if _is_not_kept(value):
                 raise StepUnavailable(f"{facts['class']} keeps {name}, which cannot be put back")
             optimizer.state[parameters[int(number)][0]][name] = value
-        prefix = f"optimizer/{place}/"
+        prefix = f"optimizer/{index}/"
         for key, array in self._arrays.items():
             if key.startswith(prefix):
                 number, _, name = key.removeprefix(prefix).partition("/")
@@ -180,17 +180,17 @@ class Restorer:
                 state = _on_device(name, to_tensor(array), parameter, group)
                 optimizer.state[parameter][name] = state
 
-    def _place_of(
+    def _index_of(
         self, optimizer: torch.optim.Optimizer, known: list[torch.optim.Optimizer]
     ) -> int:
         """Return which of the recorded optimizers it is: others that live may never step."""
         what = _describe(optimizer)
         number = sum(_describe(other) == what for other in known[: known.index(optimizer)])
         recorded = list(map(_described, self._optimizers))
-        places = [place for place, was in enumerate(recorded) if was == what]
-        if number >= len(places):
+        indices = [index for index, was in enumerate(recorded) if was == what]
+        if number >= len(indices):
             raise StepUnavailable(f"the script steps {what}; recorded were {', '.join(recorded)}")
-        return places[number]
+        return indices[number]
 
 
 def set_option(group: dict[str, Any], name: str, value: Any) -> None:

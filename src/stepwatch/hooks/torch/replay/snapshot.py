@@ -142,12 +142,12 @@ def set_random_states(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> 
 
 
 def optimizer_state(
-    place: int, optimizer: torch.optim.Optimizer
+    index: int, optimizer: torch.optim.Optimizer
 ) -> tuple[dict[str, object], dict[str, torch.Tensor]]:
     """Return what an optimizer keeps: facts, and tensors by name.
 
     Args:
-        place: Which optimizer it is.
+        index: Which optimizer it is.
 
     Returns:
         Facts: ``class``; ``param_groups`` with their settings and the numbers of their
@@ -162,7 +162,7 @@ def optimizer_state(
         for number, parameter in enumerate(group["params"], first):
             kept = optimizer.state.get(parameter, {})  # get: it is a defaultdict
             for name, value in kept.items():
-                found = dict(tensors_in(value, f"optimizer/{place}/{number}/{name}"))
+                found = dict(tensors_in(value, f"optimizer/{index}/{number}/{name}"))
                 tensors |= found
                 if not found:
                     state[f"{number}/{name}"] = _plain(value)
