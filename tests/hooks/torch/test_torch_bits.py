@@ -86,7 +86,7 @@ class TestDeviceRows:
         levels = [STATISTICS, STATISTICS | DIGEST, STATISTICS | EXPONENTS | DIGEST, EXPONENTS]
         tensors = [inputs(4, number + 1) for number in range(len(levels))]
         for number, (level, tensor) in enumerate(zip(levels, tensors, strict=True)):
-            rows.add(TensorInfo(f"t{number}", "weights", "float32", (4,)), tensor, level)
+            rows.observe(TensorInfo(f"t{number}", "weights", "float32", (4,)), tensor, level)
         rows.collect()
 
         arrays = [tensor.numpy() for tensor in tensors]
@@ -105,7 +105,7 @@ class TestDeviceRows:
         info = TensorInfo("t", "weights", "float32", (4,))
         parts = [inputs(4), inputs(4, seed=2)]
         for part in parts:
-            rows.add(info, part, DIGEST | EXPONENTS)
+            rows.observe(info, part, DIGEST | EXPONENTS)
         rows.collect()
 
         assert {"t": digest(parts[1].numpy())} == step.digests

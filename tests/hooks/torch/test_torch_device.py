@@ -176,7 +176,7 @@ class TestDeviceRows:
         rows = DeviceRows(step)
         parts = [inputs(4), inputs(700, seed=2), inputs(0)]
         for part in parts:
-            rows.add(TensorInfo("t", "outputs", "float32", (4,)), part)
+            rows.observe(TensorInfo("t", "outputs", "float32", (4,)), part)
         rows.collect()
 
         assert_same_row(summarize(torch.cat(parts).numpy()), step.statistics_of(0))

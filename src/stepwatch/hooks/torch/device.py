@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from weakref import ref
 
@@ -277,7 +277,7 @@ def _memory_layout(tensor: torch.Tensor) -> tuple[object, ...]:
 
 
 class DeviceBatch:
-    """Statistics, and other words of 64 bits, that are still on accelerators."""
+    """Statistics, and other packed values of 64 bits, that are still on accelerators."""
 
     def __init__(self) -> None:
         self._notes: list[list[Callable[[StatisticsRow], None]]] = []
@@ -416,39 +416,26 @@ def _merged(found: list[tuple[npt.NDArray[np.intp], Rows]], sizes: npt.NDArray[n
     return merged
 
 
-class DeviceRows:
+class DeviceRows(DeviceBatch):
     """What is known of tensors but is still on an accelerator, for one open step."""
 
     def __init__(self, step: OpenStep) -> None:
+        super().__init__()
         self._step = step
-        self._batch = DeviceBatch()
 
-    def burst(self) -> AbstractContextManager[None]:
-        """Add tensors that stay as they are until the end of the ``with`` block."""
-        return self._batch.burst()
-
-    def add(self, info: TensorInfo, tensor: torch.Tensor, level: int = STATISTICS) -> None:
+    def observe(self, info: TensorInfo, tensor: torch.Tensor, level: int = STATISTICS) -> None:
         """Compute where the tensor is what is saved of it, but for its full value."""
         if info.name not in self._step:
             self._step.statistics_of(self._step.add_row(info))[:] = _EMPTY
-        self._batch.add(tensor, partial(self._note_statistics, info.name))
-        if level & (DIGEST | EXPONENTS):
-            with isolated_compute(tensor.device.type):
-                self._add_bits(info.name, tensor, level)
-
-    def defer(self, sent: torch.Tensor, note: Callable[[PackedBits], None]) -> None:
-        """Let something be noted once it is on the host: integers of 64 bits, one axis."""
-        self._batch.defer(sent, note)
-
-    def collect(self) -> None:
-        """Move all that is pending to the host, in one transfer from each device, and note it."""
-        self._batch.collect()
-
-    def _add_bits(self, name: str, tensor: torch.Tensor, level: int) -> None:
+        self.add(tensor, partial(self._note_statistics, info.name))
         if level & DIGEST:
-            self.defer(device_digest(tensor).reshape(1), partial(self._note_digest, name))
+            with isolated_compute(tensor.device.type):
+                digest = device_digest(tensor).reshape(1)
+            self.defer(digest, partial(self._note_digest, info.name))
         if level & EXPONENTS:
-            self.defer(device_exponents(tensor), partial(self._step.add_exponents, name))
+            with isolated_compute(tensor.device.type):
+                exponents = device_exponents(tensor)
+            self.defer(exponents, partial(self._step.add_exponents, info.name))
 
     def _note_digest(self, name: str, sent: PackedBits) -> None:
         self._step.digests[name] = int(sent[0]) % 2**64

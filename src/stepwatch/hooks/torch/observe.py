@@ -17,6 +17,7 @@ from ...capture.plan import DIGEST, EXPONENTS, NOTHING, RAW, STATISTICS
 from ...model.record import TensorInfo
 from ...numerics.statistics import NAN, NEGINF, POSINF, Row, summarize
 from .device import DeviceRows, PackedBits, TensorVersion
+from .internals import isolated_compute
 from .tensors import (
     TrackedParameter,
     dense,
@@ -240,7 +241,7 @@ class Observer:
     def _add_uncommon(
         self, step: OpenStep, info: TensorInfo, tensor: torch.Tensor, level: int
     ) -> None:
-        """Observe a sparse or complex tensor; see ``uncommon``."""
+        """Observe a sparse or complex tensor; see ``tensors.stored_part``."""
         values, zeros = stored_part(tensor)
         if on_host(values):
             step.add_statistics(info, summarize(to_numpy(values)))
@@ -258,13 +259,23 @@ class Observer:
     ) -> None:
         if level & RAW:
             step.raw[info.name] = to_numpy(tensor)
-        self._on_device(step).add(info, tensor, level)
+        self._on_device(step).observe(info, tensor, level)
 
     def defer(
         self, step: OpenStep, packed: torch.Tensor, note: Callable[[PackedBits], None]
     ) -> None:
-        """Let something be noted once it has come from an accelerator; see ``DeviceRows``."""
-        self._on_device(step).defer(packed, note)
+        """Let something be noted: at once, or once it has come from an accelerator.
+
+        Args:
+            packed: Integers of 64 bits, one axis.
+            note: Called with them as an array.
+        """
+        if on_host(packed):
+            with isolated_compute(packed.device.type):
+                found = packed.numpy()
+            note(found)
+        else:
+            self._on_device(step).defer(packed, note)
 
     def _on_device(self, step: OpenStep) -> DeviceRows:
         if id(step) not in self._device:

@@ -12,7 +12,7 @@ from ....capture.open_step import OpenStep
 from ..device import PackedBits
 from ..events import LossCall
 from ..internals import in_transform, isolated_compute
-from ..observe import Observer, on_host
+from ..observe import Observer
 from ..tensors import plain, unsupported
 
 #: Of more classes nothing is counted; of more than the second only the labels are.
@@ -50,13 +50,8 @@ class Classes:
             counts = _counts_of(call, prediction, target)
             if counts is None:
                 return
-            note = partial(self._note, step, name, tuple(counts.shape))
             packed = counts.reshape(-1)
-            if not on_host(packed):
-                self._observer.defer(step, packed, note)
-                return
-            found = packed.numpy()
-        note(found)
+        self._observer.defer(step, packed, partial(self._note, step, name, tuple(counts.shape)))
 
     def _note(self, step: OpenStep, name: str, shape: tuple[int, ...], packed: PackedBits) -> None:
         counts = packed.reshape(shape)
@@ -179,11 +174,7 @@ class LossInputs:
 
         with isolated_compute(logits.device.type):
             packed = log_partition(logits).to(torch.float64).reshape(1).view(torch.int64)
-            if not on_host(packed):
-                self._observer.defer(step, packed, note)
-                return
-            found = packed.numpy()
-        note(found)
+        self._observer.defer(step, packed, note)
 
 
 def log_partition(logits: torch.Tensor) -> torch.Tensor:
