@@ -88,7 +88,7 @@ _THREADS = 8
 _MOST_MEMBERS, _MOST_BYTES = 100_000, 8 << 30
 
 
-def fetch(spec: JobSpec, place: JobPaths) -> None:
+def fetch(spec: JobSpec, paths: JobPaths) -> None:
     """Bring all that a job needs into its folder.
 
     Raises:
@@ -96,17 +96,17 @@ def fetch(spec: JobSpec, place: JobPaths) -> None:
         StoreError: It cannot be read.
     """
     if spec.source:
-        fetch_source(spec.source, place.code)
-        if not (place.code / spec.script).is_file():
+        fetch_source(spec.source, paths.code)
+        if not (paths.code / spec.script).is_file():
             raise ConfigError(f"there is no {spec.script} in {spec.source}")
     for channel, url in spec.inputs.items():
-        target = place.root / "input" / "data" / channel
+        target = paths.root / "input" / "data" / channel
         if scheme_of(url):
             copy_files(url, target)
         else:
             _link(Path(url).resolve(), target)
     if spec.checkpoints:
-        copy_files(spec.checkpoints, place.checkpoints, may_be_empty=True)
+        copy_files(spec.checkpoints, paths.checkpoints, may_be_empty=True)
 
 
 def fetch_source(url: str, folder: Path) -> None:
@@ -205,19 +205,19 @@ class Outputs:
         ConfigError: There is no store for one of them.
     """
 
-    def __init__(self, spec: JobSpec, place: JobPaths) -> None:
-        self._spec, self._place = spec, place
+    def __init__(self, spec: JobSpec, paths: JobPaths) -> None:
+        self._spec, self._paths = spec, paths
         self._folders = [
             FolderCopy(folder, url, is_ours=is_ours)
             for folder, url, is_ours in (
-                (place.checkpoints, spec.checkpoints, False),
-                (place.tensorboard, spec.tensorboard_url, True),
+                (paths.checkpoints, spec.checkpoints, False),
+                (paths.tensorboard, spec.tensorboard_url, True),
                 (
-                    place.tensors / "profile",
+                    paths.tensors / "profile",
                     spec.profile_url and f"{spec.profile_url}/profile",
                     True,
                 ),
-                (place.rules, spec.output_url and f"{spec.output_url}/rule-output", False),
+                (paths.rules, spec.output_url and f"{spec.output_url}/rule-output", False),
             )
             if url
         ]
@@ -226,7 +226,7 @@ class Outputs:
 
     def begin_anew(self) -> None:
         """Remove what an attempt left of which nothing counts any more, here and in its copy."""
-        shutil.rmtree(self._place.tensors, ignore_errors=True)
+        shutil.rmtree(self._paths.tensors, ignore_errors=True)
         if self._spec.copy_url:
             copy = open_store(self._spec.copy_url)
             for key in copy.list():
@@ -238,16 +238,16 @@ class Outputs:
         Raises:
             StoreError: The store refuses it.
         """
-        spec, place = self._spec, self._place
+        spec, paths = self._spec, self._paths
         self._background.close(_LAST_WAIT_S)
         if spec.output_url:
             store = open_store(spec.output_url)
-            for archive, folder in (("model", place.model), ("output", place.output_data)):
+            for archive, folder in (("model", paths.model), ("output", paths.output_data)):
                 _put_archive(store, f"output/{archive}.tar.gz", folder)
         for copy in self._folders:
             copy.advance(at_end=True)
-        if spec.copy_url and place.tensors.is_dir():  # what could not be copied while it trained
-            RunCopy(open_store(place.tensors), open_store(spec.copy_url)).advance()
+        if spec.copy_url and paths.tensors.is_dir():  # what could not be copied while it trained
+            RunCopy(open_store(paths.tensors), open_store(spec.copy_url)).advance()
 
     def _tick(self) -> None:
         begun = time.monotonic()

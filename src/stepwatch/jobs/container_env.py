@@ -23,7 +23,7 @@ from .spec import JobSpec
 _GPUS = Path("/proc/driver/nvidia/gpus")
 
 
-def write_files(spec: JobSpec, place: JobPaths) -> None:
+def write_files(spec: JobSpec, paths: JobPaths) -> None:
     """Write what describes a job to its training into ``input/config``."""
     given = spec.request.get("HyperParameters", spec.hyperparameters)
     files: dict[str, object] = {
@@ -31,42 +31,42 @@ def write_files(spec: JobSpec, place: JobPaths) -> None:
         "hyperparameters": {key: _text(value) for key, value in given.items()},
         "resourceconfig": _resources(spec, 0),
         "inputdataconfig": {name: {"TrainingInputMode": "File"} for name in spec.inputs},
-        "checkpointconfig": {"LocalPath": str(place.checkpoints)},
+        "checkpointconfig": {"LocalPath": str(paths.checkpoints)},
     }
     if spec.hook is not None:
-        files["debughookconfig"] = {**spec.hook, "LocalPath": str(place.tensors)}
+        files["debughookconfig"] = {**spec.hook, "LocalPath": str(paths.tensors)}
     if spec.tensorboard is not None:
-        files["tensorboardoutputconfig"] = {"LocalPath": str(place.tensorboard)}
+        files["tensorboardoutputconfig"] = {"LocalPath": str(paths.tensorboard)}
     if spec.profiler is not None:
         files["profilerconfig"] = dict(spec.profiler)
     for name, content in files.items():
-        write_file(place, name, content)
+        write_file(paths, name, content)
 
 
-def write_file(place: JobPaths, name: str, content: object) -> None:
+def write_file(paths: JobPaths, name: str, content: object) -> None:
     """Write one of these files; a reader gets the old one or the new one."""
-    LocalStore(place.config).put(f"{name}.json", json.dumps(content, indent=1).encode())
+    LocalStore(paths.config).put(f"{name}.json", json.dumps(content, indent=1).encode())
 
 
 def free_port() -> int:
     """Return a port of this machine at which nobody listens, for processes to meet."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
-def variables(spec: JobSpec, place: JobPaths, rank: int, port: int) -> dict[str, str]:
+def variables(spec: JobSpec, paths: JobPaths, rank: int, port: int) -> dict[str, str]:
     """Return what is added to the environment of a training process, whose peers are at a port."""
-    root, config, script = place.root, place.config, place.script(spec)
+    root, config, script = paths.root, paths.config, paths.script(spec)
     hosts = _hosts(spec)
     found: dict[str, Any] = {
-        "SM_MODEL_DIR": place.model,
+        "SM_MODEL_DIR": paths.model,
         "SM_OUTPUT_DIR": root / "output",
-        "SM_OUTPUT_DATA_DIR": place.output_data,
-        "SM_OUTPUT_FAILURE": place.failure,
+        "SM_OUTPUT_DATA_DIR": paths.output_data,
+        "SM_OUTPUT_FAILURE": paths.failure,
         "SM_INPUT_DIR": root / "input",
         "SM_INPUT_CONFIG_DIR": config,
-        "SM_CHECKPOINT_DIR": place.checkpoints,
+        "SM_CHECKPOINT_DIR": paths.checkpoints,
         "SM_CHANNELS": json.dumps(sorted(spec.inputs)),
         "SM_HPS": json.dumps(dict(spec.hyperparameters)),
         "SM_CURRENT_HOST": hosts[rank],

@@ -32,15 +32,15 @@ _SAMPLER_PATIENCE_S = 10.0
 class Training:
     """The processes that train; one that fails ends all. ``attempt`` counts those before."""
 
-    def __init__(self, spec: JobSpec, place: JobPaths, records: Records, attempt: int) -> None:
+    def __init__(self, spec: JobSpec, paths: JobPaths, records: Records, attempt: int) -> None:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._kill_at: float | None = None
-        port, folder = free_port(), place.code if spec.source else None
-        prepare = bind_mount(place.root, CONTAINER) if is_free(CONTAINER) else None
+        port, folder = free_port(), paths.code if spec.source else None
+        prepare = bind_mount(paths.root, CONTAINER) if is_free(CONTAINER) else None
         for rank in range(spec.processes):
-            variables_ = {**environment(), **variables(spec, place, rank, port)}
-            command = _command(spec, place, attempt)
-            process = start(command, place.log(rank), variables_, folder=folder, prepare=prepare)
+            variables_ = {**environment(), **variables(spec, paths, rank, port)}
+            command = _command(spec, paths, attempt)
+            process = start(command, paths.log(rank), variables_, folder=folder, prepare=prepare)
             self._processes.append(process)
             records.add_process(spec.name, described(f"algo-{rank + 1}", process.pid))
 
@@ -77,32 +77,32 @@ class Training:
                 os.killpg(process.pid, how)
 
 
-def _command(spec: JobSpec, place: JobPaths, attempt: int) -> list[str]:
+def _command(spec: JobSpec, paths: JobPaths, attempt: int) -> list[str]:
     where = (
         [sys.executable, "-m", "stepwatch.jobs.ray.remote_command", spec.ray] if spec.ray else []
     )
-    script = [str(place.script(spec)), *command_line(spec)]
+    script = [str(paths.script(spec)), *command_line(spec)]
     if not spec.capture:
         return [*where, spec.python, "-u", *script]
-    options = ["--run", str(place.tensors), "--rules", "none", "--quiet"]
+    options = ["--run", str(paths.tensors), "--rules", "none", "--quiet"]
     if spec.hook is not None:
-        options += ["--hook-config", str(place.config / "debughookconfig.json")]
+        options += ["--hook-config", str(paths.config / "debughookconfig.json")]
     else:
-        saved = (*spec.save, *required_collections(spec, place))
+        saved = (*spec.save, *required_collections(spec, paths))
         options += [part for text in saved for part in ("--save", text)]
         if attempt:  # what it does again takes the place of what it did
-            options += ["--resume", str(_resumed_step(place))]
+            options += ["--resume", str(_resumed_step(paths))]
     if spec.copy_url and (not attempt or spec.hook is not None):  # else it is copied in the end
         options += ["--mirror", spec.copy_url]
     if spec.tensorboard is not None:
-        options += ["--tensorboard", str(place.tensorboard)]
+        options += ["--tensorboard", str(paths.tensorboard)]
     return [*where, spec.python, "-u", "-m", "stepwatch", "run", *options, *script]
 
 
-def _resumed_step(place: JobPaths) -> int:
+def _resumed_step(paths: JobPaths) -> int:
     """Return the TRAIN step that the training says it begins with when it is started again."""
-    file = place.checkpoints / "step"
-    is_known = file.is_file() and run_format(open_store(place.tensors)) is not None
+    file = paths.checkpoints / "step"
+    is_known = file.is_file() and run_format(open_store(paths.tensors)) is not None
     text = file.read_text(errors="replace").strip() if is_known else ""
     return int(text) if text.isdecimal() else 0
 
@@ -115,29 +115,29 @@ class JobExecution:
 
     def __init__(self, records: Records, name: str) -> None:
         self._records, self._name = records, name
-        self._place = JobPaths(records.home, name)
+        self._paths = JobPaths(records.home, name)
         record = self._record()
         self._spec = record.spec
         #: How often it was trained before.
         self._attempt = sum(one.status == "Training" for one in record.transitions)
-        self._rules = RuleProcesses(self._spec, self._place, self._records)
-        self._clock = LogClock(self._place.logs)
-        logs = [self._place.log(rank) for rank in range(self._spec.processes)]
-        self._metrics = LogMetrics(self._spec.metrics, self._place, logs)
+        self._rules = RuleProcesses(self._spec, self._paths, self._records)
+        self._clock = LogClock(self._paths.logs)
+        logs = [self._paths.log(rank) for rank in range(self._spec.processes)]
+        self._metrics = LogMetrics(self._spec.metrics, self._paths, logs)
 
     def run(self) -> None:
         records, name = self._records, self._name
         records.move(name, "InProgress", "Downloading", "preparing the inputs")
-        fetch(self._spec, self._place)
-        self._outputs = Outputs(self._spec, self._place)
-        write_files(self._record().spec, self._place)  # it may have been changed by now
+        fetch(self._spec, self._paths)
+        self._outputs = Outputs(self._spec, self._paths)
+        write_files(self._record().spec, self._paths)  # it may have been changed by now
         status, secondary, failure, code = self._evaluate() if self._spec.judges else self._train()
         self._clock.note()
         self._metrics.search(at_end=True)
-        mark_end(self._place, self._spec)
+        mark_end(self._paths, self._spec)
         records.move(name, self._status(), "Uploading", "storing what was made")
         self._rules.finish()
-        wait_until_ended(str(self._place.tensors), _SAMPLER_PATIENCE_S)
+        wait_until_ended(str(self._paths.tensors), _SAMPLER_PATIENCE_S)
         self._outputs.finish()
         records.end(name, status, secondary, failure, code)
 
@@ -156,7 +156,7 @@ class JobExecution:
         return ended
 
     def _train_once(self, attempt: int) -> tuple[str, str, str, int | None]:
-        training = Training(self._spec, self._place, self._records, attempt)
+        training = Training(self._spec, self._paths, self._records, attempt)
         give_up_at = time.monotonic() + self._spec.max_run_s
         ended: tuple[str, str, str] | None = None
         try:
@@ -179,7 +179,7 @@ class JobExecution:
         finally:
             training.end()
         if ended is not None:
-            record_ends(self._place, self._spec, ended[2])
+            record_ends(self._paths, self._spec, ended[2])
             return *ended, code
         if code == 0:
             return "Completed", "Completed", "", code
@@ -201,10 +201,10 @@ class JobExecution:
 
     def _failure(self, code: int) -> str:
         """Return why training failed: what it wrote to its file for that, else its last line."""
-        if self._place.failure.is_file():
-            reason = self._place.failure.read_text(errors="replace").strip()
+        if self._paths.failure.is_file():
+            reason = self._paths.failure.read_text(errors="replace").strip()
         else:
-            ends = [log_tail(self._place.log(rank)) for rank in range(self._spec.processes)]
+            ends = [log_tail(self._paths.log(rank)) for rank in range(self._spec.processes)]
             reason = next(filter(None, ends), "")
         if f"{CONTAINER}/" in reason and not is_free(CONTAINER):
             reason += f"; to find its folder there as well, make an empty folder {CONTAINER}"

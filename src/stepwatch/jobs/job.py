@@ -155,12 +155,12 @@ class Job:
     @property
     def run(self) -> str:
         """Where its run lies, for ``Trial``."""
-        return str(self._place.tensors)
+        return str(self._paths.tensors)
 
     @property
     def folder(self) -> Path:
         """What ``/opt/ml`` is in a container."""
-        return self._place.root
+        return self._paths.root
 
     def submit(self, *, wait: bool = False) -> Job:
         """Begin it, in processes that outlive this one.
@@ -215,7 +215,7 @@ class Job:
 
     def metrics(self) -> dict[str, float]:
         """Return the last value that its training printed of each number in ``JobSpec.metrics``."""
-        return {one.name: one.value for one in last_metrics(self._place)}
+        return {one.name: one.value for one in last_metrics(self._paths)}
 
     def wait(self, timeout_s: float = float("inf")) -> JobRecord:
         """Wait until it has ended, or so long; return how it stands."""
@@ -240,18 +240,18 @@ class Job:
         """
         ranks = range(self.spec.processes)
         mark = len(ranks) > 1
-        places = dict.fromkeys(ranks, 0)
+        offsets = dict.fromkeys(ranks, 0)
         while True:
             ended = self.status().has_ended
             for rank in ranks:
-                lines, places[rank] = _lines(self._place.log(rank), places[rank], whole=not ended)
+                lines, offsets[rank] = _lines(self._paths.log(rank), offsets[rank], whole=not ended)
                 yield from (f"algo-{rank + 1}: {line}" if mark else line for line in lines)
             if ended or not follow:
                 return
             time.sleep(_POLL_S)
 
     @property
-    def _place(self) -> JobPaths:
+    def _paths(self) -> JobPaths:
         return JobPaths(self._records.home, self.name)
 
 

@@ -31,7 +31,7 @@ RULE_ADAPTERS = "stepwatch.rule_adapters"
 RULE_SOURCE, RULE_NAME = "source_s3_uri", "rule_to_invoke"
 
 
-def build_rule(rule: RuleSpec, place: JobPaths, run: str) -> Watched:
+def build_rule(rule: RuleSpec, paths: JobPaths, run: str) -> Watched:
     """Build a rule of a job; its own file, if it has one, is copied into the job's folder.
 
     Raises:
@@ -41,27 +41,27 @@ def build_rule(rule: RuleSpec, place: JobPaths, run: str) -> Watched:
     if isinstance(rule.rule, str):
         return parse_rules([rule.rule])[0]
     if RULE_SOURCE in rule.rule:
-        return _build_own_rule(rule.name, rule.rule, place, run)
+        return _build_own_rule(rule.name, rule.rule, paths, run)
     return compat_rule(rule.name, rule.rule)
 
 
-def required_collections(spec: JobSpec, place: JobPaths) -> tuple[str, ...]:
+def required_collections(spec: JobSpec, paths: JobPaths) -> tuple[str, ...]:
     """Return what must be saved for the rules of a job, as ``--save`` takes it."""
     built = []
     for rule in spec.rules:
         if isinstance(rule.rule, str) or RULE_SOURCE not in rule.rule:
             with suppress(ConfigError):  # its own process reports that
-                built.append(build_rule(rule, place, str(place.tensors)))
+                built.append(build_rule(rule, paths, str(paths.tensors)))
     return required_captures(built)
 
 
-def _build_own_rule(name: str, parameters: Mapping[str, str], place: JobPaths, run: str) -> Watched:
+def _build_own_rule(name: str, parameters: Mapping[str, str], paths: JobPaths, run: str) -> Watched:
     """Build a rule from its own file: one of ours, or one that was written for smdebug."""
     source = parameters[RULE_SOURCE]
     if not source.endswith(".py"):
         raise ConfigError(f"rule configuration {name!r}: {source} is no Python file")
-    copy_files(source, place.rule_source(name))
-    file = place.rule_source(name) / source.rpartition("/")[2]
+    copy_files(source, paths.rule_source(name))
+    file = paths.rule_source(name) / source.rpartition("/")[2]
     class_name = parameters.get(RULE_NAME, name)
     kind = getattr(load_file(str(file), kind="rule"), class_name, None)
     rest = {key: value for key, value in parameters.items() if key not in (RULE_SOURCE, RULE_NAME)}
@@ -80,8 +80,8 @@ _POLL_S = 0.1
 class RuleProcesses:
     """One process for each rule of a job."""
 
-    def __init__(self, spec: JobSpec, place: JobPaths, records: Records) -> None:
-        self._name, self._place, self._records = spec.name, place, records
+    def __init__(self, spec: JobSpec, paths: JobPaths, records: Records) -> None:
+        self._name, self._paths, self._records = spec.name, paths, records
         self._module = f"stepwatch.jobs.{'ray.' if spec.ray else ''}rule_process"
         self._is_stored = bool(spec.judges)
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
@@ -93,7 +93,7 @@ class RuleProcesses:
         for process in self._processes.values():
             _end(process)
         self._processes.clear()
-        self._num_resumes = -1 if self._is_stored else num_resumes(self._place.tensors)
+        self._num_resumes = -1 if self._is_stored else num_resumes(self._paths.tensors)
         self._num_begun = 0
         self.join(num_rules)
 
@@ -102,10 +102,10 @@ class RuleProcesses:
         for number in range(self._num_begun, num_rules):
             command = [
                 *(sys.executable, "-m", self._module),
-                *(str(self._place.home), self._name, str(number), str(self._num_resumes)),
+                *(str(self._paths.home), self._name, str(number), str(self._num_resumes)),
             ]
             self._records.judge(self._name, number, "InProgress")
-            process = start(command, self._place.rule_log(number), environment())
+            process = start(command, self._paths.rule_log(number), environment())
             self._processes[number] = process
             self._records.add_process(self._name, described(f"rule-{number}", process.pid))
         self._num_begun = num_rules
@@ -134,7 +134,7 @@ class RuleProcesses:
         if status == "Stopping":
             self._records.judge(self._name, number, "Stopped", "stopped by its user")
         elif code or status == "InProgress":
-            last = log_tail(self._place.rule_log(number))
+            last = log_tail(self._paths.rule_log(number))
             how = f"its process ended by signal {-code}" if code < 0 else f"exit code {code}"
             self._records.judge(self._name, number, "Error", last if code > 0 and last else how)
 

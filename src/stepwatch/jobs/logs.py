@@ -114,15 +114,15 @@ class LogTimes:
 
     def start(self, since_ms: int) -> int:
         """Return before which byte lies what was written before a time."""
-        place = bisect_left(self.times_ms, since_ms)
-        return self.sizes[place - 1] if place else 0
+        index = bisect_left(self.times_ms, since_ms)
+        return self.sizes[index - 1] if index else 0
 
 
 def _rows(times: Path) -> list[tuple[int, int]]:
     """Return what was noted; a line that was not written whole is none."""
     lines = times.read_text().splitlines(keepends=True) if times.is_file() else []
-    words = [line.split() for line in lines if line.endswith("\n")]
-    return [(int(row[0]), int(row[1])) for row in words if len(row) == 2]
+    fields = [line.split() for line in lines if line.endswith("\n")]
+    return [(int(row[0]), int(row[1])) for row in fields if len(row) == 2]
 
 
 _NAME = "metrics.json"
@@ -151,16 +151,16 @@ class LogMetrics:
 
     Args:
         patterns: A regular expression for each name; its first group, or all of it, is a number.
-        place: The folder of the job.
+        paths: The folder of the job.
         logs: What is searched.
     """
 
-    def __init__(self, patterns: Mapping[str, str], place: JobPaths, logs: Sequence[Path]) -> None:
+    def __init__(self, patterns: Mapping[str, str], paths: JobPaths, logs: Sequence[Path]) -> None:
         self._patterns = {name: re.compile(text) for name, text in patterns.items()}
-        self._store = LocalStore(place.logs)
+        self._store = LocalStore(paths.logs)
         # What was there before was searched before.
         self._starts = {log: log.stat().st_size if log.is_file() else 0 for log in logs}
-        self._found = {one.name: one for one in last_metrics(place)}
+        self._found = {one.name: one for one in last_metrics(paths)}
 
     def search(self, *, at_end: bool = False) -> None:
         """Search the lines that were added; at the end the last one may lack its newline."""
@@ -205,10 +205,10 @@ class LogMetrics:
                     self._found[name] = Metric(name, value, time.time_ns() // 1_000_000)
 
 
-def last_metrics(place: JobPaths) -> list[Metric]:
+def last_metrics(paths: JobPaths) -> list[Metric]:
     """Return the last value of each metric that a job's training printed, by now."""
     try:
-        found = json.loads((place.logs / _NAME).read_text(encoding="utf-8"))
+        found = json.loads((paths.logs / _NAME).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return []
     return [Metric(name, value, time_ms) for name, (value, time_ms) in found.items()]

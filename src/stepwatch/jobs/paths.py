@@ -104,7 +104,7 @@ class JobPaths:
         return self.logs / f"algo-{rank + 1}.log"
 
     def rule_log(self, number: int) -> Path:
-        """What a rule's process writes, by its place in the job's list."""
+        """What a rule's process writes, by its index in the job's list."""
         return self.logs / "rules" / f"{number}.log"
 
     @property

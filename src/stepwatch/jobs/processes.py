@@ -135,6 +135,6 @@ def _reap_one(records: Records) -> None:
 def _record_end(records: Records, name: str) -> None:
     why = "InternalError: the process that ran the job died"
     if records.end(name, "Failed", "Failed", why):
-        for place, rule in enumerate(records.get(name).rules):
+        for index, rule in enumerate(records.get(name).rules):
             if rule.status in ("InProgress", "Stopping"):
-                records.judge(name, place, "Stopped", "the process that ran the job died")
+                records.judge(name, index, "Stopped", "the process that ran the job died")

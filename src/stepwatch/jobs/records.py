@@ -399,13 +399,13 @@ class Records:
                 (why, name),
             )
 
-    def judge(self, name: str, place: int, status: str, details: str = "") -> None:
-        """Note how a rule of a job stands, by its place in the job's list."""
+    def judge(self, name: str, index: int, status: str, details: str = "") -> None:
+        """Note how a rule of a job stands, by its index in the job's list."""
         with self._file.change() as database:
             database.execute(
                 "update rules set status = ?, details = ?, changed_ns = ?"
                 " where job = ? and place = ? and (status != ? or details != ?)",
-                (status, details[:1024], time.time_ns(), name, place, status, details[:1024]),
+                (status, details[:1024], time.time_ns(), name, index, status, details[:1024]),
             )
 
     def take_slot(self, name: str, capacity: int) -> bool:

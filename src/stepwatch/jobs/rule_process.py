@@ -1,6 +1,6 @@
 """The process of one rule of a job.
 
-Run by ``python -m stepwatch.jobs.rule_process HOME JOB PLACE RESUMES``.
+Run by ``python -m stepwatch.jobs.rule_process HOME JOB INDEX RESUMES``.
 
 It follows the run until it ends, notes the status of the rule, and carries out the actions about
 its findings. If it dies, the runner notes that, and all else goes on. ``RESUMES`` is how often
@@ -74,10 +74,10 @@ class RuleProcess:
 
     def __init__(self, records: Records, job: str, number: int) -> None:
         self._records, self._job, self._number = records, job, number
-        self._place = JobPaths(records.home, job)
+        self._paths = JobPaths(records.home, job)
         spec = records.get(job).spec
         self._is_stored = bool(spec.judges)
-        self._rule, self._run = spec.rules[number], spec.judges or str(self._place.tensors)
+        self._rule, self._run = spec.rules[number], spec.judges or str(self._paths.tensors)
         # Beside a run that was judged before, by another job.
         self._who = f"{job if self._is_stored else 'job'}-rule-{number}"
         self._failed: list[str] = []
@@ -85,7 +85,7 @@ class RuleProcess:
     def judge(self, known_resumes: int) -> None:
         """Judge the run, to the end; see ``num_resumes`` for how often it was resumed before."""
         try:
-            rule = build_rule(self._rule, self._place, self._run)
+            rule = build_rule(self._rule, self._paths, self._run)
         except StepwatchError as error:
             print(error, flush=True)
             self._note("Error", f"{type(error).__name__}: {error}")
@@ -111,8 +111,8 @@ class RuleProcess:
         status = engine.statuses()[0]
         write_statuses(trial.store, self._who, [asdict(status)])
         self._store(trial, rule, found, status)
-        is_met = status.status == "IssuesFound"
-        self._note(status.status, self._details(rule, found[0]) if is_met else status.details)
+        has_issues = status.status == "IssuesFound"
+        self._note(status.status, self._details(rule, found[0]) if has_issues else status.details)
 
     def _details(self, rule: Watched, first: Finding) -> str:
         """Return the details of a rule that found something, with the actions that failed."""
@@ -126,7 +126,7 @@ class RuleProcess:
     def _store(
         self, trial: Trial, rule: Watched, found: Sequence[Finding], status: RuleStatus
     ) -> None:
-        folder = self._place.rule_output(self._rule.name)
+        folder = self._paths.rule_output(self._rule.name)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "findings.jsonl").write_text("".join(f"{one.to_json()}\n" for one in found))
         (folder / "status.json").write_text(json.dumps(asdict(status), indent=1))
@@ -150,7 +150,7 @@ class RuleProcess:
         self._records.judge(self._job, self._number, status, details)
 
     def _reactions(self, trial: Trial) -> Reactions:
-        reactions = Reactions(self._policy(), self._say)
+        reactions = Reactions(self._policy(), self._log)
         reactions.start(trial.store, f"job-{uuid4().hex[:8]}", {})
         reactions.attach(JobControl(self._records, self._job, self._rule.stops))
         return reactions
@@ -162,17 +162,17 @@ class RuleProcess:
             try:
                 parse_actions(text)
             except ConfigError as error:
-                self._say(f"{text} failed: {error}")
+                self._log(f"{text} failed: {error}")
             else:
                 able.append(text)
         return parse_actions(able)
 
-    def _say(self, line: str) -> None:
+    def _log(self, line: str) -> None:
         print(line, flush=True)
         if line.partition(" ")[2].startswith("failed: "):
             self._failed.append(line)
 
 
 if __name__ == "__main__":
-    HOME, JOB, PLACE, RESUMES = sys.argv[1:]
-    RuleProcess(Records(Path(HOME)), JOB, int(PLACE)).judge(int(RESUMES))
+    HOME, JOB, INDEX, RESUMES = sys.argv[1:]
+    RuleProcess(Records(Path(HOME)), JOB, int(INDEX)).judge(int(RESUMES))

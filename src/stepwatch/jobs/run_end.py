@@ -15,9 +15,9 @@ from .paths import JobPaths
 from .spec import JobSpec
 
 
-def record_ends(place: JobPaths, spec: JobSpec, why: str) -> None:
+def record_ends(paths: JobPaths, spec: JobSpec, why: str) -> None:
     """Note of each worker that left no note that it was stopped, and why."""
-    store = open_store(place.tensors)
+    store = open_store(paths.tensors)
     try:
         num_steps = len(Trial(store).steps())
     except RunNotFound:
@@ -28,12 +28,12 @@ def record_ends(place: JobPaths, spec: JobSpec, why: str) -> None:
             store.put(key, End("stopped", time.time_ns(), num_steps, error=why).to_json())
 
 
-def mark_end(place: JobPaths, spec: JobSpec) -> None:
+def mark_end(paths: JobPaths, spec: JobSpec) -> None:
     """Mark that training has ended, as SageMaker does and its hooks then leave to it.
 
     Also where nothing was saved: a reader may wait for the first step.
     """
-    store = open_store(place.tensors)
+    store = open_store(paths.tensors)
     if spec.hook is not None and run_format(store) != "native" and not store.list(END_KEY):
         store.put(END_KEY, b"")
 

@@ -43,7 +43,7 @@ def _wait_for_turn(records: Records, name: str) -> bool:
     while not records.take_slot(name, jobs_at_once()):
         if records.requested(name)[0] is not None:
             return False
-        reap(records)  # who died before may still hold a place
+        reap(records)  # who died before may still hold a slot
         time.sleep(_QUEUE_POLL_S)
     return records.requested(name)[0] is None
 

@@ -60,7 +60,7 @@ def num_cpus(ray: ModuleType) -> int:
 
 
 def spread(function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, T]]:
-    """Yield what a function returns for each call, after its place, as they are done.
+    """Yield what a function returns for each call, after its index, as they are done.
 
     A call is made again where its node was lost, so the function must not change anything.
 
@@ -70,12 +70,12 @@ def spread(function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> Iter
     """
     ray = connect()
     remote = ray.remote(num_cpus=1)(function)
-    places = {remote.remote(*call): place for place, call in enumerate(calls)}
-    waiting = list(places)
+    indices = {remote.remote(*call): index for index, call in enumerate(calls)}
+    waiting = list(indices)
     try:
         while waiting:
             (done,), waiting = ray.wait(waiting, num_returns=1)
-            yield places[done], ray.get(done)
+            yield indices[done], ray.get(done)
     except ray.exceptions.RayTaskError as error:
         raise error.cause from None
     except ray.exceptions.RayError as error:

@@ -29,8 +29,8 @@ def evaluate_on_ray(
     """
     calls = split_calls(runs, rules, num_cpus(connect()))
     found: list[list[PartialEvaluation]] = [[] for _ in runs]
-    for place, share in progress(spread(judge_run, calls), len(calls)):
-        found[place * len(runs) // len(calls)].append(share)
+    for index, share in progress(spread(judge_run, calls), len(calls)):
+        found[index * len(runs) // len(calls)].append(share)
     return found
 
 

@@ -55,7 +55,7 @@ class OnNode:
             yield piece
         yield self._process.wait()
 
-    def tell(self, number: int) -> None:
+    def send_signal(self, number: int) -> None:
         """Send a signal to the command and what it started."""
         os.killpg(self._process.pid, number)
 
@@ -64,9 +64,9 @@ def main(resources_of_it: str, command: Sequence[str]) -> int:
     """Run a command on a node; return its exit status, negative for a signal."""
     ray = connect()
     node = ray.remote(max_concurrency=2)(OnNode).options(**resources(resources_of_it)).remote()
-    variables = {**environment(), **_meeting(ray, node, environment())}
+    variables = {**environment(), **_rendezvous(ray, node, environment())}
     outputs = node.run.options(num_returns="streaming").remote(command, variables, os.getcwd())
-    signal.signal(signal.SIGTERM, lambda number, _: node.tell.remote(number))
+    signal.signal(signal.SIGTERM, lambda number, _: node.send_signal.remote(number))
     status = 1
     for reference in outputs:
         piece = ray.get(reference)
@@ -78,7 +78,7 @@ def main(resources_of_it: str, command: Sequence[str]) -> int:
     return status
 
 
-def _meeting(ray: Any, node: Any, variables: Mapping[str, str]) -> dict[str, str]:
+def _rendezvous(ray: Any, node: Any, variables: Mapping[str, str]) -> dict[str, str]:
     """Return where processes that train together meet: on the node of the first one."""
     if "MASTER_PORT" not in variables:
         return {}
