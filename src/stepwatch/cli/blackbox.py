@@ -30,7 +30,7 @@ from ..numerics.statistics import NAN, NEGINF, SUM_SQ, Statistics, quantity
 from ..trial import Trial
 from .console import console, print_json, table
 
-_SHOWN = ("mean", "std", "l2", "min", "max", "zeros", "non_finite")
+_COLUMNS = ("mean", "std", "l2", "min", "max", "zeros", "non_finite")
 _MOST_BAD = 8
 _NUMBERS = ("loss", "learning_rate", "gradient_norm")
 _STATES = {"running": "is running", "stopped": "was stopped", "interrupted": "was interrupted"}
@@ -51,17 +51,17 @@ def blackbox(
     trial = Trial(run)
     frames = read_frames(trial.store, worker)
     moments = _moments(frames)
-    shown = moments[-steps:]
+    recent = moments[-steps:]
     if as_json:
-        print_json(_as_json(trial, frames, shown, tensor))
+        print_json(_as_json(trial, frames, recent, tensor))
     elif not moments and worker not in (None, *trial.workers):
         raise TensorUnavailable(_why_empty(trial, worker))
     elif not moments:
         print(_why_empty(trial, worker))
     elif tensor:
-        _show_tensors(shown, tensor)
+        _show_tensors(recent, tensor)
     else:
-        _show(trial, frames, shown)
+        _show(trial, frames, recent)
         _show_bad(moments)
 
 
@@ -254,8 +254,8 @@ def _show_tensors(moments: list[Moment], tensor: str) -> None:
     output = console()
     for name, rows in _series(moments, tensor).items():
         output.print(name, style="bold", markup=False)
-        shown = [(step, *(values[what] for what in _SHOWN)) for step, values in rows.items()]
-        output.print(table(("step", *_SHOWN), shown))
+        lines = [(step, *(values[what] for what in _COLUMNS)) for step, values in rows.items()]
+        output.print(table(("step", *_COLUMNS), lines))
 
 
 def _series(moments: list[Moment], tensor: str) -> dict[str, dict[int, dict[str, float]]]:
@@ -273,7 +273,7 @@ def _series(moments: list[Moment], tensor: str) -> dict[str, dict[int, dict[str,
             row = record.layout.row_of.get(name)
             if row is not None:
                 statistics = Statistics(record.statistics[row])
-                values = {what: getattr(statistics, what) for what in _SHOWN}
+                values = {what: getattr(statistics, what) for what in _COLUMNS}
                 found[name][record.step] = values
     return found
 

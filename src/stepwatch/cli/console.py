@@ -54,14 +54,14 @@ def print_json(value: object) -> None:
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     """Return a table without lines; numbers stand to the right."""
-    shown = Table(box=None, pad_edge=False, header_style="bold")
+    grid = Table(box=None, pad_edge=False, header_style="bold")
     rows = [list(row) for row in rows]
     for index, heading in enumerate(headings):
         numeric = bool(rows) and all(isinstance(row[index], (int, float)) for row in rows)
-        shown.add_column(heading, justify="right" if numeric else "left", overflow="fold")
+        grid.add_column(heading, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        shown.add_row(*(escape(_cell(value)) for value in row))
-    return shown
+        grid.add_row(*(escape(_cell(value)) for value in row))
+    return grid
 
 
 def print_verdict(

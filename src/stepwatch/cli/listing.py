@@ -110,13 +110,13 @@ def runs(folder: str | None, *, as_json: bool) -> None:
 
 
 def _run_row(name: str, folder_path: Path) -> tuple[object, ...]:
-    shown = name or str(folder_path)
+    label = name or str(folder_path)
     try:
         one = summarize_run(Trial(folder_path / name))
     except StepwatchError as error:
-        return shown, f"unreadable: {error}", "", "", "", ""
+        return label, f"unreadable: {error}", "", "", "", ""
     loss = "" if one.last_loss is None else one.last_loss
-    return shown, one.state, one.steps, loss, one.findings, _minute(one.started_ns)
+    return label, one.state, one.steps, loss, one.findings, _minute(one.started_ns)
 
 
 def _minute(time_ns: int) -> str:

@@ -49,7 +49,7 @@ def profile(run: str, trace: int | None, python: int | None, *, as_json: bool) -
     """
     trial = Trial(run)
     if trace or python:
-        _ask(trial, trace, python)
+        _request(trial, trace, python)
         return 0
     summary = summarize(trial.profile)
     if as_json:
@@ -59,7 +59,7 @@ def profile(run: str, trace: int | None, python: int | None, *, as_json: bool) -
     return 0 if _is_any(summary) else 1
 
 
-def _ask(trial: Trial, trace: int | None, python: int | None) -> None:
+def _request(trial: Trial, trace: int | None, python: int | None) -> None:
     """Store a request where the training finds it."""
     if trial.ended:
         raise ConfigError(f"{trial.url} is {trial.state}; only a run that trains can be traced")

@@ -122,7 +122,7 @@ class FindingDedup:
     def __init__(self, order: StepOrder) -> None:
         self._order = order
         self._findings: list[Finding] = []
-        self._shown: set[str] = set()
+        self._printed: set[str] = set()
         self._hidden: set[str] = set()
 
     @property
@@ -139,10 +139,12 @@ class FindingDedup:
         chain = next(
             members for members in found if name in [member.finding_id for member in members]
         )
-        shown = [SEVERITIES.index(one.severity) for one in chain if one.finding_id in self._shown]
+        printed = [
+            SEVERITIES.index(one.severity) for one in chain if one.finding_id in self._printed
+        ]
         is_first = chain[0].finding_id == name
-        hidden = not is_first and SEVERITIES.index(finding.severity) <= max(shown, default=-1)
-        (self._hidden if hidden else self._shown).add(name)
+        hidden = not is_first and SEVERITIES.index(finding.severity) <= max(printed, default=-1)
+        (self._hidden if hidden else self._printed).add(name)
         return hidden
 
 

@@ -39,8 +39,8 @@ def report(
     trial = Trial(run)
     chosen = kind or suits(trial)
     specs = rule_specs(rules, default_rules()) if rules else None
-    shown = partial(track_progress, description="judging", total=len(trial.steps()))
-    made = load(chosen).report(trial, specs, shown=shown)
+    progress = partial(track_progress, description="judging", total=len(trial.steps()))
+    made = load(chosen).report(trial, specs, shown=progress)
     if as_json:
         print_json(made.to_dict())
         return

@@ -51,7 +51,7 @@ def write_page(path: Path, report: Report) -> None:
         raise StoreError(f"cannot write {path}: {error.strerror}") from None
 
 
-_SHOWN = ("mean", "std", "abs_mean", "l2", "min", "max", "zero_fraction", "non_finite")
+_COLUMNS = ("mean", "std", "abs_mean", "l2", "min", "max", "zero_fraction", "non_finite")
 _MOST_ROWS = 12
 _MOST_NAMES = 3
 
@@ -145,8 +145,8 @@ def _collections(trial: Trial) -> object:
     rows = []
     for name, collection in trial.collections.items():
         held = [tensor for tensor, kind in kinds.items() if collection.holds(tensor, kind)]
-        shown = ", ".join(held[:_MOST_NAMES]) + (", …" if len(held) > _MOST_NAMES else "")
-        rows.append((name, len(held), shown))
+        listed = ", ".join(held[:_MOST_NAMES]) + (", …" if len(held) > _MOST_NAMES else "")
+        rows.append((name, len(held), listed))
     return table(("collection", "tensors", "such as"), rows)
 
 
@@ -177,13 +177,13 @@ def _show_tensor(trial: Trial, name: str, statistic: str, findings: list[Finding
     shape, dtype = arrow.column("shape")[0].as_py(), arrow.column("dtype")[0].as_py()
     output.print(f"{name}  {tensor.collection}  {dtype}  {shape}", style="bold", markup=False)
     chosen = _evenly_spaced(len(series), _MOST_ROWS)
-    columns = {what: series[what] for what in _SHOWN}
+    columns = {what: series[what] for what in _COLUMNS}
     modes = series.modes
     rows = [
-        (int(series.steps[row]), modes[row], *(float(columns[what][row]) for what in _SHOWN))
+        (int(series.steps[row]), modes[row], *(float(columns[what][row]) for what in _COLUMNS))
         for row in chosen
     ]
-    output.print(table(("step", "mode", *_SHOWN), rows))
+    output.print(table(("step", "mode", *_COLUMNS), rows))
     _print_digests(tensor, sorted(set(series.workers)))
     about = [finding for finding in findings if finding.tensor == name]
     scalar = shape == "[]"

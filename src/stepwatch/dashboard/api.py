@@ -39,19 +39,19 @@ _VERDICT_ROWS = 100_000
 def overview(trial: Trial, query: Query) -> object:
     """Return how a run stands: the verdict first, its findings as chains, and what it holds."""
     points = number(query, "points", 20, most=200)
-    said = verdict(trial)
-    chains = said.to_dict()["chains"][:points]  # type: ignore[index]
+    judged = verdict(trial)
+    chains = judged.to_dict()["chains"][:points]  # type: ignore[index]
     for chain in chains:
         chain["more"] = max(0, len(chain["consequences"]) - points)
         chain["consequences"] = chain["consequences"][:points]
     return {
         **_facts(trial),
-        "verdict": said.verdict,
-        "headline": headline(said.findings, said.statuses),
+        "verdict": judged.verdict,
+        "headline": headline(judged.findings, judged.statuses),
         "severity": next((chain["severity"] for chain in chains), ""),
-        "findings": len(said.findings),
+        "findings": len(judged.findings),
         "chains": chains,
-        "more": max(0, len(said.chains) - points),
+        "more": max(0, len(judged.chains) - points),
         "notes": notes(trial),
         "statistics": [*DERIVED, *FIELDS],
     }

@@ -44,18 +44,18 @@ _ANSWERS: dict[str, Callable[[Trial, api.Query], object]] = {
 }
 
 
-def make_app(place: str, *, names: Sequence[str] = ("localhost",), token: str = "") -> Starlette:
-    """Return the application that shows the runs at a place.
+def make_app(location: str, *, names: Sequence[str] = ("localhost",), token: str = "") -> Starlette:
+    """Return the application that shows the runs at a location.
 
     Args:
-        place: A folder or URL.
+        location: A folder or URL.
         names: The names of this machine; see ``AccessGuard``.
         token: What must be known to see anything; empty for nothing.
     """
     with suppress(ImportError):
         # By one thread: pyarrow imports it when it needs it; Plotly trips over one half imported.
         import_module("pandas")
-    runs = OpenRuns(place)
+    runs = OpenRuns(location)
     answers = _Answers(runs)
 
     @asynccontextmanager
@@ -133,7 +133,7 @@ class _Answers:
         run = await self._get(name)
         feed = self._feeds.setdefault(name, Feed(partial(_poll, run)))
         return StreamingResponse(
-            feed.listen(), media_type="text/event-stream", headers={"cache-control": "no-store"}
+            feed.subscribe(), media_type="text/event-stream", headers={"cache-control": "no-store"}
         )
 
     async def _answer(self, name: str, what: str, query: api.Query) -> bytes:

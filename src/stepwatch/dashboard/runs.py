@@ -39,7 +39,7 @@ class Feed:
         self._version = ""
         self._task: asyncio.Task[None] | None = None
 
-    async def listen(self) -> AsyncIterator[str]:
+    async def subscribe(self) -> AsyncIterator[str]:
         """Yield server-sent events: the version at once, and whenever it changes."""
         queue: asyncio.Queue[str] = asyncio.Queue(maxsize=1)
         self._waiting.add(queue)
@@ -92,7 +92,7 @@ class OpenRun:
     def __init__(self, url: str) -> None:
         self._url = url
         self._trial: Trial | None = None
-        self._looked = 0.0
+        self._refreshed_at = 0.0
         self._answers: OrderedDict[Hashable, bytes] = OrderedDict()
         #: Changes whenever there is something new.
         self.version = ""
@@ -103,11 +103,11 @@ class OpenRun:
         now = time.monotonic()
         if self._trial is None:
             self._trial = Trial(open_store(self._url))
-        elif now - self._looked > (_FRESH_ENDED_S if self._trial.ended else _FRESH_S):
+        elif now - self._refreshed_at > (_FRESH_ENDED_S if self._trial.ended else _FRESH_S):
             self._trial.refresh()
         else:
             return self._trial
-        self._looked = now
+        self._refreshed_at = now
         version = _version(self._trial)
         if version != self.version:
             self.version = version
@@ -133,34 +133,34 @@ class OpenRun:
 
 
 class OpenRuns:
-    """The runs beneath a place, and nothing else.
+    """The runs beneath a location, and nothing else.
 
     Args:
-        place: A folder or URL.
+        location: A folder or URL.
     """
 
-    def __init__(self, place: str) -> None:
-        self.place = place
+    def __init__(self, location: str) -> None:
+        self.location = location
         self._open: OrderedDict[str, OpenRun] = OrderedDict()
         self._urls: dict[str, str] = {}
         self._listed = float("-inf")
 
     def names(self) -> list[str]:
-        """Return what the runs are called: their paths from the place."""
+        """Return what the runs are called: their paths from the location."""
         if time.monotonic() - self._listed > _LISTED_S:
-            own = PurePosixPath(self.place).name or self.place
-            base = self.place.rstrip("/")
+            own = PurePosixPath(self.location).name or self.location
+            base = self.location.rstrip("/")
             self._urls = {
-                path or own: f"{base}/{path}" if path else self.place
-                for path in find_runs(self.place)
+                path or own: f"{base}/{path}" if path else self.location
+                for path in find_runs(self.location)
             }
             self._listed = time.monotonic()
         return list(self._urls)
 
     @property
     def is_one(self) -> bool:
-        """Whether the place is a run itself, with none beneath it."""
-        return list(self._urls.values()) == [self.place]
+        """Whether the location is a run itself, with none beneath it."""
+        return list(self._urls.values()) == [self.location]
 
     def url(self, name: str) -> str:
         """Return where a listed run lies."""
@@ -175,7 +175,7 @@ class OpenRuns:
         if name not in self._urls and name not in self.names():
             self._listed = float("-inf")  # it may have begun just now
             if name not in self.names():
-                raise RunNotFound(f"no run {name!r} in {self.place}{nearest(name, self._urls)}")
+                raise RunNotFound(f"no run {name!r} in {self.location}{nearest(name, self._urls)}")
         run = self._open.pop(name, None) or OpenRun(self.url(name))
         self._open[name] = run
         while len(self._open) > MOST_OPEN:
@@ -193,8 +193,8 @@ def absolute_location(location: str) -> str:
 def _version(trial: Trial) -> str:
     last = trial.step_numbers()[-1:].tolist()
     rules = read_findings(trial.store), read_statuses(trial.store)
-    seen = (last, trial.state, trial.workers, rules, len(trial.reader.manifest.resumes))
-    return hashlib.blake2b(repr(seen).encode(), digest_size=8).hexdigest()
+    state = (last, trial.state, trial.workers, rules, len(trial.reader.manifest.resumes))
+    return hashlib.blake2b(repr(state).encode(), digest_size=8).hexdigest()
 
 
 # For how long runs are read for one answer, and after how long a row is read again.
@@ -216,7 +216,7 @@ class Listing:
 
     def __init__(self, runs: OpenRuns) -> None:
         self._runs = runs
-        self._seen: dict[str, _CachedRow] = {}
+        self._cached: dict[str, _CachedRow] = {}
         self._lock = threading.Lock()
 
     def rows(self) -> dict[str, object]:
@@ -224,25 +224,25 @@ class Listing:
         with self._lock:
             names = self._runs.names()
             self._read(names)
-            seen = {name: self._seen[name].row for name in names if name in self._seen}
-        rows = [seen.get(name, {"name": name, "state": ""}) for name in names]
+            cached = {name: self._cached[name].row for name in names if name in self._cached}
+        rows = [cached.get(name, {"name": name, "state": ""}) for name in names]
         return {
-            "place": self._runs.place,
+            "place": self._runs.location,
             "one": self._runs.is_one,
             "runs": rows,
-            "pending": len(names) - len(seen),
+            "pending": len(names) - len(cached),
         }
 
     def _read(self, names: list[str]) -> None:
         until = time.monotonic() + _PATIENCE_S
-        due = {name: self._seen[name].again if name in self._seen else 0.0 for name in names}
+        due = {name: self._cached[name].again if name in self._cached else 0.0 for name in names}
         for name in sorted(names, key=lambda name: due[name]):
             now = time.monotonic()
             if now > until or due[name] > now:
                 return
             row = self._row(name)
             wait = _AGAIN_S.get(str(row["state"]), _AGAIN_ENDED_S)
-            self._seen[name] = _CachedRow(row, time.monotonic() + wait)
+            self._cached[name] = _CachedRow(row, time.monotonic() + wait)
 
     def _row(self, name: str) -> dict[str, object]:
         try:

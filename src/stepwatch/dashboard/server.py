@@ -23,14 +23,14 @@ class Server:
     """A socket that listens, and the runs that are served on it.
 
     Args:
-        place: A folder or URL that runs lie beneath, or that is one.
-        listening: The socket.
+        location: A folder or URL that runs lie beneath, or that is one.
+        listener: The socket.
         host: The address that was asked for.
         token: What must be known; empty for nothing.
     """
 
-    place: str
-    listening: socket.socket
+    location: str
+    listener: socket.socket
     host: str
     token: str
 
@@ -40,7 +40,7 @@ class Server:
         host = "localhost" if self.host in ("127.0.0.1", "::1") else self.host
         host = socket.gethostname() if _is_any(host) else host
         host = f"[{host}]" if ":" in host else host
-        port = self.listening.getsockname()[1]
+        port = self.listener.getsockname()[1]
         return f"http://{host}:{port}/" + (f"?token={self.token}" if self.token else "")
 
     def run(self) -> None:
@@ -51,7 +51,7 @@ class Server:
 
         names = {"localhost", self.host, socket.gethostname()}
         config = uvicorn.Config(
-            make_app(self.place, names=sorted(names), token=self.token),
+            make_app(self.location, names=sorted(names), token=self.token),
             log_level="warning",
             access_log=False,
             server_header=False,
@@ -59,16 +59,16 @@ class Server:
             timeout_graceful_shutdown=1,
         )
         try:
-            uvicorn.Server(config).run(sockets=[self.listening])
+            uvicorn.Server(config).run(sockets=[self.listener])
         except asyncio.CancelledError:  # Ctrl-C in the moment before it serves
             raise KeyboardInterrupt from None
 
 
-def listen(place: str, *, host: str, port: int, token: str = "") -> Server:
+def listen(location: str, *, host: str, port: int, token: str = "") -> Server:
     """Take a port; browsers may ask from now on and are answered once ``run`` is called.
 
     Args:
-        place: A folder or URL.
+        location: A folder or URL.
         host: The address; beyond this machine a token is made if none is given.
         port: Which one; 0 for any that is free.
         token: What must be known to see anything.
@@ -82,22 +82,22 @@ def listen(place: str, *, host: str, port: int, token: str = "") -> Server:
     if not re.fullmatch(r"[\w.~-]*", token, re.ASCII):
         raise ConfigError("a token may have letters, digits and the signs - . _ ~ only")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # each connection has it from here
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _PATIENCE_MS)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _PATIENCE_MS)
     try:
-        listening.bind((host, port))
-        listening.listen(128)
+        listener.bind((host, port))
+        listener.listen(128)
     except OSError as error:
-        listening.close()
+        listener.close()
         raise StoreError(
             f"cannot listen on {host} port {port}: {error.strerror}; "
             "choose another with --port, or any with --port 0"
         ) from None
     if not token and not is_loopback(host):
         token = secrets.token_urlsafe(16)
-    return Server(absolute_location(place), listening, host, token)
+    return Server(absolute_location(location), listener, host, token)
 
 
 def _is_any(host: str) -> bool:

@@ -26,13 +26,13 @@ _ORDER = ("IssuesFound", "Error", "Stopped", "InProgress", "NotEvaluated", "NoIs
 def rules_view(verdict: Verdict) -> dict[str, object]:
     """Return a row for each rule that was asked, and the names of those that were not."""
     rows = [{**asdict(status), **_rule_view(status.rule)} for status in verdict.statuses]
-    asked = {status.rule for status in verdict.statuses}
+    evaluated = {status.rule for status in verdict.statuses}
     return {
         "headline": headline(verdict.findings, verdict.statuses),
         "verdict": verdict.verdict,
         "rules": sorted(rows, key=lambda row: (_ORDER.index(str(row["status"])), row["rule"])),
         "not_judged": sum(one.status in INCONCLUSIVE for one in verdict.statuses),
-        "not_asked": [name for name in registry.names(GROUP) if name not in asked],
+        "not_asked": [name for name in registry.names(GROUP) if name not in evaluated],
     }
 
 
@@ -67,14 +67,14 @@ def tensor_view(trial: Trial, name: str, *, points: int) -> dict[str, object]:
     rows = near if len(near) else trial.rows(frozenset([name]), ["dtype", "shape"])
     shape = json.loads(rows.column("shape")[-1].as_py() or "[]") if len(rows) else []
     raw = np.array(_with_value(trial, name), np.int64)
-    shown = raw[bucket_starts(len(raw), points)]
+    sample = raw[bucket_starts(len(raw), points)]
     return {
         "name": name,
         "collection": tensor.collection,
         "dtype": rows.column("dtype")[-1].as_py() if len(rows) else "",
         "shape": shape,
         "statistic": trial.plot.usual_statistic(name),
-        "values_at": shown.tolist(),
+        "values_at": sample.tolist(),
         "num_values": len(raw),
         "images": len(shape) >= 3,
         "findings": [one.to_dict() for one in trial.plot.findings() if one.tensor == name][:points],
@@ -134,8 +134,8 @@ def level(names: Sequence[str], under: str, *, points: int) -> Level:
 
 def search(names: Sequence[str], text: str, *, points: int) -> Level:
     """Return the tensors in whose names every word of a text is found, whatever its case."""
-    words = text.lower().split()
-    found = [name for name in names if all(word in name.lower() for word in words)]
+    terms = text.lower().split()
+    found = [name for name in names if all(term in name.lower() for term in terms)]
     entries = [_entry(name, [name], "") for name in found[:points]]
     return {"entries": entries, "more": len(found) - len(entries)}
 

@@ -55,15 +55,15 @@ def wrapped(message: str, width: int = 72) -> str:
     return "<br>".join(as_text(line) for line in lines)
 
 
-def count_shown(severity: str, shown: int, there: int, what: str) -> str:
+def count_label(severity: str, drawn: int, there: int, what: str) -> str:
     """Return what the legend calls the marks of a severity, and whether some are left out.
 
     Example:
-        >>> count_shown("error", 200, 1234, "steps")
+        >>> count_label("error", 200, 1234, "steps")
         'error (200 of 1,234 steps)'
     """
     name = as_text(severity)
-    return name if shown == there else f"{name} ({shown:,} of {there:,} {what})"
+    return name if drawn == there else f"{name} ({drawn:,} of {there:,} {what})"
 
 
 def vertical_lines(findings: Iterable[Finding]) -> list[dict[str, Any]]:
@@ -78,23 +78,23 @@ def _lines(severity: str, findings: list[Finding]) -> dict[str, Any]:
     steps: dict[int, list[Finding]] = {}
     for finding in findings:
         steps.setdefault(finding.step, []).append(finding)
-    shown = list(steps.items())[:MOST_MARKS]
-    texts = [hover_text(at) for _, at in shown]
+    drawn = list(steps.items())[:MOST_MARKS]
+    texts = [hover_text(at) for _, at in drawn]
     color = color_of(severity)
     return {
         "type": "scatter",
-        "x": [x for step, _ in shown for x in (step, step, None)],
-        "y": [y for _ in shown for y in (0, 1, None)],
+        "x": [x for step, _ in drawn for x in (step, step, None)],
+        "y": [y for _ in drawn for y in (0, 1, None)],
         "text": [line for text in texts for line in (text, text, None)],
         "yaxis": "y2",
-        "name": count_shown(severity, len(shown), len(steps), "steps"),
+        "name": count_label(severity, len(drawn), len(steps), "steps"),
         "mode": "lines+markers",
         "line": {"color": color, "width": 1.5, "dash": "dash"},
         "marker": {
             "color": color,
             "symbol": "triangle-down",
             # Only the upper end carries a flag.
-            "size": [size for _ in shown for size in (0, 11, 0)],
+            "size": [size for _ in drawn for size in (0, 11, 0)],
             "opacity": 1,
             "line": {"width": 0},
         },

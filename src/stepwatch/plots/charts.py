@@ -26,21 +26,21 @@ def bars(values: Mapping[str, float], *, title: str, about: str = "", unit: str)
         about: Small print under the title.
         unit: Of the values.
     """
-    shown = dict([*values.items()][:MOST_BARS])
-    left = len(values) - len(shown)
+    drawn = dict([*values.items()][:MOST_BARS])
+    left = len(values) - len(drawn)
     notes = [about, f"{left:,} more are not drawn" if left > 0 else ""]
     return draw(
         {
             "type": "bar",
             "orientation": "h",
-            "x": [*shown.values()],
-            "y": [as_text(name) for name in shown],
+            "x": [*drawn.values()],
+            "y": [as_text(name) for name in drawn],
             "marker": {"color": COLORWAY[0]},
             "hovertemplate": f"%{{y}}<br><b>%{{x:.4g}}</b> {as_text(unit)}<extra></extra>",
         },
         title,
         "; ".join(filter(None, notes)),
-        height=130 + 22 * max(2, len(shown)),
+        height=130 + 22 * max(2, len(drawn)),
         xaxis={"title": {"text": as_text(unit)}, "showgrid": True, "rangemode": "tozero"},
         yaxis={
             "autorange": "reversed",
@@ -49,8 +49,8 @@ def bars(values: Mapping[str, float], *, title: str, about: str = "", unit: str)
             "ticks": "outside",
             "ticklen": 6,
             "tickcolor": "rgba(0,0,0,0)",
-            "tickvals": [as_text(name) for name in shown],
-            "ticktext": [as_text(shortened(name, 28)) for name in shown],
+            "tickvals": [as_text(name) for name in drawn],
+            "ticktext": [as_text(shortened(name, 28)) for name in drawn],
         },
         bargap=0.3,
     )
@@ -196,17 +196,17 @@ def shares(parts: Mapping[str, float], *, title: str, about: str = "", unit: str
         about: Small print under the title.
         unit: Of the sizes, shown on hover.
     """
-    shown = largest(parts)
+    drawn = largest(parts)
     return draw(
         {
             "type": "pie",
-            "labels": [as_text(shortened(name, 28)) for name in shown],
-            "values": [*shown.values()],
+            "labels": [as_text(shortened(name, 28)) for name in drawn],
+            "values": [*drawn.values()],
             "hole": 0.62,
             "domain": {"x": [0, 0.5]},
             "sort": False,
             "direction": "clockwise",
-            "marker": {"colors": colors(len(shown))},
+            "marker": {"colors": colors(len(drawn))},
             "textinfo": "none",
             "hovertemplate": f"%{{label}}<br><b>%{{percent}}</b>, %{{value:.4g}} {as_text(unit)}"
             "<extra></extra>",

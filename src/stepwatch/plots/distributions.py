@@ -177,12 +177,12 @@ def image_grid(value: Array, *, name: str, step: int, most: int) -> Figure:
     if value.ndim < 2:
         raise TensorUnavailable(f"{name} has {value.ndim} axes; an image needs two")
     images = _real(value, name).reshape(-1, *value.shape[-2:])
-    shown = images[:most]
-    side = max(3, math.isqrt(_MOST_CELLS // len(shown)))
-    tiles = [_fewer(image, side, side) for image in shown]
+    drawn = images[:most]
+    side = max(3, math.isqrt(_MOST_CELLS // len(drawn)))
+    tiles = [_fewer(image, side, side) for image in drawn]
     figure = _figure(_grid(tiles), value, name, step)
     subtitle = figure.layout.title.subtitle.text
-    about = f"{subtitle} · {len(shown):,} of {len(images):,} images of {_shape(value.shape[-2:])}"
+    about = f"{subtitle} · {len(drawn):,} of {len(images):,} images of {_shape(value.shape[-2:])}"
     hidden = {"visible": False, "showgrid": False, "showline": False}
     figure.update_layout(
         title_subtitle_text=about,
@@ -320,8 +320,8 @@ def exponents(rows: pa.Table, *, name: str, points: int) -> Figure:
     sums = np.add.reduceat(counts.astype(np.float64), starts, axis=0)
     totals = sums.sum(axis=1, keepdims=True)
     shares = np.divide(sums, totals, out=np.full_like(sums, np.nan), where=totals > 0)
-    seen = np.flatnonzero(sums.sum(axis=0))
-    low, high = (int(seen[0]), int(seen[-1])) if len(seen) else (0, NUM_BINS - 1)
+    occupied = np.flatnonzero(sums.sum(axis=0))
+    low, high = (int(occupied[0]), int(occupied[-1])) if len(occupied) else (0, NUM_BINS - 1)
     shares[shares == 0] = np.nan
     return draw(
         {

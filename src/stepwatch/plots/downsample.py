@@ -198,15 +198,15 @@ class Envelopes:
         bucket = steps // self._width - self._origin
         np.minimum.at(self._first, bucket, steps)
         np.maximum.at(self._last, bucket, steps)
-        place = rows * len(self._first) + bucket
+        cell = rows * len(self._first) + bucket
         unfit = ~np.isfinite(values) if unfit is None else unfit
-        if (np.diff(place) < 0).any():
-            order = np.argsort(place, kind="stable")
-            place, values, unfit = place[order], values[order], unfit[order]
-        starts = np.flatnonzero(np.diff(place, prepend=-1))
+        if (np.diff(cell) < 0).any():
+            order = np.argsort(cell, kind="stable")
+            cell, values, unfit = cell[order], values[order], unfit[order]
+        starts = np.flatnonzero(np.diff(cell, prepend=-1))
         for field, column in enumerate(_columns(values, unfit)):
             join, cells = _JOINED[field][0], self._cells[field].reshape(-1)
-            cells[place[starts]] = join(cells[place[starts]], join.reduceat(column, starts))
+            cells[cell[starts]] = join(cells[cell[starts]], join.reduceat(column, starts))
 
     def of_row(self, row: int) -> Envelope:
         """Return the buckets of one row that hold a value."""

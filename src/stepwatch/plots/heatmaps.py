@@ -15,7 +15,7 @@ from .annotations import (
     MOST_MARKS,
     by_severity,
     color_of,
-    count_shown,
+    count_label,
     hover_text,
     vertical_lines,
 )
@@ -187,14 +187,14 @@ def _marks(findings: Iterable[Finding]) -> list[dict[str, Any]]:
         cells: dict[tuple[int, str], list[Finding]] = {}
         for finding in found:
             cells.setdefault((finding.step, finding.tensor), []).append(finding)
-        shown = list(cells)[:MOST_MARKS]
+        drawn = list(cells)[:MOST_MARKS]
         traces.append(
             {
                 "type": "scatter",
-                "x": [step for step, _ in shown],
-                "y": [as_text(tensor) for _, tensor in shown],
-                "text": [hover_text(cells[cell]) for cell in shown],
-                "name": count_shown(severity, len(shown), len(cells), "cells"),
+                "x": [step for step, _ in drawn],
+                "y": [as_text(tensor) for _, tensor in drawn],
+                "text": [hover_text(cells[cell]) for cell in drawn],
+                "name": count_label(severity, len(drawn), len(cells), "cells"),
                 "mode": "markers",
                 "marker": {
                     "symbol": "diamond",

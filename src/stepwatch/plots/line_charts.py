@@ -123,9 +123,9 @@ def _band(
     }
 
 
-def _drawn_at(places: npt.NDArray[np.int64], over: str) -> list[object]:
+def _drawn_at(positions: npt.NDArray[np.int64], over: str) -> list[object]:
     """Return the x of points: steps as they are, times as dates."""
-    return [*places.tolist()] if over == "step" else [*dates(places)]
+    return [*positions.tolist()] if over == "step" else [*dates(positions)]
 
 
 def dates(times_ns: npt.NDArray[np.int64]) -> list[str]:

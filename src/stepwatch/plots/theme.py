@@ -161,16 +161,16 @@ def colors(count: int) -> list[str]:
     """
     if count <= len(COLORWAY):
         return [*COLORWAY[:count]]
-    return [_between(place / (count - 1)) for place in range(count)]
+    return [_between(index / (count - 1)) for index in range(count)]
 
 
 # From blue over green to amber, all of them clear on white and on near-black.
 _SCALE = ("#3f5fc0", "#3a7fc4", "#179a80", "#7fae3a", "#d98312", "#c8553d")
 
 
-def _between(place: float) -> str:
-    """Return the colour at a place from 0 to 1."""
-    at = min(place * (len(_SCALE) - 1), len(_SCALE) - 1.0001)
+def _between(position: float) -> str:
+    """Return the colour at a position from 0 to 1."""
+    at = min(position * (len(_SCALE) - 1), len(_SCALE) - 1.0001)
     low, high = _SCALE[int(at)], _SCALE[int(at) + 1]
     part = at - int(at)
     mixed = (

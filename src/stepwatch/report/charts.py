@@ -46,16 +46,18 @@ def tensor_chart(
     what = statistic or ("mean" if collection in _NUMBERS else "rms")
     columns = Lines(trial, name, what, POINTS).read()
     marks = [one for one in findings if one.tensor == name or collection == "losses"]
-    shown = {"lines": columns, "title": name, "about": "value" if what == "mean" else what}
-    return Chart(of_envelopes, {**shown, "findings": marks}, {**shown, "lines": numbers(columns)})
+    options = {"lines": columns, "title": name, "about": "value" if what == "mean" else what}
+    return Chart(
+        of_envelopes, {**options, "findings": marks}, {**options, "lines": numbers(columns)}
+    )
 
 
 def lines_chart(
-    columns: Mapping[str, Envelope], shown: Mapping[str, object], **drawn: object
+    columns: Mapping[str, Envelope], options: Mapping[str, object], **drawn: object
 ) -> Chart:
     """Return columns as lines; what is only ``drawn`` does not stand in JSON."""
-    data = {**shown, **drawn, "columns": columns}
-    return Chart(lines, data, {**shown, "columns": numbers(columns)})
+    data = {**options, **drawn, "columns": columns}
+    return Chart(lines, data, {**options, "columns": numbers(columns)})
 
 
 def numbers(columns: Mapping[str, Envelope]) -> dict[str, dict[str, object]]:
@@ -76,7 +78,7 @@ def heatmap_charts(trial: Trial, findings: Sequence[Finding]) -> Iterator[Chart]
         share = layers.read(time.monotonic() + _PATIENCE_S)
         what = collection if share == 1 else f"{collection}, of {share:.0%} of the steps"
         steps, cells = layers.cells()
-        shown = {
+        options = {
             "steps": steps,
             "names": layers.rows,
             "values": cells,
@@ -89,7 +91,7 @@ def heatmap_charts(trial: Trial, findings: Sequence[Finding]) -> Iterator[Chart]
             for one in findings
             if one.tensor in layers.row_of
         ]
-        yield Chart(heatmap, {**shown, "findings": marks}, shown)
+        yield Chart(heatmap, {**options, "findings": marks}, options)
 
 
 #: Of more machines only the first ones are drawn; tables list all.
@@ -129,8 +131,8 @@ def machine_chart(
     columns = {name: as_envelope(one) for name, one in named_series(rows)}
     if not columns:
         return None
-    shown = {"title": title, "unit": "%", "over": "time", "span": span}
-    return lines_chart(columns, shown, limits=(0, 104))
+    options = {"title": title, "unit": "%", "over": "time", "span": span}
+    return lines_chart(columns, options, limits=(0, 104))
 
 
 def named_series(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:

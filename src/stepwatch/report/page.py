@@ -268,8 +268,8 @@ def _cause(cause: Cause) -> str:
 
 def _table(table: Table) -> str:
     numeric = [
-        all(isinstance(row[place], int | float | None) for row in table.rows)
-        for place in range(len(table.columns))
+        all(isinstance(row[column], int | float | None) for row in table.rows)
+        for column in range(len(table.columns))
     ]
     kinds = [' class="number"' if one and table.rows else "" for one in numeric]
     head = "".join(
@@ -343,9 +343,9 @@ def report_notebook(report: Report) -> str:
 def _cells(block: Block) -> Iterator[dict[str, Any]]:
     if isinstance(block, Chart):
         data = {_FIGURE: json.loads(block.figure().to_json())}
-        shown = {"output_type": "display_data", "data": data, "metadata": {}}
+        output = {"output_type": "display_data", "data": data, "metadata": {}}
         ran: dict[str, Any] = {"execution_count": None, "metadata": {}, "source": ""}
-        yield {"cell_type": "code", **ran, "outputs": [shown]}
+        yield {"cell_type": "code", **ran, "outputs": [output]}
     elif isinstance(block, Table):
         yield _plain_text(_table_text(block))
     elif isinstance(block, Text):

@@ -63,8 +63,8 @@ def _boxes(found: Mapping[str, Mapping[str, JoinedReadings]], title: str) -> Ite
     about = "whiskers: smallest and largest within 1.5 times the box"
     for node, devices in [one for one in found.items() if one[1]][:MOST_MACHINES]:
         values = {name: readings.box() for name, readings in devices.items()}
-        shown = {"values": values, "title": f"{title} of {node}", "about": about, "unit": "%"}
-        yield Chart(boxes, shown)
+        options = {"values": values, "title": f"{title} of {node}", "about": about, "unit": "%"}
+        yield Chart(boxes, options)
 
 
 def balance(machines: Machines, details: Details, threshold: float) -> Iterator[Block]:
@@ -93,8 +93,8 @@ def balance(machines: Machines, details: Details, threshold: float) -> Iterator[
         columns = ("machine", "GPU", "other GPU", "distance")
         yield Table(columns, apart, "GPUs that are used differently: 0 is alike, 0.83 not at all")
     for node, gpus in [*found.items()][:MOST_MACHINES]:
-        shown = {"edges": BINS.tolist(), "counts": gpus, "unit": "% busy"}
-        yield Chart(histogram, {**shown, "title": f"Use of the GPUs of {node}"})
+        options = {"edges": BINS.tolist(), "counts": gpus, "unit": "% busy"}
+        yield Chart(histogram, {**options, "title": f"Use of the GPUs of {node}"})
 
 
 def batch_size(machines: Machines) -> Iterator[Block]:
@@ -191,9 +191,9 @@ def _durations_histogram(usual: Mapping[str, tuple[Any, Any]], mode: str) -> Cha
         worker: np.histogram(values, edges, weights=weights)[0].tolist()
         for worker, (values, weights) in usual.items()
     }
-    shown = {"edges": edges.tolist(), "counts": counts, "unit": "ms"}
+    options = {"edges": edges.tolist(), "counts": counts, "unit": "ms"}
     title = {"title": f"How long {mode} steps take", "about": "without the slow ones"}
-    return Chart(histogram, {**shown, **title})
+    return Chart(histogram, {**options, **title})
 
 
 def loading(profile: Profile, details: Details) -> Iterator[Block]:
@@ -229,9 +229,9 @@ def _load_times(spans: pa.Table) -> Chart:
     p25, p50, p95, high = quantiles(ms, (0.25, 0.5, 0.95, 0.99), counts)
     edges = np.linspace(0, max(high, 1e-3), _DURATION_BINS + 1)
     heights = np.histogram(np.minimum(ms, edges[-1]), edges, weights=counts)[0].tolist()
-    shown = {"edges": edges.tolist(), "counts": {"batches": heights}, "unit": "ms"}
+    options = {"edges": edges.tolist(), "counts": {"batches": heights}, "unit": "ms"}
     lines = {"p25": p25, "p50": p50, "p95": p95}
-    return Chart(histogram, {**shown, "title": "How long a batch takes to load", "lines": lines})
+    return Chart(histogram, {**options, "title": "How long a batch takes to load", "lines": lines})
 
 
 def bottlenecks(machines: Machines, details: Details, reason: str) -> Iterator[Block]:
@@ -251,8 +251,8 @@ def bottlenecks(machines: Machines, details: Details, reason: str) -> Iterator[B
         moments, idle, waits = (counted[name] for name in ("moments", "low", "met"))
         share = waits / max(1, moments)
         if not machines.devices(node, GPUS, "busy_percent"):
-            seen = f"{reason} was seen at {share:.0%} of all moments"
-            yield Text(f"{node} has no GPU that was read; {seen}.")
+            observed = f"{reason} was seen at {share:.0%} of all moments"
+            yield Text(f"{node} has no GPU that was read; {observed}.")
             continue
         waiting = f"a GPU waits at {idle / max(1, moments):.0%}, {share:.0%} with {reason}"
         yield Text(f"{node}: of {moments:,} moments {waiting}.")

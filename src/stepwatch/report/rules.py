@@ -46,8 +46,8 @@ class ProfilerReport(ProfileRule):
 
     def begin(self) -> None:
         self._specs = _specs(self.rule_parameters, self.scan_interval_us)
-        asked = [watched.rule for watched in parse_rules(self._specs)]
-        self._rules = [rule for rule in asked if isinstance(rule, ProfileRule)]
+        requested = [watched.rule for watched in parse_rules(self._specs)]
+        self._rules = [rule for rule in requested if isinstance(rule, ProfileRule)]
 
     @classmethod
     def gathered(cls, parameters: Mapping[str, object]) -> dict[str, object]:
@@ -76,10 +76,10 @@ class ProfilerReport(ProfileRule):
     def write(self, trial: Trial, folder: Path) -> None:
         """Write the report and the numbers of each rule, where SageMaker has them."""
         verdict = evaluate_profile(trial, self._specs)
-        place = folder / "profiler-output"
-        numbers = place / "profiler-reports"
+        output = folder / "profiler-output"
+        numbers = output / "profiler-reports"
         numbers.mkdir(parents=True, exist_ok=True)
-        _write(place / "profiler-report", profiler.of(trial, verdict))
+        _write(output / "profiler-report", profiler.of(trial, verdict))
         for name, facts in verdict.facts.items():
             path = numbers / f"{find_rule(name).__name__}.json"
             path.write_text(json.dumps(plain(facts.to_dict()), indent=1), encoding="utf-8")

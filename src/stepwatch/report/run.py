@@ -50,8 +50,8 @@ def _near(rows: pa.Table, step: int, reach: int) -> pa.Table:
     """Return the rows of so many steps before and after one."""
     numbers_ = rows.column("step").to_numpy()
     steps = np.unique(numbers_)
-    place = int(np.searchsorted(steps, step))
-    near = steps[max(0, place - reach) : place + reach + 1]
+    position = int(np.searchsorted(steps, step))
+    near = steps[max(0, position - reach) : position + reach + 1]
     return rows.filter(pa.array(np.isin(numbers_, near)))
 
 
@@ -86,8 +86,8 @@ def _drawn(name: str, series: Series, finding: Finding) -> Chart:
         )
         for worker in dict.fromkeys(series.workers)
     }
-    shown = "value" if what == "mean" else what
-    titles = {"title": name, "about": f"{shown} of the steps around step {finding.step}"}
+    label = "value" if what == "mean" else what
+    titles = {"title": name, "about": f"{label} of the steps around step {finding.step}"}
     return lines_chart(columns, titles, findings=[finding])
 
 

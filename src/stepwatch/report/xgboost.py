@@ -111,8 +111,10 @@ def _over_steps(evidence: BoostedRun, metric: str, names: list[str], verdict: Ve
         for column in Lines(evidence.trial, name, "mean", POINTS).read().values()
     }
     marks = [one for one in verdict.findings if one.tensor in names]
-    shown = {"lines": columns, "title": metric, "about": "value"}
-    return Chart(of_envelopes, {**shown, "findings": marks}, {**shown, "lines": numbers(columns)})
+    options = {"lines": columns, "title": metric, "about": "value"}
+    return Chart(
+        of_envelopes, {**options, "findings": marks}, {**options, "lines": numbers(columns)}
+    )
 
 
 def importance(evidence: BoostedRun) -> Iterator[Block]:

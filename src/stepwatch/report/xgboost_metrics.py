@@ -184,8 +184,8 @@ class BoostedRun:
 
 def spread_out(steps: list[int]) -> list[int]:
     """Return ``MOST_STEPS`` of these steps at most, the first and the last among them."""
-    places = np.linspace(0, len(steps) - 1, min(len(steps), MOST_STEPS))
-    return [steps[place] for place in np.unique(places.round().astype(int))]
+    indices = np.linspace(0, len(steps) - 1, min(len(steps), MOST_STEPS))
+    return [steps[index] for index in np.unique(indices.round().astype(int))]
 
 
 def is_boosted(trial: Trial) -> bool:
@@ -312,11 +312,11 @@ def calibration(
         has any.
     """
     positive, score = np.asarray(labels, np.float64) > 0.5, np.asarray(scores, np.float64)
-    place = np.clip((score * bins).astype(np.int64), 0, bins - 1)
-    sizes = np.bincount(place, minlength=bins)
+    bin_of_row = np.clip((score * bins).astype(np.int64), 0, bins - 1)
+    sizes = np.bincount(bin_of_row, minlength=bins)
     there = sizes > 0
-    mean = np.bincount(place, score, bins)[there] / sizes[there]
-    share = np.bincount(place, positive.astype(np.float64), bins)[there] / sizes[there]
+    mean = np.bincount(bin_of_row, score, bins)[there] / sizes[there]
+    share = np.bincount(bin_of_row, positive.astype(np.float64), bins)[there] / sizes[there]
     return mean, share, sizes[there]
 
 
@@ -332,9 +332,9 @@ def bin_edges(values: npt.ArrayLike, bins: int = 10) -> Floats:
 def errors_by_bin(labels: npt.ArrayLike, predictions: npt.ArrayLike, edges: Floats) -> Floats:
     """Return the mean absolute error of the labels in each bin, nan for an empty one."""
     label, error = np.asarray(labels, np.float64), np.asarray(predictions, np.float64)
-    place = np.clip(np.searchsorted(edges, label, "right") - 1, 0, len(edges) - 2)
-    sizes = np.bincount(place, minlength=len(edges) - 1)
-    sums = np.bincount(place, np.abs(error - label), len(edges) - 1)
+    bin_of_row = np.clip(np.searchsorted(edges, label, "right") - 1, 0, len(edges) - 2)
+    sizes = np.bincount(bin_of_row, minlength=len(edges) - 1)
+    sums = np.bincount(bin_of_row, np.abs(error - label), len(edges) - 1)
     with np.errstate(invalid="ignore"):
         return np.where(sizes > 0, sums / np.maximum(sizes, 1), np.nan)
 
