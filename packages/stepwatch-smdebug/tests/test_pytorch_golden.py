@@ -53,7 +53,7 @@ def values_of(run: Path) -> dict[tuple[str, int, str], np.ndarray]:
         for ranges in reader.step_ranges(worker)
         for step in range(ranges.first, ranges.last + 1)
         if (saved := reader.saved(worker, step)) is not None
-        for name in saved.contents.places
+        for name in saved.contents.byte_ranges
     }
 
 

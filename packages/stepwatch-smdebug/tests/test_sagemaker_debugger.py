@@ -28,7 +28,7 @@ def saved_names(folder) -> dict[int, list[str]]:
     reader = SmdebugReader(open_store(folder))
     reader.refresh()
     found = {step: reader.saved("worker_0", step) for step in range(10)}
-    return {step: list(one.contents.places) for step, one in found.items() if one is not None}
+    return {step: list(one.contents.byte_ranges) for step, one in found.items() if one is not None}
 
 
 class TestSaveTensor:

@@ -163,8 +163,8 @@ def _array(steps: list[int]) -> Ints:
 
 
 def _some(names: Collection[str]) -> str:
-    shown = ", ".join(list(names)[:_NAMED])
-    return (shown + ", …" if len(names) > _NAMED else shown) or "none"
+    listed = ", ".join(list(names)[:_NAMED])
+    return (listed + ", …" if len(names) > _NAMED else listed) or "none"
 
 
 def _extent(trial: Trial) -> str:
@@ -173,7 +173,7 @@ def _extent(trial: Trial) -> str:
 
 
 #: What shows whether a tensor differs, and by how much: little to read.
-GLANCE = ("step", "tensor", "dtype", "count", "sum", "sum_abs", "digest")
+SUMMARY = ("step", "tensor", "dtype", "count", "sum", "sum_abs", "digest")
 #: All that is compared.
 EVERYTHING = ("step", "order", "tensor", "dtype", "shape", *FIELDS, "digest", "blob")
 
@@ -264,19 +264,19 @@ class Blocks:
         self._steps = [(runs.steps_here, np.arange(len(runs)))]
         order = np.argsort(runs.steps_there, kind="stable")
         self._steps.append((runs.steps_there[order], order))
-        self._tensor_ids = {name: place for place, name in enumerate(runs.tensors)}
+        self._tensor_ids = {name: index for index, name in enumerate(runs.tensors)}
         self._texts: dict[str, int] = {}
         self._recent: RangeCache[Block] = RangeCache()
 
     def around(
-        self, index: int, tensors: frozenset[str] | None = None, columns: tuple[str, ...] = GLANCE
+        self, index: int, tensors: frozenset[str] | None = None, columns: tuple[str, ...] = SUMMARY
     ) -> Block:
         """Return the rows of a pair of steps, and of those that lie in the same parts.
 
         Args:
             index: Which pair.
             tensors: Names; ``None`` for all.
-            columns: ``GLANCE`` or ``EVERYTHING``.
+            columns: ``SUMMARY`` or ``EVERYTHING``.
         """
         kind = (tensors, columns)
         kept = self._recent.find(kind, index)
@@ -297,9 +297,9 @@ class Blocks:
         outside |= (theirs < there.low) | (theirs > there.high)
         outside[index] = False
         edges = np.flatnonzero(outside)
-        place = int(np.searchsorted(edges, index))
-        low = int(edges[place - 1]) + 1 if place else 0
-        high = int(edges[place]) - 1 if place < len(edges) else len(self._runs) - 1
+        edge = int(np.searchsorted(edges, index))
+        low = int(edges[edge - 1]) + 1 if edge else 0
+        high = int(edges[edge]) - 1 if edge < len(edges) else len(self._runs) - 1
         return low, high
 
     def _side(self, which: int, chunk: Chunk) -> _Side:
@@ -324,10 +324,10 @@ class Blocks:
         tensor = ids[names.codes]
         steps, pair_of = self._steps[which]
         step = table.column("step").to_numpy()
-        place = np.minimum(np.searchsorted(steps, step), len(steps) - 1)
-        kept = np.flatnonzero((tensor >= 0) & (steps[place] == step))
+        position = np.minimum(np.searchsorted(steps, step), len(steps) - 1)
+        kept = np.flatnonzero((tensor >= 0) & (steps[position] == step))
         whose = worker * len(self._tensor_ids) + tensor
-        key = whose * len(steps) + pair_of[place]
+        key = whose * len(steps) + pair_of[position]
         known = set(table.column_names)
         statistics = np.full((len(table), NUM_FIELDS), np.nan)
         for field, name in enumerate(FIELDS):
@@ -349,8 +349,8 @@ class Blocks:
     def _codes(self, table: pa.Table, column: str) -> Ints:
         """Return a column of texts as indices into the texts of both runs."""
         codes = text_codes(table.column(column))
-        places = [self._texts.setdefault(text, len(self._texts)) for text in codes.values]
-        return np.array([*places, -1], np.int64)[codes.codes]
+        ids = [self._texts.setdefault(text, len(self._texts)) for text in codes.values]
+        return np.array([*ids, -1], np.int64)[codes.codes]
 
     def _joined(self, low: int, high: int, here: _Side, there: _Side) -> Block:
         key, mine, theirs = np.intersect1d(

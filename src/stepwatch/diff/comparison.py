@@ -111,8 +111,8 @@ def _compare(recorded: StepRecord, replayed: StepRecord, name: str) -> Compared:
         last = _compare_digests(recorded.digests[name], again, statistics)
     else:
         return statistics
-    seen_once = max(here[COUNT], there[COUNT]) <= again.size
-    return last if seen_once or outcome_of([last]) is outcome_of([last, statistics]) else statistics
+    is_once = max(here[COUNT], there[COUNT]) <= again.size
+    return last if is_once or outcome_of([last]) is outcome_of([last, statistics]) else statistics
 
 
 def _compare_digests(recorded: int, again: Array, statistics: Compared) -> Compared:
@@ -148,7 +148,7 @@ def compare_values(name: str, recorded: Array, replayed: Array) -> Compared:
     if not varies:  # integers that float64 cannot tell apart are not the same
         distance = np.where(recorded == replayed, 0.0, np.maximum(distance, 1.0))
         apart = float(np.max(distance))
-    place = np.unravel_index(int(np.argmax(distance)), distance.shape)
+    worst = np.unravel_index(int(np.argmax(distance)), distance.shape)
     largest = np.max(np.abs(here), where=np.isfinite(here), initial=0.0)
     allowed = _allowed(recorded.dtype) * np.abs(here) + OF_LARGEST * largest
     near = np.isfinite(distance) & (distance <= allowed)
@@ -157,9 +157,9 @@ def compare_values(name: str, recorded: Array, replayed: Array) -> Compared:
         name,
         Outcome.CLOSE if small else Outcome.DIFFERENT,
         "value",
-        str([int(index) for index in place]) if place else "",
-        _number(here[place]),
-        _number(there[place]),
+        str([int(index) for index in worst]) if worst else "",
+        _number(here[worst]),
+        _number(there[worst]),
         _largest_relative(distance, here),
         apart,
     )
@@ -188,15 +188,15 @@ def compare_statistics(
     scale = field_scale(recorded)[known]
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = np.where(distance == 0, 0.0, distance / scale)
-    place = int(np.argmax(shares))
+    worst = int(np.argmax(shares))
     return Compared(
         name,
         Outcome.CLOSE if np.all(shares <= _allowed(dtype)) else Outcome.DIFFERENT,
         "statistics",
-        FIELDS[fields[place]],
-        float(here[place]),
-        float(there[place]),
-        float(shares[place]),
+        FIELDS[fields[worst]],
+        float(here[worst]),
+        float(there[worst]),
+        float(shares[worst]),
     )
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..numerics.statistics import ABS_MIN, COUNT, MAX, MIN, SUM, SUM_ABS, SUM_SQ, ZEROS, Row
-from .align import EVERYTHING, GLANCE, Block, Blocks, Bools, Ints, TwoRuns, known_distance
+from .align import EVERYTHING, SUMMARY, Block, Blocks, Bools, Ints, TwoRuns, known_distance
 from .comparison import MOST, field_scale
 
 _CURVE_POINTS = 12
@@ -62,7 +62,7 @@ class OfKind:
         self._kinds = np.array([self.names.index(kind) for kind in kinds], np.int64)
 
     def kinds(self, block: Block) -> Ints:
-        """Return the kind of each row, as its place in ``names``."""
+        """Return the kind of each row, as its index in ``names``."""
         return self._kinds[block.tensor]
 
     def relative(self, block: Block) -> Row:
@@ -197,9 +197,9 @@ class Search:
         followed = frozenset([parted.followed, *sorted(self.runs.names_of("losses"))[:1]])
         while found is None and near < last:
             far = min(parted.index + age, last)
-            seen = self._last_seen(followed, far, parted.index)
-            if seen and passed(seen[1])[seen[2]].any():
-                near, _, far = self._bisect(followed, near, seen[0], passed)
+            latest = self._latest(followed, far, parted.index)
+            if latest and passed(latest[1])[latest[2]].any():
+                near, _, far = self._bisect(followed, near, latest[0], passed)
                 found = self._scan(near, far, passed)
                 break
             near, age = far, 2 * age
@@ -212,11 +212,11 @@ class Search:
         doubling = [2**power for power in range(left.bit_length()) if 2**power < left]
         ages = np.unique(np.array([0, *doubling, left], np.int64))
         largest = np.zeros((len(ages), len(names)))
-        for place, at in enumerate((ages + parted.index).tolist() if parted else ()):
+        for index, at in enumerate((ages + parted.index).tolist() if parted else ()):
             block = self.blocks.around(at, None, EVERYTHING)
             rows = np.flatnonzero(block.at == at)
             relative = self.of_kind.relative(block)[rows]
-            np.maximum.at(largest[place], self.of_kind.kinds(block)[rows], relative)
+            np.maximum.at(largest[index], self.of_kind.kinds(block)[rows], relative)
         running = np.maximum.accumulate(largest, axis=0)
         return Band(ages, dict(zip(names, running.T, strict=True)))
 
@@ -232,20 +232,20 @@ class Search:
         ages |= set(np.linspace(0, left, _CURVE_POINTS).astype(int).tolist())
         found: dict[int, float] = {}
         for age in sorted(ages):
-            seen = self._last_seen(followed, parted.index + age, parted.index - 1)
-            if seen:
-                at, block, rows = seen
+            latest = self._latest(followed, parted.index + age, parted.index - 1)
+            if latest:
+                at, block, rows = latest
                 found[at] = float(block.relative()[rows].max())
         return list(found), list(found.values())
 
     def _at_end(self) -> tuple[str, int]:
         """Return a tensor that differs where it was seen last, and where; ``""`` for none."""
         weights = self.runs.names_of("weights") or None
-        columns = GLANCE if weights else EVERYTHING
-        seen = self._last_seen(weights, len(self.runs) - 1, -1, columns)
-        if seen is None:
+        columns = SUMMARY if weights else EVERYTHING
+        latest = self._latest(weights, len(self.runs) - 1, -1, columns)
+        if latest is None:
             return "", -1
-        at, block, rows = seen
+        at, block, rows = latest
         differing = rows[block.differs[rows]]
         if not len(differing):
             return "", -1
@@ -264,11 +264,11 @@ class Search:
         equal = low
         while high - low > 1:
             middle = (low + high) // 2
-            seen = self._last_seen(followed, middle, low)
-            if seen and differs(seen[1])[seen[2]].any():
-                high = seen[0]
+            latest = self._latest(followed, middle, low)
+            if latest and differs(latest[1])[latest[2]].any():
+                high = latest[0]
             else:
-                low, equal = middle, seen[0] if seen else equal
+                low, equal = middle, latest[0] if latest else equal
         return low, equal, high
 
     def _scan(
@@ -290,16 +290,16 @@ class Search:
     def _in_order(self, block: Block, rows: Ints) -> Ints:
         """Return rows in the order of execution; the state comes first: the forward used it."""
         state = self.runs.names_of("weights") | self.runs.names_of("buffers")
-        names = [self._names[place] for place in block.tensor[rows]]
+        names = [self._names[index] for index in block.tensor[rows]]
         later = np.array([name not in state for name in names], bool)
         return rows[np.lexsort((block.worker[rows], block.order[rows], later))]
 
-    def _last_seen(
+    def _latest(
         self,
         tensors: frozenset[str] | None,
         index: int,
         above: int,
-        columns: tuple[str, ...] = GLANCE,
+        columns: tuple[str, ...] = SUMMARY,
     ) -> _DifferingRows | None:
         """Return the last pair of steps up to ``index`` at which one of some tensors is there.
 

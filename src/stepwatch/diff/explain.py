@@ -192,11 +192,11 @@ def causes(search: Search, parted: Divergence) -> list[Cause]:
     runs, block = search.runs, parted.block
     names = list(runs.tensors)
     found: dict[str, Cause] = {}
-    for place, row in enumerate(parted.rows.tolist()):
+    for position, row in enumerate(parted.rows.tolist()):
         name = names[block.tensor[row]]
         kind = runs.tensors[name]
         stage = stage_of(kind)
-        if stage.name not in found and (place == 0 or kind in _GIVEN):
+        if stage.name not in found and (position == 0 or kind in _GIVEN):
             found[stage.name] = _cause(search, parted, stage, name)
     return list(found.values())
 
@@ -213,7 +213,9 @@ def _cause(search: Search, parted: Divergence, stage: Stage, name: str) -> Cause
 def _before(search: Search, index: int) -> int | None:
     """Return the pair of steps before one that is of the same mode."""
     mode = search.runs.pair(index).mode
-    before = (place for place in range(index - 1, -1, -1) if search.runs.pair(place).mode is mode)
+    before = (
+        earlier for earlier in range(index - 1, -1, -1) if search.runs.pair(earlier).mode is mode
+    )
     return next(before, None)
 
 
@@ -221,7 +223,7 @@ def _kinds_at(search: Search, index: int) -> set[str]:
     """Return the collections of which something was compared at a pair of steps."""
     block = search.blocks.around(index, None, EVERYTHING)
     kinds = list(search.runs.tensors.values())
-    return {kinds[place] for place in np.unique(block.tensor[block.at == index]).tolist()}
+    return {kinds[tensor] for tensor in np.unique(block.tensor[block.at == index]).tolist()}
 
 
 def _compared(search: Search, parted: Divergence, row: int, name: str, worker: str) -> Compared:
@@ -229,8 +231,8 @@ def _compared(search: Search, parted: Divergence, row: int, name: str, worker: s
     runs, block = search.runs, parted.block
     texts = [block.texts[code] for code in block.kinds[:, row].tolist()]
     if texts[1] != texts[3]:
-        said = f"{texts[0]}{texts[1]} and {texts[2]}{texts[3]}"
-        return Compared(name, Outcome.DIFFERENT, "statistics", said, np.nan, np.nan, np.inf)
+        shapes = f"{texts[0]}{texts[1]} and {texts[2]}{texts[3]}"
+        return Compared(name, Outcome.DIFFERENT, "statistics", shapes, np.nan, np.nan, np.inf)
     dtype, pair = np.dtype(texts[0]), runs.pair(parted.index)
     if block.has_values[row]:
         values = [

@@ -46,7 +46,7 @@ class DiffResult:
         return self.parted is None or (self.bound != "rounding" and self.beyond is None)
 
     @property
-    def place(self) -> Divergence | None:
+    def significant(self) -> Divergence | None:
         """Where it matters that they part: beyond the bound if one was asked for."""
         return self.parted if self.bound == "rounding" else self.beyond or self.parted
 
@@ -57,21 +57,21 @@ class DiffResult:
 
     def causes(self) -> list[Cause]:
         """Return why they part where it matters; nothing if they do not."""
-        return causes(self.search, self.place) if self.place else []
+        return causes(self.search, self.significant) if self.significant else []
 
     def differences(self, *, most: int | None) -> list[Difference]:
         """Return the first tensors that differ where it matters; all of them for ``None``."""
-        if self.place is None:
+        if self.significant is None:
             return []
-        most = len(self.place.rows) if most is None else most
-        return differences(self.search, self.place, most=most)
+        most = len(self.significant.rows) if most is None else most
+        return differences(self.search, self.significant, most=most)
 
     def curve(self) -> tuple[list[int], list[float]]:
         """Return steps of the first run and how far they are apart there, as a fraction."""
         if self.parted is None:
             return [], []
-        places, relative = self.search.curve(self.parted)
-        return [self.runs.pair(place).here for place in places], relative
+        indices, relative = self.search.curve(self.parted)
+        return [self.runs.pair(index).here for index in indices], relative
 
 
 _MOST_NAMES = 3
@@ -95,17 +95,19 @@ def divergence_summary(result: DiffResult) -> str:
 
 def divergence_details(result: DiffResult) -> list[str]:
     """Return what else there is to say of where they part; nothing if they do not."""
-    parted, place, runs = result.parted, result.place, result.runs
-    if parted is None or place is None:
+    parted, significant, runs = result.parted, result.significant, result.runs
+    if parted is None or significant is None:
         return []
     lines = [_because(cause) for cause in result.causes()]
-    pair = runs.pair(place.index)
+    pair = runs.pair(significant.index)
     if pair.here != pair.there:
         lines.append(f"it is step {pair.there} of the second run")
-    compared = len(set(place.block.tensor[place.block.at == place.index].tolist()))
-    differing = len(set(place.block.tensor[place.rows].tolist()))
+    compared = len(
+        set(significant.block.tensor[significant.block.at == significant.index].tolist())
+    )
+    differing = len(set(significant.block.tensor[significant.rows].tolist()))
     lines.append(f"{differing} of {compared} tensors differ there")
-    if place is not parted:
+    if significant is not parted:
         lines.append(f"the first bit differs at {_where(result, parted)}")
     if parted.index:
         before = runs.pair(parted.index - 1)
@@ -156,8 +158,8 @@ def _only_lines(only: Only) -> list[str]:
     lines = [_count(count, f"{mode} step") for mode, count in only.steps.items()]
     for what, names in (("tensor", only.tensors), ("worker", only.workers)):
         if names:
-            shown = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
-            lines.append(f"{_count(len(names), what)} ({shown})")
+            listed = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
+            lines.append(f"{_count(len(names), what)} ({listed})")
     return lines
 
 

@@ -42,9 +42,9 @@ class Losses:
 
 
 def _line(what: str, tensors: list[str]) -> str:
-    shown = ", ".join(tensors[:3]) + (", …" if len(tensors) > 3 else "")
+    listed = ", ".join(tensors[:3]) + (", …" if len(tensors) > 3 else "")
     plural = "" if len(tensors) == 1 else "s"
-    return f"{what} ({len(tensors)} tensor{plural}: {shown})"
+    return f"{what} ({len(tensors)} tensor{plural}: {listed})"
 
 
 def convert(

@@ -103,7 +103,7 @@ class RunCopy:
 
     def _pass(self) -> bool:
         """Copy and delete what waits; return whether no part was merged away meanwhile."""
-        gone = self._look()
+        gone = self._find_gone()
         for batch in self._batches(sorted(self._waiting - gone, key=_turn)):
             copied = map_parallel(self._copy, batch, threads=_THREADS)
             if not all(copied):
@@ -115,7 +115,7 @@ class RunCopy:
             self._waiting.discard(key)
         return True
 
-    def _look(self) -> set[str]:
+    def _find_gone(self) -> set[str]:
         """Take what was noted; return which keys of what waits are gone."""
         self._take()
         if not self._is_known:

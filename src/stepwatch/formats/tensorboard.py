@@ -336,11 +336,11 @@ class Curves:
         is_known = ~np.isnan(numbers) | is_odd
         with np.errstate(over="ignore"):  # what float32 cannot hold is shown as infinite
             data = numbers[self._indices].astype("<f4").tobytes()
-        shown = self.always if thin else (*self.always, *self.thinned)
+        drawn = self.always if thin else (*self.always, *self.thinned)
         known = is_known[self._indices].tolist()
         return b"".join(
             curve.prefix + data[4 * number : 4 * number + 4]
-            for number, curve in enumerate(shown)
+            for number, curve in enumerate(drawn)
             if known[number]
         )
 
@@ -365,12 +365,12 @@ def all_curves(layout: Layout, tags: Tags) -> Curves:
     return Curves(layout, (*values, *totals), tuple(norms), tuple(kinds.values()))
 
 
-def curves_of(layout: Layout, tags: Tags, shown: Callable[[TensorInfo], bool]) -> Curves:
-    """Return a curve for every tensor of one element that ``shown`` takes."""
+def curves_of(layout: Layout, tags: Tags, is_drawn: Callable[[TensorInfo], bool]) -> Curves:
+    """Return a curve for every tensor of one element that ``is_drawn`` takes."""
 
     def curves() -> Iterator[Curve]:
         for row, info in enumerate(layout.tensors):
-            if is_single(info) and shown(info):
+            if is_single(info) and is_drawn(info):
                 yield Curve(row, _MEAN, point_prefix(tags[info.name]))
 
     return Curves(layout, tuple(curves()))

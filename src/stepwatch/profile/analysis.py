@@ -388,10 +388,10 @@ def _spent(table: pa.Table) -> Iterator[Spent]:
         total_ms, count = float(durations[at].sum()) / _NS_PER_MS, int(counts[at].sum())
         most_ms = float(longest[at].max()) / _NS_PER_MS
         found.append(Spent(kind, name, worker, count, total_ms, total_ms / count, most_ms))
-    shown: Counter[str] = Counter()
+    num_listed: Counter[str] = Counter()
     for one in sorted(found, key=lambda one: (one.kind, -one.total_ms)):
-        shown[one.kind] += 1
-        if shown[one.kind] <= _MOST_NAMES:
+        num_listed[one.kind] += 1
+        if num_listed[one.kind] <= _MOST_NAMES:
             yield one
 
 

@@ -51,9 +51,9 @@ def quantiles(
     ascending, ends = values_[known][order], np.cumsum(counts[known][order])
     if not len(ends) or not ends[-1]:
         return (math.nan,) * len(wanted)
-    place = np.array(wanted, np.float64) * (ends[-1] - 1)
-    below = np.floor(place)
-    part = place - below
+    position = np.array(wanted, np.float64) * (ends[-1] - 1)
+    below = np.floor(position)
+    part = position - below
     low, high = (
         ascending[np.searchsorted(ends, at, "right")]
         for at in (below, np.minimum(below + 1, ends[-1] - 1))
@@ -88,8 +88,8 @@ class QuantileSketch:
         self.least = min(self.least, float(values.min()))
         self.most = max(self.most, float(values.max()))
         with np.errstate(divide="ignore"):
-            places = np.floor(np.log(np.maximum(values, 1e-12)) / _WIDTH).astype(np.int64)
-        known, counts = np.unique(places, return_counts=True)
+            buckets = np.floor(np.log(np.maximum(values, 1e-12)) / _WIDTH).astype(np.int64)
+        known, counts = np.unique(buckets, return_counts=True)
         self._counts.update(dict(zip(known.tolist(), counts.tolist(), strict=True)))
 
     def of(self, share: float) -> float:
@@ -102,10 +102,10 @@ class QuantileSketch:
             True
         """
         wanted, counted = share * self.count, 0
-        for place in sorted(self._counts):
-            counted += self._counts[place]
+        for bucket in sorted(self._counts):
+            counted += self._counts[bucket]
             if counted >= wanted:
-                middle = math.exp((place + 0.5) * _WIDTH)
+                middle = math.exp((bucket + 0.5) * _WIDTH)
                 return min(max(middle, self.least), self.most)
         return math.nan
 

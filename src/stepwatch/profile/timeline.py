@@ -52,9 +52,9 @@ def merged_timeline(
     for number, ((worker,), at) in enumerate(rows_by(spans, ["worker"]), 1):
         events += _named(number, worker)
         events += _intervals(number, spans.take(pa.array(at)), first)
-    for place, ((node,), at) in enumerate(rows_by(system, ["node"]), number + 1):
-        events += _named(place, node)
-        events += _counters(place, system.take(pa.array(at)), first, low_gpu_percent)
+    for process, ((node,), at) in enumerate(rows_by(system, ["node"]), number + 1):
+        events += _named(process, node)
+        events += _counters(process, system.take(pa.array(at)), first, low_gpu_percent)
     return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": {"start_ns": first}}
 
 
@@ -98,8 +98,14 @@ def _intervals(process: int, spans: pa.Table, first: int) -> Iterator[dict[str, 
         for lane in range(len(lanes)):
             more = f" ({lane + 1})" if lane else ""
             named = {"name": f"{kind}: {thread}{more}"}
-            place = begun + lane + 1
-            yield {"ph": "M", "pid": process, "tid": place, "name": "thread_name", "args": named}
+            thread_id = begun + lane + 1
+            yield {
+                "ph": "M",
+                "pid": process,
+                "tid": thread_id,
+                "name": "thread_name",
+                "args": named,
+            }
 
 
 def _lane(lanes: list[list[int]], start: int, end: int) -> int:

@@ -34,9 +34,11 @@ class RangeCache(Generic[R]):
     def __init__(self) -> None:
         self._kept: dict[Hashable, list[R]] = {}
 
-    def find(self, kind: Hashable, place: int) -> R | None:
-        """Return the range of a kind that holds a place, if it is kept."""
-        return next((one for one in self._kept.get(kind, ()) if one.low <= place <= one.high), None)
+    def find(self, kind: Hashable, position: int) -> R | None:
+        """Return the range of a kind that holds a position, if it is kept."""
+        return next(
+            (one for one in self._kept.get(kind, ()) if one.low <= position <= one.high), None
+        )
 
     def keep(self, kind: Hashable, one: R) -> R:
         self._kept[kind] = [*self._kept.get(kind, ()), one][-_KEPT:]

@@ -122,8 +122,8 @@ class _FieldsUsed:
     def __init__(self) -> None:
         self.fields: list[int] = []
 
-    def __getitem__(self, place: tuple[object, int]) -> npt.NDArray[np.float64]:
-        self.fields.append(place[1])
+    def __getitem__(self, index: tuple[object, int]) -> npt.NDArray[np.float64]:
+        self.fields.append(index[1])
         return np.zeros(1)
 
 
@@ -133,8 +133,8 @@ class _Fields:
     def __init__(self, table: pa.Table) -> None:
         self._table = table
 
-    def __getitem__(self, place: tuple[object, int]) -> npt.NDArray[np.float64]:
-        column = self._table.column(FIELDS[place[1]])
+    def __getitem__(self, index: tuple[object, int]) -> npt.NDArray[np.float64]:
+        column = self._table.column(FIELDS[index[1]])
         return column.to_numpy().astype(np.float64, copy=False)  # type: ignore[no-any-return]
 
 
@@ -208,14 +208,14 @@ def _sizes(table: pa.Table) -> npt.NDArray[np.int64]:
 def _shard_sizes(table: pa.Table, starts: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
     """Return how many elements each part has; 0 for what is whole."""
     shapes, offsets = (text_codes(table.column(name)) for name in ("shape", "offset"))
-    places = [tuple(json.loads(offset)) for offset in offsets.values]
+    distinct = [tuple(json.loads(offset)) for offset in offsets.values]
     known: dict[tuple[int, bytes], list[int]] = {}  # steps are alike
     sizes: list[int] = []
     for codes, shape in zip(np.split(offsets.codes, starts[1:]), shapes.codes[starts], strict=True):
         key = (int(shape), codes.tobytes())
         if key not in known:
             whole = tuple(json.loads(shapes.values[shape]))
-            at = [places[code] for code in codes if code >= 0]
+            at = [distinct[code] for code in codes if code >= 0]
             known[key] = shard_sizes(whole, at) if at else [0]
         sizes += known[key]
     return np.array(sizes, np.int64)
@@ -224,8 +224,8 @@ def _shard_sizes(table: pa.Table, starts: npt.NDArray[np.intp]) -> npt.NDArray[n
 def _with_statistics(table: pa.Table, rows: npt.NDArray[np.float64]) -> pa.Table:
     for field, name in enumerate(FIELDS):
         column = rows[:, field] if field >= MIN else rows[:, field].astype(np.int64)
-        place = table.column_names.index(name)
-        table = table.set_column(place, table.schema.field(name), pa.array(column))
+        position = table.column_names.index(name)
+        table = table.set_column(position, table.schema.field(name), pa.array(column))
     return table
 
 

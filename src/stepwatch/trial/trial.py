@@ -200,20 +200,22 @@ class Trial:
     @property
     def collections(self) -> dict[str, Collection]:
         """The collections that have a tensor or were asked for, by name."""
-        asked = {collection.name: collection for collection in self.reader.manifest.collections}
+        requested = {collection.name: collection for collection in self.reader.manifest.collections}
         kinds = set(self.reader.tensors().values())
-        seen = [name for name in BUILT_IN if name in kinds]
-        return {name: Collection(name, (), default_policy(name)) for name in seen} | asked
+        observed = [name for name in BUILT_IN if name in kinds]
+        return {name: Collection(name, (), default_policy(name)) for name in observed} | requested
 
     @property
     def patterns(self) -> dict[str, tuple[str, ...]]:
         """The patterns of the collections that have some, by collection name."""
-        asked = self.reader.manifest.collections
-        return {collection.name: collection.patterns for collection in asked if collection.patterns}
+        requested = self.reader.manifest.collections
+        return {
+            collection.name: collection.patterns for collection in requested if collection.patterns
+        }
 
     @property
     def order(self) -> dict[str, int]:
-        """The place of each tensor in the order of execution; see ``execution_order``."""
+        """The position of each tensor in the order of execution; see ``execution_order``."""
         if self._order[0] != (self.reader, self.modes):
             self._order = (self.reader, self.modes), execution_order(self)
         return self._order[1]

@@ -141,7 +141,7 @@ class TestValues:
 
         assert [1.0] == reader.value("worker_0", 0, "small").tolist()
         assert [length for key, length in store.read if key.startswith("events/")] == [
-            reader.saved("worker_0", 0).contents.places["small"][1]
+            reader.saved("worker_0", 0).contents.byte_ranges["small"][1]
         ]
         np.testing.assert_array_equal(large, reader.value("worker_0", 0, "large"))
 

@@ -53,4 +53,4 @@ def closed(hook) -> SmdebugReader:
 
 def names(reader, step: int) -> list[str]:
     saved = reader.saved(WORKER, step)
-    return [] if saved is None else list(saved.contents.places)
+    return [] if saved is None else list(saved.contents.byte_ranges)

@@ -86,7 +86,7 @@ def encode(
             store_schema=not footers,
             metadata_collector=footers,
         ) as writer:
-            # A footer says where pages lie by their place in the stream, so what lies before
+            # A footer says where pages lie by their offset in the stream, so what lies before
             # them goes through it again, onto itself.
             sink.write(room[sink.tell() : stops[-1]])
             writer.write_table(table)

@@ -104,7 +104,7 @@ class EventFiles:
             FileNotFoundError: Its event file is not there.
             CorruptRun: It is not what the index says.
         """
-        start, length = saved.contents.places[name]
+        start, length = saved.contents.byte_ranges[name]
         file, at, base = self._kept.get(saved.event_key or ""), start, 0
         if file is None:
             file, at, base = self._open(saved, start, length)
@@ -121,7 +121,7 @@ class EventFiles:
 
     def event(self, saved: SavedStep, name: str) -> Event:
         """Return the whole record of a value; raises as ``value`` does."""
-        start, length = saved.contents.places[name]
+        start, length = saved.contents.byte_ranges[name]
         file, at, base = self._open(saved, start, length)
         return self._event(saved, name, file.data, at, length, base)
 
@@ -130,10 +130,10 @@ class EventFiles:
 
         0 where only shapes were saved: nothing tells. Raises as ``value`` does.
         """
-        name = next(iter(saved.contents.places), None)
+        name = next(iter(saved.contents.byte_ranges), None)
         if name is None:
             return 0
-        start, length = saved.contents.places[name]
+        start, length = saved.contents.byte_ranges[name]
         file, at, base = self._open(saved, start, length)
         payload_range(str(saved.event_key), file.data, at, base)
         if file.data.startswith(_TIME_KEY, at + HEADER_BYTES):
@@ -152,7 +152,7 @@ class EventFiles:
         ``None`` if that is unknown, as of a step whose event file is not there.
         """
         name = next(
-            (name for name in saved.contents.places if name.startswith(REDUCTION_PREFIX)), None
+            (name for name in saved.contents.byte_ranges if name.startswith(REDUCTION_PREFIX)), None
         )
         try:
             return None if name is None else self.value(saved, name).ndim == 0

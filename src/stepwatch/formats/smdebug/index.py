@@ -33,15 +33,15 @@ class Contents:
     """What is saved of the tensors of a step. Steps of which this is the same share one object.
 
     Args:
-        places: First byte and length of the record of each value, stored reductions included, in
-            the order of saving.
+        byte_ranges: First byte and length of the record of each value, stored reductions included,
+            in the order of saving.
         shapes: Of tensors whose shape was saved by itself: it, and the name in the framework.
         tensors: The names of those with a value, stored reductions left out.
         reductions: The stored reductions of each tensor.
         size_bytes: How long the event file is at least.
     """
 
-    places: Mapping[str, tuple[int, int]]
+    byte_ranges: Mapping[str, tuple[int, int]]
     shapes: Mapping[str, tuple[tuple[int, ...], str]]
     tensors: tuple[str, ...]
     reductions: Mapping[str, tuple[Reduction, ...]]
@@ -102,7 +102,7 @@ def _saved_step(
     if mode not in _MODES:
         raise ValueError(f"mode is {mode!r}")
     if event_key is None:
-        if contents.places:
+        if contents.byte_ranges:
             raise ValueError("it names values and no event file")
     elif not isinstance(event_key, str) or not event_key.startswith(EVENTS):
         raise ValueError(f"event_file_name is {event_key!r}")
@@ -123,7 +123,7 @@ def _contents(data: bytes) -> Contents:
     if "tensor_payload" not in values and "shape_payload" not in values:
         raise KeyError("tensor_payload")
     # Of several records of one name the last counts.
-    places = {
+    byte_ranges = {
         _text(one["tensorname"]): (_count(one["start_idx"]), _count(one["length"]))
         for one in values.get("tensor_payload") or ()
     }
@@ -136,14 +136,14 @@ def _contents(data: bytes) -> Contents:
     }
     tensors: list[str] = []
     reductions: dict[str, tuple[Reduction, ...]] = {}
-    for name in places:
+    for name in byte_ranges:
         parsed = parse_reduction_name(name)
         if parsed is None:
             tensors.append(name)
         else:
             reductions[parsed[1]] = (*reductions.get(parsed[1], ()), parsed[0])
-    size_bytes = max((start + length for start, length in places.values()), default=0)
-    return Contents(places, shapes, tuple(tensors), reductions, size_bytes)
+    size_bytes = max((start + length for start, length in byte_ranges.values()), default=0)
+    return Contents(byte_ranges, shapes, tuple(tensors), reductions, size_bytes)
 
 
 def _text(value: object) -> str:
@@ -253,13 +253,13 @@ class Catalog:
         steps = [self.columns(worker).steps for worker in self._steps]
         if not steps:
             return -1
-        known, shown = np.unique(np.concatenate(steps), return_counts=True)
+        known, num_workers_with = np.unique(np.concatenate(steps), return_counts=True)
         if len(ended) >= num_workers and not running:
             return int(known[-1])
         for worker in set(ended):
             present = self.columns(worker).steps if worker in self._steps else known[:0]
-            shown += ~np.isin(known, present)
-        complete = np.flatnonzero(shown >= num_workers)
+            num_workers_with += ~np.isin(known, present)
+        complete = np.flatnonzero(num_workers_with >= num_workers)
         last = int(complete[-1]) if len(complete) else -1
         while len(known) - (last + 1) > window:
             last += max(window // 2, 1)
@@ -270,10 +270,10 @@ class Catalog:
         steps = [self.columns(worker).steps for worker in self._steps]
         if not steps:
             return ""
-        known, shown = np.unique(np.concatenate(steps), return_counts=True)
+        known, counts = np.unique(np.concatenate(steps), return_counts=True)
         if known[-1] >= _WIDE_STEP:
             return ""
-        partial = np.flatnonzero(shown < num_workers)
+        partial = np.flatnonzero(counts < num_workers)
         return index_prefix(int(known[partial[0]] if len(partial) else known[-1]))
 
     def _read(self, found: Sequence[tuple[str, int, str]]) -> list[SavedStep | None]:
@@ -313,12 +313,12 @@ class Columns:
         self.mode_steps: Steps = np.array([one.mode_step for one in saved], np.int64)
         self.modes = [one.mode for one in saved]
         groups: defaultdict[int, list[int]] = defaultdict(list)
-        for place, one in enumerate(saved):
-            groups[id(one.contents)].append(place)
+        for index, one in enumerate(saved):
+            groups[id(one.contents)].append(index)
         #: The positions of the steps that hold the same.
-        self.groups = [np.array(places) for places in groups.values()]
+        self.groups = [np.array(indices) for indices in groups.values()]
 
-    def places(self, step: tuple[Mode, int] | None) -> Steps:
+    def indices(self, step: tuple[Mode, int] | None) -> Steps:
         """Return the positions of a step, as its mode counts it (GLOBAL counts all), or of all."""
         if step is None:
             return np.arange(len(self.saved))
@@ -326,7 +326,7 @@ class Columns:
         if mode is Mode.GLOBAL:
             return np.flatnonzero(self.steps == number)
         same = np.flatnonzero(self.mode_steps == number).tolist()
-        return np.array([place for place in same if self.modes[place] is mode], np.int64)
+        return np.array([index for index in same if self.modes[index] is mode], np.int64)
 
 
 def _range(saved: SavedStep) -> StepRange:

@@ -73,11 +73,11 @@ def observe_step(contents: Contents, *, vector_norms: bool) -> tuple[ObservedSte
     over all elements (``vector_norms``), or of the matrix as NumPy has them.
     """
     found: list[ObservedStep] = []
-    names = dict.fromkeys(_tensor(name) for name in contents.places)
+    names = dict.fromkeys(_tensor(name) for name in contents.byte_ranges)
     for name in (*names, *(name for name in contents.shapes if name not in names)):
         shape = contents.shapes[name][0] if name in contents.shapes else None
         stored = contents.reductions.get(name, ())
-        one = ObservedStep(name, name in contents.places, stored, shape)
+        one = ObservedStep(name, name in contents.byte_ranges, stored, shape)
         found.append(one)
         follow = _following(one, vector_norms=vector_norms)
         found += [
@@ -313,8 +313,8 @@ class StepRows:
         try:
             if tensors is None:
                 self._files.keep(saved)
-            for place, one in enumerate(rows):
-                dtype, shape, statistics[place] = self._one(saved, one)
+            for index, one in enumerate(rows):
+                dtype, shape, statistics[index] = self._one(saved, one)
                 infos.append(self._info(one.name, dtype, shape))
             time_ns = self._files.time_ns(saved)
         except FileNotFoundError:
@@ -367,7 +367,7 @@ class StepRows:
     def index_table(
         self,
         columns: Columns,
-        places: Numbers,
+        indices: Numbers,
         tensors: frozenset[str] | None,
         names: Sequence[str],
     ) -> pa.Table:
@@ -375,11 +375,11 @@ class StepRows:
 
         Args:
             columns: The steps of a worker.
-            places: Which of them.
+            indices: Which of them.
             tensors: Which tensors, all by default.
             names: Which columns; none of ``FROM_EVENTS``.
         """
-        blocks = list(self._blocks(columns, places, tensors))
+        blocks = list(self._blocks(columns, indices, tensors))
         step = _joined([np.repeat(where, len(rows)) for where, rows in blocks])
         order = _joined([np.tile([row for row, _ in rows], len(where)) for where, rows in blocks])
         observed_of = [[one for _, one in rows] for _, rows in blocks]
@@ -413,12 +413,12 @@ class StepRows:
         )
 
     def _blocks(
-        self, columns: Columns, places: Numbers, tensors: frozenset[str] | None
+        self, columns: Columns, indices: Numbers, tensors: frozenset[str] | None
     ) -> Iterator[tuple[Numbers, list[tuple[int, ObservedStep]]]]:
         """Yield the positions of steps that hold the same, and the tensors with their order."""
-        every = len(places) == len(columns.saved)
+        every = len(indices) == len(columns.saved)
         for group in columns.groups:
-            where = group if every else group[np.isin(group, places)]
+            where = group if every else group[np.isin(group, indices)]
             rows = [
                 (order, one)
                 for order, one in enumerate(self._observed[id(columns.saved[group[0]].contents)])
@@ -436,7 +436,7 @@ def _encoded(
     texts: list[str], codes: Numbers, missing: npt.NDArray[np.bool_] | None = None
 ) -> pa.DictionaryArray:
     distinct = list(dict.fromkeys(texts))
-    position = {text: place for place, text in enumerate(distinct)}
+    position = {text: index for index, text in enumerate(distinct)}
     code_of = np.array([position[text] for text in texts], np.int32)
     indices = pa.array(code_of[codes] if len(texts) else codes.astype(np.int32), mask=missing)
     return pa.DictionaryArray.from_arrays(indices, pa.array(distinct, pa.string()))

@@ -300,11 +300,11 @@ class SmdebugReader:
         names = SCHEMA.names if columns is None else list(columns)
         for worker in self._catalog.workers:
             of_worker = self._catalog.columns(worker)
-            places = of_worker.places(step)
+            indices = of_worker.indices(step)
             if FROM_EVENTS.isdisjoint(names):
-                yield worker, self._rows.index_table(of_worker, places, tensors, names)
+                yield worker, self._rows.index_table(of_worker, indices, tensors, names)
             else:
-                for records in self._in_batches(worker, of_worker, places, tensors):
+                for records in self._in_batches(worker, of_worker, indices, tensors):
                     blobs = [self._blob(record) for record in records]
                     yield worker, to_table(records, blobs, names)
 
@@ -313,11 +313,11 @@ class SmdebugReader:
     ) -> Iterator[Located]:
         for who in self._catalog.workers:
             columns = self._catalog.columns(who)
-            places = columns.places(None if step is None else (mode, step))
-            for place in places.tolist() if worker in (None, who) else ():
-                saved = columns.saved[place]
+            indices = columns.indices(None if step is None else (mode, step))
+            for index in indices.tolist() if worker in (None, who) else ():
+                saved = columns.saved[index]
                 if mode in (Mode.GLOBAL, saved.mode) and tensor in self._rows.names_of(saved):
-                    blob = saved.event_key if tensor in saved.contents.places else None
+                    blob = saved.event_key if tensor in saved.contents.byte_ranges else None
                     yield Located(who, saved.step, saved.mode_step, blob)
 
     def _blob(self, record: StepRecord) -> str | None:
@@ -325,12 +325,12 @@ class SmdebugReader:
         return saved.event_key if saved else None
 
     def _in_batches(
-        self, worker: str, columns: Columns, places: Steps, tensors: frozenset[str] | None
+        self, worker: str, columns: Columns, indices: Steps, tensors: frozenset[str] | None
     ) -> Iterator[list[StepRecord]]:
         batch: list[StepRecord] = []
         rows = 0
-        for place in places.tolist():
-            saved = columns.saved[place]
+        for index in indices.tolist():
+            saved = columns.saved[index]
             if tensors is None or not tensors.isdisjoint(self._rows.names_of(saved)):
                 batch.append(self._record(worker, saved, tensors))
                 rows += len(batch[-1].layout)
@@ -343,8 +343,8 @@ class SmdebugReader:
     def records(self, worker: str, after: int = -1) -> Iterator[StepRecord]:
         if worker in self._catalog.workers:
             columns = self._catalog.columns(worker)
-            for place in np.flatnonzero(columns.steps > after).tolist():
-                yield self._record(worker, columns.saved[place], None)
+            for index in np.flatnonzero(columns.steps > after).tolist():
+                yield self._record(worker, columns.saved[index], None)
 
     def _record(self, worker: str, saved: SavedStep, tensors: frozenset[str] | None) -> StepRecord:
         try:

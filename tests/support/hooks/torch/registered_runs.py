@@ -66,7 +66,7 @@ class Registered:
     def names(self, step: int) -> list[str]:
         """Return the names of the values of a step, in order."""
         saved = self.saved(step)
-        return [] if saved is None else list(saved.contents.places)
+        return [] if saved is None else list(saved.contents.byte_ranges)
 
     def value(self, step: int, name: str) -> np.ndarray:
         """Return a value."""

@@ -345,11 +345,12 @@ class SmdebugSource:
         found: dict[str, SavedTensor] = {}
         for worker, one in self._steps.get(step, {}).items():
             contents = one.contents
-            if any(tensor in of for of in (contents.places, contents.shapes, contents.reductions)):
+            known = (contents.byte_ranges, contents.shapes, contents.reductions)
+            if any(tensor in of for of in known):
                 found[worker] = SavedTensor(
                     one.mode,
                     one.mode_step,
-                    tensor in contents.places,
+                    tensor in contents.byte_ranges,
                     contents.shapes.get(tensor, (None, ""))[0],
                     contents.reductions.get(tensor, ()),
                 )
