@@ -94,10 +94,12 @@ class PolicyEntry:
     entry_id: str = ""
 
     def __post_init__(self) -> None:
-        least, asked = self.action.least_severity, self.terms.severity
-        if asked is not None and _rank(asked) < _rank(least):
-            raise ConfigError(f"{self.name} is done about severity {least} or above, not {asked}")
-        if isinstance(self.action, Guard) and (self.terms.rules or asked):
+        least, requested = self.action.least_severity, self.terms.severity
+        if requested is not None and _rank(requested) < _rank(least):
+            raise ConfigError(
+                f"{self.name} is done about severity {least} or above, not {requested}"
+            )
+        if isinstance(self.action, Guard) and (self.terms.rules or requested):
             raise ConfigError(
                 f"{self.name} judges by itself, before any rule can; leave out rules and severity"
             )

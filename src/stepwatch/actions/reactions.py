@@ -94,7 +94,7 @@ class RateLimit:
 
     def __init__(self, entry: PolicyEntry) -> None:
         self.entry = entry
-        self._seen: set[str] = set()
+        self._known: set[str] = set()
         self._count = 0
         self._last: int | None = None
         self._lock = threading.RLock()  # batches are judged on another thread than steps
@@ -103,15 +103,15 @@ class RateLimit:
         """Count what was done before, maybe by another process, about findings of the run."""
         for note in notes:
             if note.entry == self.entry.entry_id and note.outcome == "done":
-                self._seen.add(note.finding_id)
+                self._known.add(note.finding_id)
                 self._count += 1
                 self._last = max(note.step, self._last or 0)
 
     def is_known(self, finding: Finding) -> bool:
         """Return whether this finding came before, and remember it."""
         with self._lock:
-            known = finding.finding_id in self._seen
-            self._seen.add(finding.finding_id)
+            known = finding.finding_id in self._known
+            self._known.add(finding.finding_id)
             return known
 
     def limit(self, step: int) -> str:

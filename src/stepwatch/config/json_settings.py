@@ -43,7 +43,7 @@ class JsonSettings:
 
     def wholes(self, key: str) -> tuple[int, ...]:
         """Return whole numbers: a list of them, or a text with commas between them."""
-        return tuple(self._whole(key, word) for word in self._listed(key))
+        return tuple(self._whole(key, item) for item in self._listed(key))
 
     def flag(self, key: str) -> bool:
         """Return a truth value."""
@@ -60,12 +60,12 @@ class JsonSettings:
             raise self._wrong(key, "a text")
         return value
 
-    def words(self, key: str) -> tuple[str, ...]:
+    def texts(self, key: str) -> tuple[str, ...]:
         """Return texts: a list of them as they are, or a text with commas between them."""
-        words = self._listed(key)
-        if not all(isinstance(word, str) for word in words):
+        texts = self._listed(key)
+        if not all(isinstance(item, str) for item in texts):
             raise self._wrong(key, "texts")
-        return tuple(str(word) for word in words if word)
+        return tuple(str(item) for item in texts if item)
 
     def after(self, first: JsonSettings) -> JsonSettings:
         """Return both: those of the first take precedence, and patterns of both add up."""
@@ -75,7 +75,7 @@ class JsonSettings:
                 log.warning(text, self.where, key, first.values[key], value)
         values = {**self.values, **first.values}
         if "include_regex" in self and "include_regex" in first:
-            values["include_regex"] = [*first.words("include_regex"), *self.words("include_regex")]
+            values["include_regex"] = [*first.texts("include_regex"), *self.texts("include_regex")]
         return JsonSettings(values, self.where)
 
     def warn_of_unknown(self, known: Iterable[str], elsewhere: Mapping[str, str]) -> None:
@@ -93,7 +93,7 @@ class JsonSettings:
         if isinstance(value, list):
             return value
         if isinstance(value, str):
-            return [word.strip() for word in value.split(",") if word.strip()]
+            return [item.strip() for item in value.split(",") if item.strip()]
         if value is None:
             return []
         return [value]

@@ -47,7 +47,7 @@ class BackgroundReport:
 
 @dataclass(eq=False, slots=True)
 class _Marker:
-    """A place in the queue, passed once a tick ran there; nothing follows the ``last``."""
+    """An entry of the queue, passed once a tick ran there; nothing follows the ``last``."""
 
     last: bool = False
     passed: bool = False
@@ -127,7 +127,7 @@ class Background(Generic[T]):
             self._dropped += 1
             first = self._dropped == 1 and not self._closed
         if first:
-            _say("the queue to the store is full; steps are being dropped, and counted", None)
+            _log("the queue to the store is full; steps are being dropped, and counted", None)
         return False
 
     def offer(self, item: T, size_bytes: int = 0) -> bool:
@@ -247,7 +247,7 @@ class Background(Generic[T]):
         except BaseException as error:  # noqa: BLE001  SystemExit, too, would end the thread
             self._failures += 1
             if self._first_error is None:
-                _say("work in the background failed; training goes on", error)
+                _log("work in the background failed; training goes on", error)
                 self._first_error = _without_locals(error)
             return False
         return True
@@ -261,7 +261,7 @@ def _wait_for(queue: SimpleQueue[T], timeout: float) -> T | None:
         return None
 
 
-def _say(message: str, error: BaseException | None) -> None:
+def _log(message: str, error: BaseException | None) -> None:
     # What is raised on purpose says in one line what is wrong; the rest is a bug of somebody's.
     trace = None if isinstance(error, StepwatchError) else error
     text = message if error is None else f"{message}: {error}"
@@ -274,9 +274,9 @@ def _say(message: str, error: BaseException | None) -> None:
 def _without_locals(error: BaseException) -> BaseException:
     """Keep where it went wrong, but not the arrays in the frames it passed through."""
     link: BaseException | None = error
-    seen: set[int] = set()
-    while link is not None and id(link) not in seen:
-        seen.add(id(link))
+    visited: set[int] = set()
+    while link is not None and id(link) not in visited:
+        visited.add(id(link))
         traceback.clear_frames(link.__traceback__)
         link = link.__cause__ or link.__context__
     return error

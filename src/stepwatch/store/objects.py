@@ -91,7 +91,7 @@ class ObjectStore(ABC):
         """Set a value, given in pieces; they are joined only if they are small."""
         check_key(key)
         whole = _joined(parts)
-        self._ask(
+        self._send(
             "write",
             key,
             lambda client: self._library.put(
@@ -118,7 +118,7 @@ class ObjectStore(ABC):
                 return bool(head.attributes.get(_MARK) == mark)
             return True
 
-        return self._ask("write", key, create)
+        return self._send("write", key, create)
 
     def get(self, key: str, start: int = 0, length: int | None = None) -> bytes:
         check_key(key)
@@ -131,11 +131,11 @@ class ObjectStore(ABC):
             options = {"range": (start, start + length)}
         elif start:
             options = {"range": {"offset": start}}
-        return self._ask("read", key, lambda client: self._read(client, key, options))
+        return self._send("read", key, lambda client: self._read(client, key, options))
 
     def size(self, key: str) -> int:
         check_key(key)
-        return self._ask("read", key, lambda client: self._size(client, key))
+        return self._send("read", key, lambda client: self._size(client, key))
 
     def list(self, prefix: str = "", after: str = "") -> builtins.list[str]:
         """Return the keys that start with ``prefix`` and sort after ``after``, ascending.
@@ -144,11 +144,11 @@ class ObjectStore(ABC):
         not in order, all that lies in the folder.
         """
         check_prefix(prefix)
-        return self._ask("list", prefix, lambda client: self._keys(client, prefix, after))
+        return self._send("list", prefix, lambda client: self._keys(client, prefix, after))
 
     def delete(self, key: str) -> None:
         check_key(key)
-        self._ask("delete", key, lambda client: self._delete(client, key))
+        self._send("delete", key, lambda client: self._delete(client, key))
 
     def _read(self, client: Any, key: str, options: dict[str, object]) -> bytes:
         try:
@@ -195,7 +195,7 @@ class ObjectStore(ABC):
                 break
         return sorted(keys)
 
-    def _ask(self, verb: str, key: str, request: Callable[[Any], T]) -> T:
+    def _send(self, verb: str, key: str, request: Callable[[Any], T]) -> T:
         """Return what a request returns; retry it for some time while no answer comes.
 
         The library retries only what it knows is safe to repeat. All that is sent here is.

@@ -275,15 +275,15 @@ class HookContract(UnharmedContract):
         for steps, after in trained.items():
             at = steps if self.weights_are == "before" else steps - 1
             for name, value in after.weights.items():
-                seen = trial.tensor(name).value(at, mode=Mode.TRAIN).astype(np.float64)
-                np.testing.assert_allclose(seen, value, rtol=self.rtol, err_msg=name)
+                observed = trial.tensor(name).value(at, mode=Mode.TRAIN).astype(np.float64)
+                np.testing.assert_allclose(observed, value, rtol=self.rtol, err_msg=name)
 
     def test_losses_are_those_of_the_training(self, tmp_path: Path) -> None:
         """At each step the number that the training itself had."""
         trained = self.watch(tmp_path / "run", STEPS)
 
-        seen = Trial(tmp_path / "run").tensor(self.loss).statistics(mode=Mode.TRAIN)["mean"]
-        np.testing.assert_allclose(seen, trained.losses, rtol=max(self.rtol, 1e-6))
+        observed = Trial(tmp_path / "run").tensor(self.loss).statistics(mode=Mode.TRAIN)["mean"]
+        np.testing.assert_allclose(observed, trained.losses, rtol=max(self.rtol, 1e-6))
 
     def test_every_weight_has_a_gradient(self, tmp_path: Path) -> None:
         """At every step; where there are none, none are claimed."""
@@ -297,12 +297,12 @@ class HookContract(UnharmedContract):
 
     def test_it_says_what_it_captures(self, tmp_path: Path) -> None:
         """In one line after the first step, which is kept with the run."""
-        said: list[str] = []
-        hook = self.make(tmp_path / "run", say=said.append)
+        printed: list[str] = []
+        hook = self.make(tmp_path / "run", say=printed.append)
         self.train(hook, STEPS)
         end = hook.close()
 
-        lines = [line for line in said if line.startswith("capturing ")]
+        lines = [line for line in printed if line.startswith("capturing ")]
         assert [end.coverage] == lines
         assert any(character.isdigit() for character in end.coverage)
 
@@ -344,10 +344,10 @@ class HookContract(UnharmedContract):
 
     def test_a_listener_sees_every_step(self, tmp_path: Path) -> None:
         """In order, with what is stored."""
-        seen = ObservedSteps()
-        self.watch(tmp_path / "run", STEPS, listeners=[seen])
+        observed = ObservedSteps()
+        self.watch(tmp_path / "run", STEPS, listeners=[observed])
 
-        trains = [record for record in seen.records if record.mode is Mode.TRAIN]
+        trains = [record for record in observed.records if record.mode is Mode.TRAIN]
         assert list(range(STEPS)) == [record.mode_step for record in trains]
         assert all(self.loss in record.layout.row_of for record in trains)
 

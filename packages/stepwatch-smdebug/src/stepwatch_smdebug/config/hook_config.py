@@ -203,7 +203,7 @@ def _read_stored(settings: JsonSettings, inherited: Stored) -> Stored:
     }
     if "reductions" in settings:
         try:
-            parsed = in_order(map(Reduction.parse, settings.words("reductions")))
+            parsed = in_order(map(Reduction.parse, settings.texts("reductions")))
         except ConfigError as error:
             raise ConfigError(f"{settings.where}: reductions: {error}") from None
         return Stored(flags.get("raw", False), parsed, flags.get("shape", False))
@@ -220,7 +220,7 @@ def _read_stored(settings: JsonSettings, inherited: Stored) -> Stored:
 def _read_patterns(settings: JsonSettings) -> tuple[str, ...]:
     if "include_regex" not in settings:
         return ()
-    patterns = settings.words("include_regex")
+    patterns = settings.texts("include_regex")
     if not patterns:
         log.warning(
             "%s: include_regex is empty and does nothing; every tensor is '.*'", settings.where
