@@ -52,10 +52,10 @@ class TestStatusLine:
         monkeypatch.setenv("TERM", "xterm")
         terminal = Terminal()
         progress = Progress("run", stream=terminal)
-        progress.say("here")
+        progress.print_line("here")
         terminal.close = lambda: None
         monkeypatch.setattr(terminal, "write", _hang_up)
-        progress.say("gone")
+        progress.print_line("gone")
         StatusLine(terminal).show("gone")
         progress.close()
 

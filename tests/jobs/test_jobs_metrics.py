@@ -16,22 +16,22 @@ PATTERNS = {"loss": r"loss=(\S+)", "accuracy": r"accuracy: ([0-9.]+)%?", "score"
 
 
 @pytest.fixture
-def place(tmp_path):
-    place = JobPaths(tmp_path, "job")
-    place.make()
-    return place
+def paths(tmp_path):
+    paths = JobPaths(tmp_path, "job")
+    paths.make()
+    return paths
 
 
 @pytest.fixture
-def look(place):
+def look(paths):
     """Return a function that adds to a log, looks, and returns the values."""
-    found = LogMetrics(PATTERNS, place, [place.log(0), place.log(1)])
+    found = LogMetrics(PATTERNS, paths, [paths.log(0), paths.log(1)])
 
     def of(text, rank=0, **options):
-        with place.log(rank).open("a") as log:
+        with paths.log(rank).open("a") as log:
             log.write(text)
         found.search(**options)
-        return {one.name: one.value for one in last_metrics(place)}
+        return {one.name: one.value for one in last_metrics(paths)}
 
     return of
 
@@ -58,26 +58,26 @@ class TestLogMetrics:
         """As progress bars leave them."""
         assert {"loss": 7.0} == look("loss=8\r" + " " * (3 << 20) + "loss=7\n")
 
-    def test_a_pattern_that_takes_too_long_is_given_up(self, place, monkeypatch, capsys):
+    def test_a_pattern_that_takes_too_long_is_given_up(self, paths, monkeypatch, capsys):
         """The runner must go on to look after its job; the others are still looked for."""
         monkeypatch.setattr(logs, "_PATIENCE_S", 0.05)
-        found = LogMetrics({"slow": "(a+)+$", "loss": "loss=(.*)"}, place, [place.log(0)])
-        place.log(0).write_text("a" * 60 + "b\nloss=4\n")
+        found = LogMetrics({"slow": "(a+)+$", "loss": "loss=(.*)"}, paths, [paths.log(0)])
+        paths.log(0).write_text("a" * 60 + "b\nloss=4\n")
         found.search()
 
-        assert [("loss", 4.0)] == [(one.name, one.value) for one in last_metrics(place)]
+        assert [("loss", 4.0)] == [(one.name, one.value) for one in last_metrics(paths)]
         assert "the metric slow is given up" in capsys.readouterr().out
 
-    def test_who_goes_on_with_a_job_keeps_what_was_found(self, place, look):
+    def test_who_goes_on_with_a_job_keeps_what_was_found(self, paths, look):
         """And looks only at what is added."""
         look("loss=1\naccuracy: 2\n")
-        with place.log(0).open("a") as log:
-            again = LogMetrics(PATTERNS, place, [place.log(0)])
+        with paths.log(0).open("a") as log:
+            again = LogMetrics(PATTERNS, paths, [paths.log(0)])
             log.write("loss=5\n")
         again.search()
 
         assert {"loss": 5.0, "accuracy": 2.0} == {
-            one.name: one.value for one in last_metrics(place)
+            one.name: one.value for one in last_metrics(paths)
         }
 
 

@@ -123,8 +123,8 @@ class TestRecords:
             try:
                 own = Records(records.home)
                 own.add(job(f"job-{number}", rules=RULES))
-                for place in range(2):
-                    own.judge(f"job-{number}", place, "NoIssuesFound")
+                for index in range(2):
+                    own.judge(f"job-{number}", index, "NoIssuesFound")
                 own.end(f"job-{number}", "Completed", "Completed")
             except Exception as error:  # noqa: BLE001  shown below
                 errors.append(error)

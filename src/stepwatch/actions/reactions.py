@@ -142,7 +142,7 @@ class Reactions:
 
     Args:
         entries: The policy, see ``policy.parse_actions``.
-        say: Shows a line.
+        print_line: Shows a line.
         hides: Whether a finding need not be shown.
         restarted: Called once all steps before a restored state were evaluated.
         backoff_s: How long to wait before each further attempt of what failed, seconds.
@@ -158,7 +158,7 @@ class Reactions:
     def __init__(
         self,
         entries: Sequence[PolicyEntry],
-        say: Callable[[str], None],
+        print_line: Callable[[str], None],
         *,
         restarted: Callable[[], None] = lambda: None,
         hides: Callable[[Finding], bool] = lambda _: False,
@@ -166,8 +166,8 @@ class Reactions:
     ) -> None:
         self._limits = [RateLimit(entry) for entry in entries]
         self._queues = {id(entry.action): RetryQueue(backoff_s) for entry in entries}
-        self._say, self._restarted = say, restarted
-        self._context = ActionContext("", say, hides)
+        self._print_line, self._restarted = print_line, restarted
+        self._context = ActionContext("", print_line, hides)
         self._audit: ActionLog | None = None
         self._control: Control | None = None
         self._restarted_at = -1
@@ -183,7 +183,7 @@ class Reactions:
                 elif isinstance(action, Change):
                     action.prepare(control)
             except Exception as error:  # noqa: BLE001  the training goes on without the action
-                self._say(f"{rate.entry.name} cannot be done here: {error}")
+                self._print_line(f"{rate.entry.name} cannot be done here: {error}")
 
     # As a listener
 
@@ -247,7 +247,7 @@ class Reactions:
         if limit:
             self._note(entry, finding, "limited", limit)
         elif entry.terms.dry_run:
-            self._say(f"{entry.name} would be done about: {finding.headline()}")
+            self._print_line(f"{entry.name} would be done about: {finding.headline()}")
             self._note(entry, finding, "dry-run")
         else:
             return True
@@ -266,7 +266,7 @@ class Reactions:
             rate.give_back()
         if isinstance(result, str):
             if isinstance(entry.action, Change):
-                self._say(f"{entry.name}: {result}")
+                self._print_line(f"{entry.name}: {result}")
             self._note(entry, finding, "done", result)
         elif not isinstance(result, Exception):
             on_attempt = partial(self._on_attempt, rate, finding)
@@ -274,7 +274,7 @@ class Reactions:
         elif is_last:
             why = f"{type(result).__name__}: {result}"
             why = str(result) if isinstance(result, StepwatchError) else why
-            self._say(f"{entry.name} failed: {why}")
+            self._print_line(f"{entry.name} failed: {why}")
             self._note(entry, finding, "failed", error=why)
         else:
             self._note(entry, finding, "retried", error=f"{type(result).__name__}: {result}")
@@ -292,7 +292,7 @@ class Reactions:
         )
         if not self._is_admitted(rate, finding):
             return False
-        self._say(f"step {step} {rate.entry.name}: {finding.message}")
+        self._print_line(f"step {step} {rate.entry.name}: {finding.message}")
         self._note(rate.entry, finding, "done", why)
         return True
 

@@ -203,11 +203,11 @@ class SaveCosts:
 
     Args:
         rules: The rules that watch the run.
-        say: Shows a line.
+        print_line: Shows a line.
     """
 
-    def __init__(self, rules: Sequence[Watched], say: Callable[[str], None]) -> None:
-        self._say = say
+    def __init__(self, rules: Sequence[Watched], print_line: Callable[[str], None]) -> None:
+        self._print_line = print_line
         self._waiting = [
             (one.name, text, parse_save(text)) for one in rules for text in required_captures([one])
         ]
@@ -221,7 +221,9 @@ class SaveCosts:
             sizes = _sizes_bytes(collection, record)
             if sizes:
                 count = f"{len(sizes)} tensor{'' if len(sizes) == 1 else 's'}"
-                self._say(f"saving for {rule}: {text}, {count}, {sum(sizes):,} bytes at each time")
+                self._print_line(
+                    f"saving for {rule}: {text}, {count}, {sum(sizes):,} bytes at each time"
+                )
             else:
                 still_waiting.append((rule, text, collection))
         self._waiting = still_waiting
@@ -354,7 +356,7 @@ class Launcher:
         self._save_costs = SaveCosts(rules, self._progress.print_detail)
         self._reactions = Reactions(
             reactions,
-            self.say,
+            self._progress.print_line,
             restarted=self._live.end_episodes,
             hides=self._progress.hides,
         )
@@ -391,9 +393,6 @@ class Launcher:
             if os.getpid() == self._pid:  # not in a child that the script forked
                 self._finish(state, error)
 
-    def say(self, line: str) -> None:
-        self._progress.say(line)
-
     def _found(self, finding: Finding) -> None:
         self._progress.count(finding)
         self._reactions.found(finding)
@@ -404,7 +403,9 @@ class Launcher:
             self._frameworks.attach(framework)
         except Exception as error:  # noqa: BLE001 - else the import would fail for us
             what = str(error) if isinstance(error, StepwatchError) else repr(error)
-            self.say(f"not watching {framework}: {what}; the script goes on without")
+            self._progress.print_line(
+                f"not watching {framework}: {what}; the script goes on without"
+            )
 
     def _finish(self, state: str, error: str) -> None:
         hook = self._frameworks.first
@@ -412,7 +413,9 @@ class Launcher:
             self._progress.close()
             names = self._frameworks.names()
             if not any(name in sys.modules for name in names):
-                self.say(f"the script used none of {', '.join(names)}: there was nothing to see")
+                self._progress.print_line(
+                    f"the script used none of {', '.join(names)}: there was nothing to see"
+                )
             with suppress(OSError):  # it holds something, or is no folder
                 os.rmdir(self._run)
             return

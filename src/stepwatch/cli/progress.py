@@ -209,7 +209,7 @@ class Progress:
             self._line.show(f"{self._who}  {self._state(now)}")
         else:
             self._pause = min(2 * self._pause, _LAST_LINE_S)
-            self.say(self._state(now))
+            self.print_line(self._state(now))
 
     def finish(self) -> None: ...
 
@@ -221,7 +221,7 @@ class Progress:
         """Return whether a finding only follows from what was shown, and is but counted."""
         return self._dedup.hides(finding)
 
-    def say(self, line: str) -> None:
+    def print_line(self, line: str) -> None:
         """Show a line that stays, or nothing where nobody reads any more."""
         with suppress(OSError, ValueError):
             self._stream.write(f"{self._who}: {line}\n")
@@ -230,7 +230,7 @@ class Progress:
     def print_detail(self, line: str) -> None:
         """Show a line that stays, unless only findings are wanted."""
         if not self._quiet:
-            self.say(line)
+            self.print_line(line)
 
     def close(self) -> None:
         self._line.close()
@@ -242,7 +242,7 @@ class Progress:
         if self._quiet:
             if self._dedup.num_hidden:
                 hidden = plural(self._dedup.num_hidden, "more finding")
-                self.say(f"{hidden} may follow from these; see: stepwatch show {self._run}")
+                self.print_line(f"{hidden} may follow from these; see: stepwatch show {self._run}")
             return
         seconds = time.monotonic() - self._began
         counted = ", ".join(f"{count} {mode}" for mode, count in self._steps.items())
@@ -250,29 +250,29 @@ class Progress:
             steps = f"saved {end.steps} of {counted} steps"
         else:
             steps = f"{plural(end.steps, 'step')} ({counted or 'none'})"
-        self.say(f"{end.state}, {steps} in {seconds:.1f} s")
+        self.print_line(f"{end.state}, {steps} in {seconds:.1f} s")
         if end.lost:
-            self.say(f"lost: {end.lost}")
+            self.print_line(f"lost: {end.lost}")
         elif end.failures:
-            self.say(f"{plural(end.failures, 'failure')}, and nothing lost by it")
+            self.print_line(f"{plural(end.failures, 'failure')}, and nothing lost by it")
         if end.error and end.state != "stopped":  # else a finding says why
-            self.say(f"error: {end.error}")
-        self.say(headline(findings, statuses))
+            self.print_line(f"error: {end.error}")
+        self.print_line(headline(findings, statuses))
         found = chains(findings, self._order)
         for chain in found[:_MOST_CHAINS]:
-            self.say(f"  {chain.cause.headline()}")
+            self.print_line(f"  {chain.cause.headline()}")
             for line in consequence_lines(chain):
-                self.say(f"    {line}")
+                self.print_line(f"    {line}")
         if len(found) > _MOST_CHAINS:
-            self.say(f"  and {plural(len(found) - _MOST_CHAINS, 'more cause')}")
+            self.print_line(f"  and {plural(len(found) - _MOST_CHAINS, 'more cause')}")
         for status in statuses:
             if status.status == "Error":
-                self.say(f"  {status.rule} ended by {status.details}")
-        self.say(f"look at it with: stepwatch show {self._run}")
+                self.print_line(f"  {status.rule} ended by {status.details}")
+        self.print_line(f"look at it with: stepwatch show {self._run}")
         if self._are_several:
             but = " but no sharded tensor" if self._in_parts else ""
             whole = f"judge the whole with: stepwatch check {self._run}"
-            self.say(f"each worker judged what it saw{but}; {whole}")
+            self.print_line(f"each worker judged what it saw{but}; {whole}")
 
     def _state(self, now: float) -> str:
         steps = sum(self._steps.values())

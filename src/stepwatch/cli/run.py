@@ -207,13 +207,14 @@ def run(
             "--resume needs --run, where the run lies that goes on; not --hook-config"
         )
     if rank == 0:  # the others join what the first has begun
-        if resume and to is not None:
-            find_resume_point(open_store(to), resume, size, is_first=True)
-        elif resume is None or not open_store(url).list(RUN_KEY):
-            (configs.check_target if configs else _check_target)(open_store(url), url)
-            _check_writable(open_store(url))
+        store = open_store(url)
+        if resume:
+            find_resume_point(store, resume, size, is_first=True)
+        elif resume is None or not store.list(RUN_KEY):
+            (configs.check_target if configs else _check_target)(store, url)
+            _check_writable(store)
         if mirror is not None:
-            _check_mirror(open_store(mirror), mirror, of=open_store(url), is_new=resume is None)
+            _check_mirror(open_store(mirror), mirror, of=store, is_new=resume is None)
     board = None if tensorboard is None else open_store(tensorboard)
     if board is not None:
         _check_writable(board)

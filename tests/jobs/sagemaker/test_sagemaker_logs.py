@@ -22,13 +22,13 @@ def job(request_name):
     records.add(
         job_spec(request(request_name, DebugRuleConfigurations=[rule("Overfit")]), Account(records))
     )
-    place = JobPaths(records.home, request_name)
-    place.make()
+    paths = JobPaths(records.home, request_name)
+    paths.make()
     lines = [f"line {number}\n" for number in range(10)]
-    place.log(0).write_text("".join(lines))
+    paths.log(0).write_text("".join(lines))
     times = [f"{14 * (n + 1)} {1_000_000 + 1000 * n}\n" for n in range(5)]
-    place.log(0).with_suffix(".times").write_text("".join(times))
-    return place
+    paths.log(0).with_suffix(".times").write_text("".join(times))
+    return paths
 
 
 @pytest.fixture

@@ -27,11 +27,11 @@ def test_the_last_value_of_each_is_told():
     asked = defining("measured", loss=r"loss=(\S+)", accuracy=r"accuracy=(\S+)")
     spec = job_spec(asked, Account(records))
     records.add(spec)
-    place = JobPaths(records.home, spec.name)
-    place.make()
-    found = LogMetrics(spec.metrics, place, [place.log(0)])
+    paths = JobPaths(records.home, spec.name)
+    paths.make()
+    found = LogMetrics(spec.metrics, paths, [paths.log(0)])
     assert "FinalMetricDataList" not in describe(spec.name)
-    place.log(0).write_text("loss=2.5\nloss=1.25\n")
+    paths.log(0).write_text("loss=2.5\nloss=1.25\n")
     found.search()
     (metric,) = describe(spec.name)["FinalMetricDataList"]
 

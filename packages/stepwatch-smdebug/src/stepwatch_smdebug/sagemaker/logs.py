@@ -135,17 +135,17 @@ def _of_training(account: Account, job: str) -> list[Stream]:
     if job not in account.records.names():
         return []
     record = find_job(account, job)
-    place = JobPaths(account.records.home, job)
+    paths = JobPaths(account.records.home, job)
     begun, ended_ms = record.created_ns // 1_000_000, _ms(record.ended_ns)
     return [
         Stream(
             f"{job}/algo-{rank + 1}-{begun}",
-            place.log(rank),
-            LogTimes.read(place.log(rank), ended_ms),
+            paths.log(rank),
+            LogTimes.read(paths.log(rank), ended_ms),
             ended_ms is not None,
         )
         for rank in range(record.spec.processes)
-        if place.log(rank).is_file()
+        if paths.log(rank).is_file()
     ]
 
 
