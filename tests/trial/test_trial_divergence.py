@@ -64,7 +64,7 @@ class TestParted:
         write(tmp_path / "a", training(), format=format)
         write(tmp_path / "b", training(adding(name, 0.25, at)), format=format)
         found = search(tmp_path / "a", tmp_path / "b")
-        parted = found.parted()
+        parted = found.first_divergence()
 
         assert (at, name) == (parted.index, first_of(found, parted))
         assert [(stage, name)] == [(one.stage, one.tensor) for one in causes(found, parted)]
@@ -73,7 +73,7 @@ class TestParted:
         for name in "ab":
             write(tmp_path / name, training())
 
-        assert search(tmp_path / "a", tmp_path / "b").parted() is None
+        assert search(tmp_path / "a", tmp_path / "b").first_divergence() is None
 
     def test_one_bit_of_one_weight_is_enough(self, tmp_path):
         """The last bit of the smallest of twelve numbers."""
@@ -87,8 +87,8 @@ class TestParted:
         write(tmp_path / "b", training(flip))
         found = search(tmp_path / "a", tmp_path / "b")
 
-        assert 20 == found.parted().index
-        first = differences(found, found.parted(), most=1)[0].found
+        assert 20 == found.first_divergence().index
+        first = differences(found, found.first_divergence(), most=1)[0].found
         assert ("fc.weight", "min", 1.0) == (first.name, first.at, first.ulp)
 
     def test_what_parts_before_any_weight_does_is_found(self, tmp_path):
@@ -108,7 +108,10 @@ class TestParted:
         write(tmp_path / "b", other_outputs(training(change)))
         found = search(tmp_path / "a", tmp_path / "b")
 
-        assert (7, "output/fc") == (found.parted().index, first_of(found, found.parted()))
+        assert (7, "output/fc") == (
+            found.first_divergence().index,
+            first_of(found, found.first_divergence()),
+        )
 
     def test_what_no_weight_ever_feels_is_found(self, tmp_path):
         """One loss of one step, with the same weights to the end: every step is compared."""
@@ -123,7 +126,10 @@ class TestParted:
         write(tmp_path / "b", other_loss(training()))
         found = search(tmp_path / "a", tmp_path / "b")
 
-        assert (11, "loss/mse") == (found.parted().index, first_of(found, found.parted()))
+        assert (11, "loss/mse") == (
+            found.first_divergence().index,
+            first_of(found, found.first_divergence()),
+        )
 
     def test_weights_that_were_saved_now_and_then_do_not_hide_where_it_began(self, tmp_path):
         """Between two steps with weights everything else is compared."""
@@ -143,7 +149,10 @@ class TestParted:
         write(tmp_path / "b", sparse(training(adding("batch/0", 0.1, 13))))
         found = search(tmp_path / "a", tmp_path / "b")
 
-        assert (13, "batch/0") == (found.parted().index, first_of(found, found.parted()))
+        assert (13, "batch/0") == (
+            found.first_divergence().index,
+            first_of(found, found.first_divergence()),
+        )
 
     def test_a_permuted_batch_is_seen_by_its_digest(self, tmp_path):
         """The statistics are the same, and nothing explains the difference."""
@@ -151,7 +160,7 @@ class TestParted:
         for name, batch in (("a", values), ("b", values[::-1].copy())):
             write(tmp_path / name, [record(0, {"batch/0": batch}, digests=["batch/0"])])
         found = search(tmp_path / "a", tmp_path / "b")
-        parted = found.parted()
+        parted = found.first_divergence()
 
         assert "digest" == differences(found, parted, most=1)[0].found.by
         assert found.beyond(parted, beyond_rounding(found.of_kind)) is not None
@@ -169,7 +178,7 @@ class TestParted:
         write(tmp_path / "a", [one])
         write(tmp_path / "b", [other])
 
-        assert search(tmp_path / "a", tmp_path / "b").parted() is None
+        assert search(tmp_path / "a", tmp_path / "b").first_divergence() is None
 
     def test_another_shape_is_a_difference(self, tmp_path):
         """And it is said which."""
@@ -177,7 +186,7 @@ class TestParted:
         write(tmp_path / "b", [record(0, {"fc.weight": np.ones((3, 2))})])
         found = search(tmp_path / "a", tmp_path / "b")
 
-        (only,) = differences(found, found.parted(), most=9)
+        (only,) = differences(found, found.first_divergence(), most=9)
         assert "float64[2, 3] and float64[3, 2]" == only.found.at
 
     def test_another_dtype_is_said_where_the_values_are_others_too(self, tmp_path):
@@ -188,7 +197,7 @@ class TestParted:
             write(tmp_path / name, [record(0, rows)])
         found = search(tmp_path / "a", tmp_path / "b")
 
-        (only,) = differences(found, found.parted(), most=9)
+        (only,) = differences(found, found.first_divergence(), most=9)
         assert "fc.weight" == only.found.name
         assert only.found.at.endswith("(float32 and float16)")
 
@@ -200,9 +209,11 @@ class TestParted:
             less = open_store(tmp_path / f"{name}-less")
             convert(Trial(tmp_path / name).reader, less, "smdebug")
         found = search(tmp_path / "a", tmp_path / "a-less")
-        assert found.parted() is None or not found.beyond(found.parted(), beyond_tolerance(1e-12))
+        assert found.first_divergence() is None or not found.beyond(
+            found.first_divergence(), beyond_tolerance(1e-12)
+        )
         other = search(tmp_path / "a", tmp_path / "b-less")
-        assert 7 == other.beyond(other.parted(), beyond_tolerance(1e-9)).index
+        assert 7 == other.beyond(other.first_divergence(), beyond_tolerance(1e-9)).index
 
     def test_steps_are_paired_within_their_modes(self, tmp_path):
         """An evaluation more in one run moves its global steps, and nothing else."""
@@ -213,7 +224,7 @@ class TestParted:
         write(tmp_path / "a", [record(step, weight) for step in range(5)])
         write(tmp_path / "c", [*(record(step, weight) for step in range(2)), evaluation, *late])
         found = search(tmp_path / "a", tmp_path / "c")
-        pair = found.runs.pair(found.parted().index)
+        pair = found.runs.pair(found.first_divergence().index)
 
         assert (Mode.TRAIN, 4, 4, 5) == (pair.mode, pair.mode_step, pair.here, pair.there)
         assert {"EVAL": 1} == found.runs.only_there.steps
@@ -224,9 +235,13 @@ class TestParted:
         changed = training(adding("batch/0", 1, 9), worker="worker_1")
         write(tmp_path / "b", training(), changed)
         found = search(tmp_path / "a", tmp_path / "b")
-        first = differences(found, found.parted(), most=1)[0]
+        first = differences(found, found.first_divergence(), most=1)[0]
 
-        assert (9, "batch/0", "worker_1") == (found.parted().index, first.found.name, first.worker)
+        assert (9, "batch/0", "worker_1") == (
+            found.first_divergence().index,
+            first.found.name,
+            first.worker,
+        )
 
     def test_what_only_one_run_has_is_not_compared(self, tmp_path):
         """Neither the steps after the end of the shorter run, nor tensors left out on purpose."""
@@ -235,7 +250,7 @@ class TestParted:
         write(tmp_path / "c", training(adding("learning_rate/0", 0, 3), steps=STEPS))
         found = search(tmp_path / "a", tmp_path / "b")
 
-        assert found.parted() is None
+        assert found.first_divergence() is None
         assert (25, {"TRAIN": 15}) == (len(found.runs), found.runs.only_here.steps)
         names = search(tmp_path / "a", tmp_path / "c", ignore=["^loss/", "rate"]).runs.tensors
         assert {"loss/mse", "learning_rate/0"}.isdisjoint(names)
@@ -277,7 +292,7 @@ class TestBounds:
                 steps.append(record(step, {"fc.weight": weight * (1 + away)}))
             write(tmp_path / name, steps)
         found = search(tmp_path / "a", tmp_path / "b")
-        parted = found.parted()
+        parted = found.first_divergence()
 
         assert 3 == parted.index
         assert 3 + 5 == found.beyond(parted, beyond_rounding(found.of_kind)).index
@@ -302,7 +317,7 @@ class TestBounds:
             steps = [record(step, {"fc.weight": one}) for step, one in enumerate(values)]
             write(tmp_path / name, steps)
         found = search(tmp_path / "a", tmp_path / "b")
-        beyond = found.beyond(found.parted(), tolerance)
+        beyond = found.beyond(found.first_divergence(), tolerance)
 
         assert (expected and expected + 1) == (beyond and beyond.index)
 
@@ -312,13 +327,13 @@ class TestBounds:
         write(tmp_path / "a", training())
         for name, change, at in zip("cbx", noisy, (3, 3, 3), strict=True):
             write(tmp_path / name, training(change, steps=STEPS))
-            assert at == search(tmp_path / "a", tmp_path / name).parted().index
+            assert at == search(tmp_path / "a", tmp_path / name).first_divergence().index
         equal = search(tmp_path / "a", tmp_path / "c")
-        band = equal.band(equal.parted())
+        band = equal.band(equal.first_divergence())
         near, far = (search(tmp_path / "a", tmp_path / name) for name in "bx")
 
-        assert near.beyond(near.parted(), beyond_noise(near.of_kind, band)) is None
-        beyond = far.beyond(far.parted(), beyond_noise(far.of_kind, band))
+        assert near.beyond(near.first_divergence(), beyond_noise(near.of_kind, band)) is None
+        beyond = far.beyond(far.first_divergence(), beyond_noise(far.of_kind, band))
         assert 3 < beyond.index < 20
 
     def test_what_equal_runs_never_differ_in_is_no_noise(self, tmp_path):
@@ -327,8 +342,8 @@ class TestBounds:
         write(tmp_path / "c", training(self.growing(1.3)))
         write(tmp_path / "b", training(adding("batch/0", 1e-3, 5)))
         equal, found = (search(tmp_path / "a", tmp_path / name) for name in "cb")
-        noise = beyond_noise(found.of_kind, equal.band(equal.parted()))
-        beyond = found.beyond(found.parted(), noise)
+        noise = beyond_noise(found.of_kind, equal.band(equal.first_divergence()))
+        beyond = found.beyond(found.first_divergence(), noise)
 
         assert (5, "batch/0") == (beyond.index, first_of(found, beyond))
 
@@ -346,7 +361,7 @@ class TestBounds:
                 one.worker, one.mode, 0, 0, 1, layout, one.statistics)])  # fmt: skip
         found = search(tmp_path / "a", tmp_path / "b")
 
-        assert found.beyond(found.parted(), beyond_rounding(found.of_kind)) is None
+        assert found.beyond(found.first_divergence(), beyond_rounding(found.of_kind)) is None
 
 
 class TestCost:
@@ -362,7 +377,7 @@ class TestCost:
         metered = [MeteredStore(store) for store in stores]
         started = process_time()
         found = Search(TwoRuns(*(Trial(store) for store in metered)))
-        parted = found.parted()
+        parted = found.first_divergence()
         found.beyond(parted, beyond_rounding(found.of_kind))
         found.curve(parted)
 
@@ -379,7 +394,7 @@ class TestCost:
             for store, at in zip(stores, (parts * 20, parts * 13), strict=True):
                 write_long_run(store, parts * 20, parts, parted_at=at)
             found = Search(TwoRuns(*(Trial(store) for store in stores)))
-            assert parts * 13 == found.parted().index
+            assert parts * 13 == found.first_divergence().index
             looks.append(sum(chunks.num_read for chunks in found.blocks.chunks))
 
         assert looks[1] - looks[0] <= 2 * 2 * 2

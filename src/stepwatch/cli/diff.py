@@ -52,12 +52,12 @@ def diff(
     stores = [MeteredStore(open_store(run)) for run in (run_a, run_b)]
     here, there = (Trial(store) for store in stores)
     search = Search(TwoRuns(here, there, ignore))
-    result = DiffResult(search, search.parted())
+    result = DiffResult(search, search.first_divergence())
     if noise:
         equal = Search(TwoRuns(here, Trial(noise), ignore))
-        apart = equal.parted()
+        apart = equal.first_divergence()
         result.noise_run = noise
-        result.noise_parted = equal.runs.pair(apart.index) if apart else None
+        result.noise_divergence = equal.runs.pair(apart.index) if apart else None
         result.judge("noise", beyond_noise(search.of_kind, equal.band(apart)))
     elif tolerant:
         result.judge("tolerance", beyond_tolerance(rtol or 0.0, atol or 0.0))
@@ -75,7 +75,7 @@ def _show(result: DiffResult) -> None:
     output.print(divergence_summary(result), style="bold", markup=False, soft_wrap=True)
     for line in divergence_details(result):
         output.print(f"  {line}", markup=False, soft_wrap=True)
-    if result.parted:
+    if result.divergence:
         output.print()
         output.print(_table(result.differences(most=_MOST_ROWS)))
         output.print()
@@ -118,7 +118,7 @@ def _plot(result: DiffResult) -> None:
 
 
 def _as_json(result: DiffResult, stores: list[MeteredStore]) -> dict[str, object]:
-    runs, parted, beyond = result.runs, result.parted, result.beyond
+    runs, divergence, beyond = result.runs, result.divergence, result.beyond
     found = result.differences(most=None)
     causes = [asdict(cause) for cause in result.causes()]
     steps, relative = result.curve()
@@ -126,15 +126,17 @@ def _as_json(result: DiffResult, stores: list[MeteredStore]) -> dict[str, object
         "runs": [runs.here.url, runs.there.url],
         "same": result.same,
         "verdict": divergence_summary(result),
-        "parted": _pair(runs.pair(parted.index)) if parted else None,
-        "before": _pair(runs.pair(parted.index - 1)) if parted and parted.index else None,
+        "parted": _pair(runs.pair(divergence.index)) if divergence else None,
+        "before": _pair(runs.pair(divergence.index - 1))
+        if divergence and divergence.index
+        else None,
         "causes": causes,
         "differences": [_difference(one) for one in found],
         "bound": result.bound,
         "beyond": _pair(runs.pair(beyond.index)) if beyond else None,
         "noise": {
             "run": result.noise_run,
-            "parted": result.noise_parted and _pair(result.noise_parted),
+            "parted": result.noise_divergence and _pair(result.noise_divergence),
         },
         "curve": {
             "tensor": result.followed,

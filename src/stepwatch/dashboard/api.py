@@ -223,7 +223,7 @@ def divergence(here: Trial, there: Trial, query: Mapping[str, str]) -> object:
     """Return where two runs part, in words and as the tensors that differ first."""
     points = number(query, "points", 20, most=200)
     search = Search(TwoRuns(here, there))
-    result = DiffResult(search, search.parted())
+    result = DiffResult(search, search.first_divergence())
     result.judge("rounding", beyond_rounding(search.of_kind))
     return plain(
         {
@@ -231,7 +231,7 @@ def divergence(here: Trial, there: Trial, query: Mapping[str, str]) -> object:
             "verdict": divergence_summary(result),
             "details": divergence_details(result),
             "not_compared": not_compared(result),
-            "step": result.runs.pair(result.parted.index).here if result.parted else None,
+            "step": result.runs.pair(result.divergence.index).here if result.divergence else None,
             "differences": [
                 {
                     "tensor": one.found.name,

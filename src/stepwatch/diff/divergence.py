@@ -170,7 +170,7 @@ class Search:
         self.of_kind = OfKind(list(runs.tensors.values()))
         self._names = list(runs.tensors)
 
-    def parted(self) -> Divergence | None:
+    def first_divergence(self) -> Divergence | None:
         """Return where they part; ``None`` if nothing that both have differs at any step."""
         followed, high = self._at_end()
         watched = followed
@@ -182,7 +182,7 @@ class Search:
             watched, high = found.followed, found.index
         return self._scan(0, len(self.runs) - 1)
 
-    def beyond(self, parted: Divergence, bound: Bound) -> Divergence | None:
+    def beyond(self, divergence: Divergence, bound: Bound) -> Divergence | None:
         """Return from where on they are farther apart than a bound; ``None`` if they never are.
 
         Everything is compared at the step at which they part. Of later steps, ever farther away,
@@ -190,29 +190,29 @@ class Search:
         """
 
         def passed(block: Block) -> Bools:
-            return bound(block, parted.index)
+            return bound(block, divergence.index)
 
-        near, last, age = parted.index, len(self.runs) - 1, 1
+        near, last, age = divergence.index, len(self.runs) - 1, 1
         found = self._scan(near, near, passed)
-        followed = frozenset([parted.followed, *sorted(self.runs.names_of("losses"))[:1]])
+        followed = frozenset([divergence.followed, *sorted(self.runs.names_of("losses"))[:1]])
         while found is None and near < last:
-            far = min(parted.index + age, last)
-            latest = self._latest(followed, far, parted.index)
+            far = min(divergence.index + age, last)
+            latest = self._latest(followed, far, divergence.index)
             if latest and passed(latest[1])[latest[2]].any():
                 near, _, far = self._bisect(followed, near, latest[0], passed)
                 found = self._scan(near, far, passed)
                 break
             near, age = far, 2 * age
-        return found and replace(found, followed=parted.followed)
+        return found and replace(found, followed=divergence.followed)
 
-    def band(self, parted: Divergence | None) -> Band:
+    def band(self, divergence: Divergence | None) -> Band:
         """Return how far these runs, which are equal but for noise, are apart after they part."""
         names = self.of_kind.names
-        left = len(self.runs) - 1 - parted.index if parted else 0
+        left = len(self.runs) - 1 - divergence.index if divergence else 0
         doubling = [2**power for power in range(left.bit_length()) if 2**power < left]
         ages = np.unique(np.array([0, *doubling, left], np.int64))
         largest = np.zeros((len(ages), len(names)))
-        for index, at in enumerate((ages + parted.index).tolist() if parted else ()):
+        for index, at in enumerate((ages + divergence.index).tolist() if divergence else ()):
             block = self.blocks.around(at, None, EVERYTHING)
             rows = np.flatnonzero(block.at == at)
             relative = self.of_kind.relative(block)[rows]
@@ -220,19 +220,19 @@ class Search:
         running = np.maximum.accumulate(largest, axis=0)
         return Band(ages, dict(zip(names, running.T, strict=True)))
 
-    def curve(self, parted: Divergence) -> tuple[list[int], list[float]]:
+    def curve(self, divergence: Divergence) -> tuple[list[int], list[float]]:
         """Return how far the tensor that is followed is apart at some steps, from where they part.
 
         Returns:
             Places of pairs of steps, ascending, and relative differences there.
         """
-        left = len(self.runs) - 1 - parted.index
-        followed = frozenset([parted.followed])
+        left = len(self.runs) - 1 - divergence.index
+        followed = frozenset([divergence.followed])
         ages = {0, *np.geomspace(1, left, _CURVE_POINTS).astype(int).tolist()} if left else {0}
         ages |= set(np.linspace(0, left, _CURVE_POINTS).astype(int).tolist())
         found: dict[int, float] = {}
         for age in sorted(ages):
-            latest = self._latest(followed, parted.index + age, parted.index - 1)
+            latest = self._latest(followed, divergence.index + age, divergence.index - 1)
             if latest:
                 at, block, rows = latest
                 found[at] = float(block.relative()[rows].max())

@@ -175,34 +175,34 @@ class Cause:
     not_compared: tuple[str, ...] = ()
 
 
-def differences(search: Search, parted: Divergence, *, most: int) -> list[Difference]:
+def differences(search: Search, divergence: Divergence, *, most: int) -> list[Difference]:
     """Return the first tensors, ``most`` of them, that differ there, in the order of execution."""
-    runs, block = search.runs, parted.block
+    runs, block = search.runs, divergence.block
     names = list(runs.tensors)
     found = []
-    for row in parted.rows[:most].tolist():
+    for row in divergence.rows[:most].tolist():
         name, worker = names[block.tensor[row]], runs.workers[block.worker[row]]
-        compared = _compared(search, parted, row, name, worker)
+        compared = _compared(search, divergence, row, name, worker)
         found.append(Difference(worker, runs.tensors[name], compared))
     return found
 
 
-def causes(search: Search, parted: Divergence) -> list[Cause]:
+def causes(search: Search, divergence: Divergence) -> list[Cause]:
     """Return why they part, as far as what was saved tells: at least one cause."""
-    runs, block = search.runs, parted.block
+    runs, block = search.runs, divergence.block
     names = list(runs.tensors)
     found: dict[str, Cause] = {}
-    for position, row in enumerate(parted.rows.tolist()):
+    for position, row in enumerate(divergence.rows.tolist()):
         name = names[block.tensor[row]]
         kind = runs.tensors[name]
         stage = stage_of(kind)
         if stage.name not in found and (position == 0 or kind in _GIVEN):
-            found[stage.name] = _cause(search, parted, stage, name)
+            found[stage.name] = _cause(search, divergence, stage, name)
     return list(found.values())
 
 
-def _cause(search: Search, parted: Divergence, stage: Stage, name: str) -> Cause:
-    index = _before(search, parted.index) if stage is STATE else parted.index
+def _cause(search: Search, divergence: Divergence, stage: Stage, name: str) -> Cause:
+    index = _before(search, divergence.index) if stage is STATE else divergence.index
     if index is None:
         return Cause(stage.name, name, INITIAL)
     compared = _kinds_at(search, index)
@@ -226,14 +226,14 @@ def _kinds_at(search: Search, index: int) -> set[str]:
     return {kinds[tensor] for tensor in np.unique(block.tensor[block.at == index]).tolist()}
 
 
-def _compared(search: Search, parted: Divergence, row: int, name: str, worker: str) -> Compared:
+def _compared(search: Search, divergence: Divergence, row: int, name: str, worker: str) -> Compared:
     """Compare by full values if both have them, else by statistics."""
-    runs, block = search.runs, parted.block
+    runs, block = search.runs, divergence.block
     texts = [block.texts[code] for code in block.kinds[:, row].tolist()]
     if texts[1] != texts[3]:
         shapes = f"{texts[0]}{texts[1]} and {texts[2]}{texts[3]}"
         return Compared(name, Outcome.DIFFERENT, "statistics", shapes, np.nan, np.nan, np.inf)
-    dtype, pair = np.dtype(texts[0]), runs.pair(parted.index)
+    dtype, pair = np.dtype(texts[0]), runs.pair(divergence.index)
     if block.has_values[row]:
         values = [
             trial.tensor(name).value(step, worker=worker)

@@ -15,25 +15,25 @@ class DiffResult:
 
     Args:
         search: What found it.
-        parted: Where they part; ``None`` if they do not.
+        divergence: Where they part; ``None`` if they do not.
         bound: What was looked for beyond that: ``rounding``, ``tolerance`` or ``noise``.
         beyond: Where it is passed; ``None`` if it is not.
         noise_run: The run that is equal to the first but for noise; empty for none.
-        noise_parted: Where these two part; ``None`` if they do not.
+        noise_divergence: Where these two part; ``None`` if they do not.
     """
 
     search: Search
-    parted: Divergence | None
+    divergence: Divergence | None
     bound: str = ""
     beyond: Divergence | None = None
     noise_run: str = ""
-    noise_parted: Pair | None = None
+    noise_divergence: Pair | None = None
 
     def judge(self, name: str, bound: Bound) -> None:
         """See where a bound is passed, if they part at all."""
         self.bound = name
-        if self.parted:
-            self.beyond = self.search.beyond(self.parted, bound)
+        if self.divergence:
+            self.beyond = self.search.beyond(self.divergence, bound)
 
     @property
     def runs(self) -> TwoRuns:
@@ -43,17 +43,17 @@ class DiffResult:
     @property
     def same(self) -> bool:
         """Whether they are the same, or near enough for the bound that was asked for."""
-        return self.parted is None or (self.bound != "rounding" and self.beyond is None)
+        return self.divergence is None or (self.bound != "rounding" and self.beyond is None)
 
     @property
     def significant(self) -> Divergence | None:
         """Where it matters that they part: beyond the bound if one was asked for."""
-        return self.parted if self.bound == "rounding" else self.beyond or self.parted
+        return self.divergence if self.bound == "rounding" else self.beyond or self.divergence
 
     @property
     def followed(self) -> str:
         """The tensor whose difference ``curve`` has; empty for none."""
-        return self.parted.followed if self.parted else ""
+        return self.divergence.followed if self.divergence else ""
 
     def causes(self) -> list[Cause]:
         """Return why they part where it matters; nothing if they do not."""
@@ -68,9 +68,9 @@ class DiffResult:
 
     def curve(self) -> tuple[list[int], list[float]]:
         """Return steps of the first run and how far they are apart there, as a fraction."""
-        if self.parted is None:
+        if self.divergence is None:
             return [], []
-        indices, relative = self.search.curve(self.parted)
+        indices, relative = self.search.curve(self.divergence)
         return [self.runs.pair(index).here for index in indices], relative
 
 
@@ -83,9 +83,9 @@ def divergence_summary(result: DiffResult) -> str:
     """Return in one line whether they are the same, else where they part."""
     runs = result.runs
     extent = f"{_count(len(runs), 'step')} with {_count(len(runs.tensors), 'tensor')}"
-    if result.parted is None:
+    if result.divergence is None:
         return f"the same: {extent}, in all that both have saved"
-    where = _where(result, result.parted)
+    where = _where(result, result.divergence)
     if result.same:
         return f"the same but for {result.bound}: {extent}; bits differ from {where}"
     if result.bound == "rounding" or result.beyond is None:
@@ -95,8 +95,8 @@ def divergence_summary(result: DiffResult) -> str:
 
 def divergence_details(result: DiffResult) -> list[str]:
     """Return what else there is to say of where they part; nothing if they do not."""
-    parted, significant, runs = result.parted, result.significant, result.runs
-    if parted is None or significant is None:
+    divergence, significant, runs = result.divergence, result.significant, result.runs
+    if divergence is None or significant is None:
         return []
     lines = [_because(cause) for cause in result.causes()]
     pair = runs.pair(significant.index)
@@ -107,26 +107,28 @@ def divergence_details(result: DiffResult) -> list[str]:
     )
     differing = len(set(significant.block.tensor[significant.rows].tolist()))
     lines.append(f"{differing} of {compared} tensors differ there")
-    if significant is not parted:
-        lines.append(f"the first bit differs at {_where(result, parted)}")
-    if parted.index:
-        before = runs.pair(parted.index - 1)
+    if significant is not divergence:
+        lines.append(f"the first bit differs at {_where(result, divergence)}")
+    if divergence.index:
+        before = runs.pair(divergence.index - 1)
         lines.append(f"{before}, before any bit differs, is the same in all that both have saved")
     return [*lines, *_about_noise(result), *_about_rounding(result)]
 
 
-def _where(result: DiffResult, parted: Divergence) -> str:
-    runs, block, row = result.runs, parted.block, parted.rows[0]
+def _where(result: DiffResult, divergence: Divergence) -> str:
+    runs, block, row = result.runs, divergence.block, divergence.rows[0]
     worker = runs.workers[int(block.worker[row])]
     whose = f" of {worker}" if len(runs.workers) > 1 else ""
     name = list(runs.tensors)[int(block.tensor[row])]
-    return f"{runs.pair(parted.index)}, first in {name}{whose}"
+    return f"{runs.pair(divergence.index)}, first in {name}{whose}"
 
 
 def _about_noise(result: DiffResult) -> list[str]:
     if not result.noise_run:
         return []
-    since = f"part at {result.noise_parted}" if result.noise_parted else "do not part at all"
+    since = (
+        f"part at {result.noise_divergence}" if result.noise_divergence else "do not part at all"
+    )
     return [f"{result.runs.here.url} and {result.noise_run}, which are equal, {since}"]
 
 
