@@ -170,11 +170,8 @@ class SamplerCost:
 
     def read(self) -> Iterator[Reading]:
         """Yield what it took since the last call."""
-        now = time.perf_counter()
-        for device, metric, rate in self._rates.of(
-            "sampler", "cpu_percent", time.process_time(), now
-        ):
-            yield device, metric, 100 * rate
+        percent = 100 * time.process_time()
+        yield from self._rates.of("sampler", "cpu_percent", percent, time.perf_counter())
 
 
 def open_psutil() -> Any:
@@ -332,6 +329,26 @@ def _lines(file: Path) -> list[str]:
 
 # Clocks that are low because nothing is to be done, or because somebody asked for it.
 _WANTED = 0x1 | 0x2
+# Functions of NVML, what each takes beside the device, and the metrics that follow from its answer.
+_QUERIES: tuple[tuple[str, tuple[int, ...], Callable[[Any], Mapping[str, float]]], ...] = (
+    ("nvmlDeviceGetUtilizationRates", (), lambda busy: {"busy_percent": busy.gpu}),
+    (
+        "nvmlDeviceGetMemoryInfo",
+        (),
+        lambda memory: {
+            "memory_percent": 100 * memory.used / memory.total,
+            "memory_bytes": memory.used,
+        },
+    ),
+    ("nvmlDeviceGetPowerUsage", (), lambda milliwatts: {"power_watts": milliwatts / 1000}),
+    ("nvmlDeviceGetTemperature", (0,), lambda celsius: {"temperature_celsius": celsius}),
+    ("nvmlDeviceGetClockInfo", (1,), lambda mhz: {"clock_mhz": mhz}),
+    (
+        "nvmlDeviceGetCurrentClocksThrottleReasons",
+        (),
+        lambda reasons: {"throttled": float(bool(reasons & ~_WANTED))},
+    ),
+)
 
 
 class Gpus:
@@ -357,44 +374,26 @@ class Gpus:
             )
         except self._nvml.NVMLError as error:
             raise OSError(f"NVML: {error}") from None
-        self._unsupported: set[tuple[str, str]] = set()
+        self._unsupported: set[tuple[int, str]] = set()
 
     def read(self) -> Iterator[Reading]:
         """Yield their readings; nothing of what a device or its driver does not support."""
-        nvml = self._nvml
         for number, handle in enumerate(self._handles):
-            gpu = f"gpu{number}"
-            busy = self._query(gpu, "busy", nvml.nvmlDeviceGetUtilizationRates, handle)
-            if busy is not None:
-                yield gpu, "busy_percent", busy.gpu
-            memory = self._query(gpu, "memory", nvml.nvmlDeviceGetMemoryInfo, handle)
-            if memory is not None:
-                yield gpu, "memory_percent", 100 * memory.used / memory.total
-                yield gpu, "memory_bytes", memory.used
-            milliwatts = self._query(gpu, "power", nvml.nvmlDeviceGetPowerUsage, handle)
-            if milliwatts is not None:
-                yield gpu, "power_watts", milliwatts / 1000
-            heat = self._query(gpu, "heat", nvml.nvmlDeviceGetTemperature, handle, 0)
-            if heat is not None:
-                yield gpu, "temperature_celsius", heat
-            clock = self._query(gpu, "clock", nvml.nvmlDeviceGetClockInfo, handle, 1)
-            if clock is not None:
-                yield gpu, "clock_mhz", clock
-            why = self._query(
-                gpu, "throttling", nvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle
-            )
-            if why is not None:
-                yield gpu, "throttled", float(bool(why & ~_WANTED))
+            for function, arguments, metrics in _QUERIES:
+                answer = self._query(number, function, handle, *arguments)
+                if answer is not None:
+                    for metric, value in metrics(answer).items():
+                        yield f"gpu{number}", metric, value
 
-    def _query(self, gpu: str, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    def _query(self, gpu: int, function: str, *arguments: Any) -> Any:
         """Return what the driver answers, ``None`` for an error; the unsupported is not retried."""
-        if (gpu, what) in self._unsupported:
+        if (gpu, function) in self._unsupported:
             return None
         try:
-            return function(*arguments)
+            return getattr(self._nvml, function)(*arguments)
         except self._nvml.NVMLError as error:
             if isinstance(error, self._nvml.NVMLError_NotSupported):
-                self._unsupported.add((gpu, what))
+                self._unsupported.add((gpu, function))
             return None
 
 
