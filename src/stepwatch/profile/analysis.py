@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..formats.profile.tables import rows_by
+from ..formats.profile.tables import ends_ns, rows_by
 from ..model.steps import Mode
 from ..trial import Trial
 from ..trial.profile import Profile
@@ -71,7 +71,7 @@ def job_times(profile: Profile, trial: Trial | None = None) -> JobTimes | None:
             more than the first and the last row of the profile.
     """
     spans, times = profile.spans(), profile.system().column("time_ns").to_numpy()
-    starts, ends = _starts(spans), _ends(spans)
+    starts, ends = _starts(spans), ends_ns(spans)
     began = [int(one.min()) for one in (times, starts) if len(one)]
     ended = [int(one.max()) for one in (times, ends) if len(one)]
     if trial is not None:
@@ -133,7 +133,9 @@ def device_statistics(
     """
     system = profile.system(device=device, metric=metric)
     if mode is not None:
-        system = system.filter(pa.array(_within(profile, Mode(mode), _times(system))))
+        system = system.filter(
+            pa.array(_within(profile, Mode(mode), system.column("time_ns").to_numpy()))
+        )
     by, rows = ("node", "device", "metric"), []
     for texts, at in rows_by(system, by):
         counts = system.column("count").to_numpy()[at]
@@ -188,7 +190,7 @@ def mode_stretches(profile: Profile) -> pa.Table:
     steps = profile.spans(kind="step")
     starts, ends, modes = (
         _starts(steps),
-        _ends(steps),
+        ends_ns(steps),
         np.array(steps.column("mode").to_pylist(), object),
     )
     counts = steps.column("count").to_numpy()
@@ -225,7 +227,7 @@ def ran_during(profile: Profile, start_ns: Sequence[int], end_ns: Sequence[int])
     if not len(start_ns):
         return _table((), ("kind", "name"), ("count", "overlap_ns"), ())
     spans = profile.spans(int(min(start_ns)), int(max(end_ns)) + 1)
-    starts, ends = _starts(spans), _ends(spans)
+    starts, ends = _starts(spans), ends_ns(spans)
     overlaps, overlap = np.zeros(len(spans), bool), np.zeros(len(spans), np.int64)
     for begin, stop in zip(start_ns, end_ns, strict=True):
         overlaps |= (starts <= stop) & (ends >= begin)
@@ -267,27 +269,16 @@ def _table(
 def _within(profile: Profile, mode: Mode, times: Ints) -> npt.NDArray[np.bool_]:
     """Return at which times a step of a mode ran."""
     steps = profile.steps(mode=mode)
-    starts, ends = _starts(steps), _ends(steps)
+    starts, ends = _starts(steps), ends_ns(steps)
     if not len(starts):
         return np.zeros(len(times), bool)
     last = np.searchsorted(starts, times, "right") - 1
     return (last >= 0) & (times <= np.maximum.accumulate(ends)[last])
 
 
-def _times(system: pa.Table) -> Ints:
-    times: Ints = system.column("time_ns").to_numpy()
-    return times
-
-
 def _starts(spans: pa.Table) -> Ints:
     starts: Ints = spans.column("start_ns").to_numpy()
     return starts
-
-
-def _ends(spans: pa.Table) -> Ints:
-    """Return when each interval ended; of several that were joined, when the first did at most."""
-    ends: Ints = _starts(spans) + spans.column("longest_ns").to_numpy()
-    return ends
 
 
 # So many rows of each series are enough for a summary, however long the run was.

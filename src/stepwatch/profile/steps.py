@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..formats.profile.tables import PHASES, rows_by
+from ..formats.profile.tables import PHASES, ends_ns, rows_by
 from ..numerics.measures import Floats
 from ..trial.profile import Profile
 from .statistics import Ints, quantiles
@@ -127,9 +127,9 @@ def overlapping(profile: Profile, times: StepTimes, rows: Mask) -> dict[str, flo
     """Return what else a worker did while some of its steps ran, in seconds, by name."""
     spans = profile.spans(worker=times.worker, kind="pause|collective|loader|window")
     starts = spans.column("start_ns").to_numpy()
-    ends = starts + spans.column("longest_ns").to_numpy()
+    ends = ends_ns(spans)
     begins = times.rows.column("start_ns").to_numpy()[rows]
-    stops = begins + times.rows.column("longest_ns").to_numpy()[rows]
+    stops = ends_ns(times.rows)[rows]
     overlaps: Iterator[Mask] = (
         (starts < stop) & (ends > begin) for begin, stop in zip(begins, stops, strict=True)
     )

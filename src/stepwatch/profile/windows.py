@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from ..formats.native.observations import text_codes
 from ..formats.profile.reader import Machine
-from ..formats.profile.tables import rows_by
+from ..formats.profile.tables import ends_ns, rows_by
 from ..numerics.measures import Floats
 from .statistics import Ints, natural_key
 
@@ -269,7 +269,7 @@ class WindowSplitter:
         system = profile.system(self._next_ns, end_ns)
         spans = profile.spans(self._next_ns, end_ns + 1)
         times = system.column("time_ns").to_numpy()
-        ends = spans.column("start_ns").to_numpy() + spans.column("longest_ns").to_numpy()
+        ends = ends_ns(spans)
         steps = spans.column("step").to_numpy()
         for start in range(self._next_ns, end_ns, self._length_ns):
             stop = start + self._length_ns

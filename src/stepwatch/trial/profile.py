@@ -150,8 +150,8 @@ class Profile:
         steps = _matching(rows, "kind", "step").select(_OF_STEP)
         phases = _phases(steps, _matching(rows, "kind", "phase"))
         # on SageMaker only some phases were timed
-        untold = steps.column("duration_ns").to_numpy() - sum(phases.values())
-        phases["other"] = phases["other"] + np.maximum(untold, 0)
+        untimed = steps.column("duration_ns").to_numpy() - sum(phases.values())
+        phases["other"] = phases["other"] + np.maximum(untimed, 0)
         for name in PHASES:
             steps = steps.append_column(f"{name}_ns", pa.array(phases[name]))
         return steps

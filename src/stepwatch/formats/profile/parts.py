@@ -24,7 +24,7 @@ from ..interface import LevelMerger
 from ..native.parquet_file import arrow_copy, distrusting
 from ..native.parts import Span as Range
 from ..native.parts import widest_spans
-from .tables import SPANS, Table, by_series, thin
+from .tables import SPANS, Table, by_series, ends_ns, thin
 
 PROFILE = "profile/"
 MACHINES = f"{PROFILE}machines/"
@@ -135,7 +135,7 @@ def list_parts(store: Store, table: Table, who: str = "") -> list[PartKey]:
 def write_part(store: Store, table: Table, rows: pa.Table, range_: Range) -> PartKey:
     """Store rows, at least one, as a part."""
     starts = rows.column(table.time).to_numpy()
-    ends = starts + rows.column("longest_ns").to_numpy() if table is SPANS else starts
+    ends = ends_ns(rows) if table is SPANS else starts
     key = PartKey(table.name, range_, int(starts.min()) // 1_000_000, int(ends.max()) // 1_000_000)
     sink = pa.BufferOutputStream()
     pq.write_table(

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from ...store import Store
 from .reader import Machine
-from .tables import SPANS, SYSTEM, Sample, Span, Table, spans_table, system_table
+from .tables import SPANS, SYSTEM, Sample, Span, Table, ends_ns, spans_table, system_table
 
 _EVENT_START = "start_time_since_epoch_in_micros"
 
@@ -196,8 +196,8 @@ class RowFiles:
 
     def _bounds(self, rows: pa.Table) -> tuple[int, int]:
         starts = rows.column(self._table.time).to_numpy()
-        longest = rows.column("longest_ns").to_numpy() if self._table is SPANS else 0
-        return (int(starts.min()), int((starts + longest).max())) if len(rows) else (0, -1)
+        ends = ends_ns(rows) if self._table is SPANS else starts
+        return (int(starts.min()), int(ends.max())) if len(rows) else (0, -1)
 
 
 #: A profile lies in one of these folders of the one that people name.

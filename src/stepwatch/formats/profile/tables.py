@@ -305,3 +305,13 @@ def rows_by(
         for number, rows in enumerate(np.split(order, ends[:-1]) if len(order) else [])
     }
     yield from sorted(found.items())
+
+
+def ends_ns(spans: pa.Table) -> Ints:
+    """Return when each interval ended; of several that were joined, when the first did at most.
+
+    Args:
+        spans: Columns ``start_ns`` and ``longest_ns``.
+    """
+    ends: Ints = spans.column("start_ns").to_numpy() + spans.column("longest_ns").to_numpy()
+    return ends
