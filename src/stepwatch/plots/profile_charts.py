@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..formats.profile.tables import PHASES, rows_by
+from ..formats.profile.tables import PHASES, Ints, ends_ns, rows_by
 from ..profile.statistics import natural_key
 from .distributions import histogram
-from .downsample import envelope
+from .downsample import Envelope, envelope
 from .line_charts import dates, lines
 from .theme import COLORWAY, INK, SEQUENTIAL, as_text, draw, faded, shortened
 
@@ -119,8 +120,7 @@ def timeline(spans: pa.Table, step: int, *, around: int, most: int) -> Figure:
         most: How many intervals may be drawn; the longest ones are.
     """
     within = np.abs(spans.column("step").to_numpy() - step) <= around
-    starts = spans.column("start_ns").to_numpy()
-    ends = starts + spans.column("longest_ns").to_numpy()
+    starts, ends = spans.column("start_ns").to_numpy(), ends_ns(spans)
     first, last = (starts[within].min(), ends[within].max()) if within.any() else (0, 0)
     chosen = np.flatnonzero((starts < last) & (ends > first))
     durations = spans.column("longest_ns").to_numpy()
@@ -192,6 +192,8 @@ def _machines(nodes: int, columns: int) -> str:
 
 
 _BINS = 100
+# The columns that tell series of rows apart.
+_OF_SPANS, _OF_READINGS = ("worker", "name"), ("node", "device", "metric")
 
 
 def interval_timeline(spans: pa.Table, *, points: int = 2000) -> Figure:
@@ -203,10 +205,7 @@ def interval_timeline(spans: pa.Table, *, points: int = 2000) -> Figure:
     """
     starts = spans.column("start_ns").to_numpy()
     longest = spans.column("longest_ns").to_numpy() / _MS
-    columns = {
-        " ".join(texts): envelope(starts[at], longest[at], points=points)
-        for texts, at in rows_by(spans, ["worker", "name"])
-    }
+    columns = _over_time(spans, _OF_SPANS, starts, longest, points)
     return lines(columns, title="how long it took", unit="ms", over="time")
 
 
@@ -216,13 +215,10 @@ def interval_histogram(spans: pa.Table) -> Figure:
     Args:
         spans: Of ``Profile.spans``.
     """
-    counts = spans.column("count").to_numpy()
-    each = spans.column("duration_ns").to_numpy() / np.maximum(counts, 1) / _MS
+    counts = np.maximum(spans.column("count").to_numpy(), 1)
+    each = spans.column("duration_ns").to_numpy() / counts / _MS
     edges = np.linspace(0, max(float(each.max(initial=0)), 1e-6), _BINS + 1)
-    series = {
-        " ".join(texts): np.histogram(each[at], edges, weights=counts[at])[0].tolist()
-        for texts, at in rows_by(spans, ["worker", "name"])
-    }
+    series = _counts(spans, _OF_SPANS, each, edges)
     return histogram(edges.tolist(), series, title="how long it took", unit="ms")
 
 
@@ -232,12 +228,8 @@ def usage_histogram(readings: pa.Table) -> Figure:
     Args:
         readings: Of ``Profile.system``, of metrics that are percentages.
     """
-    counts, values = readings.column("count").to_numpy(), readings.column("value").to_numpy()
     edges = np.linspace(0, 100, _BINS // 2 + 1)
-    series = {
-        " ".join(texts): np.histogram(values[at], edges, weights=counts[at])[0].tolist()
-        for texts, at in rows_by(readings, ["node", "device", "metric"])
-    }
+    series = _counts(readings, _OF_READINGS, readings.column("value").to_numpy(), edges)
     return histogram(edges.tolist(), series, title="how much was used", unit="%")
 
 
@@ -249,8 +241,26 @@ def usage_timeline(readings: pa.Table, *, points: int = 2000) -> Figure:
         points: How many points a line may have; of more, the band is the lowest to the highest.
     """
     times, values = readings.column("time_ns").to_numpy(), readings.column("value").to_numpy()
-    columns = {
-        " ".join(texts): envelope(times[at], values[at], points=points)
-        for texts, at in rows_by(readings, ["node", "device", "metric"])
-    }
+    columns = _over_time(readings, _OF_READINGS, times, values, points)
     return lines(columns, title="how much was used", unit="%", over="time")
+
+
+def _over_time(
+    rows: pa.Table, by: Sequence[str], times: Ints, values: Floats, points: int
+) -> dict[str, Envelope]:
+    """Return the values of each series of rows over time."""
+    return {
+        " ".join(texts): envelope(times[at], values[at], points=points)
+        for texts, at in rows_by(rows, by)
+    }
+
+
+def _counts(
+    rows: pa.Table, by: Sequence[str], values: Floats, edges: Floats
+) -> dict[str, list[float]]:
+    """Return how many values of each series of rows lie in each bin."""
+    counts = rows.column("count").to_numpy()
+    return {
+        " ".join(texts): np.histogram(values[at], edges, weights=counts[at])[0].tolist()
+        for texts, at in rows_by(rows, by)
+    }

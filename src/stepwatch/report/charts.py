@@ -46,10 +46,16 @@ def tensor_chart(
     what = statistic or ("mean" if collection in _NUMBERS else "rms")
     columns = Lines(trial, name, what, POINTS).read()
     marks = [one for one in findings if one.tensor == name or collection == "losses"]
-    options = {"lines": columns, "title": name, "about": "value" if what == "mean" else what}
-    return Chart(
-        of_envelopes, {**options, "findings": marks}, {**options, "lines": numbers(columns)}
-    )
+    return marked_chart(columns, name, "value" if what == "mean" else what, marks)
+
+
+def marked_chart(
+    columns: Mapping[str, Envelope], title: str, about: str, findings: Sequence[Finding]
+) -> Chart:
+    """Return columns as lines on which findings are marked; these do not stand in JSON."""
+    options = {"lines": columns, "title": title, "about": about}
+    data = {**options, "findings": findings}
+    return Chart(of_envelopes, data, {**options, "lines": numbers(columns)})
 
 
 def lines_chart(

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
-from functools import cached_property
+from functools import cache
 from pathlib import PurePosixPath
 
 import numpy as np
 import pyarrow as pa
 
 from ..formats.blackbox import BLACKBOX_FOLDER
-from ..formats.profile.reader import Machine, ProfileReader
+from ..formats.profile.reader import ProfileReader
+from ..formats.profile.tables import ends_ns
 from ..judge.evaluate import Progress, stored_or_evaluated, without_progress
 from ..judge.parameters import Spec
 from ..judge.root_cause import Chain
@@ -112,7 +113,7 @@ def _time_of(profile: Profile, step: int) -> tuple[int, int] | None:
     rows = profile.steps()
     found = rows.column("step").to_numpy() == step
     starts = rows.column("start_ns").to_numpy()[found]
-    ends = starts + rows.column("longest_ns").to_numpy()[found]
+    ends = ends_ns(rows)[found]
     return (int(starts.min()), int(ends.max())) if len(starts) else None
 
 
@@ -170,41 +171,15 @@ class _CachedProfile:
     """Reads a profile once: a report asks for the same rows again and again."""
 
     def __init__(self, reader: ProfileReader) -> None:
-        self._reader = reader
+        self.machines, self.workers, self.bounds = reader.machines, reader.workers, reader.bounds
+        self.traces, self.notes = reader.traces, reader.notes
+        self._system, self._spans = cache(reader.system), cache(reader.spans)
 
-    @cached_property
-    def _system(self) -> pa.Table:
-        return self._reader.system()
+    def system(self, *_: object) -> pa.Table:
+        return self._system()
 
-    @cached_property
-    def _spans(self) -> pa.Table:
-        return self._reader.spans()
-
-    def machines(self) -> dict[str, Machine]:
-        return self._reader.machines()
-
-    def workers(self) -> tuple[str, ...]:
-        return self._reader.workers()
-
-    def bounds(self) -> tuple[int, int] | None:
-        return self._reader.bounds()
-
-    def system(self, start_ns: int | None = None, end_ns: int | None = None) -> pa.Table:  # noqa: ARG002
-        return self._system
-
-    def spans(
-        self,
-        start_ns: int | None = None,  # noqa: ARG002
-        end_ns: int | None = None,  # noqa: ARG002
-        worker: str | None = None,  # noqa: ARG002
-    ) -> pa.Table:
-        return self._spans
-
-    def traces(self) -> list[str]:
-        return self._reader.traces()
-
-    def notes(self) -> list[str]:
-        return self._reader.notes()
+    def spans(self, *_: object) -> pa.Table:
+        return self._spans()
 
 
 #: Of the causes so many are shown with the steps around them; the rest are listed.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 
 import numpy as np
@@ -13,15 +14,15 @@ from ..judge.evaluate import Progress, stored_or_evaluated, without_progress
 from ..judge.parameters import Spec
 from ..judge.verdict import Verdict
 from ..plots import bars, curves, histogram, matrix
-from ..plots.line_charts import of_envelopes
 from ..plots.progressive_read import Lines
 from ..trial import Trial
-from .charts import POINTS, numbers
+from .charts import POINTS, marked_chart
 from .document import Block, Chart, Report, Section, Table, Text
 from .run import cached_profile, cause_sections, of_sections
 from .xgboost_metrics import (
     KINDS,
     BoostedRun,
+    PredictedRows,
     accuracy,
     averages,
     bin_edges,
@@ -53,12 +54,18 @@ def absent(what: str) -> Text:
     return Text(f"The {what} were not saved; save them with: --save {save}", "note")
 
 
-def labels(evidence: BoostedRun) -> Iterator[Block]:
-    """Yield how the labels are distributed, and what may be done about it."""
+def of_last(
+    evidence: BoostedRun,
+    draw: Callable[[BoostedRun, PredictedRows], Iterator[Block]],
+    what: str = "labels and predictions",
+) -> tuple[Block, ...]:
+    """Return what is drawn of the last rows, or the note that they were not saved."""
     last = evidence.last
-    if last is None:
-        yield absent("labels")
-        return
+    return (absent(what),) if last is None else (*draw(evidence, last),)
+
+
+def labels(evidence: BoostedRun, last: PredictedRows) -> Iterator[Block]:
+    """Yield how the labels are distributed, and what may be done about it."""
     where = f"of {evidence.data}" if evidence.data else "of the validation data"
     yield Text(f"These are the labels {where} at step {last.step}, {len(last.labels):,} rows.")
     if evidence.num_classes:
@@ -111,10 +118,7 @@ def _over_steps(evidence: BoostedRun, metric: str, names: list[str], verdict: Ve
         for column in Lines(evidence.trial, name, "mean", POINTS).read().values()
     }
     marks = [one for one in verdict.findings if one.tensor in names]
-    options = {"lines": columns, "title": metric, "about": "value"}
-    return Chart(
-        of_envelopes, {**options, "findings": marks}, {**options, "lines": numbers(columns)}
-    )
+    return marked_chart(columns, metric, "value", marks)
 
 
 def importance(evidence: BoostedRun) -> Iterator[Block]:
@@ -132,12 +136,8 @@ def importance(evidence: BoostedRun) -> Iterator[Block]:
         yield Chart(bars, {**titles, "values": shap, "unit": "of the prediction"})
 
 
-def residuals(evidence: BoostedRun) -> Iterator[Block]:
+def residuals(evidence: BoostedRun, last: PredictedRows) -> Iterator[Block]:
     """Yield how far predictions are from what is true."""
-    last = evidence.last
-    if last is None:
-        yield absent("labels and predictions")
-        return
     predicted = last.predictions.astype(np.float64)
     if predicted.ndim == 2:
         predicted = predicted.argmax(axis=1).astype(np.float64)
@@ -164,9 +164,9 @@ def errors_by_label(evidence: BoostedRun) -> Iterator[Section]:
     if evidence.task != "numbers":
         return
     last = evidence.last
+    over_steps = partial(Section, "ErrorOverSteps", "Absolute error by label, over the steps")
     if last is None:
-        blocks: tuple[Block, ...] = (absent("labels and predictions"),)
-        yield Section("ErrorOverSteps", "Absolute error by label, over the steps", blocks)
+        yield over_steps((absent("labels and predictions"),))
         return
     edges = bin_edges(last.labels)
     predicted = [*evidence.predicted()]
@@ -180,7 +180,7 @@ def errors_by_label(evidence: BoostedRun) -> Iterator[Section]:
     }
     drawn = {"points": points, "x": "step", "y": "mean absolute error"}
     chart = Chart(curves, {**drawn, "title": "Mean absolute error, a line for each bin of labels"})
-    yield Section("ErrorOverSteps", "Absolute error by label, over the steps", (chart,))
+    yield over_steps((chart,))
     sizes = np.histogram(last.labels.astype(np.float64), edges)[0]
     rows = tuple(zip(names, sizes.tolist(), errors[-1].tolist(), strict=True))
     values = {
@@ -196,6 +196,8 @@ def errors_by_label(evidence: BoostedRun) -> Iterator[Section]:
 #: Below this a model hardly tells the classes apart.
 POOR_AREA = 0.6
 _POINTS = 500
+# How curves are drawn of which both axes go from 0 to 1.
+_UNIT_SQUARE = {"diagonal": True, "square": True}
 _SUPPORTED = "numbers (reg:, count:), two classes (binary:) and several (multi:)"
 
 
@@ -230,8 +232,9 @@ def class_sections(evidence: BoostedRun) -> Iterator[Section]:
     chart = Chart(curves, {**drawn, "title": "Share of each class that was predicted right"})
     yield Section("IterativeClassAccuracy", title, (chart,), 2)
     if evidence.task == "two classes":
-        yield Section("RocCurve", "Receiver operating characteristic", (*_roc(evidence),))
-        yield Section("Calibration", "Calibration", (*_calibration(evidence),))
+        title = "Receiver operating characteristic"
+        yield Section("RocCurve", title, of_last(evidence, _roc))
+        yield Section("Calibration", "Calibration", of_last(evidence, _calibration))
 
 
 def _scores(counts: Counts) -> Iterator[Block]:
@@ -248,41 +251,28 @@ def _scores(counts: Counts) -> Iterator[Block]:
     yield Table(("class", "precision", "recall", "F1", "rows"), each, "Class by class")
 
 
-def _roc(evidence: BoostedRun) -> Iterator[Block]:
-    last = evidence.last
-    curve = roc(last.labels, last.predictions) if last is not None else None
-    if last is None or curve is None:
-        yield (
-            absent("labels and predictions")
-            if last is None
-            else Text("All labels are the same.", "note")
-        )
+def _roc(_: BoostedRun, last: PredictedRows) -> Iterator[Block]:
+    curve = roc(last.labels, last.predictions)
+    if curve is None:
+        yield Text("All labels are the same.", "note")
         return
     if curve.area < POOR_AREA:
         yield Text(
             f"An area of {curve.area:.2f} is little more than chance, which is 0.5.", "warning"
         )
     few = thinned(curve, _POINTS)
-    yield Chart(
-        curves,
-        {
-            "points": {"model": (few.false_positive.tolist(), few.true_positive.tolist())},
-            "hover": {"threshold": few.thresholds.tolist()},
-            "title": f"Area under the curve: {curve.area:.4f}",
-            "about": f"step {last.step}",
-            "x": "false positive rate",
-            "y": "true positive rate",
-            "diagonal": True,
-            "square": True,
-        },
-    )
+    options = {
+        "points": {"model": (few.false_positive.tolist(), few.true_positive.tolist())},
+        "hover": {"threshold": few.thresholds.tolist()},
+        "title": f"Area under the curve: {curve.area:.4f}",
+        "about": f"step {last.step}",
+        "x": "false positive rate",
+        "y": "true positive rate",
+    }
+    yield Chart(curves, {**options, **_UNIT_SQUARE})
 
 
-def _calibration(evidence: BoostedRun) -> Iterator[Block]:
-    last = evidence.last
-    if last is None:
-        yield absent("labels and predictions")
-        return
+def _calibration(_: BoostedRun, last: PredictedRows) -> Iterator[Block]:
     scores = last.predictions.astype(np.float64)
     if scores.min() < 0 or scores.max() > 1:
         yield Text(
@@ -290,19 +280,15 @@ def _calibration(evidence: BoostedRun) -> Iterator[Block]:
         )
         return
     mean, share, sizes = calibration(last.labels, scores)
-    yield Chart(
-        curves,
-        {
-            "points": {"model": (mean.tolist(), share.tolist())},
-            "hover": {"rows": sizes.tolist()},
-            "title": "What was predicted, and what came true",
-            "about": f"step {last.step}; a well calibrated model follows the dotted line",
-            "x": "predicted probability",
-            "y": "share that is positive",
-            "diagonal": True,
-            "square": True,
-        },
-    )
+    options = {
+        "points": {"model": (mean.tolist(), share.tolist())},
+        "hover": {"rows": sizes.tolist()},
+        "title": "What was predicted, and what came true",
+        "about": f"step {last.step}; a well calibrated model follows the dotted line",
+        "x": "predicted probability",
+        "y": "share that is positive",
+    }
+    yield Chart(curves, {**options, **_UNIT_SQUARE})
 
 
 #: The rules for a run that none has judged yet: those that suit boosted trees.
@@ -334,12 +320,16 @@ def report(
     evidence = BoostedRun(trial)
     sections = [
         *cause_sections(trial, cached_profile(trial), verdict),
-        Section("LabelsDistribution", "Distribution of the true labels", (*labels(evidence),)),
+        Section(
+            "LabelsDistribution",
+            "Distribution of the true labels",
+            of_last(evidence, labels, "labels"),
+        ),
         Section("LossData", "Loss over the steps", (*losses(evidence, verdict),)),
         Section("FeatureImportance", "Feature importance", (*importance(evidence),)),
         *class_sections(evidence),
         Section(
-            "ResidualDistribution", "Residuals at the last saved step", (*residuals(evidence),)
+            "ResidualDistribution", "Residuals at the last saved step", of_last(evidence, residuals)
         ),
         *errors_by_label(evidence),
         Section("hyperparameters", "Hyperparameters", (*_hyperparameters(evidence),)),
