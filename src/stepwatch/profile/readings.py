@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..model.steps import Mode
 from ..numerics.measures import Floats
 from .statistics import Ints
-from .windows import ProfileWindow, Readings, Spans, align
+from .windows import ProfileWindow, Readings, Spans, moments
 
 Mask = npt.NDArray[np.bool_]
 
@@ -91,22 +91,18 @@ def snapshots(*several: Sequence[Readings]) -> tuple[Ints, list[Snapshots]]:
     if not all(several) or not known:
         nothing = np.empty(0)
         return np.empty(0, np.int64), [Snapshots(nothing, nothing, nothing)] * len(several)
-    times = np.concatenate([one.time_ns for one in known])
-    number = align(times)
-    moments = int(number.max(initial=-1)) + 1
-    first = np.full(moments, np.iinfo(np.int64).max)
-    np.minimum.at(first, number, times)
-    found, start, complete = [], 0, np.ones(moments, bool)
+    first, moment = moments(np.concatenate([one.time_ns for one in known]))
+    found, start, complete = [], 0, np.ones(len(first), bool)
     for group in several:
         values = np.concatenate([one.values for one in group])
-        of = number[start : start + len(values)]
+        of = moment[start : start + len(values)]
         start += len(values)
-        lowest, highest = np.full(moments, np.inf), np.full(moments, -np.inf)
+        lowest, highest = np.full(len(first), np.inf), np.full(len(first), -np.inf)
         np.minimum.at(lowest, of, values)
         np.maximum.at(highest, of, values)
-        counts = np.bincount(of, minlength=moments)
+        counts = np.bincount(of, minlength=len(first))
         complete &= counts > 0
-        mean = np.bincount(of, values, minlength=moments) / np.maximum(counts, 1)
+        mean = np.bincount(of, values, minlength=len(first)) / np.maximum(counts, 1)
         found.append(Snapshots(lowest, mean, highest))
     kept = [Snapshots(*(column[complete] for column in one)) for one in found]
     return first[complete], kept

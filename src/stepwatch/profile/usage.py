@@ -12,7 +12,7 @@ from ..formats.profile.tables import rows_by
 from ..numerics.measures import Floats
 from ..trial.profile import Profile
 from .statistics import BINS, Ints, natural_key, quantiles
-from .windows import CORES, GPUS, align
+from .windows import CORES, GPUS, moments
 
 #: What is summed up of a machine: its name, the devices of which the mean is taken, their metric
 #: and its unit.
@@ -130,10 +130,7 @@ class Machines:
         found = [*self.devices(node, device, metric).values()]
         if not found:
             return None
-        times = np.concatenate([one.time_ns for one in found])
-        moment = align(times)
-        first = np.full(int(moment.max(initial=-1)) + 1, np.iinfo(np.int64).max)
-        np.minimum.at(first, moment, times)
+        first, moment = moments(np.concatenate([one.time_ns for one in found]))
         many = np.bincount(moment)
         values, highest, counts = (
             np.bincount(moment, np.concatenate(column)) / many

@@ -152,20 +152,27 @@ class ProfileWindow:
         return found
 
 
-def align(times: Ints) -> Ints:
-    """Return which readings were taken together, as ascending numbers.
+def moments(times: Ints) -> tuple[Ints, Ints]:
+    """Return the moments at which readings were taken together.
 
     Args:
         times: When each was taken, shape ``[readings]``, in any order.
 
+    Returns:
+        When the first reading of each moment was taken, ascending, and of which moment each
+        reading is.
+
     Example:
-        >>> align(np.array([500_000_000, 0, 19_000_000]))
-        array([1, 0, 0])
+        >>> first, moment = moments(np.array([500_000_000, 0, 19_000_000]))
+        >>> first.tolist(), moment.tolist()
+        ([0, 500000000], [1, 0, 0])
     """
     order = np.argsort(times, kind="stable")
-    numbers = np.zeros(len(times), np.int64)
-    numbers[order[1:]] = np.cumsum(np.diff(times[order]) > ALIGN_NS)
-    return numbers
+    moment = np.zeros(len(times), np.int64)
+    moment[order[1:]] = np.cumsum(np.diff(times[order]) > ALIGN_NS)
+    first = np.full(int(moment.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(first, moment, times)
+    return first, moment
 
 
 def by_node(readings: Mapping[tuple[str, str], Readings]) -> dict[str, list[Readings]]:
@@ -180,12 +187,8 @@ def mean_aligned(readings: Sequence[Readings]) -> Readings:
     """Return the mean over devices, at least one, of the readings that were taken together."""
     times = np.concatenate([one.time_ns for one in readings])
     values = np.concatenate([one.values for one in readings])
-    number = align(times)
-    if not len(times):
-        return Readings(times, values)
-    first = np.full(int(number.max()) + 1, np.iinfo(np.int64).max)
-    np.minimum.at(first, number, times)
-    return Readings(first, np.bincount(number, values) / np.bincount(number))
+    first, moment = moments(times)
+    return Readings(first, np.bincount(moment, values) / np.bincount(moment))
 
 
 def _spans(table: pa.Table) -> Spans:

@@ -1,6 +1,6 @@
 """The process of one rule of a job, whose work is done on a node of a Ray cluster.
 
-``python -m stepwatch.jobs.ray.rule_process HOME JOB PLACE RESUMES``: as
+``python -m stepwatch.jobs.ray.rule_process HOME JOB INDEX RESUMES``: as
 ``stepwatch.jobs.rule_process``. The records stay here: a file of SQLite must not be changed from
 several machines. Who judges asks for what is in them, and for what is to be noted.
 """
