@@ -10,7 +10,7 @@ from ..errors import ConfigError, RunNotFound
 from ..plugins import registry
 from ..store import Store
 from .interface import RunReader, RunWriter, StoredAt
-from .manifest import RUN_KEY, Manifest, Process, write_process
+from .manifest import RUN_KEY, Manifest, Process, read_manifest, write_process
 from .native.reader import NativeReader
 from .native.writer import NativeWriter, join_run, start_run, truncate
 from .profile.sagemaker import find_root
@@ -59,10 +59,10 @@ def run_format(store: Store) -> str | None:
 
     A profile that SageMaker left by itself is a run of smdebug's that saved no step.
     """
-    try:
-        return Manifest.from_json(RUN_KEY, store.get(RUN_KEY)).run_format
-    except FileNotFoundError:
-        return "smdebug" if holds_run(store) or find_root(store) == "" else None
+    manifest = read_manifest(store)
+    if manifest is not None:
+        return manifest.run_format
+    return "smdebug" if holds_run(store) or find_root(store) == "" else None
 
 
 def open_reader(store: Store) -> RunReader:
@@ -90,10 +90,9 @@ def find_resume_point(
         RunExists: It is still being written.
         ConfigError: It has another number of workers.
     """
-    try:
-        there = Manifest.from_json(RUN_KEY, store.get(RUN_KEY))
-    except FileNotFoundError:
-        raise RunNotFound(f"no run to resume at {store.url}: it holds no {RUN_KEY}") from None
+    there = read_manifest(store)
+    if there is None:
+        raise RunNotFound(f"no run to resume at {store.url}: it holds no {RUN_KEY}")
     reader = NativeReader(store) if there.run_format == "native" else SmdebugReader(store)
     return resume_point(reader, store, train_step, num_workers, is_first=is_first)
 

@@ -18,7 +18,7 @@ from ..errors import RunExists
 from ..runtime.parallel import map_parallel
 from ..store import PIECE_BYTES, Store, pieces_of_value, put_parts
 from .blackbox import is_ring
-from .manifest import END, RUN_KEY, Manifest
+from .manifest import END, RUN_KEY, read_manifest
 from .native.parts import OBSERVATIONS, RESERVE, TENSORS
 from .profile.parts import PROFILE
 from .smdebug.layout import CLAIM_KEY, END_KEY, EVENTS, INDEX
@@ -202,7 +202,8 @@ class RunCopy:
         """Raise RunExists if the target holds another run, or may do so."""
         if self._is_checked:
             return
-        ours, theirs = _run_id(self._source), _run_id(self._target)
+        manifests = (read_manifest(self._source), read_manifest(self._target))
+        ours, theirs = (one.run_id if one else "" for one in manifests)
         self._is_checked = bool(ours and theirs)
         if ours != theirs if self._is_checked else self._is_foreign():
             raise RunExists(f"{self._target.url} already holds another run; give another place")
@@ -222,14 +223,6 @@ class RunCopy:
         ends = {*same[:1], *same[-1:]}
         differ = any(self._source.get(key) != self._target.get(key) for key in ends)
         return bool(strange or (there and not same) or differ)
-
-
-def _run_id(store: Store) -> str:
-    """Return by which a run is known; empty where nothing says so."""
-    try:
-        return Manifest.from_json(RUN_KEY, store.get(RUN_KEY)).run_id
-    except FileNotFoundError:
-        return ""
 
 
 def list_keys(source: Store) -> list[str]:

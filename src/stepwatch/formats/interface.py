@@ -253,3 +253,14 @@ class RunWriter(Protocol):
 
     def close(self, end: End) -> None:
         """Store what is left, then the note that says how the run ended."""
+
+
+def worker_order(worker: str) -> tuple[int, str]:
+    """Return what workers are sorted by: the number at the end of the name.
+
+    Example:
+        >>> sorted(["worker_10", "worker_9"], key=worker_order)
+        ['worker_9', 'worker_10']
+    """
+    digits = worker.rpartition("_")[2]
+    return (int(digits) if digits.isdigit() else 0, worker)

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -187,6 +187,18 @@ class End:
             raise CorruptRun(key, 0, f"not an end note ({error})") from None
 
 
+def read_manifest(store: Store) -> Manifest | None:
+    """Return what ``run.json`` says; ``None`` where there is none.
+
+    Raises:
+        CorruptRun: It is no manifest, or of a version that is newer than this reader.
+    """
+    try:
+        return Manifest.from_json(RUN_KEY, store.get(RUN_KEY))
+    except FileNotFoundError:
+        return None
+
+
 def read_note(store: Store) -> bytes:
     """Return what ``run.json`` holds, to see whether it changed; nothing if there is none."""
     try:
@@ -197,8 +209,14 @@ def read_note(store: Store) -> bytes:
 
 def read_ends(store: Store) -> dict[str, End]:
     """Return the end notes of a run, by worker."""
-    notes = [key for key in store.list(END) if key.endswith(".json")]
-    return {note[len(END) : -len(".json")]: End.from_json(note, store.get(note)) for note in notes}
+    return {name: End.from_json(key, store.get(key)) for name, key in _notes(store, END)}
+
+
+def _notes(store: Store, prefix: str) -> Iterator[tuple[str, str]]:
+    """Yield whom each note in a folder is about, and its key."""
+    for key in store.list(prefix):
+        if key.endswith(".json"):
+            yield key[len(prefix) : -len(".json")], key
 
 
 def working_folder() -> str:
@@ -252,10 +270,9 @@ class Process:
 
 def are_several(store: Store) -> bool:
     """Return whether several workers write to a run, called by one that writes to it."""
-    try:
-        return Manifest.from_json(RUN_KEY, store.get(RUN_KEY)).num_workers > 1
-    except FileNotFoundError:
-        return True  # who joined is not the first, and that one is not there yet
+    manifest = read_manifest(store)
+    # who joined is not the first, and that one may not be there yet
+    return manifest is None or manifest.num_workers > 1
 
 
 def write_process(store: Store, worker: str, process: Process) -> None:
@@ -264,8 +281,7 @@ def write_process(store: Store, worker: str, process: Process) -> None:
 
 def read_processes(store: Store) -> dict[str, Process]:
     """Return the processes that joined a run, by worker."""
-    notes = [key for key in store.list(WORKERS) if key.endswith(".json")]
-    return {note[len(WORKERS) : -len(".json")]: _read_process(store, note) for note in notes}
+    return {name: _read_process(store, key) for name, key in _notes(store, WORKERS)}
 
 
 def _read_process(store: Store, key: str) -> Process:

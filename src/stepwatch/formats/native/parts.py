@@ -32,7 +32,7 @@ from ...errors import CorruptRun
 from ...model.steps import Mode
 from ...runtime.parallel import map_parallel
 from ...store import Store
-from ..interface import StepRange
+from ..interface import StepRange, worker_order
 from .observations import SCHEMA, SINCE_LATER, TEXT_COLUMNS, text_codes
 from .parquet_file import (
     Extent,
@@ -78,12 +78,12 @@ def observations_key(span: Span) -> str:
         >>> observations_key(Span("worker_0", 50, 99, again=1))
         'observations/worker_0/000000000050-000000000099-1.parquet'
     """
-    return f"{OBSERVATIONS}{_part_name(span)}.parquet"
+    return f"{OBSERVATIONS}{part_name(span)}.parquet"
 
 
 def tensors_key(span: Span) -> str:
     """Return the key of a part of raw values."""
-    return f"{TENSORS}{_part_name(span)}.safetensors"
+    return f"{TENSORS}{part_name(span)}.safetensors"
 
 
 def contents_key(span: Span) -> str:
@@ -102,7 +102,8 @@ def parse_span(key: str) -> Span | None:
     return Span(match[1], *(int(number or 0) for number in match.groups()[1:])) if match else None
 
 
-def _part_name(span: Span) -> str:
+def part_name(span: Span) -> str:
+    """Return whose part it is and which one, as its key says it."""
     # Twelve digits, so that the order of keys is the order of steps.
     again = f"-{span.again}" if span.again else ""
     return f"{span.worker}/{span.first:012d}-{span.last:012d}{again}"
@@ -372,9 +373,7 @@ def widest_spans(spans: Iterable[Span | None]) -> list[Span]:
     """Return the spans that lie within no other, by worker and step."""
     there = [span for span in spans if span is not None]
     found: list[Span] = []
-    for span in sorted(
-        there, key=lambda span: (_widest_first(span.worker), span.first, -span.last)
-    ):
+    for span in sorted(there, key=lambda span: (worker_order(span.worker), span.first, -span.last)):
         if not (found and covers(found[-1], span)):
             found.append(span)
     return found
@@ -396,11 +395,6 @@ def find_gaps(parts: Iterable[Part]) -> list[Span]:
             holes.append(Span(part.span.worker, before + 1, part.meta.follows))
         last[part.span.worker] = part.span.last
     return holes
-
-
-def _widest_first(worker: str) -> tuple[int, str]:
-    digits = worker.rpartition("_")[2]
-    return (int(digits) if digits.isdigit() else 0, worker)
 
 
 # A page is written again for each part that is entered, so that it must stay small.

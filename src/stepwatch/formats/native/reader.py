@@ -26,7 +26,7 @@ from ...model.steps import Mode
 from ...runtime.parallel import map_parallel
 from ...store import Store
 from ..interface import Located, StepRange, last_complete_in_order
-from ..manifest import RUN_KEY, End, Manifest, read_ends
+from ..manifest import RUN_KEY, End, read_ends, read_manifest
 from .blobs import BlobFile
 from .observations import LayoutColumns, to_records
 from .parts import (
@@ -66,13 +66,12 @@ class NativeReader:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        try:
-            data = store.get(RUN_KEY)
-        except FileNotFoundError:
+        manifest = read_manifest(store)
+        if manifest is None:
             raise RunNotFound(
                 f"no run at {store.url}: it holds no {RUN_KEY}; to list runs: stepwatch runs FOLDER"
-            ) from None
-        self.manifest = Manifest.from_json(RUN_KEY, data)
+            )
+        self.manifest = manifest
         self._parts: dict[Span, Part] = {}
         self._layouts: dict[LayoutColumns, Layout] = {}
         self._names: dict[str, dict[str, str]] = {}

@@ -22,7 +22,7 @@ from ...errors import RunExists, StoreError
 from ...model.record import StepRecord
 from ...store import Store, put_parts
 from ..interface import StepRange, step_ranges
-from ..manifest import END, RUN_KEY, End, Manifest, end_key
+from ..manifest import END, RUN_KEY, End, Manifest, end_key, read_manifest
 from . import blobs
 from .merge import Levels, by_tensor
 from .observations import to_table
@@ -76,9 +76,8 @@ def join_run(store: Store, worker: str, num_workers: int) -> None:
     """
     earlier = store.list(f"{OBSERVATIONS}{worker}/") or store.list(END)
     if not earlier:
-        try:
-            manifest = Manifest.from_json(RUN_KEY, store.get(RUN_KEY))
-        except FileNotFoundError:
+        manifest = read_manifest(store)
+        if manifest is None:
             return  # the first worker is not there yet
         earlier = [] if manifest.num_workers == num_workers else [RUN_KEY]
     if earlier:

@@ -23,7 +23,7 @@ from ...store import Store
 from ..interface import LevelMerger
 from ..native.parquet_file import arrow_copy, distrusting
 from ..native.parts import Span as Range
-from ..native.parts import widest_spans
+from ..native.parts import part_name, widest_spans
 from .tables import SPANS, Table, by_series, ends_ns, thin
 
 PROFILE = "profile/"
@@ -56,9 +56,8 @@ class PartKey:
     last_ms: int
 
     def __str__(self) -> str:
-        who, first, last, again = self.range
-        range_ = f"{first:012d}-{last:012d}" + (f"-{again}" if again else "")
-        return f"{PROFILE}{self.table}/{who}/{range_}_{self.first_ms}-{self.last_ms}.parquet"
+        name = f"{part_name(self.range)}_{self.first_ms}-{self.last_ms}"
+        return f"{PROFILE}{self.table}/{name}.parquet"
 
     def overlaps(self, start_ns: int | None, end_ns: int | None) -> bool:
         """Return whether it may hold something from ``start_ns`` on and before ``end_ns``."""

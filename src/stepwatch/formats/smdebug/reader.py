@@ -24,8 +24,8 @@ from ...model.collection import Collection as OurCollection
 from ...model.record import StepRecord
 from ...model.steps import Mode
 from ...store import Store
-from ..interface import Located, StepRange
-from ..manifest import RUN_KEY, End, Manifest, read_ends
+from ..interface import Located, StepRange, worker_order
+from ..manifest import End, Manifest, read_ends, read_manifest
 from ..native.observations import SCHEMA, to_table
 from ..profile.sagemaker import find_root
 from .collections import Reduction, SavedCollection, collections_from_json, merge_collections
@@ -46,7 +46,7 @@ class RunInfo:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._files: dict[str, tuple[bytes, tuple[SavedCollection, ...], int]] = {}
-        self._own = _own_manifest(store)
+        self._own = read_manifest(store)
         #: The collections of all workers by name, with the tensors of all of them.
         self.collections: dict[str, SavedCollection] = {}
         #: What the run is.
@@ -142,13 +142,6 @@ class RunInfo:
             if name in self.collections:
                 one["tensor_names"] = sorted(self.collections[name].tensors)
         return dict(values)
-
-
-def _own_manifest(store: Store) -> Manifest | None:
-    try:
-        return Manifest.from_json(RUN_KEY, store.get(RUN_KEY))
-    except FileNotFoundError:
-        return None
 
 
 def _name_of(url: str) -> str:
@@ -251,7 +244,7 @@ class SmdebugReader:
 
     @property
     def workers(self) -> tuple[str, ...]:
-        return tuple(sorted({*self._about.workers, *self._catalog.workers}, key=_rank))
+        return tuple(sorted({*self._about.workers, *self._catalog.workers}, key=worker_order))
 
     @property
     def collections(self) -> dict[str, SavedCollection]:
@@ -412,8 +405,3 @@ class SmdebugReader:
 
     def _kind(self, name: str) -> str:
         return kind_of(name, self._about.collections)
-
-
-def _rank(worker: str) -> tuple[int, str]:
-    digits = worker.rpartition("_")[2]
-    return (int(digits) if digits.isdigit() else 0, worker)
