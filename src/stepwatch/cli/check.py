@@ -22,7 +22,7 @@ from ..judge.evaluate import evaluate, verdict_of
 from ..judge.parameters import parse_rules, rule_specs
 from ..judge.rule import PROFILE_RULES
 from ..judge.verdict import SCHEMA_VERSION, Verdict
-from ..rules import default_rules
+from ..rules import DEFAULT_RULES
 from ..trial import Trial
 from .console import (
     console,
@@ -59,7 +59,7 @@ def check(
 
     The exit status is 0 where they find nothing, 1 where they find something, 2 for an error.
     """
-    specs = rule_specs(rules, default_rules())
+    specs = rule_specs(rules, DEFAULT_RULES)
     parse_rules(specs)  # errors are reported before anything is read
     trials = [Trial(run) for run in runs]
     if not rules and all(_is_profile(trial) for trial in trials):
@@ -122,7 +122,7 @@ def watch(run: str, rules: tuple[str, ...], on_finding: tuple[str, ...], wait: f
 
     The exit status is that of: stepwatch check.
     """
-    engine = Watch(rule_specs(rules, default_rules()))
+    engine = Watch(rule_specs(rules, DEFAULT_RULES))
     policy = parse_actions(on_finding)
     check_rules(policy, [status.rule for status in engine.statuses()])
     trial = _open_when_there(run, wait)

@@ -15,7 +15,7 @@ from ..jobs.job import as_rules
 from ..jobs.records import JobRecord
 from ..jobs.spec import RuleSpec
 from ..judge.parameters import rule_specs
-from ..rules import default_rules
+from ..rules import DEFAULT_RULES
 from .console import SCRIPT_EPILOG, SCRIPT_SETTINGS, console, print_json, table
 
 HEADINGS = ("job", "status", "at", "rules with issues", "since", "for")
@@ -160,7 +160,7 @@ def _rules(texts: Sequence[str], actions: Sequence[str]) -> list[RuleSpec]:
         raise ConfigError(
             "--on-finding needs rules that find; for example --rules exploding_tensor"
         )
-    specs = rule_specs(texts, default_rules()) if texts else []
+    specs = rule_specs(texts, DEFAULT_RULES) if texts else []
     return [replace(rule, actions=tuple(actions)) for rule in as_rules(specs)]
 
 

@@ -15,7 +15,7 @@ from ..errors import ConfigError, RunNotFound, StepwatchError
 from ..judge.parameters import GROUP, build, find_rule
 from ..plugins import registry
 from ..plugins.specs import read_spec
-from ..rules import Rule, default_rules
+from ..rules import DEFAULT_RULES, Rule
 from ..trial import Trial
 from ..trial.run_listing import find_runs, summarize_run
 from .console import console, print_json, table
@@ -25,7 +25,7 @@ from .console import console, print_json, table
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def rules(*, as_json: bool) -> None:
     """List the rules that can be asked for."""
-    default = {read_spec(spec, kind="rule", example="")[0]: spec for spec in default_rules()}
+    default = {read_spec(spec, kind="rule", example="")[0]: spec for spec in DEFAULT_RULES}
     found = [_rule_info(name, default.get(name, "")) for name in registry.names(GROUP)]
     if as_json:
         print_json([asdict(one) for one in found])

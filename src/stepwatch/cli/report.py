@@ -11,7 +11,7 @@ import click
 from ..judge.parameters import rule_specs
 from ..plugins import registry
 from ..report.kinds import GROUP, load, suits
-from ..rules import default_rules
+from ..rules import DEFAULT_RULES
 from ..trial import Trial
 from .console import print_json, track_progress
 from .show import write_page
@@ -38,7 +38,7 @@ def report(
     """Write what is known of RUN into one self-contained page."""
     trial = Trial(run)
     chosen = kind or suits(trial)
-    specs = rule_specs(rules, default_rules()) if rules else None
+    specs = rule_specs(rules, DEFAULT_RULES) if rules else None
     progress = partial(track_progress, description="judging", total=len(trial.steps()))
     made = load(chosen).report(trial, specs, shown=progress)
     if as_json:

@@ -23,7 +23,7 @@ from ..formats.manifest import RUN_KEY
 from ..judge.parameters import parse_rules, rule_specs
 from ..model.collection import parse_save
 from ..plugins import registry
-from ..rules import default_rules
+from ..rules import DEFAULT_RULES
 from ..store import Store, open_store
 from .console import SCRIPT_EPILOG, SCRIPT_SETTINGS
 from .launch import Launcher, MakeFrameworks, Script, default_run
@@ -191,7 +191,7 @@ def run(
     they were.
     """
     load_format(run_format)
-    watched = parse_rules(rule_specs(rules, default_rules()))
+    watched = parse_rules(rule_specs(rules, DEFAULT_RULES))
     for text in save:
         parse_save(text)
     snapshot_every = _parse_snapshot(snapshot, black_box_mb)

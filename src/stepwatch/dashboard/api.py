@@ -20,7 +20,7 @@ from ..model.finding import plain
 from ..model.steps import Mode
 from ..numerics.statistics import DERIVED, FIELDS
 from ..plots.line_charts import of_envelopes
-from ..rules import default_rules
+from ..rules import DEFAULT_RULES
 from ..trial import Trial
 from .runs import OpenRun
 from .views import level, rules_view, search, tensor_view
@@ -62,7 +62,7 @@ def verdict(trial: Trial) -> Verdict:
     stored = load_verdict(trial)
     num_rows = len(trial.step_numbers()) * len(trial.reader.tensors())
     if not stored.statuses and trial.ended and num_rows <= _VERDICT_ROWS:
-        found = evaluate(trial, default_rules())
+        found = evaluate(trial, DEFAULT_RULES)
         trial.plot.mark(found.findings)
         return found
     return stored

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -51,21 +51,6 @@ class NotApplicable(str):
     """Why a rule reached no judgement, where that is as it should be: nothing is of its kind."""
 
     __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """Where the evidence of a rule is seen best, for reports and pages.
-
-    Args:
-        collection: The tensors to draw.
-        statistic: What to draw of them, as ``Statistics`` names it.
-        scale: Of the axis of values: ``linear`` or ``log``.
-    """
-
-    collection: str
-    statistic: str = "mean"
-    scale: Literal["linear", "log"] = "linear"
 
 
 class Rule:
@@ -115,12 +100,6 @@ class Rule:
     #: What its findings are signs of, a key of ``causal_links.SIGNS``; or that by patterns of
     #: the condition of a finding, or of the ``cause`` in its evidence, the first that matches.
     sign: ClassVar[str | Mapping[str, str]] = "other"
-
-    #: The spec with which it belongs to the default set; ``None`` if it does not.
-    default_spec: ClassVar[str | None] = None
-
-    #: How reports and pages show what it judges; ``None`` for whatever suits the tensor.
-    view: ClassVar[View | None] = None
 
     #: Why it reached no judgement, where there is one reason only.
     lacks: ClassVar[str] = ""

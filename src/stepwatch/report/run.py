@@ -22,7 +22,7 @@ from ..judge.root_cause import Chain
 from ..judge.verdict import Verdict, consequence_lines, headline, not_evaluated, plural
 from ..model.finding import SEVERITIES, Finding
 from ..plots.downsample import envelope
-from ..rules import default_rules
+from ..rules import DEFAULT_RULES
 from ..trial import Series, Trial
 from ..trial.profile import Profile
 from .charts import heatmap_charts, lines_chart, machine_chart, tensor_chart, then_and_usually
@@ -203,7 +203,7 @@ def report(
         rules: Judge it anew, by these.
         shown: Shows how far judging is.
     """
-    verdict = stored_or_evaluated(trial, rules, default=default_rules(), shown=shown)
+    verdict = stored_or_evaluated(trial, rules, default=DEFAULT_RULES, shown=shown)
     profile = cached_profile(trial)
     sections = [
         *cause_sections(trial, profile, verdict),

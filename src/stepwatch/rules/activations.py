@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ..errors import ConfigError
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, Rule, Selection, View
+from ..judge.rule import Findings, Rule, Selection
 from ..judge.step_view import StepView, TensorGroup
 from ..model.finding import Finding
 from ..model.record import Layout
@@ -45,7 +45,6 @@ class ActivationOutlier(Rule):
     needs = ("outputs",)
     training_only = True
     sign = "drift"
-    view = View("outputs", "abs_max", "log")
     evidence = ("quantiles:raw:every=10",)
     per_model = True
 
@@ -319,7 +318,6 @@ class DeadRelu(ActivityRule):
     """
 
     name = "dead_relu"
-    view = View("outputs", "zero_fraction")
     prefix, fault, measured = RELU_SUMMARY, "is dead", "ReLU"
     compat: ClassVar[Mapping[str, object]] = {"tensor_regex": (".*relu_output",)}
 
@@ -440,7 +438,6 @@ class SaturatedActivation(ActivityRule):
     """
 
     name = "saturated_activation"
-    view = View("outputs", "abs_max")
     prefix, fault, measured = SATURATION_SUMMARY, "saturates", "tanh or sigmoid"
 
     collection_names: Sequence[str] = parameter(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, Rule, View
+from ..judge.rule import Findings, Rule
 from ..judge.step_view import StepView, TensorView
 from ..model.finding import Finding
 from ..numerics.measures import number, theil_sen
@@ -32,8 +32,6 @@ class AttentionInstability(Rule):
     training_only = True
     per_model = True
     sign = "drift"
-    default_spec = ""
-    view = View("attention", "max")
 
     max_logit: float = parameter(
         100.0, "The largest logit that is tolerated; 100 is where Kimi K2 clips.", above=0
@@ -150,8 +148,6 @@ class OutputLogitDrift(Rule):
     needs = ("log_partition",)
     training_only = True
     sign = "drift"
-    default_spec = ""
-    view = View("log_partition", "mean")
     lacks = "no logits with their log-partition were seen"
 
     max_log_partition: float = parameter(

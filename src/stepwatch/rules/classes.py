@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..errors import ConfigError
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, Rule, Selection, View
+from ..judge.rule import Findings, Rule, Selection
 from ..judge.step_view import StepView, TensorView
 from ..model.finding import Finding
 from ..model.steps import Mode
@@ -104,8 +104,6 @@ class ChanceLevel(Rule):
     needs = ("classes", "labels")
     per_model = True
     sign = "outcome"
-    default_spec = ""
-    view = View("losses", "mean")
 
     num_steps: int = parameter(200, "TRAIN steps before and of a judgement.", at_least=10)
     margin: float = parameter(
@@ -426,7 +424,6 @@ class ClassImbalance(Rule):
 
     name = "class_imbalance"
     sign = "data"
-    view = View("classes", "mean")
     compat: ClassVar[Mapping[str, object]] = {
         "labels_regex": ".*labels",
         "predictions_regex": ".*predictions",

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..judge.declaration import compiled, parameter
-from ..judge.rule import Findings, NotApplicable, Rule, View
+from ..judge.rule import Findings, NotApplicable, Rule
 from ..judge.step_view import StepView, TensorView
 from ..model.finding import Finding
 from ..numerics.measures import number
@@ -40,8 +40,6 @@ class GanCollapse(Rule):
     needs = ("losses",)
     per_model = True
     sign = "outcome"
-    default_spec = ""
-    view = View("losses", "mean", "log")
 
     max_discriminator: float = parameter(0.05, "Nats.", above=0)
     min_generator: float = parameter(
@@ -141,8 +139,6 @@ class RlCollapse(Rule):
     training_only = True
     per_model = True
     sign = "outcome"
-    default_spec = "only_with_reward=true"
-    view = View("scalars", "mean")
     lacks = NotApplicable("no entropy of a policy, mismatch or spread of rewards was logged")
 
     entropy_regex: str = parameter(

@@ -48,7 +48,6 @@ class Dependence(Rule):
     name = "dependence"
     needs = ("dependence",)
     sign = "loss_input"
-    default_spec = ""
     lacks = NotApplicable("no prediction was looked back from")
 
     min_share: float = parameter(
@@ -179,7 +178,6 @@ class RepeatedData(Rule):
     needed_steps = "num_steps"
     per_model = True
     sign = "data"
-    default_spec = ""
 
     num_steps: int = parameter(20, "TRAIN steps in a row with one batch.", at_least=2)
     looks: int = parameter(10, "Steps at which classes were counted.", at_least=2)

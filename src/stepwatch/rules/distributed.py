@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, NotApplicable, Rule, View, few_steps
+from ..judge.rule import Findings, NotApplicable, Rule, few_steps
 from ..judge.step_view import StepView
 from ..model.finding import Finding
 from ..model.record import Layout, StepRecord
@@ -73,8 +73,6 @@ class ReplicaDivergence(Rule):
     name = "replica_divergence"
     needs = ("weights", "batches")
     sign = "replicas"
-    default_spec = ""
-    view = View("weights", "l2")
 
     consecutive: int = parameter(5, "TRAIN steps in a row.", at_least=1)
 

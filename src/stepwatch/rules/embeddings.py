@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, Rule, View
+from ..judge.rule import Findings, Rule
 from ..judge.step_view import StepView, TensorView
 from ..model.finding import Finding
 from ..numerics.measures import Floats, listed, number
@@ -40,8 +40,6 @@ class EmbeddingDrift(Rule):
     training_only = True
     per_model = True
     sign = "drift"
-    default_spec = ""
-    view = View("embeddings", "median")
 
     max_growth: float = parameter(3.0, "The median length over what it was at first.", above=1)
     max_rms: float = parameter(
@@ -171,8 +169,6 @@ class RouterCollapse(Rule):
     training_only = True
     per_model = True
     sign = "drift"
-    default_spec = ""
-    view = View("routing", "max")
 
     dead_share: float = parameter(0.1, "A fraction of the even share.", above=0, at_most=1)
     max_violation: float = parameter(2.0, "The largest violation that is tolerated.", above=0)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, NotApplicable, Rule, Selection, View
+from ..judge.rule import Findings, NotApplicable, Rule, Selection
 from ..judge.step_view import StepView, TensorGroup
 from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
@@ -37,7 +37,6 @@ class StaleGradients(Rule):
     needed_steps = "consecutive"
     training_only = True
     sign = "stale"
-    view = View("gradients", "l2", "log")
 
     consecutive: int = parameter(10, "TRAIN steps in a row.", at_least=1)
 
@@ -74,8 +73,6 @@ class GradAccumulationScale(Rule):
     needed_steps = "consecutive"
     training_only = True
     sign = "scale"
-    default_spec = ""
-    view = View("loop", "mean")
 
     tolerance: float = parameter(
         1e-3, "How near the sum is to the number of micro-batches.", above=0, at_most=0.5
@@ -160,8 +157,6 @@ class GradientClipping(Rule):
     needs = ("optimizer",)
     per_model = True
     sign = "scale"
-    default_spec = ""
-    view = View("optimizer", "mean", "log")
     lacks = NotApplicable("no gradients were clipped")
 
     consecutive: int = parameter(10, "TRAIN steps in a row.", at_least=1)
@@ -242,9 +237,6 @@ class VanishingGradient(Rule):
     name = "vanishing_gradient"
     needs = ("gradients",)
     sign = "vanishing"
-    # the bias before a normalization and that of attention's keys have no gradient by nature
-    default_spec = "relative_to=largest,relative_threshold=1e-7,consecutive=10,exclude_regex=bias"
-    view = View("gradients", "abs_mean", "log")
     compat: ClassVar[Mapping[str, object]] = {"ignore_zero_init": False}
 
     threshold: float = parameter(1e-7, "The limit, where `relative_to` is `none`.", above=0)
@@ -328,8 +320,6 @@ class GradNormSpike(Rule):
     needs = ("gradients", "optimizer")
     per_model = True
     sign: ClassVar[Mapping[str, str]] = {"spike": "spike", "*": "growth"}
-    default_spec = "z=10,min_ratio=5,clip_share=0.99,clip_window=100,clip_ratio=100"
-    view = View("gradients", "l2", "log")
 
     alpha: float = parameter(
         0.97, "How much of running mean and variance each step keeps.", above=0, at_most=0.9999999

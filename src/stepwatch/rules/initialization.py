@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, NotApplicable, Rule, Selection, View
+from ..judge.rule import Findings, NotApplicable, Rule, Selection
 from ..judge.step_view import StepView, TensorGroup, TensorView
 from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
@@ -38,7 +38,6 @@ class PoorWeightInitialization(Rule):
     name = "poor_weight_initialization"
     per_model = True
     sign = "initialization"
-    view = View("outputs", "variance", "log")
     compat: ClassVar[Mapping[str, object]] = {"combine": "any"}
 
     activation_inputs_regex: Sequence[str] = parameter(
@@ -236,8 +235,6 @@ class InitialState(Rule):
     needs = ("weights", "outputs", "predictions")
     per_model = True
     sign = "initialization"
-    default_spec = ""
-    view = View("outputs", "rms", "log")
 
     min_slope: float = parameter(
         0.05, "Mean slope of an activation, as a share of the largest.", above=0, at_most=0.5

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..errors import ConfigError
 from ..judge.declaration import parameter, within
-from ..judge.rule import Findings, Rule, Selection, View, few_steps
+from ..judge.rule import Findings, Rule, Selection, few_steps
 from ..judge.step_view import StepView, TensorView
 from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
@@ -43,8 +43,6 @@ class InputDrift(Rule):
     needs = ("batches",)
     per_model = True
     sign = "inputs"
-    default_spec = ""
-    view = View("batches", "rms", "log")
 
     factor: float = parameter(
         10.0, "So many times the largest at first, or the least over this, is a drift.", above=1
@@ -200,8 +198,6 @@ class InputScale(Rule):
     training_only = True
     per_model = True
     sign = "inputs"
-    default_spec = ""
-    view = View("batches", "rms", "log")
     lacks = "no input of a floating dtype was seen"
 
     size: float = parameter(

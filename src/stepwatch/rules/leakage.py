@@ -165,8 +165,6 @@ class LabelLeak(Rule):
     name = "label_leak"
     needs = ("samples", "batches", "labels", "dependence")
     sign = "data"
-    # to evaluate on what was trained on is common, and no leak
-    default_spec = "max_overlap=1"
     lacks = "neither targets in TRAIN nor samples of both TRAIN and EVAL were seen"
 
     max_overlap: float = parameter(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, NotApplicable, Rule, View, few_steps
+from ..judge.rule import Findings, NotApplicable, Rule, few_steps
 from ..judge.step_view import StepView, TensorView
 from ..model.finding import Finding
 from ..numerics.measures import number
@@ -111,8 +111,6 @@ class LossInput(Rule):
     training_only = True
     per_model = True
     sign = "loss_input"
-    default_spec = ""
-    view = View("predictions", "abs_max")
 
     consecutive: int = parameter(5, "Steps in a row.", at_least=1)
     patience: int = parameter(

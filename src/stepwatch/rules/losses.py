@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, Rule, Selection, View
+from ..judge.rule import Findings, Rule, Selection
 from ..judge.step_view import StepView
 from ..model.finding import Finding
 from ..model.steps import Mode
@@ -37,8 +37,6 @@ class LossDirection(Rule):
     needed_steps = "consecutive"
     per_model = True
     sign = "loss_input"
-    default_spec = ""
-    view = View("losses", "mean")
 
     consecutive: int = parameter(10, "TRAIN steps in a row.", at_least=2)
 
@@ -127,8 +125,6 @@ class Overfit(Rule):
     name = "overfit"
     per_model = True
     sign = "outcome"
-    default_spec = "patience=3,ratio_threshold=0.2,rising_by=0.1"
-    view = View("losses", "mean")
 
     tensor_regex: Sequence[str] = parameter(
         (), "Scalars whose name matches one of these; by default the losses."
@@ -209,8 +205,6 @@ class LossNotDecreasing(Rule):
     name = "loss_not_decreasing"
     per_model = True
     sign = "outcome"
-    default_spec = "mode=TRAIN,num_steps=100,smooth=25,converged_ratio=0.9,plain_only=true"
-    view = View("losses", "mean")
 
     collection_names: Sequence[str] = parameter((), "Judge the scalars of these collections.")
     tensor_regex: Sequence[str] = parameter((), "And scalars whose name matches one of these.")
@@ -346,8 +340,6 @@ class LossSpike(Rule):
     training_only = True
     per_model = True
     sign = "spike"
-    default_spec = "over_window=3"
-    view = View("losses", "mean", "log")
 
     window: int = parameter(64, "The recent losses it is compared with.", at_least=4)
     k: float = parameter(8.0, "Robust standard deviations above their median.", above=0)
@@ -471,7 +463,6 @@ class Overtraining(Rule):
     name = "overtraining"
     per_model = True
     sign = "outcome"
-    view = View("losses", "mean")
     compat: ClassVar[Mapping[str, object]] = {"unit": "step", "combine": "either"}
 
     tensor_regex: Sequence[str] = parameter(

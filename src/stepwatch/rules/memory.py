@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, GpuRule, Rule, View, too_few
+from ..judge.rule import Findings, GpuRule, Rule, too_few
 from ..judge.step_view import StepView
 from ..numerics.measures import Floats, number
 from ..profile.readings import RecentReadings
@@ -31,8 +31,6 @@ class MemoryGrowth(Rule):
     needed_steps = "consecutive"
     training_only = True
     sign = "memory"
-    default_spec = ""
-    view = View("loop", "mean")
 
     consecutive: int = parameter(
         100, "TRAIN steps in a row that kept more graphs; an epoch may be meant.", at_least=1

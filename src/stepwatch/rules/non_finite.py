@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, Rule, Selection, View
+from ..judge.rule import Findings, Rule, Selection
 from ..judge.step_view import StepView, TensorGroup, TensorView
 from ..model.finding import Finding
 from ..model.record import StepRecord
@@ -314,8 +314,6 @@ class ExplodingTensor(NonFiniteRule):
 
     name = "exploding_tensor"
     sign = "exploded"
-    default_spec = "amp_skips=10,allow_masks=true"
-    view = View("outputs", "abs_max", "log")
     compat: ClassVar[Mapping[str, object]] = {"exclude_regex": None, "amp_skips": 1}
 
     collection_names: Sequence[str] = parameter((), "Only tensors of these collections.")
@@ -414,8 +412,6 @@ class NonFiniteOrigin(NonFiniteRule):
 
     name = "non_finite_origin"
     sign: ClassVar[Mapping[str, str]] = {"data": "bad_data", "*": "non_finite"}
-    default_spec = "amp_skips=10"
-    view = View("outputs", "abs_max", "log")
 
     whitelist_regex: str | None = parameter(
         MASKS, "Tensors whose name matches may be non-finite.", regex=True

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, NotApplicable, Rule, Selection, View, few_steps
+from ..judge.rule import Findings, NotApplicable, Rule, Selection, few_steps
 from ..judge.step_view import StepView, TensorGroup
 from ..model.finding import Finding
 from ..numerics.measures import Floats, listed, non_finite, number, robust_z
@@ -52,8 +52,6 @@ class StaleOptimizerState(Rule):
     training_only = True
     per_model = True
     sign = "state"
-    default_spec = "max_rms=4"
-    view = View("optimizer_states", "mean", "log")
 
     max_rms: float = parameter(2.3, "The largest RMS that is tolerated.", above=0)
     looks: int = parameter(4, "Looks of which half must be above it.", at_least=1)
@@ -317,8 +315,6 @@ class LearningRateAnomaly(Rule):
         "per_micro_batch*": "schedule",
         "*": "rate",
     }
-    default_spec = ""
-    view = View("learning_rates", "mean")
 
     ended_ratio: float = parameter(
         5e-4, "Below this fraction of its peak a rate is as good as zero.", above=0, at_most=0.5

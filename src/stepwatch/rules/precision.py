@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, NotApplicable, Rule, View
+from ..judge.rule import Findings, NotApplicable, Rule
 from ..judge.step_view import StepView, TensorGroup, TensorView
 from ..numerics.exponents import LOWEST, NUM_BINS, Counts, overflow_fraction, underflow_fraction
 from ..numerics.measures import Floats, dtype_max, number
@@ -86,8 +86,6 @@ class LowPrecisionLoss(Rule):
     training_only = True
     per_model = True
     sign = "precision"
-    default_spec = ""
-    view = View("gradients", "zero_fraction")
     lacks = NotApplicable("no weight, gradient or loss scale in 16 or 8 bits was seen")
 
     max_lost: float = parameter(0.5, "The share of updates that may be lost.", between=(0, 1))

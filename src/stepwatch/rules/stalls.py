@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, Rule, View, few_steps
+from ..judge.rule import Findings, Rule, few_steps
 from ..judge.step_view import StepView
 from ..model.finding import Finding
 from ..numerics.measures import Floats, listed, number
@@ -121,9 +121,6 @@ class DataStall(Rule):
     needs = ("loop",)
     training_only = True
     sign = "waiting"
-    # to wait makes a training slow, and not wrong
-    default_spec = "max_share=0.5,severity=info"
-    view = View("loop", "mean")
 
     max_share: float = parameter(0.3, "The share of the time that may be waited.", between=(0, 1))
     min_wait_ms: float = parameter(
@@ -190,8 +187,6 @@ class Straggler(Rule):
     name = "straggler"
     needs = ("loop",)
     sign = "waiting"
-    default_spec = "severity=info"
-    view = View("loop", "mean")
 
     max_share: float = parameter(
         0.1, "So much slower than the others, as a fraction of a step.", above=0

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ..errors import ConfigError
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, Rule, Selection, View
+from ..judge.rule import Findings, Rule, Selection
 from ..judge.step_view import StepView, TensorGroup
 from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
@@ -258,7 +258,6 @@ class UnchangedTensor(Rule):
 
     name = "unchanged_tensor"
     sign = "unchanged"
-    view = View("weights", "l2")
     compat: ClassVar[Mapping[str, object]] = {"include_frozen": True}
 
     collection_names: Sequence[str] = parameter((), "Look at the tensors of these collections.")

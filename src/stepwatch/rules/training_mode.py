@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, NotApplicable, Rule, View
+from ..judge.rule import Findings, NotApplicable, Rule
 from ..judge.step_view import StepView
 from ..numerics.measures import number
 from .shared import dependence_samples
@@ -60,8 +60,6 @@ class TrainingMode(Rule):
     name = "training_mode"
     needs = ("loop", "dependence")
     sign = "mode"
-    default_spec = ""
-    view = View("loop", "mean")
     lacks = NotApplicable("no module was seen that knows training from evaluation")
 
     consecutive: int = parameter(10, "TRAIN steps in a row.", at_least=1)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, Rule, Selection, View
+from ..judge.rule import Findings, Rule, Selection
 from ..judge.step_view import StepView, TensorGroup
 from ..model.finding import Finding
 from ..model.record import Layout, StepRecord, TensorInfo
@@ -39,7 +39,6 @@ class WeightUpdateRatio(Rule):
     needs = ("weights", "updates")
     training_only = True
     sign = "updates"
-    view = View("updates", "mean", "log")
     compat: ClassVar[Mapping[str, object]] = {"include_frozen": True}
 
     num_steps: int | None = parameter(
@@ -185,8 +184,6 @@ class WeightsMoved(Rule):
     needs = ("weights", "updates")
     training_only = True
     sign = "moved"
-    default_spec = ""
-    view = View("weights", "l2")
     per_model: ClassVar[bool] = True
 
     ratio: float = parameter(
@@ -379,8 +376,6 @@ class StepSize(Rule):
     training_only = True
     per_model = True
     sign: ClassVar[Mapping[str, str]] = {"too_small": "pace", "*": "updates"}
-    default_spec = ""
-    view = View("weights", "l2", "log")
 
     grown: float = parameter(
         10.0, "So many times their first norm, weights have run away.", above=1

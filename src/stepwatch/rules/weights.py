@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..errors import ConfigError
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, Rule, Selection, View
+from ..judge.rule import Findings, Rule, Selection
 from ..judge.step_view import StepView, TensorGroup
 from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
@@ -271,8 +271,6 @@ class AllZero(Rule):
 
     name = "all_zero"
     sign = "inactive"
-    default_spec = "collection_names=outputs,start_step=10,consecutive=10"
-    view = View("outputs", "zero_fraction")
     compat: ClassVar[Mapping[str, object]] = {"skip_initial": False}
 
     collection_names: Sequence[str] = parameter((), "Look at tensors of these collections.")
@@ -365,8 +363,6 @@ class UntrainedParameter(Rule):
         "unchanged": "unchanged",
         "*": "untrained",
     }
-    default_spec = ""
-    view = View("weights", "l2")
 
     k: int = parameter(10, "So many TRAIN steps.", at_least=1)
 
@@ -450,7 +446,6 @@ class TensorVariance(Rule):
 
     name = "tensor_variance"
     sign = "inactive"
-    view = View("weights", "variance", "log")
     compat: ClassVar[Mapping[str, object]] = {"skip_initial": False}
 
     collection_names: Sequence[str] = parameter((), "Look at the tensors of these collections.")
