@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,7 +27,7 @@ from .declaration import (
     parameter,
 )
 from .step_view import StepView, TensorGroup, TensorView
-from .streaks import Streaks
+from .streaks import SimultaneousOnsets, Streaks
 
 #: All of them; those of SageMaker Debugger.
 PROFILE_RULES = (
@@ -101,7 +102,7 @@ class Rule:
     #: the condition of a finding, or of the ``cause`` in its evidence, the first that matches.
     sign: ClassVar[str | Mapping[str, str]] = "other"
 
-    #: Why it reached no judgement, where there is one reason only.
+    #: Why it reached no judgement, where there is one reason only; with ``{name}`` of parameters.
     lacks: ClassVar[str] = ""
 
     #: The parameter that says how many TRAIN steps it needs, where it counts them in ``_steps``.
@@ -113,6 +114,8 @@ class Rule:
     #: Whether it judged anything, and how many steps it counted: what ``unevaluated`` goes by.
     _evaluated = False
     _steps = 0
+    #: The tensors that it judges, without which it has no other reason.
+    _tensors: Selection | None = None
 
     if TYPE_CHECKING:
 
@@ -153,7 +156,12 @@ class Rule:
         """
         if self.needed_steps:
             return few_steps(self._steps, getattr(self, self.needed_steps))
-        return None if self._evaluated else self.lacks or None
+        if self._evaluated:
+            return None
+        if self.lacks:
+            given = {name: getattr(self, name) for name in self.parameters}
+            return type(self.lacks)(self.lacks.format(**given))
+        return self._tensors.missing() if self._tensors else None
 
     def finding(
         self,
@@ -232,9 +240,28 @@ class Rule:
         streaks = self._streaks.count_each(key, names, met)
         return streaks >= self.consecutive  # type: ignore[attr-defined, no-any-return]
 
+    def onsets(
+        self, key: Hashable, names: tuple[str, ...], met: npt.NDArray[np.bool_]
+    ) -> dict[str, list[int]]:
+        """Return the indices of the tensors that meet a condition now, by those of one onset.
+
+        Args:
+            key: The condition, with the worker where each is judged by itself.
+            names: The tensors; others keep their onset.
+            met: Whether each meets the condition now, shape ``[tensors]``.
+
+        Returns:
+            In order, under the name of the first tensor that met it at the same step.
+        """
+        return self._onsets[key].update(names, met)
+
     @cached_property
     def _streaks(self) -> Streaks:
         return Streaks()
+
+    @cached_property
+    def _onsets(self) -> defaultdict[Hashable, SimultaneousOnsets]:
+        return defaultdict(SimultaneousOnsets)
 
 
 Findings = Iterator[Finding]
@@ -434,6 +461,8 @@ class ProfileRule(Rule):
 
     #: What the profile must hold, for the reason why nothing was judged.
     evidence_noun: ClassVar[str] = "readings"
+    #: What ``datapoints`` counts.
+    unit: ClassVar[str] = "readings"
 
     sign = "machine"
 
@@ -441,6 +470,8 @@ class ProfileRule(Rule):
         SCAN_INTERVAL_US, "Microseconds from one judgement to the next.", above=0, kw_only=True
     )
 
+    #: The default of ``needed``, a parameter of most.
+    patience: int = 0
     _evaluated_ns: int | None = None
     #: How often a condition was met, at any judgement.
     violations = 0
@@ -482,9 +513,17 @@ class ProfileRule(Rule):
         return ""
 
     def unevaluated(self) -> str | None:
-        if not self.datapoints:
+        seen = self.datapoints
+        if not seen:
             return f"no {self.evidence_noun} in the profile"
+        if seen <= self.needed:
+            return f"{seen} {self.unit} were seen, more than {self.needed} are needed"
         return None
+
+    @property
+    def needed(self) -> int:
+        """More than so many datapoints are needed."""
+        return self.patience
 
 
 class GpuRule(ProfileRule):
@@ -493,9 +532,4 @@ class GpuRule(ProfileRule):
     evidence_noun = "readings of GPUs"
 
     def unevaluated(self) -> str | None:
-        return NotApplicable("no GPU in the profile") if not self.datapoints else None
-
-
-def too_few(seen: int, patience: int, what: str = "readings") -> str | None:
-    """Return why no judgement was reached, ``None`` if there were more than ``patience``."""
-    return None if seen > patience else f"{seen} {what} were seen, more than {patience} are needed"
+        return super().unevaluated() if self.datapoints else NotApplicable("no GPU in the profile")

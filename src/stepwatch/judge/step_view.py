@@ -107,9 +107,14 @@ class TensorGroup(Sequence[TensorView]):
         tensors = self.record.layout.tensors
         return [tensors[row] for row in self.rows]
 
-    def where(self, mask: npt.NDArray[np.bool_]) -> TensorGroup:
-        """Return the tensors for which ``mask``, shape ``[tensors]``, is true."""
-        return TensorGroup(self.record, self.rows[mask])
+    @property
+    def names(self) -> list[str]:
+        """The names of the tensors."""
+        return [info.name for info in self.infos]
+
+    def where(self, chosen: npt.NDArray[np.bool_] | Sequence[int]) -> TensorGroup:
+        """Return the tensors for which a mask is true, shape ``[tensors]``, or at some indices."""
+        return TensorGroup(self.record, self.rows[chosen])
 
 
 _NO_ROWS = np.empty(0, np.intp)

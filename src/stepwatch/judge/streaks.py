@@ -1,4 +1,4 @@
-"""For how many looks in a row conditions were met: the memory behind ``Rule.persists``."""
+"""For how many steps in a row conditions were met, and which tensors met one together."""
 
 from __future__ import annotations
 
@@ -42,3 +42,31 @@ class Streaks:
         counts = np.where(met, counts + 1, 0)
         self._groups[key] = names, counts
         return counts
+
+
+class SimultaneousOnsets:
+    """Which tensors met a condition at the same time, under the name of the first of them."""
+
+    def __init__(self) -> None:
+        self._leader_of: dict[str, str] = {}
+
+    def update(self, names: tuple[str, ...], met: npt.NDArray[np.bool_]) -> dict[str, list[int]]:
+        """Return the indices of the tensors that meet it now, by leader, in order.
+
+        Args:
+            names: The tensors looked at; others keep their leader.
+            met: Whether each meets the condition now, shape ``[tensors]``.
+        """
+        if not self._leader_of and not met.any():
+            return {}
+        new_leader = ""
+        groups: dict[str, list[int]] = {}
+        for index, (name, is_met) in enumerate(zip(names, met.tolist(), strict=True)):
+            if not is_met:
+                self._leader_of.pop(name, None)
+                continue
+            if name not in self._leader_of:
+                new_leader = new_leader or name
+                self._leader_of[name] = new_leader
+            groups.setdefault(self._leader_of[name], []).append(index)
+        return groups

@@ -153,19 +153,37 @@ _OF_LOSS = re.compile(
 )
 
 
+# Names of modules, by which losses are called that they compute.
+_FUNCTIONS = {
+    "CrossEntropyLoss": "cross_entropy",
+    "NLLLoss": "nll_loss",
+    "GaussianNLLLoss": "gaussian_nll_loss",
+    "PoissonNLLLoss": "poisson_nll_loss",
+    "BCELoss": "binary_cross_entropy",
+    "BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
+    "MSELoss": "mse_loss",
+    "L1Loss": "l1_loss",
+    "SmoothL1Loss": "smooth_l1_loss",
+    "HuberLoss": "huber_loss",
+    "SoftMarginLoss": "soft_margin_loss",
+}
+
+
 def loss_function(tensor: str) -> str:
     """Return the loss function that a tensor's name says computed it, or was given it.
 
-    Empty for what is of no loss, or of one that no known function computed.
+    Empty for what is of no loss, or of one that no known function computed. A module is known by
+    the function that does its work.
 
     Example:
-        >>> loss_function("loss/mse_loss"), loss_function("prediction/cross_entropy_1")
+        >>> loss_function("loss/mse_loss"), loss_function("prediction/CrossEntropyLoss_1")
         ('mse_loss', 'cross_entropy')
         >>> loss_function("loss/backward"), loss_function("output/fc")
         ('', '')
     """
     found = _OF_LOSS.match(tensor)
-    return "" if found is None or found[1] == "backward" else found[1]
+    name = "" if found is None or found[1] == "backward" else found[1]
+    return _FUNCTIONS.get(name, name)
 
 
 def default_policy(name: str) -> SavePolicy:

@@ -14,6 +14,7 @@ from ..model.finding import Finding
 from ..numerics.measures import number, theil_sen
 from ..numerics.statistics import COUNT, MAX, MIN, NEGINF
 from .history import FirstValues, Series
+from .shared import of_same_loss
 
 
 class AttentionInstability(Rule):
@@ -166,7 +167,7 @@ class OutputLogitDrift(Rule):
 
     def check(self, step: StepView) -> Findings:
         for tensor in step.tensors("log_partition"):
-            logits = step.tensor(f"prediction{tensor.name[len('log_partition') :]}", tensor.worker)
+            logits = of_same_loss(step, tensor, "prediction")
             if logits is None:
                 continue
             self._evaluated = True

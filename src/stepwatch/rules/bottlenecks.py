@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, NotApplicable, ProfileRule, too_few
+from ..judge.rule import Findings, NotApplicable, ProfileRule
 from ..model.finding import Finding
 from ..numerics.measures import number
 from ..profile.readings import (
@@ -53,12 +53,16 @@ class _Node:
 class Bottleneck(ProfileRule):
     """Too many moments at which a machine waited for something."""
 
+    unit = "moments"
     compat: ClassVar[Mapping[str, object]] = {"startup": True}
     remedy: ClassVar[str]
 
-    threshold: float
-    gpu_threshold: float
-    patience: int
+    threshold: float = parameter(
+        50, "So large a share of the moments is too much, percent.", between=(0, 100)
+    )
+    gpu_threshold: float = parameter(
+        10, "A GPU that is used less is idle, percent.", between=(0, 100)
+    )
     startup: bool
 
     _trains = False
@@ -108,9 +112,6 @@ class Bottleneck(ProfileRule):
                    "phases": dict(node.phases)}
             for name, node in self._nodes.items()
         }  # fmt: skip
-
-    def unevaluated(self) -> str | None:
-        return super().unevaluated() or too_few(self.datapoints, self.patience, "moments")
 
     def _add(
         self,
@@ -166,12 +167,6 @@ class CPUBottleneck(Bottleneck):
         " other processes run"
     )
 
-    threshold: float = parameter(
-        50, "So large a share of the moments is too much, percent.", between=(0, 100)
-    )
-    gpu_threshold: float = parameter(
-        10, "A GPU that is used less is idle, percent.", between=(0, 100)
-    )
     cpu_threshold: float = parameter(
         90, "A core that is used more is busy, percent.", between=(0, 100)
     )
@@ -217,12 +212,6 @@ class IOBottleneck(Bottleneck):
     compat: ClassVar[Mapping[str, object]] = {"startup": True, "pressure": False}
     remedy = "read ahead, from fewer and larger files, or from a copy on a local disk"
 
-    threshold: float = parameter(
-        50, "So large a share of the moments is too much, percent.", between=(0, 100)
-    )
-    gpu_threshold: float = parameter(
-        10, "A GPU that is used less is idle, percent.", between=(0, 100)
-    )
     io_threshold: float = parameter(50, "A core that waits more, waits, percent.", between=(0, 100))
     patience: int = parameter(1000, "So many moments must have been seen, and more.", at_least=0)
     pressure: bool = parameter(
@@ -261,7 +250,7 @@ class Dataloader(ProfileRule):
     """
 
     name = "dataloader"
-    evidence_noun = "loading of data"
+    evidence_noun, unit = "loading of data", "seconds of steps"
     compat: ClassVar[Mapping[str, object]] = {"min_wait": 0}
 
     min_threshold: float = parameter(70, "Fewer are too few, in percent of the cores.", at_least=0)
@@ -323,7 +312,7 @@ class Dataloader(ProfileRule):
             return NotApplicable("no batch was waited for: the training has no DataLoader")
         if self.datapoints and not any(self._cores.values()):
             return "no readings of cores in the profile"
-        return super().unevaluated() or too_few(self.datapoints, self.patience, "seconds of steps")
+        return super().unevaluated()
 
     def _loading(self, window: ProfileWindow) -> dict[tuple[str, int], set[str]]:
         """Return who loaded in which second, by worker and second."""

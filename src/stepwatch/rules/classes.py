@@ -23,8 +23,10 @@ from ..model.steps import Mode
 from ..numerics.measures import Floats, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .history import FirstValues
-from .shared import raw_values
+from .shared import of_same_loss, raw_values
 
+# What is in the names of loss functions of classes.
+_OF_CLASSES = ("cross_entropy", "nll_loss")
 #: A loss with this share of all steps is not played against by the others.
 RARE = 0.9
 #: A loss that is at most so many times that of guessing is near it.
@@ -149,14 +151,13 @@ class ChanceLevel(Rule):
         )
 
     def _add(self, step: StepView, window: _Window, loss: TensorView) -> None:
-        what = loss.name.removeprefix("loss/")
         value = loss.scalar
         window.losses.append(value)
         self._first.of(loss.name, value)
-        label = step.tensor(f"label/{what}", loss.worker)
+        label = of_same_loss(step, loss, "label")
         if label is not None:
             window.moments.append(label.record.statistics[label.row, [COUNT, SUM, SUM_SQ]])
-        confusion = loss.record.raw.get(f"confusion/{what}")
+        confusion = loss.record.raw.get(f"confusion/{loss.name.partition('/')[2]}")
         if confusion is not None:
             window.confusions.append(np.asarray(confusion, np.float64))
 
@@ -187,7 +188,7 @@ class ChanceLevel(Rule):
 
     def _guessing(self, loss: TensorView, window: _Window) -> tuple[float, float]:
         """Return the loss of guessing and how the guesses agree; nan for what is not known."""
-        if "mse" in loss.name.lower():
+        if loss.info.function == "mse_loss":
             number_of, total, squares = np.sum(window.moments, axis=0)
             return float(squares / number_of - (total / number_of) ** 2), math.nan
         if not window.confusions:
@@ -225,24 +226,17 @@ def _evaluated_losses(step: StepView) -> list[TensorView]:
     """Return the scalar losses of a step of which it is known what guessing costs."""
     found = []
     for loss in step.tensors("losses"):
-        what = loss.name.removeprefix("loss/")
-        rows = loss.record.layout.row_of
-        is_square = "mse" in what.lower() and f"label/{what}" in rows
-        if is_square or (f"prediction/{what}" in rows and _has_classes(what)):
+        function = loss.info.function
+        label, prediction = (of_same_loss(step, loss, kind) for kind in ("label", "prediction"))
+        is_square = function == "mse_loss" and label is not None
+        if is_square or (prediction is not None and any(name in function for name in _OF_CLASSES)):
             found.append(loss)
     return found
 
 
-def _has_classes(loss: str) -> bool:
-    return any(word in loss for word in ("cross_entropy", "nll_loss", "CrossEntropy", "NLL", "BCE"))
-
-
 def _labels(step: StepView, loss: TensorView) -> tuple[int, bool]:
     """Return how many classes a loss is of, and whether each sample has one label."""
-    what = loss.name.removeprefix("loss/")
-    label, prediction = (
-        step.tensor(f"{kind}/{what}", loss.worker) for kind in ("label", "prediction")
-    )
+    label, prediction = (of_same_loss(step, loss, kind) for kind in ("label", "prediction"))
     batches = step.tensors("batches", worker=loss.worker)
     if label is None or prediction is None:
         return 0, False

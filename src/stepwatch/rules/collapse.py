@@ -16,12 +16,12 @@ from ..model.finding import Finding
 from ..numerics.measures import number
 from ..numerics.statistics import MAX, MIN
 from .history import FirstValues, Series
+from .shared import of_same_loss
 
 #: A window is judged at every so many TRAIN steps.
 EVERY = 10
 # On real samples, on made ones, and the generator's.
 _LOSSES, _EXACT = 3, 1e-6
-_BINARY = re.compile("binary_cross_entropy|BCE")
 
 
 class GanCollapse(Rule):
@@ -99,8 +99,8 @@ def _losses(step: StepView, worker: str) -> tuple[float, float] | None:
 def _binary(step: StepView, worker: str) -> Iterator[tuple[TensorView, TensorView]]:
     """Yield the losses of two classes, each with its labels."""
     for loss in step.tensors("losses", worker=worker):
-        label = step.tensor(f"label/{loss.name.partition('/')[2]}", worker)
-        if label is not None and _BINARY.search(loss.name):
+        label = of_same_loss(step, loss, "label")
+        if label is not None and loss.info.function.startswith("binary_cross_entropy"):
             yield loss, label
 
 

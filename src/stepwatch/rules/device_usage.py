@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, GpuRule, NotApplicable, ProfileRule, too_few
+from ..judge.rule import Findings, GpuRule, NotApplicable, ProfileRule
 from ..numerics.measures import Floats, number
 from ..profile.readings import RecentReadings, outside
 from ..profile.statistics import BINS, QuantileSketch, jensen_shannon, quantiles, spread
@@ -74,7 +74,7 @@ class LoadBalancing(GpuRule):
     def unevaluated(self) -> str | None:
         if self.datapoints and len(self._gpus) < 2:
             return NotApplicable("there is one GPU, and no other to share the work with")
-        return super().unevaluated() or too_few(self.datapoints, self.patience)
+        return super().unevaluated()
 
     def _compare(self, step: int, first: str, a: _Counts, second: str, b: _Counts) -> Findings:
         distance = jensen_shannon(a, b)
@@ -154,9 +154,6 @@ class LowGPUUtilization(GpuRule):
     def details(self) -> Mapping[str, object]:
         return {f"{node}/{gpu}": spread(one.values) for (node, gpu), one in self._gpus.items()}
 
-    def unevaluated(self) -> str | None:
-        return super().unevaluated() or too_few(self.datapoints, self.patience)
-
     def _add(self, window: ProfileWindow, known: Sequence[ProfileWindow]) -> None:
         for key, found in window.readings(GPUS, "busy_percent").items():
             kept = found.values[outside(known, found.time_ns)]
@@ -224,7 +221,7 @@ class BatchSize(GpuRule):
         for (node, gpu), recent in self._gpus.items():
             series = recent, self._memory.get((node, gpu)), self._cores.get(node)
             known = [one.values for one in series if one is not None and one.count]
-            if len(known) == len(series) and recent.count > max(self.patience, self.window):
+            if len(known) == len(series) and recent.count > self.needed:
                 yield from self._evaluate(window.step, node, gpu, known)
 
     @property
@@ -240,14 +237,15 @@ class BatchSize(GpuRule):
         }
         return found | {f"{node} cpu": spread(one.values) for node, one in self._cores.items()}
 
-    def unevaluated(self) -> str | None:
-        few = too_few(self.datapoints, max(self.patience, self.window))
-        return super().unevaluated() or few or self._missing()
+    @property
+    def needed(self) -> int:
+        return max(self.patience, self.window)
 
-    def _missing(self) -> str | None:
+    def unevaluated(self) -> str | None:
         have = {"memory of GPUs": self._memory, "cores": self._cores}
         missing = " and of ".join(what for what, series in have.items() if not series)
-        return f"no readings of {missing} in the profile" if missing else None
+        absent = f"no readings of {missing} in the profile" if missing else None
+        return super().unevaluated() or absent
 
     def _evaluate(self, step: int, node: str, gpu: str, known: Sequence[Floats]) -> Findings:
         used, memory, cores = (quantiles(values, (0.95,))[0] for values in known)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Literal
 
@@ -185,8 +184,6 @@ def _is_of_layer(layout: Layout, tensor: TensorInfo) -> bool:
     return weight is not None and len(layout.tensors[weight].shape) > 1
 
 
-_OF_CLASSES = re.compile("^prediction/(cross_entropy|CrossEntropyLoss)")
-
 #: Fewer elements may lie at the ends by chance.
 LEAST = 64
 
@@ -296,7 +293,7 @@ class InitialState(Rule):
         """Judge whether the logits of classes begin far from zero."""
         for logits in step.tensors("predictions"):
             size = logits.statistics.rms
-            if _OF_CLASSES.search(logits.name) and size > self.loud:
+            if logits.info.function == "cross_entropy" and size > self.loud:
                 yield self.finding(
                     step,
                     logits,

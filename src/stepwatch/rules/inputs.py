@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -19,12 +18,10 @@ from ..model.steps import Mode
 from ..numerics.measures import number
 from ..numerics.statistics import MAX, MIN
 from .history import Series
-from .shared import raw_values
+from .shared import ELEMENTWISE, of_same_loss, raw_values
 
-_LOGITS = re.compile("cross_entropy|CrossEntropy|BCEWithLogits")
 #: Mean square of activations between -1 and 1 above which they are nearly all at their ends.
 SATURATED = 0.9
-_SQUARES = re.compile("mse|l1_loss|huber|L1Loss", re.IGNORECASE)
 
 
 class InputDrift(Rule):
@@ -263,17 +260,16 @@ def _saturated(step: StepView, worker: str) -> Iterator[TensorView]:
 def _beyond(step: StepView, worker: str) -> Iterator[tuple[TensorView, float]]:
     """Yield what each loss is given, and how large it is in units of the loss."""
     for given in step.tensors("predictions", worker=worker):
-        what = given.name.removeprefix("prediction/")
-        label, loss = (step.tensor(f"{kind}/{what}", worker) for kind in ("label", "loss"))
+        label, loss = (of_same_loss(step, given, kind) for kind in ("label", "loss"))
         if label is None or loss is None:
             continue
         size = given.statistics.rms
-        if _LOGITS.search(what):
+        if "cross_entropy" in given.info.function:
             shape = given.info.shape
             guessing = math.log(max(2, shape[1] if len(shape) > 1 else 2))
             if loss.scalar > 2 * guessing:
                 yield given, size
-        elif _SQUARES.search(what):
+        elif given.info.function in ELEMENTWISE:
             unit = label.statistics.rms
             yield given, size / unit if unit else math.nan
 

@@ -17,7 +17,7 @@ from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.measures import Floats, number
 from ..numerics.statistics import MAX, MIN
-from .shared import dependence_samples
+from .shared import dependence_samples, of_same_loss
 
 #: So many samples of the training are remembered.
 MOST_SAMPLES = 1 << 18
@@ -252,7 +252,7 @@ class LabelLeak(Rule):
     def _evaluate_features(self, step: StepView) -> Findings:
         """Judge the column of the input that is most like the target, as the hook found it."""
         for tensor, look in dependence_samples(step):
-            label = step.tensor(f"label/{tensor.name.partition('/')[2]}", tensor.worker)
+            label = of_same_loss(step, tensor, "label")
             batch = step.tensor("batch/0", tensor.worker)
             if label is None or batch is None or not look.column >= 0:
                 continue

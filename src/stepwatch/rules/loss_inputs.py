@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,24 +14,17 @@ from ..judge.step_view import StepView, TensorView
 from ..model.finding import Finding
 from ..numerics.measures import number
 from ..numerics.statistics import COUNT, MAX, MIN, SUM, ZEROS
-from .shared import dependence_samples
+from .shared import ELEMENTWISE, dependence_samples, of_same_loss
 
-# What modules are called that functions do the work of.
-_FUNCTIONS = {
-    "CrossEntropyLoss": "cross_entropy",
-    "NLLLoss": "nll_loss",
-    "BCELoss": "binary_cross_entropy",
-    "BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
-    "MSELoss": "mse_loss",
-    "L1Loss": "l1_loss",
-    "SmoothL1Loss": "smooth_l1_loss",
-    "HuberLoss": "huber_loss",
-    "SoftMarginLoss": "soft_margin_loss",
-}
 _LOGITS = "binary_cross_entropy_with_logits"
-# Losses of each element, which broadcast what they are given.
-_ELEMENTWISE = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
-_KNOWN = {*_FUNCTIONS.values()}
+_KNOWN = (
+    "cross_entropy",
+    "nll_loss",
+    "binary_cross_entropy",
+    _LOGITS,
+    "soft_margin_loss",
+    *ELEMENTWISE,
+)
 
 #: Of logits on both sides of 0 this share is exactly 0 where some are dropped.
 DROPPED = 0.2
@@ -80,9 +72,13 @@ CAUSES = {
 class _Given:
     """What a loss was given at one step: what is known of predictions and labels."""
 
-    function: str
     prediction: TensorView
     label: TensorView | None
+
+    @property
+    def function(self) -> str:
+        """The loss function."""
+        return self.prediction.info.function
 
     def field(self, index: int) -> float:
         """Return a field of the statistics of the predictions."""
@@ -122,7 +118,10 @@ class LossInput(Rule):
         self._looks = 0
 
     def check(self, step: StepView) -> Findings:
-        all_given = [_given(step, tensor) for tensor in step.tensors("predictions")]
+        all_given = [
+            _Given(tensor, of_same_loss(step, tensor, "label"))
+            for tensor in step.tensors("predictions")
+        ]
         self._steps += any(given.function in _KNOWN for given in all_given)
         for given in all_given:
             tensor = given.prediction
@@ -177,7 +176,7 @@ class LossInput(Rule):
             yield "not_log_probabilities", largest > 1e-3, self.consecutive
         elif given.function == _LOGITS:
             yield "probabilities", self._fills_unit(given, within=within), self.patience
-        if given.function in _ELEMENTWISE and given.label is not None:
+        if given.function in ELEMENTWISE and given.label is not None:
             yield "broadcast", _spreads(given), self.consecutive
             yield "out_of_reach", _presses(given), self.patience
         yield "labels", _wrong_labels(given), self.consecutive
@@ -215,13 +214,6 @@ class LossInput(Rule):
                 "label_max": given.label_field(MAX),
             },
         )
-
-
-def _given(step: StepView, tensor: TensorView) -> _Given:
-    loss = tensor.name.removeprefix("prediction/")
-    function = re.sub(r"_\d+$", "", loss)
-    label = step.tensor(f"label/{loss}", tensor.worker)
-    return _Given(_FUNCTIONS.get(function, function), tensor, label)
 
 
 def _shape(tensor: TensorView) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, GpuRule, Rule, too_few
+from ..judge.rule import Findings, GpuRule, Rule
 from ..judge.step_view import StepView
 from ..numerics.measures import Floats, number
 from ..profile.readings import RecentReadings
@@ -141,9 +141,9 @@ class GPUMemoryIncrease(GpuRule):
             for (node, gpu), memory in self._gpus.items()
         }
 
-    def unevaluated(self) -> str | None:
-        needed = max(self.patience, 2 * self.window)
-        return super().unevaluated() or too_few(self.datapoints, needed)
+    @property
+    def needed(self) -> int:
+        return max(self.patience, 2 * self.window)
 
 
 class _Memory:

@@ -17,7 +17,7 @@ from ..model.finding import Finding
 from ..numerics.measures import Floats, listed, non_finite, number, robust_z
 from ..numerics.statistics import MAX, MIN
 from .history import Series
-from .shared import is_scalar, is_skipped, losses_of, prefixed, sizes
+from .shared import is_scalar, is_skipped, largest_of, losses_of, prefixed, weighted_mean
 
 # Moments that are averages of what was, and the power of the gradient that they average.
 _MOMENTS = {"exp_avg": 1, "exp_avg_sq": 2}
@@ -84,26 +84,33 @@ class StaleOptimizerState(Rule):
 
     def _evaluate_rms(self, step: StepView, group: TensorGroup) -> Findings:
         state = self._state(group.record.worker)
-        values, weights = group.quantity("mean"), sizes(group)
-        known = np.isfinite(values)
-        if not known.any():
+        rms = math.sqrt(weighted_mean(group, power=2))
+        if math.isnan(rms):
             return
-        rms = math.sqrt(float(np.average(values[known] ** 2, weights=weights[known])))
         state.num_rms += 1
         state.most_rms = max(state.most_rms, rms)
         if state.num_rms >= self.looks and state.most_rms < LEAST_RMS:
-            yield self._epsilon(step, group, rms)
-        state.recent.append(rms > self.max_rms and state.num_rms > self.warmup)
-        if 2 * sum(state.recent) >= self.looks and state.recent[-1]:
-            worst = group[int(np.nanargmax(values))]
             yield self.finding(
                 step,
-                worst.name,
+                group[0],
+                f"gradients are {number(rms)} times what the optimizer divides them by at step"
+                f" {step.number}, and less than {number(LEAST_RMS)} times at every look so far",
+                value=rms,
+                threshold=LEAST_RMS,
+                condition="epsilon",
+                remedy="lower the optimizer's eps, or scale the loss up: eps outweighs the"
+                " gradients",
+            )
+        state.recent.append(rms > self.max_rms and state.num_rms > self.warmup)
+        if 2 * sum(state.recent) >= self.looks and state.recent[-1]:
+            worst = largest_of(group)
+            yield self.finding(
+                step,
+                worst,
                 f"gradients are {number(rms)} times what the optimizer's second moment expects at"
                 f" step {step.number} (> {number(self.max_rms)}), at {sum(state.recent)} of"
                 f" {len(state.recent)} looks; most of all {worst.name}"
                 f" ({number(worst.statistics.mean)})",
-                worker=group.record.worker,
                 value=rms,
                 threshold=self.max_rms,
                 condition="rms",
@@ -111,22 +118,9 @@ class StaleOptimizerState(Rule):
                 " updates by their RMS",
             )
 
-    def _epsilon(self, step: StepView, group: TensorGroup, rms: float) -> Finding:
-        return self.finding(
-            step,
-            group[0].name,
-            f"gradients are {number(rms)} times what the optimizer divides them by at step"
-            f" {step.number}, and less than {number(LEAST_RMS)} times at every look so far",
-            worker=group.record.worker,
-            value=rms,
-            threshold=LEAST_RMS,
-            condition="epsilon",
-            remedy="lower the optimizer's eps, or scale the loss up: eps outweighs the gradients",
-        )
-
     def _evaluate_steps(self, step: StepView, group: TensorGroup) -> Findings:
         state = self._state(group.record.worker)
-        names = tuple(info.name for info in group.infos)
+        names = tuple(group.names)
         now = group.quantity("mean")
         before, at = state.steps.get(names, (None, 0))
         state.steps = {names: (now, step.number)}
@@ -155,22 +149,21 @@ class StaleOptimizerState(Rule):
 
     def _evaluate_moments(self, step: StepView, group: TensorGroup) -> Findings:
         state = self._state(group.record.worker)
-        names = [info.name for info in group.infos]
         rows = group.record.statistics[group.rows]
-        now = np.maximum(np.abs(rows[:, MIN]), np.abs(rows[:, MAX]))
+        now = np.maximum(np.abs(rows[:, MIN]), np.abs(rows[:, MAX])).tolist()
         bad = [
-            index
-            for index, (name, value) in enumerate(zip(names, now.tolist(), strict=True))
-            if state.is_impossible(name, value)
+            (tensor, value)
+            for tensor, value in zip(group, now, strict=True)
+            if state.is_impossible(tensor.name, value)
         ]
         if bad:
-            worst = group[max(bad, key=lambda index: now[index])]
+            worst, largest = max(bad, key=lambda pair: pair[1])
             yield self.finding(
                 step,
                 worst,
-                f"{listed([names[index] for index in bad])}: {number(float(now[bad].max()))} at"
-                f" step {step.number} is more than the gradients so far can have made of it",
-                value=float(now[bad].max()),
+                f"{listed([tensor.name for tensor, _ in bad])}: {number(largest)} at step"
+                f" {step.number} is more than the gradients so far can have made of it",
+                value=largest,
                 severity="error",
                 condition="impossible",
                 remedy="restart from a checkpoint before this step; if it happens again, test the"

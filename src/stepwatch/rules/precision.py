@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Sequence
 
 import ml_dtypes
@@ -16,7 +15,7 @@ from ..numerics.exponents import LOWEST, NUM_BINS, Counts, overflow_fraction, un
 from ..numerics.measures import Floats, dtype_max, number
 from ..numerics.statistics import COUNT, SUM_ABS, ZEROS
 from .history import Series
-from .shared import prefixed, sizes
+from .shared import largest_of, prefixed, weighted_mean
 
 FORMATS = ("float16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")
 
@@ -105,7 +104,7 @@ class LowPrecisionLoss(Rule):
     max_jump: float = parameter(16.0, "So many times the largest magnitude before.", above=1)
 
     def begin(self) -> None:
-        self._largest: dict[tuple[str, str], deque[float]] = {}
+        self._largest: Series[tuple[str, str], float] = Series(AMAX_HISTORY + 1)
         self._skipped: Series[str, bool] = Series(self.skip_window)
 
     @property
@@ -125,22 +124,19 @@ class LowPrecisionLoss(Rule):
                 yield from self._evaluate_target(step, group)
 
     def _evaluate_lost(self, step: StepView, group: TensorGroup) -> Findings:
-        values, weights = group.quantity("mean"), sizes(group)
-        known = np.isfinite(values)
-        if not known.any():
+        lost = weighted_mean(group)
+        if math.isnan(lost):
             return
         self._evaluated = True
-        lost = float(np.average(values[known], weights=weights[known]))
         key = group.record.worker, "lost"
         if self.persists(key, lost > self.max_lost):
-            worst = group[int(np.nanargmax(values))]
+            worst = largest_of(group)
             yield self.finding(
                 step,
-                worst.name,
+                worst,
                 f"{lost:.0%} of the updates of weights in {_dtype(worst.name, group)} changed"
                 f" nothing at step {step.number} (> {self.max_lost:.0%}), {self.consecutive} looks"
                 f" in a row; most of all {worst.name}",
-                worker=group.record.worker,
                 value=lost,
                 threshold=self.max_lost,
                 condition="lost_updates",
@@ -160,12 +156,11 @@ class LowPrecisionLoss(Rule):
             if self.persists((group.record.worker, dtype), met):
                 yield self.finding(
                     step,
-                    group.where(dtypes == dtype)[0].name,
+                    group.where(dtypes == dtype)[0],
                     f"{zeros:.0%} of the {dtype} gradients are zero at step {step.number}"
                     f" (> {self.max_zeros:.0%}) and the mean magnitude of the others is"
                     f" {number(size)}, below the least normal number"
                     f" {number(least_normal(dtype))}, {self.consecutive} looks in a row",
-                    worker=group.record.worker,
                     value=zeros,
                     threshold=self.max_zeros,
                     condition="underflow",
@@ -208,12 +203,10 @@ class LowPrecisionLoss(Rule):
         """Return how many times each tensor's largest magnitude is that of the looks before."""
         found = []
         for tensor in tensors:
-            now = tensor.statistics.abs_max
-            before = self._largest.setdefault(
-                (tensor.worker, tensor.name), deque(maxlen=AMAX_HISTORY)
-            )
-            found.append(now / max(before) if len(before) == AMAX_HISTORY and max(before) else 0.0)
-            before.append(now)
+            key = tensor.worker, tensor.name
+            *before, now = self._largest.add(key, tensor.statistics.abs_max)
+            known = len(before) == AMAX_HISTORY and max(before)
+            found.append(now / max(before) if known else 0.0)
         return np.array(found)
 
     def _evaluate_scaler(self, step: StepView, worker: str) -> Findings:

@@ -81,6 +81,43 @@ def sizes(group: TensorGroup) -> npt.NDArray[np.float64]:
     return np.array(known, np.float64)
 
 
+def weighted_mean(group: TensorGroup, power: int = 1) -> float:
+    """Return the mean of the powers of some numbers, by the size of what each is about.
+
+    Args:
+        group: Tensors of one element each, called ``KIND/PARAMETER``.
+        power: Of the numbers.
+
+    Returns:
+        nan where no number is finite.
+    """
+    values = group.quantity("mean")
+    known = np.isfinite(values)
+    if not known.any():
+        return math.nan
+    return float(np.average(values[known] ** power, weights=sizes(group)[known]))
+
+
+def largest_of(group: TensorGroup) -> TensorView:
+    """Return the tensor with the largest mean, of which one at least is finite."""
+    return group[int(np.nanargmax(group.quantity("mean")))]
+
+
+#: Loss functions of each element, which broadcast what they are given.
+ELEMENTWISE = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+
+
+def of_same_loss(step: StepView, tensor: TensorView, kind: str) -> TensorView | None:
+    """Return another tensor of the loss that a tensor is of, as the worker of that has it.
+
+    Args:
+        step: The step.
+        tensor: Such as ``prediction/mse_loss``.
+        kind: Such as ``label`` for ``label/mse_loss``.
+    """
+    return step.tensor(f"{kind}/{tensor.name.partition('/')[2]}", tensor.worker)
+
+
 def is_skipped(step: StepView, worker: str) -> bool:
     """Return whether a gradient scaler skipped the update of a step."""
     return step.scalar("optimizer/skipped", worker) > 0

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..judge.declaration import one_of, parameter
-from ..judge.rule import Findings, ProfileRule, too_few
+from ..judge.rule import Findings, ProfileRule
 from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.measures import Floats, number
@@ -111,7 +111,8 @@ class StepOutlier(ProfileRule):
     """Too many steps that take far longer than the others of their worker and mode."""
 
     name = "step_outlier"
-    evidence_noun = "times of steps"
+    evidence_noun, unit = "times of steps", "steps of a kind"
+    patience = ENOUGH_STEPS
     compat: ClassVar[Mapping[str, object]] = {"method": "mean", "warmup_steps": 0}
 
     stddev: float = parameter(
@@ -181,9 +182,6 @@ class StepOutlier(ProfileRule):
             seconds = {name: value / 1000 for name, value in spread(1000 * recent.values).items()}
             found[f"{worker} {mode}"] = numbers | seconds
         return found
-
-    def unevaluated(self) -> str | None:
-        return super().unevaluated() or too_few(self.datapoints, ENOUGH_STEPS, "steps of a kind")
 
     def _limit(self, seconds: Floats) -> float:
         """Return how long a step may take, in seconds."""

@@ -24,7 +24,6 @@ from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
 from ..numerics.measures import listed, non_finite, number
 from ..numerics.statistics import COUNT, MAX, MIN, NAN, NUM_FIELDS, SUM, SUM_ABS, SUM_SQ, ZEROS
-from .history import SimultaneousOnsets
 from .shared import is_trainable
 
 Rows = npt.NDArray[np.float64]
@@ -281,7 +280,6 @@ class UnchangedTensor(Rule):
         keep = None if self.include_frozen else is_trainable
         self._tensors = Selection(self.collection_names, self.tensor_regex, keep=keep)
         self._pasts: dict[tuple[str, str], ValueHistory] = {}
-        self._onsets: dict[tuple[str, str], SimultaneousOnsets] = {}
         self._unsure: dict[str, None] = {}
 
     def check(self, step: StepView) -> Findings:
@@ -292,8 +290,7 @@ class UnchangedTensor(Rule):
                 past = self._pasts[key] = ValueHistory(self.num_steps - 1, self.tolerance)
             where, digests = past.where(group, names), Digests.of(group, names)
             same = self._is_unchanged(past, where, group, names, digests)
-            onsets = self._onsets.setdefault(key, SimultaneousOnsets())
-            for leader, members in onsets.update(names, same).items():
+            for leader, members in self.onsets(key, names, same).items():
                 steps = np.sort(past.steps[where.places[members[0]]]).tolist()
                 yield self._finding(step, group, [names[one] for one in members], leader, steps)
             past.add(where, group, digests)

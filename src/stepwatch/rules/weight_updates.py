@@ -18,7 +18,6 @@ from ..model.finding import Finding
 from ..model.record import Layout, StepRecord, TensorInfo
 from ..numerics.measures import Floats, global_norm, listed, non_finite, number
 from ..numerics.statistics import COUNT, SUM, SUM_ABS, SUM_SQ
-from .history import SimultaneousOnsets
 from .shared import is_scalar, is_skipped, is_trainable, losses_of
 
 SUMMARY = "update_ratio/"
@@ -60,7 +59,6 @@ class WeightUpdateRatio(Rule):
         self._weights = Selection(("weights",), keep=None if self.include_frozen else is_trainable)
         self._updates = Selection(("updates",), (), keep=_is_ratio)
         self._saved: deque[tuple[int, Mapping[str, npt.NDArray[np.generic]]]] = deque()
-        self._onsets = {"above": SimultaneousOnsets(), "below": SimultaneousOnsets()}
         self._has_values = False
 
     def check(self, step: StepView) -> Findings:
@@ -71,7 +69,7 @@ class WeightUpdateRatio(Rule):
                 ("above", self.large_threshold, per > self.large_threshold),  # false for nan
                 ("below", self.small_threshold, per < self.small_threshold),
             ):
-                for leader, members in self._onsets[side].update(names, met).items():
+                for leader, members in self.onsets(side, names, met).items():
                     chosen = [names[one] for one in members]
                     ratio = float(ratios[members[0]])
                     yield self._finding(step, chosen, (ratio, over), (side, limit, leader))

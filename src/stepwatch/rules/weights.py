@@ -19,7 +19,6 @@ from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
 from ..numerics.measures import listed, number, zero_percent
 from ..numerics.statistics import COUNT, MAX, MIN, SUM, SUM_ABS, SUM_SQ
-from .history import SimultaneousOnsets
 from .shared import is_skipped
 
 Mask = npt.NDArray[np.bool_]
@@ -292,7 +291,6 @@ class AllZero(Rule):
         if not (self.collection_names or self.tensor_regex):
             raise ConfigError("say which tensors, by collection_names=outputs or tensor_regex=fc")
         self._tensors = Selection(self.collection_names, self.tensor_regex)
-        self._onsets: dict[str, SimultaneousOnsets] = {}
 
     def check(self, step: StepView) -> Findings:
         for group, names in self._tensors.groups(step):
@@ -302,12 +300,8 @@ class AllZero(Rule):
                 zero &= ~group.record.layout.matching(STARTS_AT_ZERO)[group.rows]
             worker = group.record.worker
             zero = self.persist_each(worker, names, zero)
-            onsets = self._onsets.setdefault(worker, SimultaneousOnsets())
-            for leader, members in onsets.update(names, zero).items():
-                yield self._finding(step, group, percent, members, names[members[0]], leader)
-
-    def unevaluated(self) -> str | None:
-        return self._tensors.missing()
+            for leader, members in self.onsets(worker, names, zero).items():
+                yield self._finding(step, group.where(members), float(percent[members[0]]), leader)
 
     def _percent(self, group: TensorGroup) -> npt.NDArray[np.float64]:
         percent = zero_percent(group.record.statistics[group.rows])
@@ -315,26 +309,16 @@ class AllZero(Rule):
             percent[group.quantity("abs_max") <= self.atol] = 100.0
         return percent
 
-    def _finding(
-        self,
-        step: StepView,
-        group: TensorGroup,
-        percent: npt.NDArray[np.float64],
-        members: list[int],
-        name: str,
-        leader: str,
-    ) -> Finding:
-        share = float(percent[members[0]])
-        count = int(group.record.statistics[group.rows[members[0]], COUNT])
-        others = [group[index].name for index in members[1:]]
+    def _finding(self, step: StepView, group: TensorGroup, share: float, leader: str) -> Finding:
+        count = group[0].statistics.count
+        name, *others = group.names
         since = f" for {self.consecutive} steps in a row" if self.consecutive > 1 else ""
         more = f"; so are {listed(others)}" if others else ""
         return self.finding(
             step,
-            name,
+            group[0],
             f"{name}: {number(share)}% of its {count} elements are zero"
             f" (>= {number(self.threshold)}%) at step {step.number}{since}{more}",
-            worker=group.record.worker,
             value=share,
             threshold=self.threshold,
             condition=leader,
@@ -474,7 +458,6 @@ class TensorVariance(Rule):
                 f"min_threshold ({self._least}) must be below max_threshold ({self._most})"
             )
         self._tensors = Selection(self.collection_names, self.tensor_regex)
-        self._onsets: dict[tuple[str, str], SimultaneousOnsets] = {}
 
     def check(self, step: StepView) -> Findings:
         for group, names in self._tensors.groups(step):
@@ -487,34 +470,20 @@ class TensorVariance(Rule):
                 ("above", self._most, variances > self._most),  # false for nan
                 ("below", self._least, variances < self._least),
             ):
-                onsets = self._onsets.setdefault((worker, side), SimultaneousOnsets())
-                for leader, members in onsets.update(names, met & judged).items():
-                    chosen = [names[one] for one in members]
+                onsets = self.onsets((worker, side), names, met & judged)
+                for leader, members in onsets.items():
+                    first, *others = chosen = [names[one] for one in members]
                     variance = float(variances[members[0]])
-                    yield self._finding(step, worker, chosen, variance, (side, limit, leader))
-
-    def unevaluated(self) -> str | None:
-        return self._tensors.missing()
-
-    def _finding(
-        self,
-        step: StepView,
-        worker: str,
-        names: list[str],
-        variance: float,
-        met: tuple[str, float, str],
-    ) -> Finding:
-        side, limit, leader = met
-        also = f"; so is that of {listed(names[1:])}" if len(names) > 1 else ""
-        return self.finding(
-            step,
-            names[0],
-            f"{names[0]}: its variance {number(variance)} is {side} {number(limit)}"
-            f" at step {step.number}{also}",
-            worker=worker,
-            value=variance,
-            threshold=limit,
-            condition=f"{leader} {side}",
-            remedy="rescale the initialization, or normalize",
-            evidence={"tensors": names[:20]},
-        )
+                    also = f"; so is that of {listed(others)}" if others else ""
+                    yield self.finding(
+                        step,
+                        first,
+                        f"{first}: its variance {number(variance)} is {side} {number(limit)}"
+                        f" at step {step.number}{also}",
+                        worker=worker,
+                        value=variance,
+                        threshold=limit,
+                        condition=f"{leader} {side}",
+                        remedy="rescale the initialization, or normalize",
+                        evidence={"tensors": chosen[:20]},
+                    )
