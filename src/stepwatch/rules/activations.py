@@ -25,7 +25,7 @@ from ..model.record import Layout
 from ..numerics.measures import Floats, dtype_max, listed, number
 from ..numerics.statistics import COUNT, MAX, MIN, ZEROS
 from .history import FirstValues
-from .shared import raw_values
+from .shared import Array, raw_values
 
 #: The place of the median magnitude in a tensor of the collection ``quantiles``.
 _MEDIAN_MAGNITUDE = 5
@@ -46,6 +46,7 @@ class ActivationOutlier(Rule):
     training_only = True
     sign = "drift"
     evidence = ("quantiles:raw:every=10",)
+    lacks = f"no quantiles of outputs were saved; save them with: --save '{evidence[0]}'"
     per_model = True
 
     min_ratio: float = parameter(
@@ -70,11 +71,6 @@ class ActivationOutlier(Rule):
             yield from self._evaluate_overflow(step, group, largest)
             if group.record.raw:
                 yield from self._evaluate_massive(step, group, largest)
-
-    def unevaluated(self) -> str | None:
-        if self._evaluated:
-            return None
-        return f"no quantiles of outputs were saved; save them with: --save '{self.evidence[0]}'"
 
     def _evaluate_overflow(self, step: StepView, group: TensorGroup, largest: Floats) -> Findings:
         with np.errstate(invalid="ignore"):
@@ -137,14 +133,11 @@ class ActivationOutlier(Rule):
         return known
 
 
-FloatArray = npt.NDArray[np.float64]
-Array = npt.NDArray[np.generic]
-Shares = dict[str, FloatArray]
+Shares = dict[str, Floats]
+Condition = Callable[[Floats], npt.NDArray[np.bool_]]
 
 
-def unit_shares(
-    value: Array, holds: Callable[[FloatArray], npt.NDArray[np.bool_]], axis: int | None = None
-) -> FloatArray | None:
+def unit_shares(value: Array, holds: Condition, axis: int | None = None) -> Floats | None:
     """Return the activity of each unit.
 
     Args:
@@ -185,7 +178,7 @@ def merged(found: Iterable[Shares]) -> Shares:
 
     Where workers have different units, as shards do, those of the first.
     """
-    together: dict[str, list[FloatArray]] = {}
+    together: dict[str, list[Floats]] = {}
     for shares in found:
         for name, one in shares.items():
             together.setdefault(name, []).append(one)
@@ -215,9 +208,9 @@ class LayerShares:
     def __init__(self, inactivity: float, layer: float, window: int = 1) -> None:
         self._limit, self._layer = inactivity / 100, layer
         self._window = window
-        self._past: dict[str, deque[FloatArray]] = {}
+        self._past: dict[str, deque[Floats]] = {}
 
-    def add(self, shares: Mapping[str, FloatArray]) -> list[Inactive]:
+    def add(self, shares: Mapping[str, Floats]) -> list[Inactive]:
         """Take in what was seen at a step and return the layers that are inactive now."""
         if self._window > 1:
             pooled = {name: self._pooled(name, one) for name, one in shares.items()}
@@ -234,7 +227,7 @@ class LayerShares:
             for one in np.flatnonzero(percents > self._layer)
         ]
 
-    def _pooled(self, name: str, share: FloatArray) -> FloatArray | None:
+    def _pooled(self, name: str, share: Floats) -> Floats | None:
         past = self._past.setdefault(name, deque(maxlen=self._window))
         if past and len(past[0]) != len(share):
             past.clear()
@@ -256,11 +249,16 @@ class ActivityRule(Rule):
     fault: ClassVar[str]
     measured: ClassVar[str]
 
+    #: What such layers are, in a finding, and what to do.
+    layers: ClassVar[str]
+    remedy: ClassVar[str]
+
     collection_names: Sequence[str] = ()
     tensor_regex: Sequence[str]
     threshold_inactivity: float
     threshold_layer: float
     window: int = 1
+    channel_axis: int | None = None
 
     def begin(self) -> None:
         self._full = Selection(
@@ -272,14 +270,25 @@ class ActivityRule(Rule):
         self._open: dict[str, None] = {}
 
     def check(self, step: StepView) -> Findings:
-        shares = self._shares(step)
-        if shares:
+        found: dict[str, Shares] = {}
+        for worker, name, value in raw_values(step, self._full):
+            layer, is_active = self._layer(name, value.dtype.name)
+            shares = unit_shares(value, is_active, self.channel_axis)
+            if shares is None:
+                self._flat[name] = None
+            else:
+                found.setdefault(worker, {})[layer] = shares
+        for worker, name, value in raw_values(step, self._summaries):
+            of_worker = found.setdefault(worker, {})
+            of_worker.update(self._summarized(name, value, of_worker))
+        shares_of = merged(found.values())
+        if shares_of:
             self._evaluated = True
         elif not self._evaluated:
             self._screen(step)
-        inactive = self._layers.add(shares)
+        inactive = self._layers.add(shares_of)
         if inactive:
-            yield self._finding(step, inactive, len(shares))
+            yield self._finding(step, inactive, len(shares_of))
 
     def unevaluated(self) -> str | None:
         if self._evaluated:
@@ -295,16 +304,42 @@ class ActivityRule(Rule):
             return None  # the screen proved all of them well
         return f"no {self.measured} was measured, and " + (self._full.missing() or "")
 
-    def _shares(self, step: StepView) -> Shares:
-        """Return the activity of each unit of each layer, shape ``[units]``; note what is flat."""
+    def _layer(self, name: str, dtype: str) -> tuple[str, Condition]:
+        """Return what a tensor's layer is called, and when a value of it is active."""
+        raise NotImplementedError
+
+    def _summarized(self, name: str, value: Array, known: Shares) -> Shares:
+        """Return the activity of the units that a summary is of, unless it is known."""
         raise NotImplementedError
 
     def _screen(self, step: StepView) -> None:
         """Note which tensors statistics alone cannot prove to be well."""
         raise NotImplementedError
 
-    def _finding(self, step: StepView, inactive: list[Inactive], judged: int) -> Finding:
+    def _name_of(self, layer: str) -> str:
+        """Return the tensor or module that a layer is."""
+        return layer
+
+    def _describe(self, layer: str) -> str:
+        """Describe what the units of an inactive layer do."""
         raise NotImplementedError
+
+    def _finding(self, step: StepView, inactive: list[Inactive], judged: int) -> Finding:
+        worst = max(inactive, key=lambda one: one.percent)
+        others = [one.name.removeprefix(self.prefix) for one in inactive if one is not worst]
+        also = f"; also {listed(others)}" if others else ""
+        return self.finding(
+            step,
+            self._name_of(worst.name),
+            f"{worst.name.removeprefix(self.prefix)}: {number(worst.percent)}% of {worst.units}"
+            f" units {self._describe(worst.name)} (> {number(self.threshold_layer)}%) at step"
+            f" {step.number}; {len(inactive)} of {judged} {self.layers}{also}",
+            value=worst.percent,
+            threshold=self.threshold_layer,
+            condition=worst.name,
+            remedy=self.remedy,
+            evidence={"units": worst.units, "tensors": [one.name for one in inactive][:20]},
+        )
 
 
 RELU_SUMMARY = "active/"
@@ -319,6 +354,8 @@ class DeadRelu(ActivityRule):
 
     name = "dead_relu"
     prefix, fault, measured = RELU_SUMMARY, "is dead", "ReLU"
+    layers = "ReLUs are dead"
+    remedy = "lower the learning rate, make biases less negative, or use LeakyReLU or GELU"
     compat: ClassVar[Mapping[str, object]] = {"tensor_regex": (".*relu_output",)}
 
     tensor_regex: Sequence[str] = parameter(
@@ -337,20 +374,17 @@ class DeadRelu(ActivityRule):
         None, "Axis of the units in full values; else the last of three, or the second."
     )
 
-    def _shares(self, step: StepView) -> Shares:
-        """Return the activity of each unit of each ReLU, shape ``[units]``."""
-        found: dict[str, Shares] = {}
-        for worker, name, value in raw_values(step, self._full):
-            shares = unit_shares(value, lambda x: x > 0, self.channel_axis)
-            if shares is None:
-                self._flat[name] = None
-            else:
-                found.setdefault(worker, {})[name] = shares
-        for worker, name, value in raw_values(step, self._summaries):
-            output = f"output/{name.removeprefix(RELU_SUMMARY)}"
-            if value.size and output not in found.get(worker, ()):
-                found.setdefault(worker, {})[name] = value.astype(np.float64)
-        return merged(found.values())
+    def _layer(self, name: str, dtype: str) -> tuple[str, Condition]:
+        del dtype
+        return name, lambda values: values > 0
+
+    def _summarized(self, name: str, value: Array, known: Shares) -> Shares:
+        output = f"output/{name.removeprefix(RELU_SUMMARY)}"
+        return {name: value.astype(np.float64)} if value.size and output not in known else {}
+
+    def _describe(self, layer: str) -> str:
+        del layer
+        return f"are active on less than {number(self.threshold_inactivity)}% of their values"
 
     def _screen(self, step: StepView) -> None:
         """Note which outputs may be dead, by the zeros among all their values."""
@@ -361,25 +395,6 @@ class DeadRelu(ActivityRule):
             for name, share in zip(names, active.tolist(), strict=True):
                 if not cannot_fire(share, inactivity, layer):
                     self._open[name] = None
-
-    def _finding(self, step: StepView, inactive: list[Inactive], judged: int) -> Finding:
-        worst = max(inactive, key=lambda one: one.percent)
-        name = worst.name.removeprefix(RELU_SUMMARY)
-        others = [one.name.removeprefix(RELU_SUMMARY) for one in inactive if one is not worst]
-        also = f"; also {listed(others)}" if others else ""
-        return self.finding(
-            step,
-            worst.name,
-            f"{name}: {number(worst.percent)}% of {worst.units} units are active on less than"
-            f" {number(self.threshold_inactivity)}% of their values"
-            f" (> {number(self.threshold_layer)}%) at step {step.number}; {len(inactive)} of"
-            f" {judged} ReLUs are dead{also}",
-            value=worst.percent,
-            threshold=self.threshold_layer,
-            condition=worst.name,
-            remedy="lower the learning rate, make biases less negative, or use LeakyReLU or GELU",
-            evidence={"units": worst.units, "tensors": [one.name for one in inactive][:20]},
-        )
 
 
 SATURATION_SUMMARY = "inside/"
@@ -439,6 +454,8 @@ class SaturatedActivation(ActivityRule):
 
     name = "saturated_activation"
     prefix, fault, measured = SATURATION_SUMMARY, "saturates", "tanh or sigmoid"
+    layers = "layers are saturated"
+    remedy = "normalize the inputs, or make the initialization smaller"
 
     collection_names: Sequence[str] = parameter(
         (), "Inputs of these collections, where they are saved in full."
@@ -487,22 +504,26 @@ class SaturatedActivation(ActivityRule):
             return "the hook measures no such interval; it needs full inputs: --save inputs:raw"
         return super().unevaluated()
 
-    def _shares(self, step: StepView) -> Shares:
-        """Return the share of inputs that are fine, of each unit of each layer."""
-        found: dict[str, Shares] = {}
-        for worker, name, value in raw_values(step, self._full):
-            kind, (low, high) = self._interval_of(name, value.dtype.name)
-            shares = unit_shares(value, _inside(low, high))
-            if shares is None:
-                self._flat[name] = None
-            else:
-                found.setdefault(worker, {})[f"{name} ({kind})"] = shares
-        for worker, name, value in raw_values(step, self._summaries):
-            if self._row is not None and value.ndim == 2 and value.size:
-                module, _, kind = name.removeprefix(SATURATION_SUMMARY).rpartition("/")
-                share = value[self._row].astype(np.float64)
-                found.setdefault(worker, {})[f"{module} ({kind})"] = share
-        return merged(found.values())
+    def _layer(self, name: str, dtype: str) -> tuple[str, Condition]:
+        kind, (low, high) = self._interval_of(name, dtype)
+        return f"{name} ({kind})", lambda values: (values > low) & (values < high)
+
+    def _summarized(self, name: str, value: Array, known: Shares) -> Shares:
+        del known
+        if self._row is None or value.ndim != 2 or not value.size:
+            return {}
+        module, _, kind = name.removeprefix(SATURATION_SUMMARY).rpartition("/")
+        return {f"{module} ({kind})": value[self._row].astype(np.float64)}
+
+    def _name_of(self, layer: str) -> str:
+        return layer.partition(" (")[0]
+
+    def _describe(self, layer: str) -> str:
+        low, high = self._intervals[layer.removesuffix(")").partition(" (")[2]]
+        inside = f"({low:.6g}, {high:.6g})"
+        return (
+            f"have less than {number(self.threshold_inactivity)}% of their inputs inside {inside}"
+        )
 
     def _interval_of(self, name: str, dtype: str) -> tuple[str, Interval]:
         kind = next((kind for kind in (TANH, SIGMOID) if kind in name.lower()), None)
@@ -525,30 +546,6 @@ class SaturatedActivation(ActivityRule):
                 _, (low, high) = self._interval_of(name, info.dtype)
                 if not (low < row[MIN] and row[MAX] < high):
                     self._open[name] = None
-
-    def _finding(self, step: StepView, inactive: list[Inactive], judged: int) -> Finding:
-        worst = max(inactive, key=lambda one: one.percent)
-        name, kind = worst.name.removesuffix(")").split(" (")
-        low, high = self._intervals[kind]
-        others = [one.name for one in inactive if one is not worst]
-        also = f"; also {listed(others)}" if others else ""
-        return self.finding(
-            step,
-            name,
-            f"{worst.name}: {number(worst.percent)}% of {worst.units} units have less than"
-            f" {number(self.threshold_inactivity)}% of their inputs inside ({low:.6g}, {high:.6g})"
-            f" (> {number(self.threshold_layer)}%) at step {step.number}; {len(inactive)} of"
-            f" {judged} layers are saturated{also}",
-            value=worst.percent,
-            threshold=self.threshold_layer,
-            condition=worst.name,
-            remedy="normalize the inputs, or make the initialization smaller",
-            evidence={"units": worst.units, "tensors": [one.name for one in inactive][:20]},
-        )
-
-
-def _inside(low: float, high: float) -> Callable[[FloatArray], npt.NDArray[np.bool_]]:
-    return lambda values: (values > low) & (values < high)
 
 
 def _summary_row(intervals: dict[str, Interval], floor: float | None) -> int | None:

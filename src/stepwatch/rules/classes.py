@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -18,12 +18,11 @@ from ..errors import ConfigError
 from ..judge.declaration import parameter
 from ..judge.rule import Findings, Rule, Selection
 from ..judge.step_view import StepView, TensorView
-from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.measures import Floats, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .history import FirstValues
-from .shared import of_same_loss, raw_values
+from .shared import Array, of_same_loss, raw_values
 
 # What is in the names of loss functions of classes.
 _OF_CLASSES = ("cross_entropy", "nll_loss")
@@ -104,6 +103,7 @@ class ChanceLevel(Rule):
 
     name = "chance_level"
     needs = ("classes", "labels")
+    training_only = True
     per_model = True
     sign = "outcome"
 
@@ -126,13 +126,10 @@ class ChanceLevel(Rule):
         self._first = FirstValues(20)
 
     def check(self, step: StepView) -> Findings:
-        losses = list(_evaluated_losses(step)) if step.trains else []
+        losses = _evaluated_losses(step)
         if len({loss.name for loss in losses}) != 1:
             return
-        name = losses[0].name
-        window = self._windows.get(name)
-        if window is None:
-            window = self._windows[name] = _Window(self.num_steps)
+        window = self._windows.setdefault(losses[0].name, _Window(self.num_steps))
         for loss in losses:
             self._add(step, window, loss)
         window.count += 1
@@ -171,7 +168,27 @@ class ChanceLevel(Rule):
         worse = now > self.worse_ratio * max(chance, first) and not z >= self.min_z
         guesses = z < self.min_z and now >= (1 - self.margin) * chance
         if worse or (guesses and self._may_guess(step, loss, window, now / chance)):
-            yield self._finding(step, loss, (now, chance, z), worse=worse)
+            of_what, agreement = "the mean of the targets", ""
+            if not math.isnan(z):
+                of_what = "classes by their frequency"
+                agreement = (
+                    f"; guesses agree with labels {number(z)} standard deviations more often than"
+                    " by chance"
+                )
+            yield self.finding(
+                step,
+                loss.name,
+                f"{loss.name}: its mean over {self.num_steps} TRAIN steps up to step {step.number}"
+                f" is {number(now)}, guessing {of_what} costs {number(chance)}{agreement}",
+                value=now,
+                threshold=self.worse_ratio * chance if worse else (1 - self.margin) * chance,
+                condition="worse" if worse else "guessing",
+                remedy="check the sign of the loss and the learning rate"
+                if worse
+                else "check that each label belongs to its sample, that inputs reach the model, and"
+                " the learning rate",
+                evidence={"guessing": chance, "agreement_z": z},
+            )
 
     def _is_alone(self, window: _Window) -> bool:
         """Return whether other losses are too rare to play against this one."""
@@ -197,29 +214,6 @@ class ChanceLevel(Rule):
         if counted.sum() < LEAST_PER_CLASS * len(counted):
             return math.nan, math.nan
         return entropy(counted.sum(1)), agreement_z(counted)
-
-    def _finding(
-        self, step: StepView, loss: TensorView, numbers: tuple[float, float, float], *, worse: bool
-    ) -> Finding:
-        now, chance, z = numbers
-        of_what = "the mean of the targets" if math.isnan(z) else "classes by their frequency"
-        agree = "" if math.isnan(z) else f"; guesses agree with labels {number(z)} standard"
-        agree += " deviations more often than by chance" if agree else ""
-        limit = self.worse_ratio * chance if worse else (1 - self.margin) * chance
-        return self.finding(
-            step,
-            loss.name,
-            f"{loss.name}: its mean over {self.num_steps} TRAIN steps up to step {step.number} is"
-            f" {number(now)}, guessing {of_what} costs {number(chance)}{agree}",
-            value=now,
-            threshold=limit,
-            condition="worse" if worse else "guessing",
-            remedy="check the sign of the loss and the learning rate"
-            if worse
-            else "check that each label belongs to its sample, that inputs reach the model, and the"
-            " learning rate",
-            evidence={"guessing": chance, "agreement_z": z},
-        )
 
 
 def _evaluated_losses(step: StepView) -> list[TensorView]:
@@ -247,9 +241,7 @@ def _labels(step: StepView, loss: TensorView) -> tuple[int, bool]:
 
 
 Counts = npt.NDArray[np.int64]
-Array = npt.NDArray[np.generic]
 
-CONFUSION, CLASS_COUNT = "confusion/", "class_count/"
 #: More classes than this are tokens rather than classes, and their matrix fills the memory.
 MOST_CLASSES = 1000
 
@@ -258,7 +250,7 @@ class NoClasses(ValueError):
     """What was saved are no classes; says what it is instead."""
 
 
-def as_classes(value: Array, *, columns: bool) -> npt.NDArray[np.float64]:
+def as_classes(value: Array, *, columns: bool) -> Floats:
     """Return whole numbers, shape ``[samples]``, nan where there is no class.
 
     Args:
@@ -280,9 +272,7 @@ def as_classes(value: Array, *, columns: bool) -> npt.NDArray[np.float64]:
     return np.where(np.isfinite(found) & (found >= 0), found, np.nan)
 
 
-def predicted_classes(
-    predictions: Array, labels: Array, *, columns: bool
-) -> npt.NDArray[np.float64]:
+def predicted_classes(predictions: Array, labels: Array, *, columns: bool) -> Floats:
     """Return the classes that were predicted, as ``as_classes``.
 
     With one axis more than the labels they are scores of the classes. Others that are not whole
@@ -301,8 +291,8 @@ def predicted_classes(
 
 
 def count_pairs(
-    labels: npt.NDArray[np.float64],
-    predictions: npt.NDArray[np.float64],
+    labels: Floats,
+    predictions: Floats,
     num_classes: int | None = None,
 ) -> Counts:
     """Return how often each class was taken for which, shape ``[classes, classes]``.
@@ -354,26 +344,20 @@ class Sources:
     predictions: Selection
     columns: bool = False
     num_classes: int | None = None
-    why_not: str = field(default="", init=False)
+    _why_not: str = field(default="", init=False)
+
+    def missing(self) -> str:
+        """Return why there are none."""
+        none = "no classes were counted, and no labels and predictions saved in full"
+        return self._why_not or none
 
     def matrices(self, step: StepView) -> dict[str, Counts]:
         """Return the counts of pairs of each loss, all workers together."""
-        found = dict(self._summed(step, CONFUSION))
-        return found or self._of_values(step)
+        return _summed(step, "confusion/") or self._of_values(step)
 
     def counts(self, step: StepView) -> dict[str, Counts]:
         """Return how many labels of each class a step has, shape ``[classes]``, by loss."""
-        return dict(self._summed(step, CLASS_COUNT))
-
-    def _summed(self, step: StepView, prefix: str) -> Iterator[tuple[str, Counts]]:
-        parts: dict[str, list[Counts]] = {}
-        for record in step.records:
-            for name in record.raw or ():
-                if name.startswith(prefix):
-                    value = record.raw[name].astype(np.int64)
-                    parts.setdefault(name.removeprefix(prefix), []).append(value)
-        for name, counts in parts.items():
-            yield name, added(counts)
+        return _summed(step, "class_count/")
 
     def _of_values(self, step: StepView) -> dict[str, Counts]:
         labels, predictions = _by_worker(step, self.labels), _by_worker(step, self.predictions)
@@ -385,7 +369,7 @@ class Sources:
                 try:
                     parts.setdefault(name, []).append(self._count(label, prediction))
                 except NoClasses as error:
-                    self.why_not = f"{name}: labels {error}"
+                    self._why_not = f"{name}: labels {error}"
         return {name: added(counts) for name, counts in parts.items() if counts}
 
     def _count(self, labels: Array, predictions: Array) -> Counts:
@@ -395,6 +379,17 @@ class Sources:
             labels = labels[..., 0]
         guessed = predicted_classes(predictions, labels, columns=self.columns)
         return count_pairs(classes, guessed, self.num_classes)
+
+
+def _summed(step: StepView, prefix: str) -> dict[str, Counts]:
+    """Return the sum over all workers of the counts whose name begins so, by what follows."""
+    parts: dict[str, list[Counts]] = {}
+    for record in step.records:
+        for name in record.raw or ():
+            if name.startswith(prefix):
+                value = record.raw[name].astype(np.int64)
+                parts.setdefault(name.removeprefix(prefix), []).append(value)
+    return {name: added(counts) for name, counts in parts.items()}
 
 
 def _by_worker(step: StepView, selection: Selection) -> Mapping[str, dict[str, Array]]:
@@ -482,8 +477,7 @@ class ClassImbalance(Rule):
             return None
         if self._most:
             return f"{self._most} labels were seen, {self.samples} are needed"
-        missing = "no classes were counted, and no labels and predictions saved in full"
-        return self._sources.why_not or missing
+        return self._sources.missing()
 
     def _tally(self, step: StepView) -> dict[str, Tally]:
         """Return what one step adds."""
@@ -592,7 +586,7 @@ class Confusion(Rule):
             Selection((self.predictions_collection,), (f"^{self.predictions}$",)),
             num_classes=self.category_no,
         )
-        self._sums: dict[tuple[str, Mode], Counts] = {}
+        self._sums: dict[tuple[str, Mode], list[Counts]] = {}
         self._has_eval = False
 
     def check(self, step: StepView) -> Findings:
@@ -603,18 +597,14 @@ class Confusion(Rule):
         for name, matrix in matrices.items():
             if self.cumulative:
                 key = name, step.mode
-                before = self._sums.get(key)
-                matrix = matrix if before is None else added([before, matrix])
-                self._sums[key] = matrix
+                matrix = added([*self._sums.get(key, ()), matrix])
+                self._sums[key] = [matrix]
             if matrix.size and int(matrix.sum()) >= max(self.min_samples, 1):
                 self._evaluated = True
                 yield from self._evaluate(step, name, matrix)
 
     def unevaluated(self) -> str | None:
-        if self._evaluated:
-            return None
-        missing = "no classes were counted, and no labels and predictions saved in full"
-        return self._sources.why_not or missing
+        return None if self._evaluated else self._sources.missing()
 
     def _evaluate(self, step: StepView, name: str, matrix: Counts) -> Findings:
         shares = normalized(matrix, self.normalize)
@@ -625,44 +615,27 @@ class Confusion(Rule):
         met = occurs & ((right < self.min_diag) | (wrong > self.max_off_diag))
         if met.any():
             worst = int(np.argmin(np.where(met, right - wrong, np.inf)))
-            other = int(
-                (others[:, worst] if self.normalize == "column" else others[worst]).argmax()
-            )
-            yield self._finding(
+            row = others[:, worst] if self.normalize == "column" else others[worst]
+            other, share, num_classes = int(row.argmax()), float(wrong[worst]), int(met.sum())
+            low = right[worst] < self.min_diag
+            of = "predictions" if self.normalize == "column" else "labels"
+            more = f"; {num_classes} classes are like that" if num_classes > 1 else ""
+            taken = f", and {number(share)} are class {other}" if share else ""
+            yield self.finding(
                 step,
                 name,
-                (worst, float(right[worst])),
-                (other, float(wrong[worst])),
-                int(met.sum()),
+                f"{name}: of the {of} of class {worst}, {number(float(right[worst]))} are right"
+                f"{taken} (min_diag {number(self.min_diag)}, max_off_diag"
+                f" {number(self.max_off_diag)}) at step {step.number}{more}",
+                value=float(right[worst]) if low else share,
+                threshold=self.min_diag if low else self.max_off_diag,
+                condition=name,
+                remedy="look at samples of the two classes, their features and their labels",
+                evidence={"class": worst, "other": other, "classes": num_classes},
             )
 
-    def _finding(
-        self,
-        step: StepView,
-        name: str,
-        worst: tuple[int, float],
-        other: tuple[int, float],
-        classes: int,
-    ) -> Finding:
-        low = worst[1] < self.min_diag
-        of = "predictions" if self.normalize == "column" else "labels"
-        more = f"; {classes} classes are like that" if classes > 1 else ""
-        taken = f", and {number(other[1])} are class {other[0]}" if other[1] else ""
-        limits = f"min_diag {number(self.min_diag)}, max_off_diag {number(self.max_off_diag)}"
-        return self.finding(
-            step,
-            name,
-            f"{name}: of the {of} of class {worst[0]}, {number(worst[1])} are right{taken}"
-            f" ({limits}) at step {step.number}{more}",
-            value=worst[1] if low else other[1],
-            threshold=self.min_diag if low else self.max_off_diag,
-            condition=name,
-            remedy="look at samples of the two classes, their features and their labels",
-            evidence={"class": worst[0], "other": other[0], "classes": classes},
-        )
 
-
-def normalized(matrix: Counts, by: Literal["column", "row"]) -> npt.NDArray[np.float64]:
+def normalized(matrix: Counts, by: Literal["column", "row"]) -> Floats:
     """Return fractions of the sum of each column, or row; 0 where that is 0.
 
     Args:

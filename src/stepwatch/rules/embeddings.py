@@ -10,9 +10,9 @@ import numpy as np
 from ..judge.declaration import parameter
 from ..judge.rule import Findings, Rule
 from ..judge.step_view import StepView, TensorView
-from ..model.finding import Finding
 from ..numerics.measures import Floats, listed, number
 from .history import FirstValues, Series
+from .shared import parameter_of
 
 # The places in a tensor of the collection ``embeddings``.
 _MEDIAN, _LARGEST, _COSINE, _UNUSED = 2, 4, 5, 6
@@ -137,9 +137,8 @@ class EmbeddingDrift(Rule):
 
 
 def _shape(tensor: TensorView) -> tuple[int, ...]:
-    layout = tensor.record.layout
-    row = layout.row_of.get(tensor.name.removeprefix("row_norms/"))
-    return layout.tensors[row].shape if row is not None else (1, 1)
+    parameter = parameter_of(tensor.record.layout, tensor.name)
+    return (1, 1) if parameter is None else parameter.shape
 
 
 def max_violation(load: Floats) -> float:
@@ -165,6 +164,7 @@ class RouterCollapse(Rule):
     """
 
     name = "router_collapse"
+    lacks = "no router was seen at {window} looks"
     needs = ("routing",)
     training_only = True
     per_model = True
@@ -190,52 +190,32 @@ class RouterCollapse(Rule):
                 self._evaluated = True
                 yield from self._evaluate(step, name, np.mean(loads, axis=0))
 
-    def unevaluated(self) -> str | None:
-        return None if self._evaluated else f"no router was seen at {self.window} looks"
-
     def _evaluate(self, step: StepView, name: str, load: Floats) -> Findings:
         even = 1 / len(load)
         dead = np.flatnonzero(load < self.dead_share * even).tolist()
         violation = max_violation(load)
         router = name.removeprefix("routing/")
-        after = f"at step {step.number}, mean of {self.window} looks, {self.consecutive} in a row"
+        condition, value, limit = "dead", float(load.min()), self.dead_share * even
         if self.persists((name, "dead"), bool(dead)):
-            yield self._finding(
-                step,
-                name,
-                "dead",
-                (float(load.min()), self.dead_share * even),
-                f"{router}: experts {listed(map(str, dead))} of {len(load)} are the first choice of"
-                f" less than {number(100 * self.dead_share * even)}% of the tokens {after}",
-                load,
+            text = (
+                f"experts {listed(map(str, dead))} of {len(load)} are the first choice of less"
+                f" than {number(100 * limit)}% of the tokens"
             )
         elif self.persists((name, "even"), violation > self.max_violation):
-            yield self._finding(
-                step,
-                name,
-                "unbalanced",
-                (violation, self.max_violation),
-                f"{router}: expert {int(load.argmax())} is the first choice of {load.max():.0%} of"
-                f" the tokens, {number(violation)} times the mean above it"
-                f" (> {number(self.max_violation)}) {after}",
-                load,
+            condition, value, limit = "unbalanced", violation, self.max_violation
+            text = (
+                f"expert {int(load.argmax())} is the first choice of {load.max():.0%} of the"
+                f" tokens, {number(violation)} times the mean above it (> {number(limit)})"
             )
-
-    def _finding(
-        self,
-        step: StepView,
-        name: str,
-        condition: str,
-        numbers: tuple[float, float],
-        message: str,
-        load: Floats,
-    ) -> Finding:
-        return self.finding(
+        else:
+            return
+        yield self.finding(
             step,
             name,
-            message,
-            value=numbers[0],
-            threshold=numbers[1],
+            f"{router}: {text} at step {step.number}, mean of {self.window} looks,"
+            f" {self.consecutive} in a row",
+            value=value,
+            threshold=limit,
             condition=f"{condition} {name}",
             remedy="add or raise the balancing loss, add noise to the router's logits, or balance"
             " with a bias for each expert",

@@ -24,6 +24,7 @@ from ..numerics.measures import (
 )
 from ..numerics.statistics import COUNT, SUM_SQ
 from .history import Norms
+from .shared import is_of_trainable, is_trainable
 
 
 class StaleGradients(Rule):
@@ -217,14 +218,9 @@ def _is(norm: float, other: float) -> bool:
     return abs(norm - other) <= _SAME * other
 
 
-PREFIX = "gradient/"
-
-
-def is_trained(layout: Layout, gradient: TensorInfo) -> bool:
+def is_of_trained(layout: Layout, gradient: TensorInfo) -> bool:
     """Return whether a gradient belongs to a parameter that is not frozen."""
-    row = layout.row_of.get(gradient.name.removeprefix(PREFIX))
-    parameter = layout.tensors[row] if row is not None else gradient
-    return parameter.trainable is not False and gradient.trainable is not False
+    return is_of_trainable(layout, gradient) and is_trainable(layout, gradient)
 
 
 class VanishingGradient(Rule):
@@ -251,10 +247,10 @@ class VanishingGradient(Rule):
     )
 
     def begin(self) -> None:
-        self._gradients = Selection(("gradients",), keep=is_trained)
+        self._tensors = Selection(("gradients",), keep=is_of_trained)
 
     def check(self, step: StepView) -> Findings:
-        for group, names in self._gradients.groups(step):
+        for group, names in self._tensors.groups(step):
             rows = group.record.statistics[group.rows]
             sizes = magnitude(rows)
             limit = self._limit(sizes)
@@ -264,9 +260,6 @@ class VanishingGradient(Rule):
             below = self.persist_each(group.record.worker, names, below)
             if below.any() and np.count_nonzero(below) >= self.min_tensors:
                 yield self._finding(step, group, sizes, below, limit)
-
-    def unevaluated(self) -> str | None:
-        return self._gradients.missing()
 
     def _limit(self, sizes: npt.NDArray[np.float64]) -> float:
         if self.relative_to is None:

@@ -15,7 +15,7 @@ from ..numerics.exponents import LOWEST, NUM_BINS, Counts, overflow_fraction, un
 from ..numerics.measures import Floats, dtype_max, number
 from ..numerics.statistics import COUNT, SUM_ABS, ZEROS
 from .history import Series
-from .shared import largest_of, prefixed, weighted_mean
+from .shared import largest_of, parameter_of, prefixed, weighted_mean
 
 FORMATS = ("float16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")
 
@@ -233,6 +233,5 @@ class LowPrecisionLoss(Rule):
 
 
 def _dtype(name: str, group: TensorGroup) -> str:
-    layout = group.record.layout
-    row = layout.row_of.get(name.partition("/")[2])
-    return "16 bits" if row is None else layout.tensors[row].dtype
+    parameter = parameter_of(group.record.layout, name)
+    return "16 bits" if parameter is None else parameter.dtype

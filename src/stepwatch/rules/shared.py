@@ -39,6 +39,23 @@ def is_trainable(layout: Layout, tensor: TensorInfo) -> bool:  # noqa: ARG001 - 
     return tensor.trainable is not False
 
 
+def is_trained(layout: Layout, tensor: TensorInfo) -> bool:
+    """Return whether a parameter is not frozen and held by an optimizer, as far as is known."""
+    return is_trainable(layout, tensor) and tensor.optimizer_groups != 0
+
+
+def parameter_of(layout: Layout, tensor: str) -> TensorInfo | None:
+    """Return the parameter that a tensor called ``KIND/PARAMETER`` is about, if it is known."""
+    row = layout.row_of.get(tensor.partition("/")[2])
+    return None if row is None else layout.tensors[row]
+
+
+def is_of_trainable(layout: Layout, tensor: TensorInfo) -> bool:
+    """Return whether a tensor called ``KIND/PARAMETER`` is about one that is not frozen."""
+    parameter = parameter_of(layout, tensor.name)
+    return parameter is None or is_trainable(layout, parameter)
+
+
 def losses_of(step: StepView, selection: Selection) -> dict[str, float]:
     """Return each selected scalar, the mean over the workers; not finite where one is not."""
     values: dict[str, list[float]] = {}
@@ -76,8 +93,8 @@ def sizes(group: TensorGroup) -> npt.NDArray[np.float64]:
         Shape ``[tensors]``; 1 for a parameter that the step does not hold.
     """
     layout = group.record.layout
-    rows = [layout.row_of.get(info.name.partition("/")[2]) for info in group.infos]
-    known = [1 if row is None else math.prod(layout.tensors[row].shape) for row in rows]
+    found = [parameter_of(layout, name) for name in group.names]
+    known = [1 if one is None else math.prod(one.shape) for one in found]
     return np.array(known, np.float64)
 
 

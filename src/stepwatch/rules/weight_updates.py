@@ -18,9 +18,9 @@ from ..model.finding import Finding
 from ..model.record import Layout, StepRecord, TensorInfo
 from ..numerics.measures import Floats, global_norm, listed, non_finite, number
 from ..numerics.statistics import COUNT, SUM, SUM_ABS, SUM_SQ
-from .shared import is_scalar, is_skipped, is_trainable, losses_of
+from .shared import is_of_trainable, is_scalar, is_skipped, is_trainable, is_trained, losses_of
 
-SUMMARY = "update_ratio/"
+RATIO = "update_ratio/"
 
 # name and ratio of tensors, and over how many steps they moved by it
 Ratios = tuple[tuple[str, ...], npt.NDArray[np.float64], int]
@@ -70,9 +70,23 @@ class WeightUpdateRatio(Rule):
                 ("below", self.small_threshold, per < self.small_threshold),
             ):
                 for leader, members in self.onsets(side, names, met).items():
-                    chosen = [names[one] for one in members]
+                    first, *others = chosen = [names[one] for one in members]
                     ratio = float(ratios[members[0]])
-                    yield self._finding(step, chosen, (ratio, over), (side, limit, leader))
+                    also = f"; so are those of {listed(others)}" if others else ""
+                    pace = (
+                        "one step" if over == 1 else f"{over} steps ({number(ratio / over)} a step)"
+                    )
+                    yield self.finding(
+                        step,
+                        first,
+                        f"{first}: it moved by {number(ratio)} of its norm over {pace}, {side}"
+                        f" {number(limit)}, at step {step.number}{also}",
+                        value=ratio / over if self.per_step else ratio,
+                        threshold=limit,
+                        condition=f"{leader} {side}",
+                        remedy=_RATIO_REMEDIES[side],
+                        evidence={"steps": over, "tensors": chosen[:20]},
+                    )
 
     def unevaluated(self) -> str | None:
         if self._evaluated:
@@ -96,7 +110,7 @@ class WeightUpdateRatio(Rule):
             for group, names in self._updates.groups(step):
                 if is_skipped(step, group.record.worker):
                     return  # it moved nothing, as it should
-                weights = tuple(name.removeprefix(SUMMARY) for name in names)
+                weights = tuple(name.removeprefix(RATIO) for name in names)
                 yield weights, group.quantity("mean"), 1
                 return
 
@@ -129,38 +143,15 @@ class WeightUpdateRatio(Rule):
             return float(np.abs(values).mean())
         return float(np.linalg.norm(values.ravel()))
 
-    def _finding(
-        self,
-        step: StepView,
-        names: list[str],
-        measured: tuple[float, int],
-        met: tuple[str, float, str],
-    ) -> Finding:
-        (ratio, over), (side, limit, leader) = measured, met
-        also = f"; so are those of {listed(names[1:])}" if len(names) > 1 else ""
-        one = "one step" if over == 1 else f"{over} steps ({number(ratio / over)} a step)"
-        return self.finding(
-            step,
-            names[0],
-            f"{names[0]}: it moved by {number(ratio)} of its norm over {one}, {side}"
-            f" {number(limit)}, at step {step.number}{also}",
-            value=ratio / over if self.per_step else ratio,
-            threshold=limit,
-            condition=f"{leader} {side}",
-            remedy="lower the learning rate or warm up"
-            if side == "above"
-            else "raise the learning rate; in low precision, see whether updates are lost",
-            evidence={"steps": over, "tensors": names[:20]},
-        )
+
+_RATIO_REMEDIES = {
+    "above": "lower the learning rate or warm up",
+    "below": "raise the learning rate; in low precision, see whether updates are lost",
+}
 
 
 def _is_ratio(layout: Layout, tensor: TensorInfo) -> bool:
-    parameter = layout.row_of.get(tensor.name.removeprefix(SUMMARY))
-    frozen = parameter is not None and layout.tensors[parameter].trainable is False
-    return tensor.name.startswith(SUMMARY) and not frozen
-
-
-_MOVED_PREFIX = "update_ratio/"
+    return tensor.name.startswith(RATIO) and is_of_trainable(layout, tensor)
 
 
 class WeightsMoved(Rule):
@@ -182,7 +173,8 @@ class WeightsMoved(Rule):
     needs = ("weights", "updates")
     training_only = True
     sign = "moved"
-    per_model: ClassVar[bool] = True
+    per_model = True
+    lacks = "fewer than {looks} updates of the same weights were measured"
 
     ratio: float = parameter(
         3.0, "So many times the optimizer's steps, for most parameters.", above=1
@@ -210,11 +202,6 @@ class WeightsMoved(Rule):
                 yield self._finding(step, state, ratios, "replaced")
             elif (ratios > self.ratio_of_one).any():
                 yield self._finding(step, state, ratios, "changed")
-
-    def unevaluated(self) -> str | None:
-        if self._evaluated:
-            return None
-        return f"fewer than {self.looks} updates of the same weights were measured"
 
     def _finding(
         self, step: StepView, state: _MovedWeights, ratios: Floats, condition: str
@@ -289,8 +276,7 @@ class _MovedWeights:
     def _allowance(self, group: TensorGroup, sizes: Floats) -> Floats:
         """Return how far each may go by the step that follows; nan if that is not known."""
         rates, gradients = (
-            group.record.statistics[group.record.layout.rows_of.get(kind, _NONE)]
-            for kind in ("learning_rates", "gradients")
+            group.record.statistics[_rows(group, kind)] for kind in ("learning_rates", "gradients")
         )
         rate = float(np.abs(rates[:, SUM]).max(initial=0.0))
         gradient = global_norm(gradients)
@@ -312,14 +298,9 @@ class _MovedWeights:
         layout = group.record.layout
         if layout is not self._layout:
             self._layout = layout
-            self._rows = np.array(
-                [layout.row_of.get(_MOVED_PREFIX + name, -1) for name in self.names]
-            )
+            self._rows = np.array([layout.row_of.get(RATIO + name, -1) for name in self.names])
         ratios = group.record.statistics[self._rows, SUM]
         return np.where(self._rows >= 0, ratios, np.nan)
-
-
-_NONE = np.empty(0, np.intp)
 
 
 def least_change(before: Floats, after: Floats) -> Floats:
@@ -347,12 +328,6 @@ def _growth(now: float, then: float) -> float:
     return now / then if then > 0 else np.inf
 
 
-def is_trained(layout: Layout, tensor: TensorInfo) -> bool:  # noqa: ARG001 - a Selection's keep
-    """Return whether a parameter is not frozen and held by an optimizer, as far as is known."""
-    return tensor.trainable is not False and tensor.optimizer_groups != 0
-
-
-_STEP_PREFIX = "update_ratio/"
 #: A loss is taken to be what it is at so many steps, at first and now.
 _FIRST, _LAST = 5, 20
 
@@ -410,23 +385,35 @@ class StepSize(Rule):
 
     def _evaluate(self, step: StepView, worker: str, weights: _WeightNorms) -> Findings:
         ratio = weights.norm / weights.first if weights.first else math.nan
-        size = f"the l2 norm of all trained weights is {number(weights.norm)} at step {step.number}"
-        size += f", {number(ratio)} times what it was at first"
+        text = f"the l2 norm of all trained weights is {number(weights.norm)} at step {step.number}"
+        text += f", {number(ratio)} times what it was at first"
         if ratio > self.grown and self._is_stuck():
-            text = f"{size} (> {number(self.grown)}), and no loss fell by {self.fall:.0%}"
-            yield self._finding(step, worker, "too_large", text, (ratio, self.grown))
+            condition, value, limit = "too_large", ratio, self.grown
+            text += f" (> {number(limit)}), and no loss fell by {self.fall:.0%}"
         elif ratio < self.shrunk and (self._is_stuck() or self._rises()):
+            condition, value, limit = "decay", ratio, self.shrunk
             how = "no loss fell" if self._is_stuck() else "every loss is above its best"
-            text = f"{size} (< {number(self.shrunk)}), and {how} by {self.fall:.0%}"
-            yield self._finding(step, worker, "decay", text, (ratio, self.shrunk))
+            text += f" (< {number(limit)}), and {how} by {self.fall:.0%}"
         elif weights.is_below(self.least_step, after=self.num_steps):
+            condition, value, limit = "too_small", weights.largest_step, self.least_step
             text = (
                 f"no step that was measured in {weights.num_steps} steps up to step {step.number}"
-                f" moved the weights by more than {number(weights.largest_step)} of their norm"
-                f" (< {number(self.least_step)}): at this pace they will not change"
+                f" moved the weights by more than {number(value)} of their norm"
+                f" (< {number(limit)}): at this pace they will not change"
             )
-            measured = weights.largest_step, self.least_step
-            yield self._finding(step, worker, "too_small", text, measured)
+        else:
+            return
+        yield self.finding(
+            step,
+            "",
+            text,
+            worker=worker,
+            value=value,
+            threshold=limit,
+            condition=condition,
+            remedy=_STEP_REMEDIES[condition],
+            evidence={name: [loss.first, loss.now] for name, loss in self._of_loss.items()},
+        )
 
     def _is_stuck(self) -> bool:
         losses = self._of_loss.values()
@@ -435,26 +422,6 @@ class StepSize(Rule):
     def _rises(self) -> bool:
         losses = self._of_loss.values()
         return bool(losses) and all(loss.rose(self.fall) for loss in losses)
-
-    def _finding(
-        self,
-        step: StepView,
-        worker: str,
-        condition: str,
-        message: str,
-        measured: tuple[float, float],
-    ) -> Finding:
-        return self.finding(
-            step,
-            "",
-            message,
-            worker=worker,
-            value=measured[0],
-            threshold=measured[1],
-            condition=condition,
-            remedy=_STEP_REMEDIES[condition],
-            evidence={name: [loss.first, loss.now] for name, loss in self._of_loss.items()},
-        )
 
 
 _STEP_REMEDIES = {
@@ -545,15 +512,12 @@ def _step_of(group: TensorGroup) -> float:
     rows = [
         row
         for row in _rows(group, "updates").tolist()
-        if layout.tensors[row].name.startswith(_STEP_PREFIX)
+        if layout.tensors[row].name.startswith(RATIO)
     ]
-    weights = [
-        layout.row_of.get(layout.tensors[row].name.removeprefix(_STEP_PREFIX)) for row in rows
-    ]
-    if not rows or None in weights:
+    weights = [layout.row_of.get(layout.tensors[row].name.removeprefix(RATIO), -1) for row in rows]
+    if min(weights, default=-1) < 0:
         return math.nan
-    squares: Floats = record.statistics[[row for row in weights if row is not None]]
-    norms = np.array([global_norm(square[None]) for square in squares])
+    norms = np.array([global_norm(square[None]) for square in record.statistics[weights]])
     moved = float(np.linalg.norm(record.statistics[rows, SUM] * norms))
     size = float(np.linalg.norm(norms))
     return moved / size if size else math.nan
