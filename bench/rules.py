@@ -45,7 +45,7 @@ def cpu_seconds(rules: Sequence[str], records: Sequence[StepRecord]) -> tuple[fl
     watch = Watch(list(rules))
     began = time.thread_time()
     for record in records:
-        watch.look(StepView([record]))
+        watch.evaluate(StepView([record]))
     watch.finish()
     return time.thread_time() - began, watch
 

@@ -128,7 +128,7 @@ def _evaluate(run: Path, specs: Sequence[str]) -> Mapping[str, object]:
     findings: list[tuple[Finding, int]] = []
     for records in trial.records(follow=False):
         step = StepView(records, trial.patterns)
-        findings += [(finding, trained) for finding in watch.look(step)]
+        findings += [(finding, trained) for finding in watch.evaluate(step)]
         trained += step.mode is Mode.TRAIN
     findings += [(finding, trained) for finding in watch.finish()]
     return {

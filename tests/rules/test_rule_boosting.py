@@ -93,7 +93,7 @@ class TestRulesOfNetworks:
         """That is no lack of evidence; a rule of losses that saw none lacks some."""
         watch = Watch(["vanishing_gradient", "training_mode", "feature_importance_overweight"])
         for step in rounds([({"train-rmse": 1.0}, {"a-rmse": 1.0})] * 4):
-            watch.look(step)
+            watch.evaluate(step)
         watch.finish()
 
         assert [("NotEvaluated", True), ("NotEvaluated", True), ("NotEvaluated", False)] == [

@@ -154,6 +154,6 @@ def test_a_finding_of_a_configured_rule_goes_by_its_name():
     watched = compat_rule("deep", {"rule_to_invoke": "TensorVariance", "tensor_regex": "w",
                                    "max_threshold": "1"})  # fmt: skip
     engine = Watch([watched])
-    (finding,) = engine.look(full_step({"weights": {"w": [-5.0, 5.0]}}))
+    (finding,) = engine.evaluate(full_step({"weights": {"w": [-5.0, 5.0]}}))
     assert "deep" == finding.rule
-    assert [] == engine.look(full_step({"weights": {"w": [-5.0, 5.0]}}, 900))  # it has ended
+    assert [] == engine.evaluate(full_step({"weights": {"w": [-5.0, 5.0]}}, 900))  # it has ended

@@ -138,7 +138,7 @@ class TestPieces:
         found = []
         for record, mode in zip(MadeRun(layers=1, steps=5).records(), modes, strict=True):
             object.__setattr__(record, "mode", mode)
-            found += watch.look(StepView([record]))
+            found += watch.evaluate(StepView([record]))
         (status,) = watch.statuses()
 
         assert [(4, "counts", 1.0)] == [(one.step, one.rule, one.value) for one in found]

@@ -16,7 +16,7 @@ nan, inf = math.nan, math.inf
 
 def run(spec, steps):
     engine = Watch(spec)
-    found = [finding for step in steps for finding in engine.look(step)]
+    found = [finding for step in steps for finding in engine.evaluate(step)]
     return found + engine.finish()
 
 

@@ -12,7 +12,7 @@ def status_of(prediction):
     """Return how the rule stands after 20 steps with a prediction of this name."""
     watch = Watch(["loss_input"])
     for number in range(20):
-        watch.look(step_of({"predictions": {prediction: [[0.1, 0.9], [-2.0, 3.0]]}}, number))
+        watch.evaluate(step_of({"predictions": {prediction: [[0.1, 0.9], [-2.0, 3.0]]}}, number))
     watch.finish()
     return watch.statuses()[0]
 

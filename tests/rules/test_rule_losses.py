@@ -16,7 +16,7 @@ nan, inf = math.nan, math.inf
 
 def run(spec, steps):
     engine = Watch(spec)
-    found = [finding for step in steps for finding in engine.look(step)]
+    found = [finding for step in steps for finding in engine.evaluate(step)]
     return found + engine.finish()
 
 
@@ -117,7 +117,7 @@ class TestLossNotDecreasing:
     def test_a_loss_that_was_negative_is_left_out(self):
         """A policy gradient's may do what it likes; and that is said."""
         engine = Watch("loss_not_decreasing:plain_only=true")
-        found = [one for step in loss_steps([-0.1] + [1.0] * 30) for one in engine.look(step)]
+        found = [one for step in loss_steps([-0.1] + [1.0] * 30) for one in engine.evaluate(step)]
         engine.finish()
         assert [] == found
         assert "was negative" in engine.statuses()[0].details
@@ -219,7 +219,7 @@ class TestOverfit:
     def test_without_evaluation_it_is_not_green(self):
         engine = Watch("overfit")
         for step in loss_steps([1.0] * 9):
-            engine.look(step)
+            engine.evaluate(step)
         engine.finish()
         (status,) = engine.statuses()
         assert ("NotEvaluated", True) == (status.status, "9 TRAIN and 0 EVAL" in status.details)

@@ -41,7 +41,7 @@ def one(values, step=0, mode=Mode.TRAIN, **settings):
 
 def compared(url, records, parameters=""):
     engine = Watch(f"similar_across_runs:other_trials={url}{parameters}")
-    found = [finding for record in records for finding in engine.look(StepView([record]))]
+    found = [finding for record in records for finding in engine.evaluate(StepView([record]))]
     return found + engine.finish(), engine.statuses()[0]
 
 

@@ -12,7 +12,7 @@ from stepwatch.testing.make_run import make_record
 
 def look(watch, step, value):
     record = make_record(step, {"gradient/w": np.full(4, value), "w": np.ones(4)})
-    return [(finding.rule, finding.step) for finding in watch.look(StepView([record]))]
+    return [(finding.rule, finding.step) for finding in watch.evaluate(StepView([record]))]
 
 
 def test_what_is_met_again_is_news_again():

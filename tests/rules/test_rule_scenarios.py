@@ -18,7 +18,7 @@ def _name(program):
 
 def findings(rules, records):
     watch = Watch(rules)
-    found = [finding for record in records for finding in watch.look(StepView([record]))]
+    found = [finding for record in records for finding in watch.evaluate(StepView([record]))]
     return found + watch.finish(), watch
 
 

@@ -34,7 +34,7 @@ HALF, ZEROS = np.ones((2, 3)), np.zeros((3, 3))
 def judged(steps):
     """Return the findings and the status of a rule that is shown these records."""
     watch = Watch("all_zero:collection_names=weights")
-    findings = [found for records in steps for found in watch.look(StepView(records))]
+    findings = [found for records in steps for found in watch.evaluate(StepView(records))]
     findings += watch.finish()
     return findings, watch.statuses()[0]
 
@@ -77,7 +77,7 @@ class TestLive:
         """A process sees its own part only."""
         watch = LiveWatch("all_zero:collection_names=weights")
         for step in range(5):
-            watch.look(parts_at(step, ZEROS, HALF)[0])
+            watch.evaluate(parts_at(step, ZEROS, HALF)[0])
         watch.finish()
         (status,) = watch.statuses()
 

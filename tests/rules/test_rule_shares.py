@@ -54,7 +54,7 @@ class TestShares:
     def test_together_they_say_what_one_watch_says(self, of):
         """Findings in the same order, statuses, and where tensors stand, however many share."""
         watch = Watch(rules())
-        found = [finding for step in steps() for finding in watch.look(step)] + watch.finish()
+        found = [finding for step in steps() for finding in watch.evaluate(step)] + watch.finish()
         shares = [evaluate_partition(steps(), rules(), share, of) for share in range(of)]
         findings, statuses, places = merge_partitions(shares)
 

@@ -21,7 +21,7 @@ def clock(spec, *, steps, until, every=1):
     said = []
     for second in range(0, until, every):
         if second in steps:
-            engine.look(full_step({"losses": {"l": [1.0]}}, second))
+            engine.evaluate(full_step({"losses": {"l": [1.0]}}, second))
         said += [(second, finding) for finding in engine.tick(second * SECOND)]
     return engine, said
 
@@ -67,7 +67,7 @@ def test_the_clock_starts_with_the_first_step_unless_asked_for():
 def test_a_run_that_is_over_is_not_judged():
     """Nobody ticks in replay, and that is no pass."""
     engine = Watch("StalledTrainingRule")
-    engine.look(full_step({"losses": {"l": [1.0]}}))
+    engine.evaluate(full_step({"losses": {"l": [1.0]}}))
     engine.finish()
     assert ([], "NotEvaluated") == (engine.tick(10**18), engine.statuses()[0].status)
 
@@ -106,7 +106,7 @@ def test_who_follows_a_run_looks_at_the_clock_while_it_waits(monkeypatch):
 def test_workers_that_stand_still_while_others_go_on_are_named(last_steps, worker, told):
     """A step is complete when all wrote it, so nothing is seen of those who go on."""
     engine = Watch("stalled_training:threshold=60")
-    engine.look(full_step({"losses": {"l": [1.0]}}, 0))
+    engine.evaluate(full_step({"losses": {"l": [1.0]}}, 0))
     engine.tick(0, last_steps)
     (finding,) = engine.tick(61 * SECOND, last_steps)
 

@@ -36,7 +36,7 @@ def run(rule, steps, **scope):
     from stepwatch.rules import Scope, Watched
 
     engine = Watch([Watched(rule, Scope(**scope))])
-    found = [finding for step in steps for finding in engine.look(step)]
+    found = [finding for step in steps for finding in engine.evaluate(step)]
     return found + engine.finish(), engine
 
 
@@ -99,13 +99,13 @@ class TestScope:
                     yield Finding(self.name, step.number, tensor.name, "seen")
 
         engine = Watch([Mine()], patterns={"mine": ["^x"]})
-        assert ["x"] == [finding.tensor for finding in engine.look(scalars([1])[0])]
+        assert ["x"] == [finding.tensor for finding in engine.evaluate(scalars([1])[0])]
 
 
 class TestStatuses:
     def test_in_progress_until_the_end(self):
         engine = Watch([Above()])
-        engine.look(scalars([0])[0])
+        engine.evaluate(scalars([0])[0])
         assert "InProgress" == engine.statuses()[0].status
         engine.finish()
         assert "NoIssuesFound" == engine.statuses()[0].status
@@ -113,7 +113,7 @@ class TestStatuses:
 
     def test_stopped_when_the_watch_ends_first(self):
         engine = Watch([Above()])
-        engine.look(scalars([0])[0])
+        engine.evaluate(scalars([0])[0])
         engine.stop()
         assert ("Stopped", "last step 0") == (
             engine.statuses()[0].status,
@@ -138,7 +138,7 @@ class TestStatuses:
     def test_a_rule_without_evidence_is_not_green_and_says_why(self, spec, steps, told):
         engine = Watch(spec)
         for step in steps:
-            engine.look(step)
+            engine.evaluate(step)
         engine.finish()
         (status,) = engine.statuses()
         assert "NotEvaluated" == status.status
@@ -153,7 +153,7 @@ class TestStatuses:
 
         engine = Watch([Broken(), Above()])
         with caplog.at_level(logging.ERROR, "stepwatch"):
-            found = [finding for step in scalars([1, 1]) for finding in engine.look(step)]
+            found = [finding for step in scalars([1, 1]) for finding in engine.evaluate(step)]
         assert ["above"] == [finding.rule for finding in found]
         assert ("Error", "ZeroDivisionError: first line") == (
             engine.statuses()[0].status,
@@ -171,7 +171,7 @@ class TestStatuses:
                 return [Finding("bare", step.number, "", "hello")]
 
         engine = Watch([Bare()])
-        assert ["hello"] == [finding.message for finding in engine.look(scalars([1])[0])]
+        assert ["hello"] == [finding.message for finding in engine.evaluate(scalars([1])[0])]
         assert [] == engine.finish()
 
 
@@ -202,7 +202,7 @@ class TestIdle:
     def test_a_rule_about_what_a_model_does_not_have_had_nothing_to_judge(self):
         """That is not the same as evidence that is missing."""
         engine = Watch("attention_instability; vanishing_gradient")
-        engine.look(step_of({"losses": {"L": [1.0]}}, 0))
+        engine.evaluate(step_of({"losses": {"L": [1.0]}}, 0))
         engine.finish()
         assert [("NotEvaluated", True), ("NotEvaluated", False)] == [
             (status.status, status.idle) for status in engine.statuses()
@@ -212,6 +212,6 @@ class TestIdle:
         """Having seen steps."""
         engine = Watch("low_precision_loss")
         for number in range(20):
-            engine.look(step_of({"weights": {"w": [1.0]}, "updates": {"u": [1.0]}}, number))
+            engine.evaluate(step_of({"weights": {"w": [1.0]}, "updates": {"u": [1.0]}}, number))
         engine.finish()
         assert engine.statuses()[0].idle

@@ -1,7 +1,7 @@
 """Which findings may follow from which: data for ``root_cause``.
 
-A rule declares what its findings are signs of (``Rule.sign``); the signs, and the links between
-them, stand here. ``late`` and ``reach`` are in steps. They come from how rules judge by default:
+A rule declares what its findings are signs of (``Rule.sign``); this file has the signs and the
+links between them. ``late`` and ``reach`` are in steps. They come from how rules judge by default:
 one that waits for ten steps in a row reports ten steps after it began.
 """
 
@@ -23,7 +23,7 @@ from .parameters import GROUP
 
 
 class StepOrder:
-    """Knows the tensors of a run: what each is, and when it is made.
+    """The tensors of a run: the collection of each, and when it is computed.
 
     Args:
         layouts: Of the steps of the run, in any order.
@@ -37,7 +37,7 @@ class StepOrder:
             self.add(layout)
 
     def add(self, layout: Layout) -> None:
-        """Learn of the tensors of a step."""
+        """Add the tensors of a step."""
         if layout in self._known:
             return
         self._known.add(layout)
@@ -47,16 +47,16 @@ class StepOrder:
             self._rows[tensor.name] = min(row, self._rows.get(tensor.name, row))
 
     def __reduce__(self) -> tuple[type[StepOrder], tuple[()], dict[str, object]]:
-        """Go to another process without the layouts, of which no more will be heard there."""
+        """Pickle without the layouts: no more of these steps come in another process."""
         return StepOrder, (), {"_collections": self._collections, "_rows": self._rows}
 
     @property
     def collections(self) -> frozenset[str]:
-        """The built-in collections of which a tensor was seen."""
+        """The built-in collections of which there is a tensor."""
         return frozenset(self._collections.values())
 
     def missing(self, stage: int) -> str:
-        """Return the main collection of a stage of which nothing was seen, or ``""``."""
+        """Return the main collection of a stage if nothing of it was captured, else ``""``."""
         names = [
             spec.name
             for spec in SPECS.values()
@@ -65,7 +65,7 @@ class StepOrder:
         return "" if not names or self.collections.intersection(names) else names[0]
 
     def stage(self, tensor: str) -> int:
-        """Return the place of a tensor's stage in ``STAGES``; what is not known comes last."""
+        """Return the index of a tensor's stage in ``STAGES``; what is not known comes last."""
         collection = self._collections.get(tensor)
         spec = SPECS.get(collection) if collection else spec_of(tensor)
         return STAGES.index(spec.stage) if spec and spec.stage else len(STAGES)
@@ -83,21 +83,21 @@ class StepOrder:
         return self._rows.get(f"output/{module}")
 
 
-# A label ends so where one rule was asked for several times.
+# A label ends so where one rule was requested several times.
 _NUMBER = re.compile(r"-\d+$")
 
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """Findings that say the same kind of thing.
+    """What a kind of findings is evidence of.
 
     Args:
         confirm: What would confirm that it is the cause, one line; with ``{run}``, ``{step}``,
             ``{mode_step}`` and ``{tensor}``.
         late: How many steps after it began it is reported.
         reach: How many steps later something may follow from it; ``None`` as long as the run goes.
-        stage: Of ``STAGES``, where that of the tensor is not what counts: ``outcome`` for what says
-            that something is wrong and not where.
+        stage: Of ``STAGES``, where that of the tensor is not what counts: ``outcome`` for findings
+            that something is wrong which do not locate it.
     """
 
     confirm: str
@@ -115,7 +115,7 @@ def anywhere(cause: Finding, effect: Finding, order: StepOrder) -> bool:  # noqa
 
 
 def same_step(cause: Finding, effect: Finding, order: StepOrder) -> bool:  # noqa: ARG001
-    """Hold where both were seen at one step."""
+    """Hold where both are of one step."""
     return cause.step == effect.step
 
 
@@ -161,57 +161,25 @@ _BATCHES = (
 )
 
 SIGNS = {
-    "schedule": Sign(
-        f"look at the schedule: {_SHOW} --statistic mean",
-        late=20,
-    ),
+    "schedule": Sign(f"look at the schedule: {_SHOW} --statistic mean", late=20),
     "rate": Sign(f"look at the schedule: {_SHOW} --statistic mean", late=10),
     "mode": Sign(f"see since when: {_SHOW} --statistic mean", late=10),
-    "stale": Sign(
-        "train once with zero_grad() right before backward()",
-        late=10,
-    ),
-    "scale": Sign(
-        f"look at the weight of the loss, or the norm: {_SHOW}",
-        late=10,
-    ),
-    "unchanged": Sign(
-        f"see since when: {_SHOW}",
-        late=10,
-        stage="weight",
-    ),
+    "stale": Sign("train once with zero_grad() right before backward()", late=10),
+    "scale": Sign(f"look at the weight of the loss, or the norm: {_SHOW}", late=10),
+    "unchanged": Sign(f"see since when: {_SHOW}", late=10, stage="weight"),
     "untrained": Sign(f"see whether it changes: {_SHOW}", late=10, stage="setting"),
-    "initialization": Sign(
-        f"look at how large it is at step 0: {_SHOW}",
-        late=5,
-        stage="setting",
-    ),
+    "initialization": Sign(f"look at how large it is at step 0: {_SHOW}", late=5, stage="setting"),
     "state": Sign(_TENTH, late=30),
     "precision": Sign("train once in float32", late=40, stage="setting"),
     "replicas": Sign(
-        "compare the replicas: stepwatch run --save weights:digest --save batches:digest",
-        late=5,
+        "compare the replicas: stepwatch run --save weights:digest --save batches:digest", late=5
     ),
     "loss_input": Sign(_BATCH, late=5),
-    "data": Sign(
-        _BATCHES,
-        late=50,
-        stage="data",
-    ),
+    "data": Sign(_BATCHES, late=50, stage="data"),
     "inputs": Sign(_BATCHES, late=10, stage="data"),
-    "inactive": Sign(
-        f"see since when: {_SHOW} --statistic zero_fraction",
-        late=10,
-    ),
-    "drift": Sign(
-        f"see how it grows: {_SHOW} --statistic abs_max",
-        late=30,
-    ),
-    "pace": Sign(
-        "train once with ten times the learning rate",
-        late=100,
-        stage="update",
-    ),
+    "inactive": Sign(f"see since when: {_SHOW} --statistic zero_fraction", late=10),
+    "drift": Sign(f"see how it grows: {_SHOW} --statistic abs_max", late=30),
+    "pace": Sign("train once with ten times the learning rate", late=100, stage="update"),
     "updates": Sign(_TENTH, stage="update"),
     "moved": Sign(f"see when it changed: {_SHOW} --statistic l2"),
     "vanishing": Sign(f"see where it fades: {_SHOW} --statistic abs_mean", late=10),
@@ -220,14 +188,11 @@ SIGNS = {
     "bad_data": Sign(_REPLAY, reach=200),
     "non_finite": Sign(_REPLAY, reach=200),
     "exploded": Sign(_REPLAY, reach=200, stage="outcome"),
-    "waiting": Sign(
-        "time the data loader without the model, worker by worker",
-    ),
+    "waiting": Sign("time the data loader without the model, worker by worker"),
     "machine": Sign("see where the time goes: stepwatch profile {run}"),
     "memory": Sign(f"see how it grows: {_SHOW} --statistic mean", late=100),
     "outcome": Sign(
-        "train once on a single small batch: its loss must go to zero",
-        stage="outcome",
+        "train once on a single small batch: its loss must go to zero", stage="outcome"
     ),
     "other": Sign(f"look at it: {_SHOW}"),
 }
@@ -248,7 +213,7 @@ LINKS = (
     Link("stale", "stale", same_tensor, certain=True),
     Link("untrained", "unchanged", same_tensor, certain=True),
     Link("inactive", "inactive", same_tensor, certain=True),
-    # one rule that says the same of several tensors, or says more of it
+    # one rule that finds the same of several tensors, or more of it
     *(Link(sign, sign) for sign in ("schedule", "drift", "inactive", "updates", "waiting")),
     *_links(("waiting", "machine"), ("machine",)),
     Link("schedule", "rate"),

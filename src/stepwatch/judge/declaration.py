@@ -177,13 +177,13 @@ def declare(kind: type, inherited: Mapping[str, Parameter]) -> dict[str, Paramet
 
 def constructor(parameters: Mapping[str, Parameter]) -> Callable[..., None]:
     """Return an ``__init__`` that takes, checks and keeps parameters, then calls ``begin``."""
-    place = inspect.Parameter
+    kinds = inspect.Parameter
     signature = inspect.Signature(
-        [place("self", place.POSITIONAL_ONLY)]
+        [kinds("self", kinds.POSITIONAL_ONLY)]
         + [
-            place(
+            kinds(
                 name,
-                place.KEYWORD_ONLY if one.kw_only else place.POSITIONAL_OR_KEYWORD,
+                kinds.KEYWORD_ONLY if one.kw_only else kinds.POSITIONAL_OR_KEYWORD,
                 default=one.default,
                 annotation=one.hint,
             )

@@ -1,6 +1,6 @@
-"""The engine: shows steps to rules and turns what they yield into findings and statuses.
+"""The engine: gives steps to rules and turns what they yield into findings and statuses.
 
-Nothing here depends on the time of day (but for what a rule says at a ``tick``), on threads or on
+Nothing here depends on the time of day (but for what a rule yields at a ``tick``), on threads or on
 where the steps come from: the same steps in the same order give the same findings, live and in
 replay. A rule that raises ends with status Error; it never takes another rule, let alone the
 training, with it.
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
     from ..trial import Trial
 
 _UNKNOWN: Mapping[str, int] = {}
-#: How often a profile is asked for what is new.
+#: How often a profile is read.
 _SCAN_NS = 5 * 10**9
 
 
 class Watch:
-    """Shows each step to every rule, and reports each episode once.
+    """Evaluates each step by every rule, and reports each episode once.
 
-    A condition that goes on being met is one episode, and one finding. It is news again once it
-    was away for more than ``cooldown_steps`` steps.
+    A condition that goes on holding is one episode, and one finding. It is news again once it
+    did not hold for more than ``cooldown_steps`` steps.
 
     Args:
         rules: Specs or rules; see ``parse_rules``.
         patterns: The patterns of the run's own collections, for steps that bring none.
         names: Names of tensors that the run is known to hold, to suggest what was meant when a
-            rule saw nothing.
+            rule found none.
 
     Raises:
-        ConfigError: A spec that cannot be meant.
+        ConfigError: An invalid spec.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Watch:
         names: Iterable[str] = (),
     ) -> None:
         self._patterns = patterns or {}
-        self._seen = ObservedInputs(names)
+        self._observed = ObservedInputs(names)
         self._entries = [RuleRunner(watched) for watched in parse_rules(rules)]
         self._finished = False
         self._trained = ModelChange()
@@ -60,16 +60,16 @@ class Watch:
         self._cutter: WindowSplitter | None = None
         self._scanned_ns = 0
 
-    def look(self, step: StepView) -> list[Finding]:
-        """Show one step to the rules; steps must come in order.
+    def evaluate(self, step: StepView) -> list[Finding]:
+        """Evaluate one step by the rules; steps must come in order.
 
-        If one comes again, the run was taken up again there: rules that remember a model forget
-        what they saw, and what is met from there on is news.
+        If one comes again, the run was resumed there: rules that remember a model begin anew, and
+        what holds from there on is news.
 
         Returns:
             What is news, in the order of the rules.
         """
-        self._seen.add(step)
+        self._observed.add(step)
         if self._patterns and not step.patterns:
             step = StepView(step.records, self._patterns, others=step.others)
         goes_back = step.number <= self._last_step
@@ -82,7 +82,7 @@ class Watch:
         findings: list[Finding] = []
         for entry in self._entries:
             if entry.running:
-                findings += entry.look(step)
+                findings += entry.evaluate(step)
         return findings
 
     def tick(
@@ -91,12 +91,12 @@ class Watch:
         last_steps: Mapping[str, int] = _UNKNOWN,
         profile: ProfileSource | None = None,
     ) -> list[Finding]:
-        """Let the rules look at the clock, some times a second while the run goes on.
+        """Let the rules judge by the clock, some times a second while the run goes on.
 
         Args:
             now_ns: The time of day, nanoseconds since the Unix epoch.
             last_steps: The last step that each worker wrote, where that is known.
-            profile: Looked at once in a few seconds.
+            profile: Read once in a few seconds.
         """
         running = [entry for entry in self._entries if entry.running]
         findings = [finding for entry in running for finding in entry.tick(now_ns, last_steps)]
@@ -106,7 +106,7 @@ class Watch:
         return findings
 
     def scan(self, profile: ProfileSource, *, ended: bool) -> list[Finding]:
-        """Show the rules on profiles what is new in one.
+        """Evaluate what is new in a profile by the rules on profiles.
 
         Args:
             profile: As it is now; the same one at each call.
@@ -131,16 +131,12 @@ class Watch:
         ]
 
     def end_episodes(self) -> None:
-        """The training goes on from an earlier state: what is met from here on is news."""
+        """The training goes on from an earlier state: what holds from here on is news."""
         for entry in self._entries:
             entry.end_episodes()
 
     def finish(self) -> list[Finding]:
-        """Tell the rules that there are no more steps; what they say about the whole run.
-
-        Returns:
-            Empty when called again.
-        """
+        """Return what the rules find in the whole run, after its last step; once only."""
         if self._finished:
             return []
         self._finished = True
@@ -154,7 +150,7 @@ class Watch:
 
     def statuses(self) -> list[RuleStatus]:
         """Return the status of each rule, in their order."""
-        return [entry.status(self._seen) for entry in self._entries]
+        return [entry.status(self._observed) for entry in self._entries]
 
 
 def watch(
@@ -171,7 +167,7 @@ def watch(
     patterns = trial.patterns
     for records in trial.records(follow=follow, waiting=True):
         if records:
-            yield from engine.look(StepView(records, patterns))
+            yield from engine.evaluate(StepView(records, patterns))
         else:
             yield from engine.tick(time.time_ns(), trial.last_steps, trial.profile)
     yield from engine.scan(trial.profile, ended=True)

@@ -1,6 +1,6 @@
-"""What rules say of a run: as it was judged while it trained, or judged now, at once or in parts.
+"""The verdict of rules on a run: as it was judged while it trained, or now, at once or in parts.
 
-A rule knows nothing of the others. So what several partitions of the rules find, put in the order
+A rule does not depend on others. So what several partitions of the rules find, put in the order
 of steps and rules, is what one ``Watch`` finds with all of them, wherever they were evaluated.
 """
 
@@ -87,7 +87,7 @@ def step_order_of(trial: Trial) -> StepOrder:
 
 @dataclass(frozen=True, slots=True)
 class PartialEvaluation:
-    """What some of the rules say of a run.
+    """What some of the rules found in a run.
 
     Args:
         findings: Each after the number of steps before it and the position of its rule.
@@ -107,7 +107,7 @@ def evaluate_partition(
     of: int = 1,
     profile: ProfileSource | None = None,
 ) -> PartialEvaluation:
-    """Show all steps of a run, and its profile, to every ``of``-th rule.
+    """Evaluate all steps of a run, and its profile, by every ``of``-th rule.
 
     Args:
         steps: In order.
@@ -124,7 +124,7 @@ def evaluate_partition(
     for number, step in enumerate(steps):
         for record in step.records:
             order.add(record.layout)
-        findings += [(number, position[one.rule], one) for one in engine.look(step)]
+        findings += [(number, position[one.rule], one) for one in engine.evaluate(step)]
     last = [] if profile is None else engine.scan(profile, ended=True)
     findings += [(math.inf, position[one.rule], one) for one in (*last, *engine.finish())]
     statuses = tuple((position[one.rule], one) for one in engine.statuses())
@@ -134,14 +134,14 @@ def evaluate_partition(
 def merge_partitions(
     parts: Sequence[PartialEvaluation],
 ) -> tuple[list[Finding], list[RuleStatus], StepOrder]:
-    """Return what all partitions of a run say, as if one had judged with all rules."""
+    """Return findings and statuses of all partitions, as if one had judged with all rules."""
     findings = sorted((one for part in parts for one in part.findings), key=lambda one: one[:2])
     statuses = sorted((one for part in parts for one in part.statuses), key=lambda one: one[0])
     return [one for *_, one in findings], [one for _, one in statuses], parts[0].order
 
 
 def verdict_of(trial: Trial, parts: Sequence[PartialEvaluation]) -> Verdict:
-    """Return what all partitions of the rules say of a run."""
+    """Return the verdict of all partitions of the rules on a run."""
     return _verdict(trial, *merge_partitions(parts))
 
 

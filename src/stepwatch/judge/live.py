@@ -1,4 +1,4 @@
-"""Rules in the training process: they look at a step before it is stored."""
+"""Rules in the training process: they judge a step before it is stored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FIRST = "worker_0"
 
 
 class LiveWatch:
-    """Watches the training from within; give it to a hook as a listener.
+    """Judges the training from within; give it to a hook as a listener.
 
     Findings and, at the end, the statuses of the rules are stored in the run.
 
@@ -31,7 +31,7 @@ class LiveWatch:
         on_finding: Called with each finding, on the background thread.
 
     Raises:
-        ConfigError: A spec that cannot be meant.
+        ConfigError: An invalid spec.
 
     Example:
         ``TorchHook(model, run="runs/first", listeners=[LiveWatch("loss_spike")])``
@@ -43,7 +43,7 @@ class LiveWatch:
         on_finding: Callable[[Finding], None] = lambda _: None,
     ) -> None:
         watched = parse_rules(rules)
-        #: What must be saved for them, in the words of ``--save``.
+        #: What must be saved for them, as ``--save`` takes it.
         self.evidence = required_captures(watched)
         self._watch = Watch(watched)
         self._on_finding = on_finding
@@ -54,26 +54,26 @@ class LiveWatch:
         self.findings: list[Finding] = []
 
     def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
-        """Learn where the run lies, and whether others train with this worker."""
+        """Take in where the run is stored, and whether others train with this worker."""
         self._store, self._worker, self._patterns = store, worker, patterns
         self._others = are_several(store)
         if worker == _FIRST:  # of what all machines and workers do, one judges
             self._profile = Profile(store)
 
     def on_step(self, record: StepRecord) -> None:
-        """Show a step to the rules."""
-        self._report(self._watch.look(StepView([record], self._patterns, others=self._others)))
+        """Judge a step."""
+        self._report(self._watch.evaluate(StepView([record], self._patterns, others=self._others)))
 
     def tick(self) -> None:
-        """Let the rules look at the clock."""
+        """Judge by the clock."""
         self._report(self._watch.tick(time.time_ns(), profile=self._profile))
 
     def end_episodes(self) -> None:
-        """The training goes on from an earlier state: what is met from here on is news."""
+        """The training goes on from an earlier state: what holds from here on is news."""
         self._watch.end_episodes()
 
     def finish(self) -> None:
-        """Let the rules say what is left to say, and store where they stand."""
+        """Report what the rules find in the whole run, and store their statuses."""
         if self._profile is not None:  # the others may still write to it
             self._report(self._watch.scan(self._profile, ended=not self._others))
         self._report(self._watch.finish())

@@ -131,10 +131,10 @@ def _from_mapping(spec: Mapping[str, object]) -> Watched:
 
 
 def _with_labels(watched: list[Watched]) -> list[Watched]:
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     labelled = []
     for one in watched:
-        count = seen[one.name] = seen.get(one.name, 0) + 1
+        count = counts[one.name] = counts.get(one.name, 0) + 1
         label = f"{one.name}-{count}" if count > 1 else one.label
         labelled.append(Watched(one.rule, one.scope, label))
     return labelled

@@ -1,4 +1,4 @@
-"""The contract of a rule, on steps or on a profile, and what of a run it is shown."""
+"""The contract of a rule, on steps or on a profile, and its scope: what of a run it judges."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ class NotApplicable(str):
 
 
 class Rule:
-    """Looks at steps, one after the other, and yields findings.
+    """Evaluates steps, one after the other, and yields findings.
 
-    A rule depends on nothing but the steps it was shown, in order: the same steps give the
-    same findings, live and in replay. Only what it says at a ``tick`` depends on the clock. It is
-    shown a step only if the step holds a tensor of one of the collections it needs.
+    A rule depends on nothing but the steps it was given, in order: the same steps give the
+    same findings, live and in replay. Only what it yields at a ``tick`` depends on the clock. It
+    is given a step only if that holds a tensor of one of the collections it needs.
 
     Its parameters are class attributes, from which the constructor is made; what it remembers is
     set up in ``begin``. A class of your own with ``name``, ``needs`` and ``check`` is a rule,
@@ -79,7 +79,7 @@ class Rule:
         5
     """
 
-    #: The name under which it is asked for, in snake case.
+    #: The name under which it is requested, in snake case.
     name: ClassVar[str]
     #: Collections of which a step must hold at least one tensor; none for every step.
     needs: ClassVar[tuple[str, ...]] = ()
@@ -131,15 +131,15 @@ class Rule:
         """Set up what it remembers; called by the constructor, with the parameters set."""
 
     def check(self, step: StepView) -> Iterable[Finding]:
-        """Look at one step and yield what is wrong with it."""
+        """Evaluate one step and yield what is wrong with it."""
         raise NotImplementedError
 
     def finish(self) -> Iterable[Finding]:
-        """Yield what can only be known once the last step was seen."""
+        """Yield what can only be known after the last step."""
         return ()
 
     def tick(self, now_ns: int, last_steps: Mapping[str, int]) -> Iterable[Finding]:  # noqa: ARG002
-        """Look at the clock, some times a second while the run goes on and never in replay.
+        """Judge by the clock, some times a second while the run goes on and never in replay.
 
         Args:
             now_ns: The time of day, nanoseconds since the Unix epoch.
@@ -149,9 +149,9 @@ class Rule:
         return ()
 
     def unevaluated(self) -> str | None:
-        """Return why no judgement was reached although steps were seen, or ``None``.
+        """Return why no judgement was reached although there were steps, or ``None``.
 
-        A rule that compares steps says here that it never had two to compare. Where the model or
+        A rule that compares steps gives here that it never had two to compare. Where the model or
         the training has nothing that the rule is about, the reason is a ``NotApplicable``.
         """
         if self.needed_steps:
@@ -184,7 +184,7 @@ class Rule:
             step: The step, or its global number.
             tensor: What it is about; by its name, or with its worker.
             message: What is wrong, with the numbers.
-            condition: What tells this finding from others of the rule; the tensor if empty.
+            condition: What separates this finding from others of the rule; the tensor if empty.
             value: What was measured.
             threshold: What it was compared with.
             remedy: What to do.
@@ -194,7 +194,7 @@ class Rule:
             evidence: More numbers and names.
         """
         number = step if isinstance(step, int) else step.number
-        name, seen_by = (tensor, "") if isinstance(tensor, str) else (tensor.name, tensor.worker)
+        name, its_worker = (tensor, "") if isinstance(tensor, str) else (tensor.name, tensor.worker)
         return Finding(
             self.name,
             number,
@@ -206,54 +206,54 @@ class Rule:
             remedy=remedy,
             severity=severity,
             mode=mode,
-            worker=seen_by if worker is None else worker,
+            worker=its_worker if worker is None else worker,
             evidence=evidence,
         )
 
-    def streak(self, key: Hashable, met: object) -> int:
-        """Count a look at a condition; return for how many looks in a row it was met."""
-        return self._streaks.count(key, met)
+    def streak(self, key: Hashable, holds: object) -> int:
+        """Count an evaluation of a condition; return how many times in a row it held."""
+        return self._streaks.count(key, holds)
 
-    def persists(self, key: Hashable, met: object, looks: int | None = None) -> bool:
-        """Count a look at a condition; return whether it was met at so many looks in a row.
+    def persists(self, key: Hashable, holds: object, times: int | None = None) -> bool:
+        """Count an evaluation of a condition; return whether it held so many times in a row.
 
         Args:
             key: The condition, with the worker and the tensor that it is about.
-            met: Whether it is met now.
-            looks: How many; by default the parameter ``consecutive``.
+            holds: Whether it holds now.
+            times: How many; by default the parameter ``consecutive``.
         """
-        needed: int = self.consecutive if looks is None else looks  # type: ignore[attr-defined]
-        return self._streaks.count(key, met) >= needed
+        needed: int = self.consecutive if times is None else times  # type: ignore[attr-defined]
+        return self._streaks.count(key, holds) >= needed
 
     def persist_each(
-        self, key: Hashable, names: tuple[str, ...], met: npt.NDArray[np.bool_]
+        self, key: Hashable, names: tuple[str, ...], holds: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.bool_]:
-        """Return which of some tensors met a condition ``consecutive`` times in a row.
+        """Return for which tensors a condition held ``consecutive`` times in a row.
 
         Args:
             key: Of the group of tensors, such as the worker.
             names: The tensors.
-            met: Whether each meets it now, shape ``[tensors]``.
+            holds: Whether it holds for each now, shape ``[tensors]``.
         """
         if self.consecutive == 1:  # type: ignore[attr-defined]
-            return met
-        streaks = self._streaks.count_each(key, names, met)
+            return holds
+        streaks = self._streaks.count_each(key, names, holds)
         return streaks >= self.consecutive  # type: ignore[attr-defined, no-any-return]
 
     def onsets(
-        self, key: Hashable, names: tuple[str, ...], met: npt.NDArray[np.bool_]
+        self, key: Hashable, names: tuple[str, ...], holds: npt.NDArray[np.bool_]
     ) -> dict[str, list[int]]:
-        """Return the indices of the tensors that meet a condition now, by those of one onset.
+        """Return the indices of the tensors for which a condition holds, by those of one onset.
 
         Args:
             key: The condition, with the worker where each is judged by itself.
             names: The tensors; others keep their onset.
-            met: Whether each meets the condition now, shape ``[tensors]``.
+            holds: Whether it holds for each now, shape ``[tensors]``.
 
         Returns:
-            In order, under the name of the first tensor that met it at the same step.
+            In order, under the name of the first for which it began to hold at the same step.
         """
-        return self._onsets[key].update(names, met)
+        return self._onsets[key].update(names, holds)
 
     @cached_property
     def _streaks(self) -> Streaks:
@@ -267,9 +267,11 @@ class Rule:
 Findings = Iterator[Finding]
 
 
-def few_steps(seen: int, needed: int) -> str | None:
+def few_steps(num_steps: int, needed: int) -> str | None:
     """Return why so many TRAIN steps are not enough; ``None`` if they are."""
-    return None if seen >= needed else f"{seen} TRAIN steps were seen, {needed} are needed"
+    return (
+        None if num_steps >= needed else f"{num_steps} TRAIN steps were seen, {needed} are needed"
+    )
 
 
 ON_FIRE = ("continue", "stop")
@@ -278,17 +280,17 @@ PROFILES = ("standard", "compat")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a rule is shown, and what becomes of what it finds; the same for every rule.
+    """Which steps and tensors a rule judges, and what becomes of its findings.
 
     Where a rule has a parameter of the same name, the parameter is the rule's.
 
     Args:
-        start_step: First global step it is shown.
-        end_step: First global step it is no longer shown; ``None`` for no end.
+        start_step: First global step that is judged.
+        end_step: First global step that no longer is; ``None`` for no end.
         mode: Only steps of this mode; ``None`` or ``GLOBAL`` for all.
-        workers: Only what these workers saw; empty for all.
-        include_regex: Only tensors in whose name this finds itself.
-        exclude_regex: No tensor in whose name this finds itself.
+        workers: Only records of these workers; empty for all.
+        include_regex: Only tensors whose name matches, by a search.
+        exclude_regex: No tensor whose name matches.
         severity: Given to every finding; ``None`` leaves it to the rule.
         on_fire: ``stop`` ends the rule with its first finding.
         cooldown_steps: A condition must have been away for more steps than this to be news.
@@ -297,7 +299,7 @@ class Scope:
             which then ends with its first finding unless ``on_fire`` is given.
 
     Raises:
-        ConfigError: A value that cannot be meant.
+        ConfigError: An invalid value.
     """
 
     start_step: int = 0
@@ -328,7 +330,7 @@ class Scope:
         compiled("exclude_regex", self.exclude_regex)
 
     def view(self, step: StepView) -> StepView | None:
-        """Return what is seen of a step, ``None`` for nothing."""
+        """Return what of a step is in scope, ``None`` for nothing."""
         number = step.number
         if number < self.start_step or (self.end_step is not None and number >= self.end_step):
             return None
@@ -346,12 +348,12 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A rule, and what it is to be shown.
+    """A rule with its scope.
 
     Args:
-        rule: Ready to look at its first step.
+        rule: Ready for its first step.
         scope: Parameters that every rule has.
-        label: What it goes by where one rule is used twice; the rule's name if empty.
+        label: Its name where one rule is used twice; the rule's name if empty.
     """
 
     rule: Rule
@@ -360,12 +362,12 @@ class Watched:
 
     @property
     def name(self) -> str:
-        """What findings and statuses call it."""
+        """Its name in findings and statuses."""
         return self.label or self.rule.name
 
 
 def required_captures(rules: Iterable[Watched]) -> tuple[str, ...]:
-    """Return what must be saved for rules, in the words of ``--save``, each once."""
+    """Return what must be saved for rules, as ``--save`` takes it, each once."""
     wanted = (text for one in rules for text in getattr(one.rule, "evidence", ()))
     return tuple(dict.fromkeys(wanted))
 
@@ -375,7 +377,7 @@ class Selection:
 
     Args:
         collections: Names of collections.
-        regexes: Regular expressions; a tensor in whose name one finds itself is selected too.
+        regexes: Regular expressions; a tensor whose name matches one is selected too.
             With neither, every tensor is.
         keep: Leaves out of the selected tensors those for which it is false.
 
@@ -409,7 +411,7 @@ class Selection:
                 yield TensorGroup(record, selected.rows), selected.names
 
     def missing(self) -> str | None:
-        """Return what was looked for, if none of it was ever found."""
+        """Return what was to be selected, if none of it was ever there."""
         if self.found_any:
             return None
         wanted = [f"in {', '.join(self.collections)}"] if self.collections else []
@@ -418,21 +420,21 @@ class Selection:
 
     def _select(self, step: StepView, record: StepRecord) -> Selected:
         layout = record.layout
-        seen = np.zeros(len(layout), bool)
+        mask = np.zeros(len(layout), bool)
         # without a collection, groups() gives every tensor that is in scope
         if self.collections or not self.regexes:
             for group in step.groups(*self.collections):
                 if group.record is record:
-                    seen[group.rows] = True
+                    mask[group.rows] = True
         if self.regexes:
             for group in step.groups():
                 if group.record is record:
                     for regex in self.regexes:
-                        seen[group.rows] |= layout.matching(regex)[group.rows]
+                        mask[group.rows] |= layout.matching(regex)[group.rows]
         tensors = layout.tensors
         rows = [
             int(row)
-            for row in np.flatnonzero(seen)
+            for row in np.flatnonzero(mask)
             if self._keep is None or self._keep(layout, tensors[row])
         ]
         return Selected(np.array(rows, np.intp), tuple(tensors[row].name for row in rows))
@@ -446,17 +448,16 @@ class Selected:
     names: tuple[str, ...]
 
 
-#: How long a window is, unless a rule asks for shorter ones.
+#: How long a window is, unless a rule needs shorter ones.
 SCAN_INTERVAL_US = 60_000_000
 
 
 class ProfileRule(Rule):
-    """Looks at a profile, one window of time after the other, and at no step.
+    """Evaluates a profile, one window of time after the other, and no step.
 
-    As with steps, the same windows give the same findings, live and in replay. What it has seen
-    is kept in ``add``; it is judged at the end of each interval, in ``judge``. Of a finding,
-    ``step`` is the last one that had begun by then.
-
+    As with steps, the same windows give the same findings, live and in replay. ``add`` takes in a
+    window; ``judge`` judges all of them at the end of each interval. Of a finding, ``step`` is the
+    last one that had begun by then.
     """
 
     #: What the profile must hold, for the reason why nothing was judged.
@@ -480,7 +481,7 @@ class ProfileRule(Rule):
         return ()
 
     def scan(self, window: ProfileWindow) -> Findings:
-        """Look at one window and yield what is wrong."""
+        """Evaluate one window and yield what is wrong."""
         self.add(window)
         if self._evaluated_ns is None:
             self._evaluated_ns = window.start_ns
@@ -492,7 +493,7 @@ class ProfileRule(Rule):
                 yield replace(finding, evidence={**finding.evidence, **more})
 
     def add(self, window: ProfileWindow) -> None:
-        """Take in what a window tells."""
+        """Take in one window."""
         raise NotImplementedError
 
     def judge(self, window: ProfileWindow) -> Iterable[Finding]:
@@ -501,7 +502,7 @@ class ProfileRule(Rule):
 
     @property
     def datapoints(self) -> int:
-        """How many readings, steps or whatever else it judges were seen."""
+        """How many readings, steps or whatever else it judges there were."""
         raise NotImplementedError
 
     def details(self) -> Mapping[str, object]:
@@ -509,15 +510,15 @@ class ProfileRule(Rule):
         return {}
 
     def summary(self) -> str:
-        """Return the numbers in words, for a rule that finds nothing; may be empty."""
+        """Return the numbers as a sentence, for a rule that finds nothing; may be empty."""
         return ""
 
     def unevaluated(self) -> str | None:
-        seen = self.datapoints
-        if not seen:
+        count = self.datapoints
+        if not count:
             return f"no {self.evidence_noun} in the profile"
-        if seen <= self.needed:
-            return f"{seen} {self.unit} were seen, more than {self.needed} are needed"
+        if count <= self.needed:
+            return f"{count} {self.unit} were seen, more than {self.needed} are needed"
         return None
 
     @property

@@ -1,4 +1,4 @@
-"""One rule at work: what it was shown, what became news of what it found, and how it ended."""
+"""One rule at work: what it evaluated, which of its findings are news, and how it ended."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ObservedInputs:
         self._layouts: dict[str, WeakSet[Layout]] = {}
 
     def add(self, step: StepView) -> None:
-        """Take note of one step."""
+        """Count one step."""
         mode, number = step.mode.value, step.number
         count, first, _ = self._steps.get(mode, (0, number, number))
         self._steps[mode] = (count + 1, first, number)
@@ -56,7 +56,7 @@ class ObservedInputs:
                 self._in_parts |= step.in_parts
 
     def why_nothing(self, watched: Watched) -> str:
-        """Return why a rule was shown no step at all."""
+        """Return why a rule evaluated no step at all."""
         if not self._steps:
             return "the run has no steps; was the hook attached, and did training take a step?"
         if absent := self.absent(watched):
@@ -75,15 +75,21 @@ class ObservedInputs:
         text = f"no step had {', '.join(wanted)}; seen were {self._summary()}"
         unknown = [need for need in needs if need not in BUILT_IN]
         text += self.left_out(watched)
-        return text + "".join(nearest(need, self._known()) for need in unknown) + self.hint(watched)
+        return (
+            text
+            + "".join(nearest(need, sorted(self._known())) for need in unknown)
+            + self.hint(watched)
+        )
 
     def absent(self, watched: Watched) -> NotApplicable | None:
-        """Return what a rule needs, if only some models have it and none was seen."""
+        """Return what a rule needs, if only some models have it and this one has none."""
         needs = tuple(watched.rule.needs)
-        seen = {name for counts in self._collections.values() for name in counts}
-        if not (self._steps and needs and seen.isdisjoint(needs)):
+        collections = self._known()
+        if not (self._steps and needs and collections.isdisjoint(needs)):
             return None
-        of_networks = "boosting" in seen and OF_TREES.isdisjoint(needs) and {*BUILT_IN} >= {*needs}
+        of_networks = (
+            "boosting" in collections and OF_TREES.isdisjoint(needs) and {*BUILT_IN} >= {*needs}
+        )
         if of_networks or OF_SOME.issuperset(needs):
             return NotApplicable(f"no {' or '.join(needs)} in this model")
         return None
@@ -110,8 +116,9 @@ class ObservedInputs:
         if len(self._names) < MOST_NAMES:
             self._names.update(dict.fromkeys(tensor.name for tensor in layout.tensors))
 
-    def _known(self) -> list[str]:
-        return sorted({name for counts in self._collections.values() for name in counts})
+    def _known(self) -> set[str]:
+        """Return the collections of which a tensor was observed."""
+        return {name for counts in self._collections.values() for name in counts}
 
     def _summary(self) -> str:
         parts = []
@@ -171,12 +178,12 @@ class RuleStatus:
 
     Args:
         rule: Its name.
-        status: ``InProgress`` until the last step was seen. ``NotEvaluated`` says that it never
-            got what it needs, which is not the same as ``NoIssuesFound``.
-        evaluations: How many steps it was shown.
+        status: ``InProgress`` until the last step. ``NotEvaluated`` where it never got what it
+            needs, which is not the same as ``NoIssuesFound``.
+        evaluations: How many steps it evaluated.
         findings: How many findings it had; an episode counts once.
         details: Why, or what was found first.
-        idle: It was not evaluated, and that is as it should be: the model or the training has
+        idle: It judged nothing, and that is as it should be: the model or the training has
             nothing that it is about.
     """
 
@@ -189,7 +196,7 @@ class RuleStatus:
 
 
 class RuleRunner:
-    """One rule at work: what it was shown, what it found, and how it ended."""
+    """One rule at work: what it evaluated, what it found, and how it ended."""
 
     def __init__(self, watched: Watched) -> None:
         self.watched = watched
@@ -211,7 +218,7 @@ class RuleRunner:
 
     @property
     def running(self) -> bool:
-        """Whether it is still shown steps."""
+        """Whether it still evaluates steps."""
         return not (self._ended or self.stopped or self._error)
 
     @property
@@ -219,7 +226,7 @@ class RuleRunner:
         """Whether it judges the profile of a run, and not its steps."""
         return hasattr(self.watched.rule, "scan")
 
-    def look(self, step: StepView) -> list[Finding]:
+    def evaluate(self, step: StepView) -> list[Finding]:
         view = None if self.scans else self.watched.scope.view(step)
         if view is None or not self._has_evidence(view):
             return []
@@ -246,12 +253,12 @@ class RuleRunner:
             self.watched = replace(self.watched, rule=copy.deepcopy(self._unused))
 
     def tick(self, now_ns: int, last_steps: Mapping[str, int]) -> list[Finding]:
-        look = getattr(self.watched.rule, "tick", None)
-        found = self._guarded(lambda: list(look(now_ns, last_steps))) if look else None
+        tick = getattr(self.watched.rule, "tick", None)
+        found = self._guarded(lambda: list(tick(now_ns, last_steps))) if tick else None
         return self._news(found) if found else []
 
     def end_episodes(self) -> None:
-        """Report what is met next as news, whenever it was met last."""
+        """Report what holds next as news, whenever it held last."""
         self._last_observed.clear()
 
     def finish(self) -> list[Finding]:
@@ -259,22 +266,22 @@ class RuleRunner:
             return []
         rule = self.watched.rule
         # a rule need not inherit from Rule, and then may lack these two
-        say = getattr(rule, "finish", None)
-        found = self._guarded(lambda: list(say())) if say else None
+        finish = getattr(rule, "finish", None)
+        found = self._guarded(lambda: list(finish())) if finish else None
         self._ended = True
         why = getattr(rule, "unevaluated", None)
         if why and not self._evaluated_before:
             self._guarded(lambda: self._set_unevaluated(why()))
         return self._news(found) if found else []
 
-    def status(self, seen: ObservedInputs) -> RuleStatus:
-        status, details = self._status(seen)
-        why = self._unevaluated if self.evaluations else seen.absent(self.watched)
+    def status(self, observed: ObservedInputs) -> RuleStatus:
+        status, details = self._status(observed)
+        why = self._unevaluated if self.evaluations else observed.absent(self.watched)
         idle = status == "NotEvaluated" and isinstance(why, NotApplicable)
         name, evaluations = self.watched.name, self.evaluations
         return RuleStatus(name, status, evaluations, self.findings, details, idle)
 
-    def _status(self, seen: ObservedInputs) -> tuple[Status, str]:
+    def _status(self, observed: ObservedInputs) -> tuple[Status, str]:
         if self._error:
             return "Error", self._error
         if self.stopped:
@@ -284,14 +291,14 @@ class RuleRunner:
         if self.findings:
             return "IssuesFound", self._found()
         if not self.evaluations:
-            return "NotEvaluated", _NO_PROFILE if self.scans else seen.why_nothing(self.watched)
+            return "NotEvaluated", _NO_PROFILE if self.scans else observed.why_nothing(self.watched)
         least = self.watched.scope.min_evaluations
         if self.evaluations < least:
             few = f"{self.evaluations} evaluations are fewer than min_evaluations={least}"
             return "NotEvaluated", few
-        left_out = seen.left_out(self.watched)
+        left_out = observed.left_out(self.watched)
         if self._unevaluated:
-            return "NotEvaluated", f"{self._unevaluated}{left_out}{seen.hint(self.watched)}"
+            return "NotEvaluated", f"{self._unevaluated}{left_out}{observed.hint(self.watched)}"
         summary = getattr(self.watched.rule, "summary", str)()
         more = f"; {summary}" if summary else ""
         return "NoIssuesFound", f"{self.evaluations} evaluations{left_out}{more}"
@@ -309,12 +316,12 @@ class RuleRunner:
 
     def _feeds(self, view: StepView, index: int) -> bool:
         record = view.records[index]
-        answer = self._fed.get(record.layout)
-        if answer is None:
+        feeds = self._fed.get(record.layout)
+        if feeds is None:
             needs = self.watched.rule.needs
-            answer = any(group.record is record for group in view.groups(*needs))
-            self._fed[record.layout] = answer
-        return answer
+            feeds = any(group.record is record for group in view.groups(*needs))
+            self._fed[record.layout] = feeds
+        return feeds
 
     def _news(
         self, found: list[Finding], view: StepView | None = None, at: int | None = None
@@ -325,11 +332,8 @@ class RuleRunner:
             if not self._is_news(finding, finding.step if at is None else at, scope):
                 self._suppressed += 1
                 continue
-            reported = replace(
-                finding,
-                rule=self.watched.name,
-                severity=scope.severity or finding.severity,
-            )
+            severity = scope.severity or finding.severity
+            reported = replace(finding, rule=self.watched.name, severity=severity)
             if view is not None:
                 worker = view.workers[0] if len(view.records) == 1 else ""
                 reported = reported.at(
@@ -359,6 +363,6 @@ class RuleRunner:
         except Exception as error:  # noqa: BLE001 - a rule is anybody's code, others must go on
             first_line = (str(error).splitlines() or [""])[0]
             self._error = f"{type(error).__name__}: {first_line}"
-            # its own traceback, once: the rule is not shown another step
+            # its own traceback, once: the rule gets no further step
             _log.error("rule %s ended by %s", self.watched.name, self._error, exc_info=error)
             return None

@@ -1,4 +1,4 @@
-"""One step as a rule sees it; the same from a live record and from a stored run."""
+"""One step as rules evaluate it; the same from a live record and from a stored run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TensorView:
 
     @property
     def worker(self) -> str:
-        """Who saw it."""
+        """The worker that recorded it."""
         return self.record.worker
 
     @property
@@ -61,7 +61,7 @@ class TensorView:
 
     @property
     def scalar(self) -> float:
-        """The value of a tensor of one element; see ``checks.scalar_value``."""
+        """The value of a tensor of one element; see ``measures.scalar_value``."""
         return scalar_value(self.record.statistics[self.row])
 
     @property
@@ -78,7 +78,7 @@ class TensorView:
 class TensorGroup(Sequence[TensorView]):
     """Some tensors of one worker at one step, in the order of execution.
 
-    Iterate for one tensor after the other; ask ``group.quantity("abs_mean")`` for all at once.
+    Iterate for one tensor after the other; ``group.quantity("abs_mean")`` is that of all at once.
     """
 
     def __init__(self, record: StepRecord, rows: npt.NDArray[np.intp]) -> None:
@@ -122,14 +122,14 @@ _NO_PATTERNS: Mapping[str, Sequence[str]] = {}
 
 
 class StepView:
-    """One complete step, as the rules see it.
+    """One complete step.
 
     Args:
-        records: What each worker saw of this step, by worker; at least one. Tensors of which
-            workers hold parts are seen as one, or not at all if a part is missing.
+        records: The records of this step, by worker; at least one. The shards of a tensor are
+            joined, and it is left out if one is missing.
         patterns: The patterns of the run's own collections, by collection name.
-        include: Only tensors in whose name this regular expression finds itself are seen.
-        exclude: Tensors in whose name this regular expression finds itself are not seen.
+        include: Only tensors whose name matches this regular expression, by a search.
+        exclude: Tensors whose name matches this regular expression are left out.
         others: Whether there are workers whose records of this step are not among these.
     """
 
@@ -185,19 +185,19 @@ class StepView:
 
     @property
     def workers(self) -> tuple[str, ...]:
-        """Who saw this step."""
+        """The workers of which there are records."""
         return tuple(record.worker for record in self.records)
 
     @property
     def in_parts(self) -> frozenset[str]:
-        """The collections of tensors that are not seen because a part of each is missing."""
-        seen = {name for record in self.records for name in record.layout.row_of}
+        """The collections of tensors that are left out because a shard of each is missing."""
+        whole = {name for record in self.records for name in record.layout.row_of}
         return frozenset(
             tensor.collection
             for record in self._given
             if record.layout.has_parts
             for tensor in record.layout.tensors
-            if tensor.offset is not None and tensor.name not in seen
+            if tensor.offset is not None and tensor.name not in whole
         )
 
     def groups(self, *collections: str, worker: str | None = None) -> Iterator[TensorGroup]:
@@ -223,7 +223,7 @@ class StepView:
         return None
 
     def scalar(self, name: str, worker: str) -> float:
-        """Return the scalar of this name that a worker saw; nan if it saw none."""
+        """Return the scalar of this name that a worker recorded; nan if there is none."""
         tensor = self.tensor(name, worker)
         return math.nan if tensor is None else tensor.scalar
 
@@ -231,15 +231,15 @@ class StepView:
         layout = record.layout
         if len(collections) == 1 and not (self._include or self._exclude or self.patterns):
             return layout.rows_of.get(collections[0], _NO_ROWS)
-        seen = np.ones(len(layout), bool)
+        mask = np.ones(len(layout), bool)
         if collections:
-            seen[:] = False
+            mask[:] = False
             for name in collections:
-                seen[layout.rows_of.get(name, _NO_ROWS)] = True
+                mask[layout.rows_of.get(name, _NO_ROWS)] = True
                 for pattern in self.patterns.get(name, ()):
-                    seen |= layout.matching(pattern)
+                    mask |= layout.matching(pattern)
         if self._include is not None:
-            seen &= layout.matching(self._include)
+            mask &= layout.matching(self._include)
         if self._exclude is not None:
-            seen &= ~layout.matching(self._exclude)
-        return np.flatnonzero(seen)
+            mask &= ~layout.matching(self._exclude)
+        return np.flatnonzero(mask)

@@ -1,4 +1,4 @@
-"""The verdict on a run: its chains, where an earlier cause could lie, and all of it in words."""
+"""The verdict on a run: its chains, where an earlier cause could lie, and all of it as text."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class BlindSpots:
 
     Args:
         could_not_judge: Rules that could have named it and could not judge, with the reason.
-        not_asked: Rules that could have named it and were not asked.
+        not_asked: Rules that could have named it and were not used.
         not_captured: Collections of stages before the cause of which nothing was captured.
-        workers_not_seen: How many workers of the training were not seen.
+        workers_not_seen: Of how many workers of the training there are no records.
     """
 
     could_not_judge: tuple[tuple[str, str], ...] = ()
@@ -35,7 +35,7 @@ class BlindSpots:
     workers_not_seen: int = 0
 
     def lines(self, most: int = 3) -> list[str]:
-        """Return it in words, naming ``most`` rules at most in a line.
+        """Return it as text, naming ``most`` rules at most in a line.
 
         Example:
             >>> BlindSpots(not_asked=("loss_input",), workers_not_seen=1).lines()
@@ -68,13 +68,13 @@ def blind_spots(
 
     Args:
         chain: The chain.
-        statuses: Of all rules that were asked.
-        order: The tensors that were seen.
-        workers_not_seen: How many workers took part of which nothing was seen.
-        installed: The rules that could be asked.
+        statuses: Of all rules that were used.
+        order: The tensors of the run.
+        workers_not_seen: Of how many workers there are no records.
+        installed: The rules that could be used.
     """
     earlier = earlier_rules(sign_of(chain.cause))
-    asked = {status.rule for status in statuses}
+    evaluated = {status.rule for status in statuses}
     stages = range(min(order.stage(chain.cause.tensor), len(STAGES)))
     return BlindSpots(
         could_not_judge=tuple(
@@ -82,7 +82,7 @@ def blind_spots(
             for status in statuses
             if status.status in INCONCLUSIVE and status.rule in earlier
         ),
-        not_asked=tuple(rule for rule in earlier if rule in {*installed} - asked),
+        not_asked=tuple(rule for rule in earlier if rule in {*installed} - evaluated),
         not_captured=tuple(filter(None, map(order.missing, stages))),
         workers_not_seen=workers_not_seen,
     )
@@ -96,14 +96,14 @@ Outcome = Literal["healthy", "findings", "not judged"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What rules say of a run.
+    """The findings of rules in a run, by their causes, and the statuses of the rules.
 
     Args:
-        run: Where it lies, as whoever reads this would say.
+        run: Its path or URL, for readers.
         findings: All of them.
         statuses: Of each rule.
-        order: The tensors that were seen.
-        workers_not_seen: How many workers took part of which nothing was seen.
+        order: The tensors of the run.
+        workers_not_seen: Of how many workers there are no records.
     """
 
     run: str
@@ -222,13 +222,13 @@ def consequence_lines(chain: Chain) -> list[str]:
         ['may follow from it: 2 loss_spike (steps 7 to 9)']
     """
     lines = []
-    for certain, words in ((True, "follows from it"), (False, "may follow from it")):
+    for certain, how in ((True, "follows from it"), (False, "may follow from it")):
         steps: dict[str, list[int]] = {}
         for one in chain.consequences:
             if one.certain is certain:
                 steps.setdefault(one.finding.rule, []).append(one.finding.step)
         if steps:
-            lines.append(f"{words}: {', '.join(_counted(rule, at) for rule, at in steps.items())}")
+            lines.append(f"{how}: {', '.join(_counted(rule, at) for rule, at in steps.items())}")
     return lines
 
 

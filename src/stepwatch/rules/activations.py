@@ -105,12 +105,12 @@ class ActivationOutlier(Rule):
             first = self._first.of(key, size)
             median = float(quantiles[_MEDIAN_MAGNITUDE])
             ratio = size / median if median > 0 else math.nan
-            met = (
+            holds = (
                 ratio > self.min_ratio
                 and size > self.min_magnitude
                 and size > self.min_growth * first
             )
-            if self.persists(key, met):
+            if self.persists(key, holds):
                 yield self.finding(
                     step,
                     info.name,
@@ -320,7 +320,7 @@ class ActivityRule(Rule):
         """Return the tensor or module that a layer is."""
         return layer
 
-    def _describe(self, layer: str) -> str:
+    def _condition(self, layer: str) -> str:
         """Describe what the units of an inactive layer do."""
         raise NotImplementedError
 
@@ -332,7 +332,7 @@ class ActivityRule(Rule):
             step,
             self._name_of(worst.name),
             f"{worst.name.removeprefix(self.prefix)}: {number(worst.percent)}% of {worst.units}"
-            f" units {self._describe(worst.name)} (> {number(self.threshold_layer)}%) at step"
+            f" units {self._condition(worst.name)} (> {number(self.threshold_layer)}%) at step"
             f" {step.number}; {len(inactive)} of {judged} {self.layers}{also}",
             value=worst.percent,
             threshold=self.threshold_layer,
@@ -382,7 +382,7 @@ class DeadRelu(ActivityRule):
         output = f"output/{name.removeprefix(RELU_SUMMARY)}"
         return {name: value.astype(np.float64)} if value.size and output not in known else {}
 
-    def _describe(self, layer: str) -> str:
+    def _condition(self, layer: str) -> str:
         del layer
         return f"are active on less than {number(self.threshold_inactivity)}% of their values"
 
@@ -518,7 +518,7 @@ class SaturatedActivation(ActivityRule):
     def _name_of(self, layer: str) -> str:
         return layer.partition(" (")[0]
 
-    def _describe(self, layer: str) -> str:
+    def _condition(self, layer: str) -> str:
         low, high = self._intervals[layer.removesuffix(")").partition(" (")[2]]
         inside = f"({low:.6g}, {high:.6g})"
         return (

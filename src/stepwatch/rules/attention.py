@@ -45,10 +45,9 @@ class AttentionInstability(Rule):
 
     def begin(self) -> None:
         self._first = FirstValues(self.warmup)
-        self._looks = 0
 
     def check(self, step: StepView) -> Findings:
-        self._looks += 1
+        self._steps += 1
         for tensor in step.tensors("attention"):
             if tensor.name.endswith("/logits"):
                 yield from self._evaluate_logits(step, tensor)
@@ -56,18 +55,17 @@ class AttentionInstability(Rule):
                 yield from self._evaluate_flatness(step, tensor)
 
     def unevaluated(self) -> str | None:
-        if self._looks >= self.consecutive:
+        if self._steps >= self.consecutive:
             return None
-        return f"attention was seen at {self._looks} TRAIN steps, {self.consecutive} are needed"
+        return f"attention was seen at {self._steps} TRAIN steps, {self.consecutive} are needed"
 
     def _evaluate_flatness(self, step: StepView, logits: TensorView) -> Findings:
-        """Judge whether logits differ by so little that all keys are seen alike."""
-        seen = logits.statistics
-        finite = logits.record.statistics[logits.row]
-        spread = float(finite[MAX] - finite[MIN])
+        """Judge whether logits differ by so little that all keys count alike."""
+        row = logits.record.statistics[logits.row]
+        spread = float(row[MAX] - row[MIN])
         # Queries that begin at zero on purpose have logits of exactly 0.
-        met = 0 < spread < self.min_spread and seen.count > 0
-        if self.persists((logits.worker, logits.name, "flat"), met, self.flat_looks):
+        holds = 0 < spread < self.min_spread and row[COUNT] > 0
+        if self.persists((logits.worker, logits.name, "flat"), holds, self.flat_looks):
             yield self.finding(
                 step,
                 logits,
@@ -84,8 +82,8 @@ class AttentionInstability(Rule):
 
     def _evaluate_logits(self, step: StepView, logits: TensorView) -> Findings:
         largest = float(logits.record.statistics[logits.row, MAX])
-        met = largest > self.max_logit
-        if self.persists((logits.worker, logits.name), met):
+        holds = largest > self.max_logit
+        if self.persists((logits.worker, logits.name), holds):
             yield self.finding(
                 step,
                 logits,
@@ -105,8 +103,8 @@ class AttentionInstability(Rule):
             return
         key = (tensor.worker, tensor.name)
         first = self._first.of(key, entropy)
-        met = entropy < min(self.min_entropy, 0.5 * first)
-        if self.persists(key, met):
+        holds = entropy < min(self.min_entropy, 0.5 * first)
+        if self.persists(key, holds):
             yield self.finding(
                 step,
                 tensor,
@@ -124,8 +122,8 @@ class AttentionInstability(Rule):
 def _relative_entropy(logits: TensorView, entropy: TensorView) -> float:
     """Return the mean entropy over the logarithm of the mean number of keys; nan if unknown."""
     rows = entropy.statistics.count
-    seen = logits.record.statistics[logits.row, [COUNT, NEGINF]]
-    keys = float(seen[0] - seen[1]) / rows if rows else 0.0
+    count, masked = logits.record.statistics[logits.row, [COUNT, NEGINF]].tolist()
+    keys = (count - masked) / rows if rows else 0.0
     return float(np.divide(entropy.statistics.mean, math.log(keys))) if keys > 1 else math.nan
 
 
@@ -163,7 +161,7 @@ class OutputLogitDrift(Rule):
     )
 
     def begin(self) -> None:
-        self._looks: Series[tuple[str, str], tuple[int, float]] = Series(MAX_SAMPLES)
+        self._history: Series[tuple[str, str], tuple[int, float]] = Series(MAX_SAMPLES)
 
     def check(self, step: StepView) -> Findings:
         for tensor in step.tensors("log_partition"):
@@ -175,9 +173,9 @@ class OutputLogitDrift(Rule):
             row = logits.statistics
             offset = abs(row.mean) / (row.std or math.inf)
             key = tensor.worker, tensor.name
-            looks = self._looks.add(key, (step.mode_step, partition))
+            history = self._history.add(key, (step.mode_step, partition))
             drifted = offset > self.min_offset
-            at_end = _at_end(step, tensor.worker, looks) if drifted else math.nan
+            at_end = _at_end(step, tensor.worker, history) if drifted else math.nan
             far = abs(partition) > self.max_log_partition or abs(at_end) > self.max_at_end
             if self.persists(key, drifted and far):
                 yield self._finding(step, tensor, at_end, offset, row.mean)
@@ -204,9 +202,9 @@ class OutputLogitDrift(Rule):
         )
 
 
-def _at_end(step: StepView, worker: str, looks: Sequence[tuple[int, float]]) -> float:
-    """Return where the slope of the last looks leads to at the end of the schedule; or nan."""
-    if len(looks) < MIN_SAMPLES:
+def _at_end(step: StepView, worker: str, history: Sequence[tuple[int, float]]) -> float:
+    """Return where the last slope leads to at the end of the schedule; nan if that is unknown."""
+    if len(history) < MIN_SAMPLES:
         return math.nan
     left = step.scalar("loop/scheduler_total", worker) - step.scalar("loop/scheduler_steps", worker)
-    return looks[-1][1] + max(left, 0.0) * theil_sen(*zip(*looks, strict=True))
+    return history[-1][1] + max(left, 0.0) * theil_sen(*zip(*history, strict=True))

@@ -35,19 +35,19 @@ class _Node:
     Args:
         moments: At which its devices were read.
         low: Of these, those at which a GPU was idle.
-        met: Those at which the training waited.
+        waiting: Those at which the training waited.
         phases: What it did then.
     """
 
     moments: int = 0
     low: int = 0
-    met: int = 0
+    waiting: int = 0
     phases: Counter[str] = field(default_factory=Counter)
 
     @property
     def share(self) -> float:
         """In percent."""
-        return 100 * self.met / max(self.moments, 1)
+        return 100 * self.waiting / max(self.moments, 1)
 
 
 class Bottleneck(ProfileRule):
@@ -82,7 +82,7 @@ class Bottleneck(ProfileRule):
         """Return at which moments a machine without GPUs waits for it."""
         raise NotImplementedError
 
-    def describe(self, *, has_gpu: bool) -> str:
+    def condition_text(self, *, has_gpu: bool) -> str:
         """Describe what held at so many moments."""
         raise NotImplementedError
 
@@ -108,7 +108,7 @@ class Bottleneck(ProfileRule):
 
     def details(self) -> Mapping[str, object]:
         return {
-            name: {"moments": node.moments, "low": node.low, "met": node.met,
+            name: {"moments": node.moments, "low": node.low, "met": node.waiting,
                    "phases": dict(node.phases)}
             for name, node in self._nodes.items()
         }  # fmt: skip
@@ -125,21 +125,21 @@ class Bottleneck(ProfileRule):
         if gpus:
             times, (used, short) = snapshots(gpus, resource)
             low = used.lowest < self.gpu_threshold
-            met = low & self.waits(short)
+            waiting = low & self.waits(short)
         else:
             times, (short,) = snapshots(resource)
             low = np.zeros(len(times), bool)
-            met = self.waits_without_gpu(window, times, short)
+            waiting = self.waits_without_gpu(window, times, short)
         counts = times >= began_ns
         node.moments += int(counts.sum())
         node.low += int((low & counts).sum())
-        node.met += int((met & counts).sum())
-        node.phases += phases_at(window, times[met & counts])
+        node.waiting += int((waiting & counts).sum())
+        node.phases += phases_at(window, times[waiting & counts])
 
     def _finding(self, step: int, name: str, node: _Node) -> Finding:
         most = node.phases.most_common(1)
         during = f"; most of them in the phase {most[0][0]}" if most else ""
-        what = self.describe(has_gpu=bool(node.low))
+        what = self.condition_text(has_gpu=bool(node.low))
         return self.finding(
             step,
             "",
@@ -196,7 +196,7 @@ class CPUBottleneck(Bottleneck):
             return np.zeros(len(times), bool)
         return busy & (took > (1 + self.slower) * self._with_room.of(0.5))
 
-    def describe(self, *, has_gpu: bool) -> str:
+    def condition_text(self, *, has_gpu: bool) -> str:
         limit = f"above {number(self.cpu_threshold)}%"
         if has_gpu:
             cores = "a core was" if self.cpu_scope == "any" else "the cores were"
@@ -232,7 +232,7 @@ class IOBottleneck(Bottleneck):
         del window, times
         return self.waits(resource)
 
-    def describe(self, *, has_gpu: bool) -> str:
+    def condition_text(self, *, has_gpu: bool) -> str:
         waited = f"a core waited for I/O more than {number(self.io_threshold)}% of the time"
         if has_gpu:
             return f"a GPU was below {number(self.gpu_threshold)}% while {waited}"
@@ -354,10 +354,10 @@ class Dataloader(ProfileRule):
 
 def _median(counts: Counter[int]) -> int:
     """Return the median of numbers that were counted; the lower of two."""
-    middle, seen = (sum(counts.values()) + 1) // 2, 0
+    middle, passed = (sum(counts.values()) + 1) // 2, 0
     for value in sorted(counts):
-        seen += counts[value]
-        if seen >= middle:
+        passed += counts[value]
+        if passed >= middle:
             return value
     return 0
 

@@ -466,9 +466,9 @@ class ClassImbalance(Rule):
         for name, tally in self._tally(step).items():
             past = self._tallies.setdefault(name, deque())
             labels, wrong = _total(past, tally, self.window_samples)
-            seen = int(labels.sum())
-            self._most = max(self._most, seen)
-            if seen >= self.samples:
+            count = int(labels.sum())
+            self._most = max(self._most, count)
+            if count >= self.samples:
                 yield from self._imbalance(step, name, labels)
                 yield from self._misprediction(step, name, labels, wrong)
 
@@ -612,11 +612,11 @@ class Confusion(Rule):
         right = np.where(occurs, np.diagonal(shares), 1.0)
         others = shares - np.diag(np.diagonal(shares))
         wrong = others.max(axis=0 if self.normalize == "column" else 1)
-        met = occurs & ((right < self.min_diag) | (wrong > self.max_off_diag))
-        if met.any():
-            worst = int(np.argmin(np.where(met, right - wrong, np.inf)))
+        is_bad = occurs & ((right < self.min_diag) | (wrong > self.max_off_diag))
+        if is_bad.any():
+            worst = int(np.argmin(np.where(is_bad, right - wrong, np.inf)))
             row = others[:, worst] if self.normalize == "column" else others[worst]
-            other, share, num_classes = int(row.argmax()), float(wrong[worst]), int(met.sum())
+            other, share, num_classes = int(row.argmax()), float(wrong[worst]), int(is_bad.sum())
             low = right[worst] < self.min_diag
             of = "predictions" if self.normalize == "column" else "labels"
             more = f"; {num_classes} classes are like that" if num_classes > 1 else ""

@@ -58,9 +58,9 @@ class GanCollapse(Rule):
             game = self._games.add(worker, losses)
             if len(game) < self.window or step.mode_step % EVERY:
                 continue
-            seen = np.array(game)
-            generator, others = np.median(seen, axis=0).tolist()
-            before, now = (np.median(half[:, 0]) for half in np.array_split(seen, 2))
+            history = np.array(game)
+            generator, others = np.median(history, axis=0).tolist()
+            before, now = (np.median(half[:, 0]) for half in np.array_split(history, 2))
             won = others < self.max_discriminator and generator > self.min_generator
             if won and now >= before:
                 yield self._finding(step, worker, generator, others)
@@ -199,8 +199,8 @@ class RlCollapse(Rule):
         first = self._first.of(key, now)
         rewards = self._rewards.get(tensor.worker)
         earned = rewards is not None and rewards.rose()
-        met = first > 0 and now < self.min_entropy * first and not earned
-        if self.persists(key, met):
+        holds = first > 0 and now < self.min_entropy * first and not earned
+        if self.persists(key, holds):
             yield self._finding(
                 step,
                 tensor,
@@ -214,8 +214,8 @@ class RlCollapse(Rule):
     def _evaluate_mismatch(self, step: StepView, tensor: TensorView) -> Findings:
         self._evaluated = True
         now = tensor.statistics.mean
-        met = now > self.max_mismatch
-        if self.persists((tensor.worker, tensor.name), met):
+        holds = now > self.max_mismatch
+        if self.persists((tensor.worker, tensor.name), holds):
             yield self._finding(
                 step,
                 tensor,

@@ -47,6 +47,7 @@ class Dependence(Rule):
 
     name = "dependence"
     needs = ("dependence",)
+    training_only = True
     sign = "loss_input"
     lacks = NotApplicable("no prediction was looked back from")
 
@@ -64,55 +65,55 @@ class Dependence(Rule):
         return _DERIVATIVES if self.derivatives else ()
 
     def check(self, step: StepView) -> Findings:
-        seen = list(dependence_samples(step)) if step.trains else []
-        one_ahead = any(look.same_1 >= COPY_SHARE for _, look in seen)
-        for tensor, look in seen:
+        samples = list(dependence_samples(step))
+        one_ahead = any(sample.same_1 >= COPY_SHARE for _, sample in samples)
+        for tensor, sample in samples:
             self._evaluated = True
-            for condition, (met, value, what) in self._conditions(look, one_ahead).items():
+            for condition, (holds, value, what) in self._conditions(sample, one_ahead).items():
                 key = tensor.worker, tensor.name, condition
-                if self.persists(key, met):
+                if self.persists(key, holds):
                     yield self._finding(step, tensor, condition, value, what)
 
     def _conditions(
-        self, look: DependenceSample, one_ahead: bool
+        self, sample: DependenceSample, one_ahead: bool
     ) -> dict[str, tuple[bool, float, str]]:
-        """Return, for each condition, whether it is met, by which value, and what to say of it."""
-        is_next = look.same_1 >= COPY_SHARE
-        turned = look.turned >= COPY_SHARE > 2 * look.same_1 and look.order == 1
-        turned |= is_next and 2 * look.turned < COPY_SHARE and look.order == 0
+        """Return, for each condition, whether it holds, by which value, and its sentence."""
+        is_next = sample.same_1 >= COPY_SHARE
+        turned = sample.turned >= COPY_SHARE > 2 * sample.same_1 and sample.order == 1
+        turned |= is_next and 2 * sample.turned < COPY_SHARE and sample.order == 0
         return {
             "future": (
-                is_next and look.future > self.min_share,
-                look.future,
-                f"depends on later tokens, by {number(look.future)} of its squared derivatives,"
+                is_next and sample.future > self.min_share,
+                sample.future,
+                f"depends on later tokens, by {number(sample.future)} of its squared derivatives,"
                 " and its targets are the next tokens",
             ),
             "blind": (
-                look.gap > 1,
-                look.gap,
-                f"depends on tokens {number(look.gap)} positions back and on none nearer but its"
+                sample.gap > 1,
+                sample.gap,
+                f"depends on tokens {number(sample.gap)} positions back and on none nearer but its"
                 " own",
             ),
             "samples": (
-                look.others > self.min_share and look.as_time != 1,
-                look.others,
-                f"depends on other samples of the batch, by {number(look.others)} of its squared"
+                sample.others > self.min_share and sample.as_time != 1,
+                sample.others,
+                f"depends on other samples of the batch, by {number(sample.others)} of its squared"
                 " derivatives",
             ),
             "as_time": (
-                look.as_time == 1,
-                look.as_time,
+                sample.as_time == 1,
+                sample.as_time,
                 "comes from a recurrent layer that takes the samples of a batch for steps of time",
             ),
             "order": (
                 turned,
-                look.turned,
+                sample.turned,
                 "lies in another order than the targets: each is compared with the next token of"
                 " another place",
             ),
             "ahead": (
-                look.same_2 >= COPY_SHARE and not one_ahead,
-                look.same_2,
+                sample.same_2 >= COPY_SHARE and not one_ahead,
+                sample.same_2,
                 "is compared with the next token but one",
             ),
         }
@@ -191,7 +192,7 @@ class RepeatedData(Rule):
     def begin(self) -> None:
         self._batches: dict[str, tuple[tuple[int, ...], int]] = {}
         self._counts: Series[tuple[str, str], Floats] = Series(self.looks)
-        self._seen: dict[tuple[str, str], Floats] = {}
+        self._totals: dict[tuple[str, str], Floats] = {}
         self._num_evaluated: dict[str, int] = {}
         self._evaluating: dict[str, int] = {}
 
@@ -246,14 +247,14 @@ class RepeatedData(Rule):
             return
         key = tensor.worker, tensor.name
         recent = self._counts.add(key, counts)
-        seen = self._seen[key] = self._seen.get(key, 0) + counts
+        total = self._totals[key] = self._totals.get(key, 0) + counts
         if len(recent) < self.looks:
             return
         table = np.array(recent)
-        classes = np.flatnonzero(seen)
+        classes = np.flatnonzero(total)
         depends = dependence(table)
         if len(classes) == 1:
-            text = f"all {number(seen.sum())} labels so far are of class {classes[0]}"
+            text = f"all {number(total.sum())} labels so far are of class {classes[0]}"
             text += f", of {len(counts)} classes"
             yield self._finding(step, tensor, "one_class", text, (1.0, 2.0))
         elif depends > self.depends and len(classes) > 2:

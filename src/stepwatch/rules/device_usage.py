@@ -101,8 +101,8 @@ class LoadBalancing(GpuRule):
 
 def _median(counts: _Counts) -> float:
     """Return the middle of the bin in which the median lies."""
-    place = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2))
-    return float(BINS[place] + BINS[place + 1]) / 2
+    index = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2))
+    return float(BINS[index] + BINS[index + 1]) / 2
 
 
 _Key = tuple[str, str]

@@ -121,8 +121,8 @@ class ReplicaDivergence(Rule):
         diverged = [name for name in apart if name in self._were_equal]
         self._were_equal.update(name for name in names if name not in votes)
         never = not diverged and len(apart) == len(names)
-        for condition, met in (("diverged", bool(diverged)), ("never_equal", never)):
-            if self.persists(condition, met):
+        for condition, holds in (("diverged", bool(diverged)), ("never_equal", never)):
+            if self.persists(condition, holds):
                 yield self._finding(step, condition, diverged or apart, votes, len(names))
 
     def _finding(
@@ -161,8 +161,8 @@ class ReplicaDivergence(Rule):
         now = {value for digest in known for value in digest}
         changed = bool(now) and not now & self._last_batch
         self._last_batch = now
-        met = agree and same and changed and len(known) == len(digests)
-        if self.persists("same_data", met):
+        holds = agree and same and changed and len(known) == len(digests)
+        if self.persists("same_data", holds):
             twins = [
                 worker
                 for worker, digest in zip(step.workers, digests, strict=True)

@@ -51,22 +51,26 @@ class EmbeddingDrift(Rule):
 
     def begin(self) -> None:
         self._first = FirstValues(1)
-        self._looks = 0
+        self._num_samples = 0
 
     def check(self, step: StepView) -> Findings:
         for tensor in step.tensors("embeddings"):
             if tensor.name in tensor.record.raw:
-                self._looks += 1
+                self._num_samples += 1
                 yield from self._evaluate(step, tensor)
                 yield from self._evaluate_use(step, tensor)
 
     def unevaluated(self) -> str | None:
-        return None if self._looks >= self.consecutive else f"{self._looks} looks at embeddings"
+        return (
+            None
+            if self._num_samples >= self.consecutive
+            else f"{self._num_samples} looks at embeddings"
+        )
 
     def _evaluate(self, step: StepView, tensor: TensorView) -> Findings:
-        for condition, met, value, limit, text in self._conditions(tensor):
+        for condition, holds, value, limit, text in self._conditions(tensor):
             key = tensor.worker, tensor.name, condition
-            if self.persists(key, met):
+            if self.persists(key, holds):
                 yield self.finding(
                     step,
                     tensor,

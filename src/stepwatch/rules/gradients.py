@@ -84,16 +84,16 @@ class GradAccumulationScale(Rule):
         for worker in step.workers:
             parts = step.scalar("loop/backwards", worker)
             lost = step.scalar("loop/backwards_lost", worker)
-            met = lost >= 1 and parts == lost + 1 and _are_micro_batches(step, worker, parts)
-            if self.persists((worker, "lost"), met):
+            holds = lost >= 1 and parts == lost + 1 and _are_micro_batches(step, worker, parts)
+            if self.persists((worker, "lost"), holds):
                 yield self._lost(step, worker, lost, parts)
             weight = step.scalar("loop/loss_weight", worker)
             if weight != weight:
                 continue
             self._steps += 1
-            met = parts > 1 and abs(weight - parts) <= self.tolerance * parts
-            met = met and _are_micro_batches(step, worker, parts)
-            if self.persists(worker, met):
+            holds = parts > 1 and abs(weight - parts) <= self.tolerance * parts
+            holds = holds and _are_micro_batches(step, worker, parts)
+            if self.persists(worker, holds):
                 yield self._finding(step, worker, weight, parts)
 
     def _lost(self, step: StepView, worker: str, lost: float, parts: float) -> Finding:
@@ -180,8 +180,8 @@ class GradientClipping(Rule):
             cut = after < (1 - _SAME) * before
             late = cut and (_is(before, last) or _is(before, used))
             scaled = scale > 1 and _is(after, used * scale)
-            for condition, met in (("late", late), ("scaled", scaled)):
-                if self.persists((worker, condition), met):
+            for condition, holds in (("late", late), ("scaled", scaled)):
+                if self.persists((worker, condition), holds):
                     yield self._finding(step, worker, condition, after, used)
 
     def _finding(

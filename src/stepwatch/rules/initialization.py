@@ -35,6 +35,7 @@ class PoorWeightInitialization(Rule):
     """
 
     name = "poor_weight_initialization"
+    training_only = True
     per_model = True
     sign = "initialization"
     compat: ClassVar[Mapping[str, object]] = {"combine": "any"}
@@ -66,27 +67,26 @@ class PoorWeightInitialization(Rule):
         self._losses = Selection(("losses",), keep=is_loss)
         self._best: dict[str, tuple[float, int]] = {}
         self._first: dict[str, float] = {}
-        self._looked = 0
         self._spread = math.nan
         self._range = math.nan
 
     def check(self, step: StepView) -> Findings:
-        if not step.trains or self._looked >= self.steps:
+        if self._steps >= self.steps:
             return
         losses = losses_of(step, self._losses)
         if not losses:
             return
-        self._looked += 1
+        self._steps += 1
         self._spread = float(np.fmax(self._spread, self._variance_ratio(step)))
         self._range = float(np.fmin(self._range, self._smallest_range(step)))
         stale = self._stale(losses)
-        seen = self._spread > self.threshold or self._range < self.distribution_range
+        is_poor = self._spread > self.threshold or self._range < self.distribution_range
         stuck = stale >= self.patience
-        if (seen and stuck) if self.combine == "corroborated" else (seen or stuck):
+        if (is_poor and stuck) if self.combine == "corroborated" else (is_poor or stuck):
             yield self._finding(step, losses, stale)
 
     def unevaluated(self) -> str | None:
-        if not self._looked:
+        if not self._steps:
             return f"no loss was seen at a TRAIN step; {self._losses.missing() or 'too few steps'}"
         if math.isnan(self._spread) and math.isnan(self._range):
             return "neither inputs of activations nor gradients were seen at the first TRAIN steps"
@@ -95,12 +95,12 @@ class PoorWeightInitialization(Rule):
     def _stale(self, losses: dict[str, float]) -> int:
         """Return for how many steps none of the losses got better; nan is no better."""
         for name, loss in losses.items():
-            best, _ = self._best.setdefault(name, (math.inf, self._looked))
+            best, _ = self._best.setdefault(name, (math.inf, self._steps))
             self._first.setdefault(name, loss)
             margin = MARGIN * abs(best) if math.isfinite(best) else 0.0
             if math.isfinite(loss) and loss < best - margin:
-                self._best[name] = loss, self._looked
-        return self._looked - max(at for _, at in self._best.values())
+                self._best[name] = loss, self._steps
+        return self._steps - max(at for _, at in self._best.values())
 
     def _variance_ratio(self, step: StepView) -> float:
         """Return the largest over the smallest variance; nan for fewer than two layers."""
@@ -153,7 +153,7 @@ class PoorWeightInitialization(Rule):
         return self.finding(
             step,
             name,
-            f"after {self._looked} steps: {'; '.join(parts)}",
+            f"after {self._steps} steps: {'; '.join(parts)}",
             value=float(stale),
             threshold=float(self.patience),
             condition="initialization",
@@ -230,6 +230,7 @@ class InitialState(Rule):
 
     name = "initial_state"
     needs = ("weights", "outputs", "predictions")
+    training_only = True
     per_model = True
     sign = "initialization"
 
@@ -240,7 +241,7 @@ class InitialState(Rule):
     loud: float = parameter(100.0, "A root mean square of logits, in nats.", above=1)
 
     def check(self, step: StepView) -> Findings:
-        if not step.trains or self._steps >= self.consecutive:
+        if self._steps >= self.consecutive:
             return
         self._steps += 1
         if self._steps == 1:
@@ -313,17 +314,17 @@ class InitialState(Rule):
         given = _squares(step, worker)
         squares = group.record.statistics[group.rows][:, SUM_SQ]
         # What comes last may be sure of itself.
-        for place, info in enumerate(group.infos[:-1]):
-            met = bool(found[place] < self.min_slope) and squares[place] not in given
-            if self.persists((worker, info.name), met):
+        for index, info in enumerate(group.infos[:-1]):
+            holds = bool(found[index] < self.min_slope) and squares[index] not in given
+            if self.persists((worker, info.name), holds):
                 yield self.finding(
                     step,
                     info.name,
                     f"{info.name}: its elements lie at the ends of a tanh or sigmoid from the first"
-                    f" step on, where the mean slope is {number(found[place])} of the largest"
+                    f" step on, where the mean slope is {number(found[index])} of the largest"
                     f" (< {number(self.min_slope)}): next to no gradient passes",
                     worker=worker,
-                    value=float(found[place]),
+                    value=float(found[index]),
                     threshold=self.min_slope,
                     condition=f"saturated {info.name}",
                     remedy="smaller first weights or inputs, or a normalization before it",
@@ -342,8 +343,8 @@ def _alike(group: TensorGroup) -> Iterator[str]:
     """Yield the matrices that are to be trained and hold one number only, which is not zero."""
     rows = group.record.statistics[group.rows]
     same = (rows[:, MIN] == rows[:, MAX]) & (rows[:, MIN] != 0)
-    for place in np.flatnonzero(same).tolist():
-        info = group.infos[place]
+    for index in np.flatnonzero(same).tolist():
+        info = group.infos[index]
         if info.trainable is not False and sum(size > 1 for size in info.shape) >= 2:
             yield info.name
 

@@ -67,9 +67,9 @@ class InputDrift(Rule):
         self._steps += 1
         for group, names in self._inputs.groups(step):
             for tensor in group:
-                seen = self._trained.setdefault(_input(tensor), [])
-                if len(seen) < self.first:
-                    seen.append((tensor.statistics.mean, tensor.statistics.std))
+                trained = self._trained.setdefault(_input(tensor), [])
+                if len(trained) < self.first:
+                    trained.append((tensor.statistics.mean, tensor.statistics.std))
             sizes = group.quantity("rms").tolist()
             for name, size in zip(names, sizes, strict=True):
                 yield from self._evaluate(step, group.record.worker, name, size)
@@ -85,11 +85,11 @@ class InputDrift(Rule):
             return
         yield from self._evaluate_one(step, worker, name, size, max(sizes))
         least, largest = min(sizes) / self.factor, max(sizes) * self.factor
-        for side, limit, met in (
+        for side, limit, holds in (
             ("shrunk", least, size < least),
             ("grown", largest, size > largest > 0),
         ):
-            if self.persists((worker, name, side), met):
+            if self.persists((worker, name, side), holds):
                 yield self.finding(
                     step,
                     name,
@@ -134,8 +134,8 @@ class InputDrift(Rule):
         now = tensor.statistics.mean, tensor.statistics.std
         apart = divergence(now, usual)
         spread = max(divergence(each, usual) for each in trained)
-        met = apart > max(self.nats, 10 * spread)
-        if self.persists((*_input(tensor), "evaluated"), met, self.evaluations):
+        holds = apart > max(self.nats, 10 * spread)
+        if self.persists((*_input(tensor), "evaluated"), holds, self.evaluations):
             yield self.finding(
                 step,
                 tensor,
@@ -231,20 +231,20 @@ class InputScale(Rule):
                 break
 
     def _finding(
-        self, step: StepView, seen: TensorView, name: str, size: float, text: str
+        self, step: StepView, effect: TensorView, name: str, size: float, text: str
     ) -> Finding:
         return self.finding(
             step,
             name,
             f"{name}: the root mean square of the inputs is {number(size)} (> {number(self.size)})"
             f" at step {step.number}, and {text}",
-            worker=seen.worker,
+            worker=effect.worker,
             value=size,
             threshold=self.size,
-            condition=f"{name} {seen.name}",
+            condition=f"{name} {effect.name}",
             remedy="normalize inputs to mean 0 and standard deviation 1, each feature by its own,"
             " or begin with a normalization layer",
-            evidence={"seen_at": seen.name},
+            evidence={"seen_at": effect.name},
         )
 
 
@@ -314,23 +314,23 @@ class CheckInputImages(Rule):
         self._images = Selection(
             (), (self.regex,), keep=lambda _, info: info.collection != "channels"
         )
-        self._seen: dict[str, Moments] = {}
+        self._totals: dict[str, Moments] = {}
         self._why_not = ""
 
     def check(self, step: StepView) -> Findings:
         for name, (images, mean, squares) in self._moments(step):
-            before = self._seen.get(name)
+            before = self._totals.get(name)
             if before is not None and before[1].shape == mean.shape:
                 total = before[0] + images
                 mean = (before[0] * before[1] + images * mean) / total
                 squares = (before[0] * before[2] + images * squares) / total
                 images = total
-            self._seen[name] = images, mean, squares
+            self._totals[name] = images, mean, squares
             if images >= self.threshold_samples:
                 yield from self._evaluate(step, name)
 
     def unevaluated(self) -> str | None:
-        most = max((images for images, _, _ in self._seen.values()), default=0)
+        most = max((images for images, _, _ in self._totals.values()), default=0)
         if most >= self.threshold_samples:
             return None
         if most:
@@ -359,7 +359,7 @@ class CheckInputImages(Rule):
                         yield f"images{path}", (count.statistics.mean, means, squares)
 
     def _evaluate(self, step: StepView, name: str) -> Findings:
-        _, mean, squares = self._seen[name]
+        _, mean, squares = self._totals[name]
         std = np.sqrt(np.maximum(squares - mean**2, 0.0))
         worst = int(np.nanargmax(np.append(np.abs(mean), -1.0)))
         if worst < len(mean) and abs(mean[worst]) > self.threshold_mean:
@@ -372,7 +372,7 @@ class CheckInputImages(Rule):
     def _finding(
         self, step: StepView, name: str, channel: int, measured: tuple[str, float]
     ) -> Finding:
-        images, mean, _ = self._seen[name]
+        images, mean, _ = self._totals[name]
         what, value = measured
         is_mean = what == "mean"
         limit = self.threshold_mean if is_mean else self.threshold_std

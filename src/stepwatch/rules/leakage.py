@@ -251,21 +251,21 @@ class LabelLeak(Rule):
 
     def _evaluate_features(self, step: StepView) -> Findings:
         """Judge the column of the input that is most like the target, as the hook found it."""
-        for tensor, look in dependence_samples(step):
+        for tensor, sample in dependence_samples(step):
             label = of_same_loss(step, tensor, "label")
             batch = step.tensor("batch/0", tensor.worker)
-            if label is None or batch is None or not look.column >= 0:
+            if label is None or batch is None or not sample.column >= 0:
                 continue
-            key = tensor.worker, tensor.name, "column", int(look.column)
-            met = look.correlation > self.min_correlation
-            if self.persists(key, met, MIN_COPIES):
+            key = tensor.worker, tensor.name, "column", int(sample.column)
+            holds = sample.correlation > self.min_correlation
+            if self.persists(key, holds, MIN_COPIES):
                 yield self._finding(
                     step,
                     label,
                     batch,
                     "feature",
-                    f"has a correlation of {number(look.correlation)} with column"
-                    f" {int(look.column)} of the input",
+                    f"has a correlation of {number(sample.correlation)} with column"
+                    f" {int(sample.column)} of the input",
                     MIN_COPIES,
                 )
 
@@ -274,14 +274,14 @@ class LabelLeak(Rule):
         key = label.worker, label.name
         shifted = batch is not None and _is_shifted(batch, label)
         streak = self.streak((*key, "shifted"), shifted)
-        keys = [seen for worker, seen in _visible_keys(step) if worker == label.worker]
+        keys = [count for worker, count in _visible_keys(step) if worker == label.worker]
         if batch is None or not keys:
             return
         length = batch.info.shape[-1]
-        covers_all = length > 2 and all(abs(seen - length) < 0.5 for seen in keys)
-        looks = self.streak((*key, "future"), covers_all)
+        covers_all = length > 2 and all(abs(count - length) < 0.5 for count in keys)
+        times = self.streak((*key, "future"), covers_all)
         # other targets of the same distribution may look shifted at a step, not at twenty
-        if streak >= 20 and looks >= self.consecutive:
+        if streak >= 20 and times >= self.consecutive:
             what = (
                 f"is the input shifted by one, and each position sees all {length} in all"
                 f" {len(keys)} modules with attention, so what it is to predict as well"

@@ -115,7 +115,7 @@ class LossInput(Rule):
 
     def begin(self) -> None:
         self._extremes: dict[tuple[str, str], tuple[float, float]] = {}
-        self._looks = 0
+        self._num_samples = 0
 
     def check(self, step: StepView) -> Findings:
         all_given = [
@@ -127,14 +127,14 @@ class LossInput(Rule):
             tensor = given.prediction
             if not given.field(COUNT) or math.isnan(given.field(MIN)):
                 continue
-            for condition, met, least in self._conditions(given):
+            for condition, holds, least in self._conditions(given):
                 key = tensor.worker, tensor.name, condition
-                if self.persists(key, met, least):
+                if self.persists(key, holds, least):
                     yield self._finding(step, given, condition, least)
         yield from self._evaluate_written(step)
 
     def unevaluated(self) -> str | None:
-        if self._looks >= MIN_SAMPLES or self._steps >= self.consecutive:
+        if self._num_samples >= MIN_SAMPLES or self._steps >= self.consecutive:
             return None
         if not self._steps:
             return NotApplicable("no loss was computed whose input it knows")
@@ -142,17 +142,17 @@ class LossInput(Rule):
 
     def _evaluate_written(self, step: StepView) -> Findings:
         """Judge losses that the script writes out, by what their graphs compare."""
-        for tensor, look in dependence_samples(step):
-            self._looks += look.compared >= 1
+        for tensor, sample in dependence_samples(step):
+            self._num_samples += sample.compared >= 1
             key = tensor.worker, tensor.name, "compared"
-            if self.persists(key, look.compared > 1, MIN_SAMPLES):
+            if self.persists(key, sample.compared > 1, MIN_SAMPLES):
                 yield self.finding(
                     step,
                     tensor,
                     f"a loss that is written out compares each prediction with"
-                    f" {number(look.compared)} targets, up to step {step.number}: predictions of"
+                    f" {number(sample.compared)} targets, up to step {step.number}: predictions of"
                     " shape (n, 1) and targets of shape (n,) are broadcast against each other",
-                    value=look.compared,
+                    value=sample.compared,
                     threshold=1.0,
                     condition="broadcast",
                     remedy=CAUSES["broadcast"][1],

@@ -77,7 +77,7 @@ class _Rise(NamedTuple):
     after: float
     minutes: float = 0.0
 
-    def describe(self) -> str:
+    def text_of(self) -> str:
         """Describe it, with when the memory will be full."""
         text = f"{number(self.before)}% to {number(self.after)}%"
         if not self.minutes:
@@ -122,7 +122,7 @@ class GPUMemoryIncrease(GpuRule):
                 yield self.finding(
                     window.step,
                     "",
-                    f"{node}/{gpu}: the use of its memory went from {rise.describe()}",
+                    f"{node}/{gpu}: the use of its memory went from {rise.text_of()}",
                     value=rise.after - rise.before,
                     threshold=self.increase,
                     condition=f"{what} of {node}/{gpu}",
@@ -168,8 +168,8 @@ class _Memory:
         known = before.values[-2 * rule.window :]
         values = np.concatenate([known, readings.values])
         earlier, later = _means(values, rule.window, overlapping=rule.overlapping)
-        places = before.count - len(known) + np.arange(len(values))
-        rising = (later - earlier > rule.increase) & (places >= rule.patience)
+        positions = before.count - len(known) + np.arange(len(values))
+        rising = (later - earlier > rule.increase) & (positions >= rule.patience)
         news = rising[len(known) :]
         begins = news & ~np.r_[self._is_rising, news[:-1]]
         at = np.flatnonzero(begins) + len(known)
@@ -177,7 +177,7 @@ class _Memory:
         self._is_rising = bool(news[-1]) if len(news) else self._is_rising
         before.add(readings.values)
         if not rule.overlapping:
-            self._add_blocks(readings, news, places[len(known) :] >= rule.patience)
+            self._add_blocks(readings, news, positions[len(known) :] >= rule.patience)
 
     def _add_blocks(
         self, readings: Readings, rising: npt.NDArray[np.bool_], counts: npt.NDArray[np.bool_]

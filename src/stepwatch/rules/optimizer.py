@@ -59,14 +59,14 @@ class StaleOptimizerState(Rule):
 
     def begin(self) -> None:
         self._workers: dict[str, _State] = {}
-        self._looks = 0
+        self._num_samples = 0
 
     def check(self, step: StepView) -> Findings:
         for group in step.groups("gradients"):
             state = self._state(group.record.worker)
             state.add_gradients(group)
             state.changes += not is_skipped(step, group.record.worker)
-        self._looks += any(True for _ in step.groups("optimizer_states"))
+        self._num_samples += any(True for _ in step.groups("optimizer_states"))
         for group in prefixed(step, "optimizer_states", "update_rms/"):
             yield from self._evaluate_rms(step, group)
         for group in prefixed(step, "optimizer_states", "optimizer_state/.*/step$"):
@@ -75,9 +75,9 @@ class StaleOptimizerState(Rule):
             yield from self._evaluate_moments(step, group)
 
     def unevaluated(self) -> str | None:
-        if not self._looks:
+        if not self._num_samples:
             return NotApplicable("no optimizer was seen that keeps a state")
-        return few_steps(self._looks, 2)
+        return few_steps(self._num_samples, 2)
 
     def _state(self, worker: str) -> _State:
         return self._workers.setdefault(worker, _State(self.looks))
@@ -175,11 +175,11 @@ class _State:
     """What is remembered of one worker.
 
     Args:
-        looks: So many of the last looks at the RMS are kept.
+        window: Of how many of the last RMS it is kept whether they were too large.
     """
 
-    def __init__(self, looks: int) -> None:
-        self.recent: deque[bool] = deque(maxlen=looks)
+    def __init__(self, window: int) -> None:
+        self.recent: deque[bool] = deque(maxlen=window)
         self.num_rms = 0
         self.most_rms = 0.0
         self._rate = math.nan
@@ -272,8 +272,8 @@ class _Jump:
     name: str
     before: float
     after: float
-    losses: dict[str, list[float]]
-    seen: dict[str, list[float]] = field(default_factory=dict)
+    losses_before: dict[str, list[float]]
+    losses_after: dict[str, list[float]] = field(default_factory=dict)
 
 
 class LearningRateAnomaly(Rule):
@@ -357,8 +357,8 @@ class LearningRateAnomaly(Rule):
         near = parts >= 2 and abs(pace - parts) <= 0.1 * parts
         condition = "per_micro_batch" if near else "too_often"
         single = step.scalar("loop/schedulers_stepped", worker) == 1
-        met = near or (alone and pace >= (TWICE if single else TOO_OFTEN))
-        if self.persists(worker, met, self.end_steps):
+        holds = near or (alone and pace >= (TWICE if single else TOO_OFTEN))
+        if self.persists(worker, holds, self.end_steps):
             yield self.finding(
                 step,
                 "loop/scheduler_steps",
@@ -483,12 +483,12 @@ class LearningRateAnomaly(Rule):
         for name, loss in losses_of(step, self._losses).items():
             self._recent.add(name, loss)
             if jump is not None:
-                jump.seen.setdefault(name, []).append(loss)
-        if jump is None or all(len(losses) < 10 for losses in jump.seen.values()):
+                jump.losses_after.setdefault(name, []).append(loss)
+        if jump is None or all(len(losses) < 10 for losses in jump.losses_after.values()):
             return
         self._jump = None
-        for name, before in jump.losses.items():
-            after = float(np.median(jump.seen.get(name, [math.nan])))
+        for name, before in jump.losses_before.items():
+            after = float(np.median(jump.losses_after.get(name, [math.nan])))
             score, median = robust_z(after, before)
             if len(before) < 20 or not (score > 6 and after > 1.2 * abs(median)):
                 continue

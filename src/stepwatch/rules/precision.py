@@ -152,8 +152,8 @@ class LowPrecisionLoss(Rule):
             total = group.record.statistics[rows].sum(axis=0)
             zeros = float(total[ZEROS] / total[COUNT]) if total[COUNT] else 0.0
             size = float(total[SUM_ABS] / max(total[COUNT] - total[ZEROS], 1))
-            met = zeros > self.max_zeros and size < least_normal(dtype)
-            if self.persists((group.record.worker, dtype), met):
+            holds = zeros > self.max_zeros and size < least_normal(dtype)
+            if self.persists((group.record.worker, dtype), holds):
                 yield self.finding(
                     step,
                     group.where(dtypes == dtype)[0],

@@ -276,11 +276,11 @@ def _apart(here: Array, there: Array) -> tuple[str, float]:
         apart = np.abs(one - other)
     apart = np.where((one == other) | (np.isnan(one) & np.isnan(other)), 0.0, apart)
     largest = float(np.max(np.where(np.isnan(apart), np.inf, apart), initial=0.0))
-    words = f"max |Δ| {number(largest)}"
+    text = f"max |Δ| {number(largest)}"
     if here.dtype.kind == "f" and here.dtype == there.dtype and np.isfinite(largest):
         steps = np.spacing(np.abs(there), where=np.isfinite(there), out=np.ones_like(there))
-        words += f" ({number(float(np.max(apart / steps.astype(np.float64))))} ulp)"
-    return words, largest
+        text += f" ({number(float(np.max(apart / steps.astype(np.float64))))} ulp)"
+    return text, largest
 
 
 def _is_no_time(layout: Layout, tensor: TensorInfo) -> bool:  # noqa: ARG001 - a Selection's keep

@@ -133,15 +133,15 @@ class StepOutlier(ProfileRule):
         one_of("mode", only, [one.value for one in Mode])
         self._only = None if only == Mode.GLOBAL.value else only
         self._durations: dict[_Key, RecentReadings] = {}
-        self._seen: Counter[_Key] = Counter()
+        self._counts: Counter[_Key] = Counter()
         self._phases: dict[_Key, Counter[str]] = {}
 
     def add(self, window: ProfileWindow) -> None:
         for key, spans in window.intervals("step").items():
             if self._only not in (None, key[1]):
                 continue
-            warm = max(0, self.warmup_steps - self._seen[key])
-            self._seen[key] += len(spans.duration_ns)
+            warm = max(0, self.warmup_steps - self._counts[key])
+            self._counts[key] += len(spans.duration_ns)
             counts = np.arange(len(spans.duration_ns)) >= warm
             if self.method == "mad":
                 counts &= ~_with_checkpoint(window, spans)
@@ -233,11 +233,11 @@ def _longer_phases(window: ProfileWindow, key: _Key, steps: Ints, slow: Mask) ->
     if phases is None or not slow.any():
         return found
     names, of = np.unique(phases.name.astype(str), return_inverse=True)
-    place = {step: number for number, step in enumerate(steps.tolist())}
+    row_of = {step: number for number, step in enumerate(steps.tolist())}
     took = np.zeros((len(steps), len(names)))
     for step, name, duration in zip(phases.step.tolist(), of, phases.duration_ns, strict=True):
-        if step in place:
-            took[place[step], name] += duration
+        if step in row_of:
+            took[row_of[step], name] += duration
     more = took - np.median(took, axis=0)
     found.update(str(names[at]) for at in np.argmax(more[slow], axis=1))
     return found

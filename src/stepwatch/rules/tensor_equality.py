@@ -163,16 +163,16 @@ SlotIndices = npt.NDArray[np.intp]
 
 
 class Slots(NamedTuple):
-    """What is the same of all steps of a layout: place, number of the shape and tolerance of each
+    """What is the same of all steps of a layout: index, number of the shape and tolerance of each
     tensor, shape ``[tensors]`` each but for the last, ``[tensors, 2]``."""
 
-    places: SlotIndices
+    indices: SlotIndices
     shapes: SlotIndices
     tolerance: npt.NDArray[np.float64]
 
 
 class ValueHistory:
-    """The last values of each tensor; a tensor keeps its place, whatever else a step holds.
+    """The last values of each tensor; a tensor keeps its index, whatever else a step holds.
 
     Args:
         depth: So many values of each.
@@ -181,7 +181,7 @@ class ValueHistory:
 
     def __init__(self, depth: int, tolerance: Tolerance) -> None:
         self._depth, self._tolerance = depth, tolerance
-        self._place_of: dict[str, int] = {}
+        self._index_of: dict[str, int] = {}
         self._number_of: dict[tuple[int, ...], int] = {}
         self._known: WeakKeyDictionary[Layout, Slots] = WeakKeyDictionary()
         self._count = np.zeros(0, np.int64)
@@ -197,34 +197,34 @@ class ValueHistory:
         """Return where the tensors are kept."""
         known = self._known.get(group.record.layout)
         if known is None:
-            number, place = self._number_of, self._place_of
+            number, index = self._number_of, self._index_of
             infos = group.infos
             shapes = [number.setdefault(info.shape, len(number)) for info in infos]
-            places = [place.setdefault(name, len(place)) for name in names]
+            indices = [index.setdefault(name, len(index)) for name in names]
             tolerance = self._tolerance.for_dtypes(infos)
-            known = Slots(np.array(places, np.intp), np.array(shapes, np.intp), tolerance)
+            known = Slots(np.array(indices, np.intp), np.array(shapes, np.intp), tolerance)
             self._known[group.record.layout] = known
-            self._grow(len(place) - len(self._count))
+            self._grow(len(index) - len(self._count))
         return known
 
-    def is_full(self, places: SlotIndices) -> npt.NDArray[np.bool_]:
+    def is_full(self, indices: SlotIndices) -> npt.NDArray[np.bool_]:
         """Return which tensors have as many values as are kept, shape ``[tensors]``."""
-        full: npt.NDArray[np.bool_] = self._count[places] >= self._depth
+        full: npt.NDArray[np.bool_] = self._count[indices] >= self._depth
         return full
 
     def add(self, where: Slots, group: TensorGroup, digests: Digests) -> None:
-        """Take in the values of a step; each takes the place of the oldest of its tensor."""
-        at = where.places, self._count[where.places] % self._depth
+        """Take in the values of a step; each replaces the oldest of its tensor."""
+        at = where.indices, self._count[where.indices] % self._depth
         self.rows[at] = group.record.statistics[group.rows]
         self.digests.values[at], self.digests.known[at] = digests.values, digests.known
         self.steps[at], self.shapes[at] = group.record.step, where.shapes
         raw = group.record.raw
         self.raw[at] = _Once(raw) if raw else None
-        self._count[where.places] += 1
+        self._count[where.indices] += 1
 
-    def full_value(self, place: int, slot: int, name: str) -> npt.NDArray[np.generic] | None:
+    def full_value(self, index: int, slot: int, name: str) -> npt.NDArray[np.generic] | None:
         """Return a full value that was saved; ``None`` for any other."""
-        kept = self.raw[place, slot]
+        kept = self.raw[index, slot]
         return None if kept is None else kept.values.get(name)
 
     def _grow(self, more: int) -> None:
@@ -291,7 +291,7 @@ class UnchangedTensor(Rule):
             where, digests = past.where(group, names), Digests.of(group, names)
             same = self._is_unchanged(past, where, group, names, digests)
             for leader, members in self.onsets(key, names, same).items():
-                steps = np.sort(past.steps[where.places[members[0]]]).tolist()
+                steps = np.sort(past.steps[where.indices[members[0]]]).tolist()
                 yield self._finding(step, group, [names[one] for one in members], leader, steps)
             past.add(where, group, digests)
 
@@ -315,9 +315,9 @@ class UnchangedTensor(Rule):
     ) -> npt.NDArray[np.bool_]:
         """Return which tensors are what they were at all steps that are kept."""
         rows = group.record.statistics[group.rows]
-        same: npt.NDArray[np.bool_] = past.is_full(where.places) & (rows[:, COUNT] != 0)
+        same: npt.NDArray[np.bool_] = past.is_full(where.indices) & (rows[:, COUNT] != 0)
         # nearly everything has changed since, and one sum tells
-        moved = sums_differ(past.rows[where.places, 0], rows, where.tolerance)
+        moved = sums_differ(past.rows[where.indices, 0], rows, where.tolerance)
         self._evaluated |= bool((same & moved).any())
         same &= ~moved
         left = np.flatnonzero(same)
@@ -335,33 +335,33 @@ class UnchangedTensor(Rule):
         left: SlotIndices,
     ) -> npt.NDArray[np.bool_]:
         """Return, of the tensors at these indices, which are what they were at all steps."""
-        places = where.places[left]
-        before = Digests(past.digests.values[places], past.digests.known[places])
+        indices = where.indices[left]
+        before = Digests(past.digests.values[indices], past.digests.known[indices])
         now = Digests(digests.values[left, np.newaxis], digests.known[left, np.newaxis])
         found = compare(
-            (past.rows[places], before),
+            (past.rows[indices], before),
             (group.record.statistics[group.rows[left], np.newaxis], now),
             where.tolerance[left, np.newaxis],
             equal_nan=self.tolerance.equal_nan,
         )
-        found[past.shapes[places] != where.shapes[left, np.newaxis]] = UNEQUAL
+        found[past.shapes[indices] != where.shapes[left, np.newaxis]] = UNEQUAL
         self._evaluated |= bool((found != UNDECIDED).all(axis=1).any())
         open_ = found == UNDECIDED if not group.record.raw else found != EQUAL
         for index in np.flatnonzero((found != UNEQUAL).all(axis=1) & open_.any(axis=1)):
-            self._request_values(past, int(places[index]), names[left[index]], group, found[index])
+            self._request_values(past, int(indices[index]), names[left[index]], group, found[index])
         return np.asarray((found > UNDECIDED).all(axis=1))
 
     def _request_values(
         self,
         past: ValueHistory,
-        place: int,
+        index: int,
         name: str,
         group: TensorGroup,
         found: npt.NDArray[np.int8],
     ) -> None:
         """Settle what is not proven of one tensor, where full values were saved."""
         for slot in np.flatnonzero(found != EQUAL).tolist():
-            older, newest = past.full_value(place, slot, name), group.record.raw.get(name)
+            older, newest = past.full_value(index, slot, name), group.record.raw.get(name)
             if newest is not None and older is not None:
                 found[slot] = EQUAL if self.tolerance.allows(older, newest) else UNEQUAL
             elif found[slot] == UNDECIDED:

@@ -152,7 +152,9 @@ class TrainingMode(Rule):
 def _is_of_one(step: StepView, worker: str) -> bool:
     """Return whether batch normalization took the statistics of a single sample."""
     return any(
-        look.together == 1 for tensor, look in dependence_samples(step) if tensor.worker == worker
+        sample.together == 1
+        for tensor, sample in dependence_samples(step)
+        if tensor.worker == worker
     )
 
 

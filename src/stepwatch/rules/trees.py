@@ -40,9 +40,9 @@ def depths(ids: Texts, yes: Texts, no: Texts) -> Ints:
         >>> depths(ids, yes, no).tolist()
         [0, 1, 1, 2, 2]
     """
-    place = {one: index for index, one in enumerate(ids.tolist())}
+    row_of = {one: index for index, one in enumerate(ids.tolist())}
     children = np.array(
-        [[place.get(one, -1) for one in side.tolist()] for side in (yes, no)], np.int64
+        [[row_of.get(one, -1) for one in side.tolist()] for side in (yes, no)], np.int64
     )
     depth = np.full(len(ids), -1, np.int64)
     level = np.setdiff1d(np.arange(len(ids)), children)

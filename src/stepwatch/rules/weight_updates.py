@@ -65,11 +65,11 @@ class WeightUpdateRatio(Rule):
         for names, ratios, over in self._ratios(step):
             self._evaluated |= bool(np.isfinite(ratios).any())
             per = ratios / over if self.per_step else ratios
-            for side, limit, met in (
+            for side, limit, holds in (
                 ("above", self.large_threshold, per > self.large_threshold),  # false for nan
                 ("below", self.small_threshold, per < self.small_threshold),
             ):
-                for leader, members in self.onsets(side, names, met).items():
+                for leader, members in self.onsets(side, names, holds).items():
                     first, *others = chosen = [names[one] for one in members]
                     ratio = float(ratios[members[0]])
                     also = f"; so are those of {listed(others)}" if others else ""
@@ -240,15 +240,15 @@ class _MovedWeights:
 
     Args:
         names: Of the weights.
-        looks: So many measurements of updates are kept.
+        window: So many measurements of updates are kept.
     """
 
-    def __init__(self, names: tuple[str, ...], looks: int) -> None:
+    def __init__(self, names: tuple[str, ...], window: int) -> None:
         self.names = names
         self.worker = ""
         #: The global step before the one that was looked at last.
         self.last_step = 0
-        self._looks: deque[tuple[Floats, float, float]] = deque(maxlen=looks)
+        self._updates: deque[tuple[Floats, float, float]] = deque(maxlen=window)
         self._layout: Layout | None = None
         self._before: Floats | None = None
         self._at = 0
@@ -282,15 +282,15 @@ class _MovedWeights:
         gradient = global_norm(gradients)
         measured = self._measured(group)
         if np.isfinite(measured).any():
-            self._looks.append((np.fmax(measured, np.nanmedian(measured)), rate, gradient))
-        if len(self._looks) < (self._looks.maxlen or 0):
+            self._updates.append((np.fmax(measured, np.nanmedian(measured)), rate, gradient))
+        if len(self._updates) < (self._updates.maxlen or 0):
             return np.full(len(sizes), np.nan)
         with np.errstate(invalid="ignore"):  # what did not move had no rate, or no gradient
-            looks = [
+            ratios_now = [
                 ratios * _growth(rate, then) * _growth(gradient, before)
-                for ratios, then, before in self._looks
+                for ratios, then, before in self._updates
             ]
-            allowed: Floats = np.max(looks, axis=0) * sizes
+            allowed: Floats = np.max(ratios_now, axis=0) * sizes
         return np.where(allowed > 0, allowed, np.nan)
 
     def _measured(self, group: TensorGroup) -> Floats:

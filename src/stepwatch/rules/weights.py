@@ -192,9 +192,9 @@ class Training:
         signature = statistics[group.rows][:, _SIGNATURE]
         self._align(names, signature)
         self._count(parameters, statistics, signature, skipped=skipped)
-        for cause, met in self._met(parameters).items():
-            if met.any():
-                yield cause, [names[index] for index in np.flatnonzero(met)]
+        for cause, holds in self._conditions(parameters).items():
+            if holds.any():
+                yield cause, [names[index] for index in np.flatnonzero(holds)]
 
     def _align(self, names: tuple[str, ...], signature: npt.NDArray[np.float64]) -> None:
         """Make row i of the memory that of the i-th name."""
@@ -236,7 +236,7 @@ class Training:
             # a row of -1 reads the last row, which is then masked
             memory[:, _MOVING] += parameters.has_gradient & (squares > 0)
 
-    def _met(self, parameters: _Parameters) -> dict[str, npt.NDArray[np.bool_]]:
+    def _conditions(self, parameters: _Parameters) -> dict[str, npt.NDArray[np.bool_]]:
         memory, k = self._memory, self._k
         without = (memory[:, _STEPS] >= k) & (memory[:, _GOT_ONE] == 0)
         # the values are those from before a step, so k gradients show at step k + 1
@@ -466,11 +466,11 @@ class TensorVariance(Rule):
             if self.skip_initial and step.number == 0:
                 judged &= ~group.record.layout.matching(STARTS_AT_ZERO)[group.rows]
             worker = group.record.worker
-            for side, limit, met in (
+            for side, limit, holds in (
                 ("above", self._most, variances > self._most),  # false for nan
                 ("below", self._least, variances < self._least),
             ):
-                onsets = self.onsets((worker, side), names, met & judged)
+                onsets = self.onsets((worker, side), names, holds & judged)
                 for leader, members in onsets.items():
                     first, *others = chosen = [names[one] for one in members]
                     variance = float(variances[members[0]])

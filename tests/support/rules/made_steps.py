@@ -59,7 +59,7 @@ def full_step(*arguments: Any, **settings: Any) -> StepView:
 def judged(spec: Any, steps: list[StepView]) -> tuple[list[Any], Any]:
     """Return what a rule finds in steps, and its status."""
     watch = Watch(spec)
-    found = [finding for step in steps for finding in watch.look(step)]
+    found = [finding for step in steps for finding in watch.evaluate(step)]
     found += watch.finish()
     return found, watch.statuses()[0]
 
