@@ -159,7 +159,7 @@ def parameter(
 def declare(kind: type, inherited: Mapping[str, Parameter]) -> dict[str, Parameter]:
     """Return the parameters of a class; its attributes become the defaults.
 
-    One that a subclass declares again takes its new place.
+    One that a subclass declares again moves to the position of that.
     """
     own = {name: value for name, value in vars(kind).items() if isinstance(value, Parameter)}
     namespace = getattr(sys.modules.get(kind.__module__), "__dict__", {})

@@ -27,7 +27,7 @@ class LiveWatch:
     Findings and, at the end, the statuses of the rules are stored in the run.
 
     Args:
-        rules: Specs or rules; see ``rules.parameters.parse_rules``.
+        rules: Specs or rules; see ``judge.parameters.parse_rules``.
         on_finding: Called with each finding, on the background thread.
 
     Raises:

@@ -36,7 +36,7 @@ __all__ = [
 GROUP = "stepwatch.rules"
 Spec = str | Mapping[str, object] | Rule | Watched
 
-#: Under these keys a dict says which rule it means; the second is SageMaker's.
+#: Under these keys a dict names its rule; the second is SageMaker's.
 _NAME_KEYS = ("rule", "rule_to_invoke")
 
 
@@ -70,7 +70,7 @@ def parse_rules(specs: str | Sequence[Spec]) -> list[Watched]:
             strings or as JSON's own types, and rules that are already built.
 
     Returns:
-        In the order asked for. A rule that is asked for twice gets ``-2`` after its name.
+        In the order requested. A rule that is requested twice gets ``-2`` after its name.
 
     Raises:
         ConfigError: An unknown rule or parameter, or a value that does not fit; one line that

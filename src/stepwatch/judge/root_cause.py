@@ -1,9 +1,9 @@
 """Chains: what began it on top, and beneath it what followed, in place of forty alarms.
 
-The rule on which this is correct: a finding follows from another only if a link of ``signs`` says
-so and the other is before it in one order of all findings (when it began, then the stage of the
-step, then the order of execution). So there is no circle, and the same findings give the same
-chains, whatever the order they came in.
+The rule on which this is correct: a finding follows from another only if there is a link of
+``causal_links`` and the other is before it in one order of all findings (when it began, then the
+stage of the step, then the order of execution). So there is no circle, and the same findings give
+the same chains, whatever the order they came in.
 """
 
 from __future__ import annotations
