@@ -105,7 +105,7 @@ class Rule:
     #: Why it reached no judgement, where there is one reason only; with ``{name}`` of parameters.
     lacks: ClassVar[str] = ""
 
-    #: The parameter that says how many TRAIN steps it needs, where it counts them in ``_steps``.
+    #: The parameter that is the number of TRAIN steps it needs, where it counts them in ``_steps``.
     needed_steps: ClassVar[str] = ""
 
     #: Its parameters in the order of the constructor, from the class attributes.
@@ -114,8 +114,8 @@ class Rule:
     #: Whether it judged anything, and how many steps it counted: what ``unevaluated`` goes by.
     _evaluated = False
     _steps = 0
-    #: The tensors that it judges, without which it has no other reason.
-    _tensors: Selection | None = None
+    #: The tensors that it judges, where it has no other reason than that there are none.
+    _tensors: Selection
 
     if TYPE_CHECKING:
 
@@ -144,7 +144,7 @@ class Rule:
         Args:
             now_ns: The time of day, nanoseconds since the Unix epoch.
             last_steps: The last step that each worker wrote, complete or not; empty in the
-                training process, which knows nothing of the others.
+                training process, which has no data of the others.
         """
         return ()
 
@@ -161,7 +161,8 @@ class Rule:
         if self.lacks:
             given = {name: getattr(self, name) for name in self.parameters}
             return type(self.lacks)(self.lacks.format(**given))
-        return self._tensors.missing() if self._tensors else None
+        tensors: Selection | None = getattr(self, "_tensors", None)
+        return tensors.missing() if tensors else None
 
     def finding(
         self,
@@ -474,7 +475,7 @@ class ProfileRule(Rule):
     #: The default of ``needed``, a parameter of most.
     patience: int = 0
     _evaluated_ns: int | None = None
-    #: How often a condition was met, at any judgement.
+    #: How often a condition held, at any judgement.
     violations = 0
 
     def check(self, step: StepView) -> Iterable[Finding]:  # noqa: ARG002

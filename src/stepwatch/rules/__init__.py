@@ -1,4 +1,4 @@
-"""Rules look at steps and yield findings; a watch shows them the steps.
+"""Rules evaluate steps and yield findings; a ``Watch`` gives them the steps.
 
 The names below are all that a rule of your own, or a program around rules, needs.
 """

@@ -27,7 +27,7 @@ from ..numerics.statistics import COUNT, MAX, MIN, ZEROS
 from .history import FirstValues
 from .shared import Array, raw_values
 
-#: The place of the median magnitude in a tensor of the collection ``quantiles``.
+#: The index of the median magnitude in a tensor of the collection ``quantiles``.
 _MEDIAN_MAGNITUDE = 5
 
 
@@ -448,8 +448,8 @@ class SaturatedActivation(ActivityRule):
     """Tanh or sigmoid units whose inputs are nearly always so large that they have no slope.
 
     Of inputs that are saved in full, those of ``collection_names`` and ``tensor_regex`` are
-    judged; their names say ``tanh`` or ``sigmoid``. Else the shares that the hook measures, which
-    it does for the default thresholds, and for a ``gradient_floor`` of 1e-2, 1e-4 and 1e-7.
+    judged; their names contain ``tanh`` or ``sigmoid``. Else the shares that the hook measures,
+    which it does for the default thresholds, and for a ``gradient_floor`` of 1e-2, 1e-4 and 1e-7.
     """
 
     name = "saturated_activation"

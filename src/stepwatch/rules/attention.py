@@ -10,7 +10,6 @@ import numpy as np
 from ..judge.declaration import parameter
 from ..judge.rule import Findings, Rule
 from ..judge.step_view import StepView, TensorView
-from ..model.finding import Finding
 from ..numerics.measures import number, theil_sen
 from ..numerics.statistics import COUNT, MAX, MIN, NEGINF
 from .history import FirstValues, Series
@@ -127,7 +126,7 @@ def _relative_entropy(logits: TensorView, entropy: TensorView) -> float:
     return float(np.divide(entropy.statistics.mean, math.log(keys))) if keys > 1 else math.nan
 
 
-#: A slope is that of so many looks, of fewer there is none.
+#: A slope is that of so many samples; of fewer there is none.
 MAX_SAMPLES, MIN_SAMPLES = 100, 20
 
 
@@ -178,28 +177,24 @@ class OutputLogitDrift(Rule):
             at_end = _at_end(step, tensor.worker, history) if drifted else math.nan
             far = abs(partition) > self.max_log_partition or abs(at_end) > self.max_at_end
             if self.persists(key, drifted and far):
-                yield self._finding(step, tensor, at_end, offset, row.mean)
-
-    def _finding(
-        self, step: StepView, tensor: TensorView, at_end: float, offset: float, mean: float
-    ) -> Finding:
-        partition, threshold = tensor.scalar, self.max_log_partition
-        limit = f"magnitude > {number(threshold)}"
-        if abs(partition) <= threshold:
-            threshold = self.max_at_end
-            limit = f"{number(at_end)} at the end if it goes on so, > {number(threshold)}"
-        return self.finding(
-            step,
-            tensor,
-            f"{tensor.name}: the mean log-partition is {number(partition)} at step {step.number}"
-            f" ({limit}), because all logits drifted: their mean is {number(mean)},"
-            f" {number(offset)} of their standard deviations away from 0",
-            value=partition,
-            threshold=threshold,
-            remedy="add the z-loss 1e-4 * logsumexp(logits)**2 to the loss, or take the bias out"
-            " of the last layer",
-            evidence={"mean": mean, "offset": offset, "at_end": at_end},
-        )
+                threshold = self.max_log_partition
+                limit = f"magnitude > {number(threshold)}"
+                if abs(partition) <= threshold:
+                    threshold = self.max_at_end
+                    limit = f"{number(at_end)} at the end if it goes on so, > {number(threshold)}"
+                yield self.finding(
+                    step,
+                    tensor,
+                    f"{tensor.name}: the mean log-partition is {number(partition)} at step"
+                    f" {step.number} ({limit}), because all logits drifted: their mean is"
+                    f" {number(row.mean)}, {number(offset)} of their standard deviations away"
+                    " from 0",
+                    value=partition,
+                    threshold=threshold,
+                    remedy="add the z-loss 1e-4 * logsumexp(logits)**2 to the loss, or take the"
+                    " bias out of the last layer",
+                    evidence={"mean": row.mean, "offset": offset, "at_end": at_end},
+                )
 
 
 def _at_end(step: StepView, worker: str, history: Sequence[tuple[int, float]]) -> float:

@@ -24,7 +24,7 @@ from ..profile.readings import (
 from ..profile.statistics import Ints, QuantileSketch
 from ..profile.windows import CORES, GPUS, Names, ProfileWindow, Readings, by_node
 
-#: Without so many moments at which the cores had room, nobody knows how long a step takes then.
+#: With fewer moments at which the cores had room it is unknown how long a step takes then.
 _ENOUGH = 20
 
 

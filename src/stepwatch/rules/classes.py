@@ -30,7 +30,7 @@ _OF_CLASSES = ("cross_entropy", "nll_loss")
 RARE = 0.9
 #: A loss that is at most so many times that of guessing is near it.
 NEAR = 1.05
-#: Of fewer labels the frequencies look less even than they are, so guessing looks cheaper.
+#: Of fewer labels the frequencies seem less even than they are, so guessing seems cheaper.
 LEAST_PER_CLASS = 20
 
 
@@ -300,11 +300,11 @@ def count_pairs(
     Args:
         labels: Classes, shape ``[samples]``; pairs with a nan on either side are left out.
         predictions: Of the same shape.
-        num_classes: How many there are; by default as many as are seen.
+        num_classes: How many there are; by default as many as occur.
 
     Raises:
         ConfigError: A class that is not below ``num_classes``.
-        NoClasses: More than ``MOST_CLASSES``, if ``num_classes`` does not say so.
+        NoClasses: More than ``MOST_CLASSES``, if ``num_classes`` is not given.
     """
     if len(labels) != len(predictions):
         raise NoClasses(f"are {len(labels)}, and predictions {len(predictions)}")

@@ -32,12 +32,13 @@ class GanCollapse(Rule):
     generator's is the largest of those that want to be called real. The discriminator has won
     where, by the medians over ``window`` TRAIN steps, the others are together below
     ``max_discriminator`` and the generator's is above ``min_generator`` and does not fall: the
-    gradient that reaches the generator tells it nothing (Arjovsky and Bottou: Towards principled
+    gradient that reaches the generator has no information (Arjovsky and Bottou: Towards principled
     methods for training generative adversarial networks, 2017).
     """
 
     name = "gan_collapse"
     needs = ("losses",)
+    training_only = True
     per_model = True
     sign = "outcome"
 
@@ -51,7 +52,7 @@ class GanCollapse(Rule):
         self._games: Series[str, tuple[float, float]] = Series(self.window)
 
     def check(self, step: StepView) -> Findings:
-        for worker in step.workers if step.trains else ():
+        for worker in step.workers:
             losses = _losses(step, worker)
             if losses is None:
                 continue
@@ -134,7 +135,7 @@ class RlCollapse(Rule):
     """
 
     name = "rl_collapse"
-    # of no collection: where nothing is logged it has nothing to judge, and says so
+    # of no collection: where nothing is logged the reason is that, and not a collection
     needs = ()
     training_only = True
     per_model = True

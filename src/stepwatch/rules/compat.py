@@ -1,4 +1,4 @@
-"""Rules as SageMaker Debugger configures them, and what becomes of them in its words."""
+"""Rules as SageMaker Debugger configures them, and their statuses in its terms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..judge.parameters import build, find_rule
 from ..judge.rule import Watched
 
 _NAME = "rule_to_invoke"
-# The run itself, which whoever watches knows.
+# The run itself, which is given where the rule is used.
 _IMPLICIT = ("base_trial",)
 #: Under such names runs to compare with are given.
 OTHER_TRIAL = re.compile(r"other_trial_(\d+)")

@@ -7,7 +7,6 @@ import numpy as np
 from ..judge.declaration import parameter
 from ..judge.rule import Findings, NotApplicable, Rule
 from ..judge.step_view import StepView, TensorView
-from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.measures import Floats, number
 from .history import Series
@@ -37,10 +36,10 @@ class Dependence(Rule):
     """Predictions that depend on what they must not, or not on what they should.
 
     Derivatives of one row of a prediction, by what its batch became in the first layer, are
-    exact about what it can see. ``future``: a model whose targets are the next tokens sees later
-    ones. ``blind``: it sees tokens further back and not those right before. ``samples``: the
+    exact about what it depends on. ``future``: a model whose targets are the next tokens uses later
+    ones. ``blind``: it uses tokens further back and not those right before. ``samples``: the
     prediction of a sample depends on other samples; ``as_time``, because a recurrent layer takes
-    them for steps of time, which its sizes tell. And the targets themselves tell: ``order``,
+    them for steps of time, as its sizes show. By the targets themselves: ``order``,
     they are the next tokens, in another order than the predictions; ``ahead``, they are the next
     but one.
     """
@@ -72,7 +71,18 @@ class Dependence(Rule):
             for condition, (holds, value, what) in self._conditions(sample, one_ahead).items():
                 key = tensor.worker, tensor.name, condition
                 if self.persists(key, holds):
-                    yield self._finding(step, tensor, condition, value, what)
+                    loss = tensor.name.partition("/")[2]
+                    is_part = condition == "samples" and value < FOREIGN_SHARE
+                    yield self.finding(
+                        step,
+                        tensor,
+                        f"the prediction of {loss} {what}, {self.consecutive} looks in a row up to"
+                        f" step {step.number}",
+                        severity="info" if is_part else "warning",
+                        value=value,
+                        condition=condition,
+                        remedy=_REMEDIES[condition],
+                    )
 
     def _conditions(
         self, sample: DependenceSample, one_ahead: bool
@@ -118,22 +128,6 @@ class Dependence(Rule):
             ),
         }
 
-    def _finding(
-        self, step: StepView, tensor: TensorView, condition: str, value: float, what: str
-    ) -> Finding:
-        severity = "info" if condition == "samples" and value < FOREIGN_SHARE else "warning"
-        loss = tensor.name.partition("/")[2]
-        return self.finding(
-            step,
-            tensor,
-            f"the prediction of {loss} {what}, {self.consecutive} looks in a row up to step"
-            f" {step.number}",
-            severity=severity,
-            value=value,
-            condition=condition,
-            remedy=_REMEDIES[condition],
-        )
-
 
 _PREFIX = "class_count/"
 
@@ -166,9 +160,10 @@ class RepeatedData(Rule):
 
     ``same_batch``: what the model is given is bit for bit the same at ``num_steps`` TRAIN steps in
     a row, and fewer samples than were evaluated at once: it is not all the data there is. A
-    training on all data at each step is let be, and so is one that never evaluates. ``one_class``:
-    all labels so far are of one class out of three or more. ``class_by_class``: each step holds
-    hardly more than one class, and the next another, as in data that is sorted and not shuffled.
+    training on all data at each step is accepted, and so is one that never evaluates.
+    ``one_class``: all labels so far are of one class out of three or more. ``class_by_class``: each
+    step holds hardly more than one class, and the next another, as in data that is sorted and not
+    shuffled.
 
     Classes are judged from ``looks`` steps on at which they were counted, their order over the last
     ones, where a sample has one label.
@@ -254,36 +249,31 @@ class RepeatedData(Rule):
         classes = np.flatnonzero(total)
         depends = dependence(table)
         if len(classes) == 1:
+            condition, value, limit, remedy = "one_class", 1.0, 2.0, _ONE_CLASS
             text = f"all {number(total.sum())} labels so far are of class {classes[0]}"
             text += f", of {len(counts)} classes"
-            yield self._finding(step, tensor, "one_class", text, (1.0, 2.0))
         elif depends > self.depends and len(classes) > 2:
+            condition, value, limit, remedy = "class_by_class", depends, self.depends, _SORTED
             text = (
                 f"a step holds {number(float((table > 0).sum(1).mean()))} of {len(classes)}"
                 f" classes, and others than the step before: classes depend on the step by"
                 f" {number(depends)} (> {number(self.depends)}; 0 if shuffled, 1 if sorted)"
             )
-            yield self._finding(step, tensor, "class_by_class", text, (depends, self.depends))
-
-    def _finding(
-        self,
-        step: StepView,
-        tensor: TensorView,
-        condition: str,
-        message: str,
-        measured: tuple[float, float],
-    ) -> Finding:
-        return self.finding(
+        else:
+            return
+        yield self.finding(
             step,
             tensor,
-            f"{tensor.name}: at {self.looks} looks up to step {step.number} {message}",
-            value=measured[0],
-            threshold=measured[1],
+            f"{tensor.name}: at {self.looks} looks up to step {step.number} {text}",
+            value=value,
+            threshold=limit,
             condition=condition,
-            remedy="shuffle the data: DataLoader(..., shuffle=True)"
-            if condition == "class_by_class"
-            else "look at the labels after all conversions: something makes them all the same",
+            remedy=remedy,
         )
+
+
+_ONE_CLASS = "look at the labels after all conversions: something makes them all the same"
+_SORTED = "shuffle the data: DataLoader(..., shuffle=True)"
 
 
 def _samples(batches: list[TensorView]) -> int:

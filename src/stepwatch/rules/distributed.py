@@ -1,4 +1,4 @@
-"""Workers that should hold the same and do not, or should not see the same and do."""
+"""Workers that should hold the same and do not, or should get different data and do not."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ReplicaDivergence(Rule):
 
     After each step all replicas hold the same parameters to the last bit. Corrupted memory
     (Meta: The Llama 3 herd of models, 2024), a step that one of them skips, or gradients that are
-    not averaged tell them apart, and no metric does (Jiang et al.: Training with confidence:
+    not averaged make them differ, and no metric shows it (Jiang et al.: Training with confidence:
     catching silent errors in deep learning training, 2025). Parameters are compared by their
     digests if those are saved, else by their statistics.
 
@@ -67,11 +67,12 @@ class ReplicaDivergence(Rule):
     the same. Where some are and others never were, those are parts of one model.
     ``same_data``: replicas that are the same are given the same, changing batches.
 
-    It is judged where a step has several workers, as ``stepwatch check`` shows them.
+    It is judged where a step has several workers, as in ``stepwatch check``.
     """
 
     name = "replica_divergence"
     needs = ("weights", "batches")
+    training_only = True
     sign = "replicas"
 
     consecutive: int = parameter(5, "TRAIN steps in a row.", at_least=1)
@@ -84,7 +85,7 @@ class ReplicaDivergence(Rule):
         self._compared = 0
 
     def check(self, step: StepView) -> Findings:
-        if not step.trains or len(step.records) < 2:
+        if len(step.records) < 2:
             return
         first, *others = step.records
         votes: dict[str, list[str]] = {}

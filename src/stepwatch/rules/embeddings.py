@@ -14,7 +14,7 @@ from ..numerics.measures import Floats, listed, number
 from .history import FirstValues, Series
 from .shared import parameter_of
 
-# The places in a tensor of the collection ``embeddings``.
+# The indices in a tensor of the collection ``embeddings``.
 _MEDIAN, _LARGEST, _COSINE, _UNUSED = 2, 4, 5, 6
 # So many rows are sampled of larger tables.
 MOST_ROWS = 4096
@@ -31,8 +31,8 @@ class EmbeddingDrift(Rule):
     longest row is ``max_ratio`` times the median, and as much longer than it was at first.
     ``alike``: the mean cosine of pairs of rows rose above ``max_cosine`` (Gao et al.:
     Representation degeneration problem in training natural language generation models, 2019).
-    ``one_row``: of a table of ``LEAST_ROWS`` rows or more only one is ever asked for, so that it
-    tells nothing.
+    ``one_row``: of a table of ``LEAST_ROWS`` rows or more only one is ever used, so that it
+    carries no information.
     """
 
     name = "embedding_drift"
@@ -162,8 +162,8 @@ def max_violation(load: Floats) -> float:
 class RouterCollapse(Rule):
     """A mixture of experts in which few experts do the work.
 
-    The load is the share of tokens whose first choice an expert is, a mean over some looks and
-    over the workers. ``dead``: some experts are asked less than ``dead_share`` of an even share.
+    The load is the share of tokens whose first choice an expert is, a mean over some steps and
+    over the workers. ``dead``: some experts get less than ``dead_share`` of an even share.
     ``unbalanced``: the busiest is above the mean by more than ``max_violation`` times the mean.
     """
 

@@ -86,7 +86,19 @@ class GradAccumulationScale(Rule):
             lost = step.scalar("loop/backwards_lost", worker)
             holds = lost >= 1 and parts == lost + 1 and _are_micro_batches(step, worker, parts)
             if self.persists((worker, "lost"), holds):
-                yield self._lost(step, worker, lost, parts)
+                yield self.finding(
+                    step,
+                    "loop/backwards_lost",
+                    f"gradients of {number(lost)} of {number(parts)} micro-batches were set to zero"
+                    f" before the optimizer used them, {self.consecutive} steps in a row up to step"
+                    f" {step.number}: only the last of each step is learnt from",
+                    worker=worker,
+                    value=lost,
+                    threshold=0.0,
+                    condition="lost",
+                    remedy="call zero_grad() once for each optimizer step, before its first"
+                    " micro-batch",
+                )
             weight = step.scalar("loop/loss_weight", worker)
             if weight != weight:
                 continue
@@ -94,43 +106,27 @@ class GradAccumulationScale(Rule):
             holds = parts > 1 and abs(weight - parts) <= self.tolerance * parts
             holds = holds and _are_micro_batches(step, worker, parts)
             if self.persists(worker, holds):
-                yield self._finding(step, worker, weight, parts)
-
-    def _lost(self, step: StepView, worker: str, lost: float, parts: float) -> Finding:
-        return self.finding(
-            step,
-            "loop/backwards_lost",
-            f"gradients of {number(lost)} of {number(parts)} micro-batches were set to zero before"
-            f" the optimizer used them, {self.consecutive} steps in a row up to step"
-            f" {step.number}: only the last of each step is learnt from",
-            worker=worker,
-            value=lost,
-            threshold=0.0,
-            condition="lost",
-            remedy="call zero_grad() once for each optimizer step, before its first micro-batch",
-        )
-
-    def _finding(self, step: StepView, worker: str, weight: float, parts: float) -> Finding:
-        return self.finding(
-            step,
-            "loop/loss_weight",
-            f"the losses of {number(parts)} micro-batches enter each step with a weight of"
-            f" {number(weight)} together instead of 1, {self.consecutive} steps in a row up to"
-            f" step {step.number}: gradients are {number(weight)} times those of the whole batch",
-            worker=worker,
-            value=weight,
-            threshold=1.0,
-            condition="sum",
-            remedy=f"divide the loss of each micro-batch by {number(parts)}, or lower the learning"
-            " rate and clip accordingly if the sum is meant",
-        )
+                yield self.finding(
+                    step,
+                    "loop/loss_weight",
+                    f"the losses of {number(parts)} micro-batches enter each step with a weight of"
+                    f" {number(weight)} together instead of 1, {self.consecutive} steps in a row up"
+                    f" to step {step.number}: gradients are {number(weight)} times those of the"
+                    " whole batch",
+                    worker=worker,
+                    value=weight,
+                    threshold=1.0,
+                    condition="sum",
+                    remedy=f"divide the loss of each micro-batch by {number(parts)}, or lower the"
+                    " learning rate and clip accordingly if the sum is meant",
+                )
 
 
 def _are_micro_batches(step: StepView, worker: str, parts: float) -> bool:
     """Return whether one loss was computed of each of so many different batches.
 
-    Two losses of one batch, and one batch that is asked twice as LBFGS and sharpness-aware
-    minimization do, are no micro-batches.
+    Two losses of one batch, and one batch that is used twice as by LBFGS and sharpness-aware
+    minimization, are no micro-batches.
     """
     counts = {
         int(loss.record.statistics[loss.row, COUNT])
@@ -156,6 +152,7 @@ class GradientClipping(Rule):
 
     name = "gradient_clipping"
     needs = ("optimizer",)
+    training_only = True
     per_model = True
     sign = "scale"
     lacks = NotApplicable("no gradients were clipped")
@@ -166,7 +163,7 @@ class GradientClipping(Rule):
         self._used: dict[str, float] = {}
 
     def check(self, step: StepView) -> Findings:
-        for group in step.groups("gradients") if step.trains else ():
+        for group in step.groups("gradients"):
             worker = group.record.worker
             used = global_norm(group.record.statistics[group.rows])
             last, self._used[worker] = self._used.get(worker, math.nan), used
@@ -182,24 +179,19 @@ class GradientClipping(Rule):
             scaled = scale > 1 and _is(after, used * scale)
             for condition, holds in (("late", late), ("scaled", scaled)):
                 if self.persists((worker, condition), holds):
-                    yield self._finding(step, worker, condition, after, used)
-
-    def _finding(
-        self, step: StepView, worker: str, condition: str, after: float, used: float
-    ) -> Finding:
-        what, remedy = _MESSAGES[condition]
-        return self.finding(
-            step,
-            "optimizer/gradient_norm_after_clipping",
-            f"gradients are clipped {what}: clipping leaves a norm of {number(after)} and the"
-            f" optimizer uses one of {number(used)}, {self.consecutive} steps in a row up to step"
-            f" {step.number}",
-            worker=worker,
-            value=used,
-            threshold=after,
-            condition=condition,
-            remedy=remedy,
-        )
+                    what, remedy = _MESSAGES[condition]
+                    yield self.finding(
+                        step,
+                        "optimizer/gradient_norm_after_clipping",
+                        f"gradients are clipped {what}: clipping leaves a norm of {number(after)}"
+                        f" and the optimizer uses one of {number(used)}, {self.consecutive} steps"
+                        f" in a row up to step {step.number}",
+                        worker=worker,
+                        value=used,
+                        threshold=after,
+                        condition=condition,
+                        remedy=remedy,
+                    )
 
 
 _MESSAGES = {
@@ -279,7 +271,7 @@ class VanishingGradient(Rule):
         limit: float,
     ) -> Finding:
         worst = int(np.argmin(np.where(below, sizes, np.inf)))
-        names = [info.name for info in group.where(below).infos]
+        names = group.where(below).names
         tensor, row = group[worst], group.record.statistics[group.rows[worst]]
         zeros, bad = float(zero_percent(row[None])[0]), int(non_finite(row))
         since = f" for {self.consecutive} steps in a row" if self.consecutive > 1 else ""
@@ -439,5 +431,4 @@ def _gradients(step: StepView, worker: str) -> TensorGroup | None:
 def _top(group: TensorGroup | None) -> list[tuple[str, float]]:
     if group is None:
         return []
-    names = [info.name for info in group.infos]
-    return top_shares(names, group.record.statistics[group.rows, SUM_SQ])
+    return top_shares(group.names, group.record.statistics[group.rows, SUM_SQ])

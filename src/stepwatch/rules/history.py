@@ -62,7 +62,7 @@ class LossHistory:
     def _lies_above(self, end: int) -> bool:
         """Return whether each of the last losses is above each of those before index ``end``.
 
-        By ``rise``: no noise does that. One loss alone says nothing of noise.
+        By ``rise``: no noise does that. Noise cannot be estimated from one loss.
         """
         if self._smooth < 2 or len(self.losses) < end + self._smooth:
             return False

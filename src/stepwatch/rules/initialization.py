@@ -192,7 +192,7 @@ def slopes(rows: Floats) -> Floats:
     """Return the mean slope of what may be a tanh or a sigmoid, as a share of the largest slope.
 
     The slope of tanh is 1 - y**2, and that of a sigmoid y - y**2, which is 1/4 at most; so the
-    means of y and of y**2 tell it. A sigmoid whose outputs are nearly all at one end is not told
+    means of y and of y**2 give it. A sigmoid whose outputs are nearly all at one end cannot be told
     from other small numbers.
 
     Args:

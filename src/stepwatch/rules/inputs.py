@@ -412,7 +412,7 @@ Counted = tuple[float, npt.NDArray[np.float64]]
 class NLPSequenceRatio(Rule):
     """A token, such as padding, that stands at too many positions of the sequences of a step.
 
-    The hook counts the most frequent tokens that embeddings are asked for; inputs that are saved in
+    The hook counts the most frequent tokens that embeddings get; inputs that are saved in
     full and match ``tensor_regex`` are taken where it did not.
     """
 

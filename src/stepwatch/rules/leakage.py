@@ -27,20 +27,20 @@ KNOWN_SAMPLES = 5
 LEAST_KNOWN = 0.4
 #: So many samples of evaluations are compared, at least, before anything is reported.
 LEAST_COMPARED = 100
-#: Estimated shares of a look at an evaluation: nothing, and everything.
+#: Estimated shares of an evaluation that was trained on: nothing, and everything.
 NONE, ALL = 0.005, 0.8
 
 
 class Overlap:
     """Remembers the digests of samples.
 
-    Only some steps are looked at, so what is known again of the samples of an evaluation is a lower
+    Only some steps are sampled, so what is known again of the samples of an evaluation is a lower
     bound of those that were trained on. Where batches are shuffled, how much of the training itself
-    is known again, once it repeats its samples, tells how low: the one over the other estimates the
+    is known again, once it repeats its samples, gives how low: the one over the other estimates the
     share.
 
     Args:
-        min_samples: A look at fewer samples of an evaluation tells nothing.
+        min_samples: With fewer samples of an evaluation at a step nothing is estimated.
     """
 
     def __init__(self, min_samples: int) -> None:
@@ -52,7 +52,7 @@ class Overlap:
         self._in_order = False
         self._shared: set[int] = set()
         self._num_evaluated = self._compared = 0
-        #: Estimated shares of the looks that could be compared.
+        #: Estimated shares at the steps that could be compared.
         self.shares: list[float] = []
 
     def train(self, samples: list[int]) -> None:
@@ -60,7 +60,7 @@ class Overlap:
         digests = set(samples)
         self._num_trained += len(samples)
         self._repeats += len(samples) - len(digests)
-        # The very batch again: without shuffling the looks may meet the same few over and over.
+        # The very batch again: without shuffling the same few may be sampled over and over.
         batch = hash(frozenset(digests))
         self._in_order |= batch in self._batches
         self._batches.add(batch)
@@ -197,7 +197,7 @@ class LabelLeak(Rule):
             overlap.train(samples)
             return
         if tensor.name not in self._models:
-            return  # of another model, as a teacher that is asked about the training data
+            return  # of another model, as a teacher that labels the training data
         if step.mode is not Mode.EVAL or self._reported or not overlap.evaluate(samples):
             return
         self._evaluated = True
@@ -280,7 +280,7 @@ class LabelLeak(Rule):
         length = batch.info.shape[-1]
         covers_all = length > 2 and all(abs(count - length) < 0.5 for count in keys)
         times = self.streak((*key, "future"), covers_all)
-        # other targets of the same distribution may look shifted at a step, not at twenty
+        # other targets of the same distribution may seem shifted at a step, not at twenty
         if streak >= 20 and times >= self.consecutive:
             what = (
                 f"is the input shifted by one, and each position sees all {length} in all"

@@ -30,7 +30,7 @@ _KNOWN = (
 DROPPED = 0.2
 #: Looks at the graph of a loss that is written out.
 MIN_SAMPLES = 2
-#: What each condition is in words, and what to do.
+#: The sentence and the remedy of each condition.
 CAUSES = {
     "probabilities": (
         "are probabilities, but the loss takes logits",
@@ -251,10 +251,10 @@ def _presses(given: _Given) -> bool:
 def _wrong_labels(given: _Given) -> bool:
     """Return whether labels cannot be those of a loss with two classes.
 
-    Soft labels and those that are a little above 1 on purpose are let be.
+    Soft labels and those that are a little above 1 on purpose are accepted.
     """
     least, largest = given.label_field(MIN), given.label_field(MAX)
     if given.function == _LOGITS:
         return least < -0.5 or largest > 1.5
-    # a margin loss multiplies by the label, and a label of 0 asks nothing
+    # a margin loss multiplies by the label, and a label of 0 has no effect
     return given.function == "soft_margin_loss" and least == 0 and largest == 1

@@ -35,6 +35,7 @@ class LossDirection(Rule):
     name = "loss_direction"
     needs = ("losses", "loop")
     needed_steps = "consecutive"
+    training_only = True
     per_model = True
     sign = "loss_input"
 
@@ -45,7 +46,7 @@ class LossDirection(Rule):
         self._first = FirstValues(3)
 
     def check(self, step: StepView) -> Findings:
-        losses = losses_of(step, self._losses) if step.trains else {}
+        losses = losses_of(step, self._losses)
         self._steps += bool(losses)
         if len(losses) != 1:
             return
@@ -70,7 +71,7 @@ class LossDirection(Rule):
                 )
 
 
-# What is less than this fraction of the largest loss has little say in what is learnt.
+# A loss below this fraction of the largest has little influence on what is learnt.
 _SMALL_PART = 0.1
 
 
@@ -113,38 +114,20 @@ class Objectives:
         return before[0] == step.mode_step - 1 and updates - before[1] > 1
 
 
-class Overfit(Rule):
-    """A validation loss that stays well above the training loss.
+class RoundRule(Rule):
+    """A rule on losses of rounds: a run of TRAIN steps and the run of EVAL steps after it."""
 
-    A round is a run of TRAIN steps and the run of EVAL steps after it. It is judged at the
-    first TRAIN step of the next round, the last one at the end of training. In boosting, each step
-    is a round, with ``train-rmse`` and ``validation-rmse``. Dropout and label smoothing, which
-    only training has, shift the ratio.
-    """
-
-    name = "overfit"
     per_model = True
     sign = "outcome"
 
     tensor_regex: Sequence[str] = parameter(
         (), "Scalars whose name matches one of these; by default the losses."
     )
-    start_step: int = parameter(0, "First step at which a round may begin.", at_least=0)
-    patience: int = parameter(1, "So many bad rounds in a row are tolerated.", at_least=0)
-    ratio_threshold: float = parameter(
-        0.1, "How far V may lie above T, as a fraction of T.", above=0
-    )
-    rising_by: float | None = parameter(
-        None, "V must also be above the best so far by this fraction.", at_least=0
-    )
 
     def begin(self) -> None:
-        self._losses = Selection(
-            () if self.tensor_regex else ("losses",), self.tensor_regex, keep=is_loss
-        )
+        collections = () if self.tensor_regex else ("losses",)
+        self._losses = Selection(collections, self.tensor_regex, keep=is_loss)
         self._rounds = Rounds()
-        self._bad_rounds: dict[str, int] = {}
-        self._best: dict[str, float] = {}
 
     def check(self, step: StepView) -> Findings:
         ended = self._rounds.add(step.mode, step.number, losses_of(step, self._losses))
@@ -160,6 +143,34 @@ class Overfit(Rule):
         return None if self._evaluated else self._losses.missing() or self._rounds.missing()
 
     def _evaluate(self, ended: Round, at_step: int, mode: str) -> Findings:
+        raise NotImplementedError
+
+
+class Overfit(RoundRule):
+    """A validation loss that stays well above the training loss.
+
+    A round is a run of TRAIN steps and the run of EVAL steps after it. It is judged at the
+    first TRAIN step of the next round, the last one at the end of training. In boosting, each step
+    is a round, with ``train-rmse`` and ``validation-rmse``. Dropout and label smoothing, which
+    only training has, shift the ratio.
+    """
+
+    name = "overfit"
+
+    start_step: int = parameter(0, "First step at which a round may begin.", at_least=0)
+    patience: int = parameter(1, "So many bad rounds in a row are tolerated.", at_least=0)
+    ratio_threshold: float = parameter(
+        0.1, "How far V may lie above T, as a fraction of T.", above=0
+    )
+    rising_by: float | None = parameter(
+        None, "V must also be above the best so far by this fraction.", at_least=0
+    )
+
+    def begin(self) -> None:
+        super().begin()
+        self._best: dict[str, float] = {}
+
+    def _evaluate(self, ended: Round, at_step: int, mode: str) -> Findings:
         if ended.first_step < self.start_step:
             return
         for name, train, validation in ended.pairs():
@@ -168,7 +179,7 @@ class Overfit(Rule):
             if math.isnan(ratio):
                 continue
             bad = ratio > self.ratio_threshold and self._is_rising(name, validation)
-            count = self._bad_rounds[name] = self._bad_rounds.get(name, 0) + 1 if bad else 0
+            count = self.streak(name, bad)
             self._best[name] = min(self._best.get(name, math.inf), validation)
             # once for each time it starts: rounds may be further apart than any cooldown
             if count == self.patience + 1:
@@ -190,9 +201,6 @@ class Overfit(Rule):
             return True
         best = self._best.get(name, math.inf)
         return validation > best + self.rising_by * abs(best)
-
-
-__all__ = ["LossNotDecreasing", "LossSpike", "Overfit"]
 
 
 class LossNotDecreasing(Rule):
@@ -332,7 +340,7 @@ class LossSpike(Rule):
     A loss that is always positive must be far out on a logarithmic scale, too: the batches of one
     near zero differ by orders of magnitude, and that is no spike.
 
-    ``horizon_steps`` later it says whether the loss stayed up or went on rising; a loss that
+    ``horizon_steps`` later it is reported whether the loss stayed up or went on rising; a loss that
     came back gives no further finding.
     """
 
@@ -446,14 +454,14 @@ class Best:
 
 
 @dataclass(slots=True)
-class _Loss:
+class _Progress:
     train: Best = field(default_factory=Best)
     validation: Best = field(default_factory=Best)
     validated: bool = False
     reported: bool = False
 
 
-class Overtraining(Rule):
+class Overtraining(RoundRule):
     """A validation loss that has not reached a new best for many rounds, and lies above it.
 
     A round is a run of TRAIN steps and the run of EVAL steps after it, as in Overfit. Without a
@@ -461,13 +469,8 @@ class Overtraining(Rule):
     """
 
     name = "overtraining"
-    per_model = True
-    sign = "outcome"
     compat: ClassVar[Mapping[str, object]] = {"unit": "step", "combine": "either"}
 
-    tensor_regex: Sequence[str] = parameter(
-        (), "Scalars whose name matches one of these; by default the losses."
-    )
     patience_train: int = parameter(
         5, "So many rounds without a better training loss are tolerated.", at_least=1
     )
@@ -489,58 +492,42 @@ class Overtraining(Rule):
     )
 
     def begin(self) -> None:
-        self._selected = Selection(
-            () if self.tensor_regex else ("losses",), self.tensor_regex, keep=is_loss
-        )
-        self._rounds = Rounds()
-        self._losses: dict[str, _Loss] = {}
+        super().begin()
+        self._progress: dict[str, _Progress] = {}
 
     def check(self, step: StepView) -> Findings:
-        losses = losses_of(step, self._selected)
         if self.unit == "round":
-            ended = self._rounds.add(step.mode, step.number, losses)
-            if ended is not None:
-                yield from self._evaluate(ended.pairs(), step.number)
-            return
-        if step.mode is Mode.PREDICT:
-            return
-        evaluates = step.mode is Mode.EVAL
-        for name, loss in losses.items():
-            pair = (math.nan, loss) if evaluates else (loss, math.nan)
-            yield from self._evaluate([(name, *pair)], step.number, evaluates=evaluates)
-
-    def finish(self) -> Findings:
-        current = self._rounds.current
-        if current is not None:
-            yield from self._evaluate(current.pairs(), self._rounds.last_step)
+            yield from super().check(step)
+        elif step.mode is not Mode.PREDICT:
+            evaluates = step.mode is Mode.EVAL
+            for name, loss in losses_of(step, self._losses).items():
+                train, validation = (None, loss) if evaluates else (loss, None)
+                yield from self._add(name, step.number, train, validation)
 
     def unevaluated(self) -> str | None:
-        if self._losses:
+        if self._progress:
             return None
         alone = "; to judge the training loss alone: unit=step"
-        return self._selected.missing() or self._rounds.missing() + alone
+        return self._losses.missing() or self._rounds.missing() + alone
 
-    def _evaluate(
-        self,
-        pairs: Sequence[tuple[str, float, float]],
-        step: int,
-        *,
-        evaluates: bool | None = None,
-    ) -> Findings:
-        """Judge losses of training and validation; of single steps, of the one that they are of."""
-        for name, train, validation in pairs:
-            loss = self._losses.setdefault(name, _Loss())
-            if evaluates is not True:
-                loss.train.add(train, step, self.delta, relative=self.delta_relative)
-            if evaluates is not False:
-                loss.validated = True
-                loss.validation.add(validation, step, self.delta, relative=self.delta_relative)
-            is_stale = self._is_stale(loss)
-            if is_stale and not loss.reported:
-                yield self._finding(name, loss, step)
-            loss.reported = is_stale
+    def _evaluate(self, ended: Round, at_step: int, mode: str) -> Findings:
+        del mode
+        for name, train, validation in ended.pairs():
+            yield from self._add(name, at_step, train, validation)
 
-    def _is_stale(self, loss: _Loss) -> bool:
+    def _add(self, name: str, step: int, train: float | None, validation: float | None) -> Findings:
+        loss = self._progress.setdefault(name, _Progress())
+        if train is not None:
+            loss.train.add(train, step, self.delta, relative=self.delta_relative)
+        if validation is not None:
+            loss.validated = True
+            loss.validation.add(validation, step, self.delta, relative=self.delta_relative)
+        is_stale = self._is_stale(loss)
+        if is_stale and not loss.reported:
+            yield self._finding(name, loss, step)
+        loss.reported = is_stale
+
+    def _is_stale(self, loss: _Progress) -> bool:
         train = loss.train.stale >= self.patience_train
         validation = loss.validation.stale >= self.patience_validation
         if not loss.validated:
@@ -549,7 +536,7 @@ class Overtraining(Rule):
             return validation and not loss.validation.last <= loss.validation.loss
         return (train and validation) if self.combine == "both" else (train or validation)
 
-    def _finding(self, name: str, loss: _Loss, step: int) -> Finding:
+    def _finding(self, name: str, loss: _Progress, step: int) -> Finding:
         by_train = not loss.validated or loss.validation.stale < self.patience_validation
         what, best = ("training", loss.train) if by_train else ("validation", loss.validation)
         patience = self.patience_train if by_train else self.patience_validation

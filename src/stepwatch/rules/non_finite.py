@@ -69,9 +69,9 @@ def find_origin(
     """Return where the non-finite values of one worker's step came from.
 
     Args:
-        step: The step; only tensors that it shows are looked at.
+        step: The step; only tensors in its scope count.
         record: What the worker saw of it.
-        whitelist: Tensors in whose name this finds itself may be non-finite.
+        whitelist: Tensors whose name matches may be non-finite.
         backward: Whether gradients count.
 
     Returns:
@@ -258,7 +258,7 @@ class _Search:
     def _module(self, row: int) -> str:
         """Return the module of ``output/<module>``, ``output/<module>/<i>`` and inputs alike.
 
-        In smdebug's words, of ``<module>_output_<i>``.
+        In smdebug's runs, of ``<module>_output_<i>``.
         """
         return _SCOPES.sub("", self._name(row)).split("/", 2)[:2][-1]
 
@@ -349,9 +349,6 @@ class ExplodingTensor(NonFiniteRule):
             yield self._finding(step, bad)
         else:
             self._episode = ""
-
-    def unevaluated(self) -> str | None:
-        return self._tensors.missing()
 
     def _bad(self, group: TensorGroup, *, excused: bool) -> npt.NDArray[np.bool_]:
         counts = group.record.statistics[group.rows, NAN : NEGINF + 1] > 0  # nan: not known

@@ -13,7 +13,6 @@ import numpy as np
 from ..judge.declaration import parameter
 from ..judge.rule import Findings, NotApplicable, Rule, Selection, few_steps
 from ..judge.step_view import StepView, TensorGroup
-from ..model.finding import Finding
 from ..numerics.measures import Floats, listed, non_finite, number, robust_z
 from ..numerics.statistics import MAX, MIN
 from .history import Series
@@ -34,9 +33,9 @@ class StaleOptimizerState(Rule):
     ``rms``: gradients are larger than the second moment of an Adam-like optimizer expects. The
     RMS of ``g / sqrt(v)`` is about 1; above 2.3 spikes of the loss follow (Wortsman et al.: Stable
     and low-precision training for large-scale vision-language models, 2023). It is that of all
-    parameters together, and must be reached in half of the last looks.
+    parameters together, and must be reached in half of the last samples.
 
-    ``epsilon``: the RMS stays far below 1 from the first look on, because the optimizer's epsilon
+    ``epsilon``: the RMS stays far below 1 from the first sample on, because the optimizer's epsilon
     is larger than the second moment, and updates are as small as that makes them.
 
     ``reset``: the count of steps in the state went back, or stands still, though the same
@@ -183,7 +182,7 @@ class _State:
         self.num_rms = 0
         self.most_rms = 0.0
         self._rate = math.nan
-        #: Steps since the state was looked at that were not skipped by a gradient scaler.
+        #: Steps since the state was last compared that were not skipped by a gradient scaler.
         self.changes = 0
         self.steps: dict[tuple[str, ...], tuple[Floats, int]] = {}
         self._moments: dict[str, float] = {}
@@ -214,7 +213,7 @@ class _State:
         self._moments[name] = value
         if index is None or before is None:
             return False
-        # the moments of one parameter are looked at together, so each may take its gradient
+        # the moments of one parameter come together, so each may take its gradient
         largest = float(self._largest[index]) ** _MOMENTS[what]
         return value > SLACK ** _MOMENTS[what] * max(before, largest, 1e-30)
 
@@ -279,7 +278,7 @@ class _Jump:
 class LearningRateAnomaly(Rule):
     """A learning rate that a schedule, stepped too often or made too short, has led astray.
 
-    What a run has shown itself is compared: the largest learning rate of a group so far.
+    A run is compared with itself: the largest learning rate of a group so far.
     ``per_micro_batch``: the schedule took as many steps as there were backward calls, several for
     each step of the optimizer. ``too_often``: it took three or more steps for each, or two if
     there is one schedule, and no other worker can be the reason. ``never_stepped``: a schedule was
@@ -433,7 +432,20 @@ class LearningRateAnomaly(Rule):
         ended = value <= self.ended_ratio * rate.peak
         rate.at_end = rate.at_end + 1 if ended else 0
         if rate.at_end > max(self.end_steps, 0.02 * self._steps):
-            yield self._ended(step, worker, name, rate)
+            what = "0 from the first step on"
+            if rate.peak:
+                what = f"less than {number(self.ended_ratio)} of its largest {number(rate.peak)}"
+            yield self.finding(
+                step,
+                name,
+                f"{name}: {number(value)} at step {step.number}, {what}, for {rate.at_end} TRAIN"
+                " steps: nothing is trained with it",
+                worker=worker,
+                value=value,
+                threshold=self.ended_ratio * rate.peak,
+                condition=f"{'ended' if rate.peak else 'zero'} {name}",
+                remedy="make the schedule as long as the training, or end the training",
+            )
         is_low = value < LOW * rate.peak
         rate.since = rate.since + 1 if value == before else 0
         if value != before:
@@ -447,36 +459,17 @@ class LearningRateAnomaly(Rule):
         if is_low and not rate.num_rises:
             rate.low = value
         if rate.num_rises > self.end_steps:
-            yield self._turned(step, worker, name, rate)
-
-    def _ended(self, step: StepView, worker: str, name: str, rate: _Rate) -> Finding:
-        what = "0 from the first step on"
-        if rate.peak:
-            what = f"less than {number(self.ended_ratio)} of its largest {number(rate.peak)}"
-        return self.finding(
-            step,
-            name,
-            f"{name}: {number(rate.last)} at step {step.number}, {what}, for {rate.at_end} TRAIN"
-            " steps: nothing is trained with it",
-            worker=worker,
-            value=rate.last,
-            threshold=self.ended_ratio * rate.peak,
-            condition=f"{'ended' if rate.peak else 'zero'} {name}",
-            remedy="make the schedule as long as the training, or end the training",
-        )
-
-    def _turned(self, step: StepView, worker: str, name: str, rate: _Rate) -> Finding:
-        return self.finding(
-            step,
-            name,
-            f"{name}: it fell to {number(rate.low)} and rises again, to {number(rate.last)} at step"
-            f" {step.number}: the schedule is shorter than the training",
-            worker=worker,
-            value=rate.last,
-            threshold=rate.low,
-            condition=f"turned {name}",
-            remedy="make the schedule as long as the training, in steps of the optimizer",
-        )
+            yield self.finding(
+                step,
+                name,
+                f"{name}: it fell to {number(rate.low)} and rises again, to {number(value)} at step"
+                f" {step.number}: the schedule is shorter than the training",
+                worker=worker,
+                value=value,
+                threshold=rate.low,
+                condition=f"turned {name}",
+                remedy="make the schedule as long as the training, in steps of the optimizer",
+            )
 
     def _evaluate_jump(self, step: StepView) -> Findings:
         jump = self._jump

@@ -58,9 +58,9 @@ def _moved(counts: Counts, to: int) -> Counts:
     return moved
 
 
-#: Of these a target format is asked what it would lose.
+#: It is judged what a target format would lose of these.
 _EVALUATED_KINDS = ("weights", "outputs", "gradients")
-#: So many looks the largest magnitude is remembered that the next is held against.
+#: With the largest of so many magnitudes the next is compared.
 AMAX_HISTORY = 16
 
 
@@ -76,7 +76,7 @@ class LowPrecisionLoss(Rule):
 
     With ``target`` weights, outputs and gradients are also held against a format before it is
     used. ``flushed``: most of a tensor that is not zero would become zero. ``too_large``: some of
-    it cannot be held. ``jump``: its largest magnitude is so many times those of the looks before
+    it cannot be held. ``jump``: its largest magnitude is so many times those before
     that a scale learnt from these is stale (Fishman et al.: Scaling FP8 training, 2024).
     """
 

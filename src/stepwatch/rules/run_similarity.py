@@ -23,10 +23,10 @@ from .tensor_equality import EQUAL, UNEQUAL, Digests, Tolerance, compare
 
 
 class OtherRun:
-    """The steps of a finished run, as far as they are asked for.
+    """The steps of a finished run, read as they are requested.
 
     Args:
-        url: Where it lies.
+        url: The run.
 
     Raises:
         RunNotFound: There is no run.
@@ -46,7 +46,7 @@ class OtherRun:
     def at(self, worker: str, mode: Mode, mode_step: int) -> StepRecord | None:
         """Return a step of a worker as its mode counts it; ``None`` if it was not saved.
 
-        The steps of a mode must be asked for in order.
+        The steps of a mode must be requested in order.
         """
         return self._streams[worker].at(mode, mode_step)
 
@@ -189,7 +189,7 @@ class Difference:
 
     Args:
         name: Its name.
-        how: In words.
+        how: As text.
         largest: The largest difference of two elements, where it is known.
     """
 

@@ -1,20 +1,22 @@
-"""What several rules ask of a step, of tensors and of losses."""
+"""What several rules need of a step, of tensors and of losses."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import TensorUnavailable
-from ..judge.rule import Selection
+from ..errors import ConfigError, TensorUnavailable
+from ..judge.declaration import parameter
+from ..judge.rule import Rule, Selection
 from ..judge.step_view import StepView, TensorGroup, TensorView
 from ..model.record import Layout, TensorInfo
-from ..numerics.measures import scalar_value
+from ..numerics.measures import Floats, scalar_value
 
 Array = npt.NDArray[np.generic]
 
@@ -56,6 +58,46 @@ def is_of_trainable(layout: Layout, tensor: TensorInfo) -> bool:
     return parameter is None or is_trainable(layout, parameter)
 
 
+class TensorRule(Rule):
+    """A rule on the tensors that its parameters select."""
+
+    #: A collection to select, for the error where nothing is selected.
+    example: ClassVar[str] = "weights"
+
+    collection_names: Sequence[str] = parameter((), "Look at the tensors of these collections.")
+    tensor_regex: Sequence[str] = parameter(
+        (), "And tensors whose name matches. One of both is needed."
+    )
+
+    def begin(self) -> None:
+        if not (self.collection_names or self.tensor_regex):
+            raise ConfigError(
+                f"say which tensors, by collection_names={self.example} or tensor_regex=fc"
+            )
+        self._tensors = Selection(self.collection_names, self.tensor_regex)
+
+
+def out_of_range(
+    rule: Rule, worker: str, names: tuple[str, ...], values: Floats, least: float, most: float
+) -> Iterator[tuple[str, float, str, list[int]]]:
+    """Yield the tensors whose values are outside of a range now, together if they left it so.
+
+    Args:
+        rule: Which remembers it.
+        worker: Of the tensors; empty where it does not matter.
+        names: The tensors.
+        values: Shape ``[tensors]``; nan is in every range.
+        least: The least value in the range.
+        most: The largest.
+
+    Yields:
+        ``above`` or ``below``, the limit, the condition for a finding, and the indices.
+    """
+    for side, limit, holds in (("above", most, values > most), ("below", least, values < least)):
+        for leader, indices in rule.onsets((worker, side), names, holds).items():
+            yield side, limit, f"{leader} {side}", indices
+
+
 def losses_of(step: StepView, selection: Selection) -> dict[str, float]:
     """Return each selected scalar, the mean over the workers; not finite where one is not."""
     values: dict[str, list[float]] = {}
@@ -83,7 +125,7 @@ def prefixed(step: StepView, collection: str, prefix: str) -> Iterator[TensorGro
             yield group.where(mask)
 
 
-def sizes(group: TensorGroup) -> npt.NDArray[np.float64]:
+def sizes(group: TensorGroup) -> Floats:
     """Return how many elements the tensor has that each tensor of a group is about.
 
     Args:
@@ -179,7 +221,7 @@ class DependenceSample:
 
 
 def dependence_samples(step: StepView) -> Iterator[tuple[TensorView, DependenceSample]]:
-    """Yield what the step tells of each loss whose prediction was looked back from."""
+    """Yield what was sampled at the step of each loss, with the tensor that holds it."""
     for tensor in step.tensors("dependence"):
         try:
             value = np.asarray(tensor.value(), np.float64).ravel()

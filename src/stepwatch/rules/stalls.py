@@ -21,8 +21,8 @@ _SAFE = 3
 class StalledTrainingRule(Rule):
     """No step for too long while the run goes on.
 
-    The only rule that looks at the clock: it judges while a run is watched, and never in replay.
-    A step counts from when it is seen, so that the clocks of two machines need not agree. Where
+    The only rule that judges by the clock: while a run goes on, and never in replay.
+    A step counts from when it arrives, so that the clocks of two machines need not agree. Where
     other workers went on without some, it names these.
     """
 
@@ -185,7 +185,12 @@ class Straggler(Rule):
     """
 
     name = "straggler"
+    lacks = (
+        "no {window} TRAIN steps of several workers were seen together"
+        "; stepwatch check RUN judges all workers"
+    )
     needs = ("loop",)
+    training_only = True
     sign = "waiting"
 
     max_share: float = parameter(
@@ -200,7 +205,7 @@ class Straggler(Rule):
         self._times: Series[str, tuple[float, float, float]] = Series(self.window)
 
     def check(self, step: StepView) -> Findings:
-        if not step.trains or len(step.workers) < 2:
+        if len(step.workers) < 2:
             return
         for worker in step.workers:
             seconds = step.scalar("loop/step_seconds", worker)
@@ -220,14 +225,6 @@ class Straggler(Rule):
         if len(full) > 1:
             self._evaluated = True
             yield from self._evaluate(step, full)
-
-    def unevaluated(self) -> str | None:
-        if self._evaluated:
-            return None
-        return (
-            f"no {self.window} TRAIN steps of several workers were seen together"
-            "; stepwatch check RUN judges all workers"
-        )
 
     def _evaluate(self, step: StepView, medians: dict[str, Floats]) -> Findings:
         for worker, own in medians.items():

@@ -16,15 +16,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import ConfigError
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, Rule, Selection
+from ..judge.rule import Findings, Selection
 from ..judge.step_view import StepView, TensorGroup
 from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
 from ..numerics.measures import listed, non_finite, number
 from ..numerics.statistics import COUNT, MAX, MIN, NAN, NUM_FIELDS, SUM, SUM_ABS, SUM_SQ, ZEROS
-from .shared import is_trainable
+from .shared import TensorRule, is_trainable
 
 Rows = npt.NDArray[np.float64]
 Equalities = npt.NDArray[np.int8]
@@ -248,7 +247,7 @@ class _Once:
         self.values = values
 
 
-class UnchangedTensor(Rule):
+class UnchangedTensor(TensorRule):
     """Tensors of which the last values are all the same, within a tolerance.
 
     Each older value is compared with the newest: a slow drift is a change. Frozen parameters are
@@ -259,10 +258,6 @@ class UnchangedTensor(Rule):
     sign = "unchanged"
     compat: ClassVar[Mapping[str, object]] = {"include_frozen": True}
 
-    collection_names: Sequence[str] = parameter((), "Look at the tensors of these collections.")
-    tensor_regex: Sequence[str] = parameter(
-        (), "And tensors whose name matches. One of both is needed."
-    )
     num_steps: int = parameter(3, "So many saved values.", at_least=2)
     rtol: float = parameter(1e-5, "Elements may differ by this fraction of the newest.", at_least=0)
     atol: float = parameter(1e-8, "And by this. Integers must be equal.", at_least=0)
@@ -270,15 +265,14 @@ class UnchangedTensor(Rule):
     include_frozen: bool = parameter(False, "Look at frozen parameters, too; `true` in compat.")
 
     def begin(self) -> None:
-        if not (self.collection_names or self.tensor_regex):
-            raise ConfigError("say which tensors, by collection_names=weights or tensor_regex=fc")
+        super().begin()
         self.tolerance = Tolerance(self.rtol, self.atol, self.equal_nan)
         self.evidence = (
             *(f"{name}:digest:every=10" for name in self.collection_names),
             *(f"/{regex}/:digest:every=10" for regex in self.tensor_regex),
         )
-        keep = None if self.include_frozen else is_trainable
-        self._tensors = Selection(self.collection_names, self.tensor_regex, keep=keep)
+        if not self.include_frozen:
+            self._tensors = Selection(self.collection_names, self.tensor_regex, keep=is_trainable)
         self._pasts: dict[tuple[str, str], ValueHistory] = {}
         self._unsure: dict[str, None] = {}
 
@@ -316,7 +310,7 @@ class UnchangedTensor(Rule):
         """Return which tensors are what they were at all steps that are kept."""
         rows = group.record.statistics[group.rows]
         same: npt.NDArray[np.bool_] = past.is_full(where.indices) & (rows[:, COUNT] != 0)
-        # nearly everything has changed since, and one sum tells
+        # nearly everything has changed since, and one sum proves it
         moved = sums_differ(past.rows[where.indices, 0], rows, where.tolerance)
         self._evaluated |= bool((same & moved).any())
         same &= ~moved

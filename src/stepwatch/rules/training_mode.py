@@ -46,11 +46,11 @@ class TrainingMode(Rule):
     Dropout does nothing in eval mode and batch normalization keeps the statistics it has, so
     ``train()`` is missing where all of them are in eval mode while gradients are computed. Some
     do so on purpose, with a frozen part or with batch normalization as it was pretrained. It is
-    reported where it cannot be meant: something was in training mode until the first
+    reported where it cannot be intended: something was in training mode until the first
     evaluation and nothing ever again; or from the first step on, if no parameter is frozen and a
     normalization begins with weights of one, so that nothing was pretrained.
 
-    Dropout in an evaluation may be meant as well (Gal and Ghahramani: Dropout as a Bayesian
+    Dropout in an evaluation may be intended as well (Gal and Ghahramani: Dropout as a Bayesian
     approximation, 2016). Reported is a run that is never evaluated without it.
 
     And batch normalization that trains on the statistics of one sample at a time is evaluated with

@@ -126,7 +126,7 @@ def _texts(values: npt.NDArray[np.generic]) -> Texts:
 
 # There is one for every column of the data, whether the model uses it or not.
 _COLUMNS = r"^(average|full)_shap/(?!bias$)"
-# What a hook says of the training.
+# What a hook records of the training.
 _ROUND, _NUM_COLUMNS = "boosting/round", "boosting/columns"
 
 
@@ -134,7 +134,7 @@ class FeatureImportanceOverweight(Rule):
     """A few features that hold nearly all importance of a boosted model.
 
     Where the data have no more columns than ``nfeatures`` these hold everything, and nothing is
-    judged. How many there are the hook says, or SHAP values that were saved.
+    judged. How many there are is recorded by the hook, or follows from SHAP values that were saved.
     """
 
     name = "feature_importance_overweight"

@@ -18,7 +18,15 @@ from ..model.finding import Finding
 from ..model.record import Layout, StepRecord, TensorInfo
 from ..numerics.measures import Floats, global_norm, listed, non_finite, number
 from ..numerics.statistics import COUNT, SUM, SUM_ABS, SUM_SQ
-from .shared import is_of_trainable, is_scalar, is_skipped, is_trainable, is_trained, losses_of
+from .shared import (
+    is_of_trainable,
+    is_scalar,
+    is_skipped,
+    is_trainable,
+    is_trained,
+    losses_of,
+    out_of_range,
+)
 
 RATIO = "update_ratio/"
 
@@ -65,28 +73,23 @@ class WeightUpdateRatio(Rule):
         for names, ratios, over in self._ratios(step):
             self._evaluated |= bool(np.isfinite(ratios).any())
             per = ratios / over if self.per_step else ratios
-            for side, limit, holds in (
-                ("above", self.large_threshold, per > self.large_threshold),  # false for nan
-                ("below", self.small_threshold, per < self.small_threshold),
-            ):
-                for leader, members in self.onsets(side, names, holds).items():
-                    first, *others = chosen = [names[one] for one in members]
-                    ratio = float(ratios[members[0]])
-                    also = f"; so are those of {listed(others)}" if others else ""
-                    pace = (
-                        "one step" if over == 1 else f"{over} steps ({number(ratio / over)} a step)"
-                    )
-                    yield self.finding(
-                        step,
-                        first,
-                        f"{first}: it moved by {number(ratio)} of its norm over {pace}, {side}"
-                        f" {number(limit)}, at step {step.number}{also}",
-                        value=ratio / over if self.per_step else ratio,
-                        threshold=limit,
-                        condition=f"{leader} {side}",
-                        remedy=_RATIO_REMEDIES[side],
-                        evidence={"steps": over, "tensors": chosen[:20]},
-                    )
+            limits = self.small_threshold, self.large_threshold
+            for side, limit, condition, members in out_of_range(self, "", names, per, *limits):
+                first, *others = chosen = [names[one] for one in members]
+                ratio = float(ratios[members[0]])
+                also = f"; so are those of {listed(others)}" if others else ""
+                pace = f"{over} steps ({number(ratio / over)} a step)" if over > 1 else "one step"
+                yield self.finding(
+                    step,
+                    first,
+                    f"{first}: it moved by {number(ratio)} of its norm over {pace}, {side}"
+                    f" {number(limit)}, at step {step.number}{also}",
+                    value=ratio / over if self.per_step else ratio,
+                    threshold=limit,
+                    condition=condition,
+                    remedy=_RATIO_REMEDIES[side],
+                    evidence={"steps": over, "tensors": chosen[:20]},
+                )
 
     def unevaluated(self) -> str | None:
         if self._evaluated:
@@ -246,7 +249,7 @@ class _MovedWeights:
     def __init__(self, names: tuple[str, ...], window: int) -> None:
         self.names = names
         self.worker = ""
-        #: The global step before the one that was looked at last.
+        #: The global step before the last one.
         self.last_step = 0
         self._updates: deque[tuple[Floats, float, float]] = deque(maxlen=window)
         self._layout: Layout | None = None
@@ -451,7 +454,7 @@ class _Loss:
 
     @property
     def first(self) -> float:
-        # the least: the first steps of a training that diverges make the others look like a fall
+        # the least: the first steps of a training that diverges would make the others seem a fall
         return min(self.head)
 
     @property

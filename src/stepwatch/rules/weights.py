@@ -19,7 +19,7 @@ from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
 from ..numerics.measures import listed, number, zero_percent
 from ..numerics.statistics import COUNT, MAX, MIN, SUM, SUM_ABS, SUM_SQ
-from .shared import is_skipped
+from .shared import TensorRule, is_skipped, out_of_range
 
 Mask = npt.NDArray[np.bool_]
 
@@ -83,7 +83,7 @@ def _lists(infos: Sequence[TensorInfo]) -> dict[str, dict[int, _Block]]:
 #: Parameters that an optimizer holds and no model has are named so.
 FOREIGN = "optimizer/"
 
-#: What a finding says, and what to do, for each way of not being trained.
+#: The sentence and the remedy for each way of not being trained.
 CAUSES = {
     "no_gradient": (
         "wanted a gradient and never got one in {k} steps or more",
@@ -262,20 +262,17 @@ _WIDTH = _LAST + len(_SIGNATURE)
 STARTS_AT_ZERO = r"bias|beta|shift|lora_B"
 
 
-class AllZero(Rule):
+class AllZero(TensorRule):
     """Tensors of which everything, or too much, is zero.
 
     Tensors that become zero at the same step are one finding.
     """
 
     name = "all_zero"
+    example = "outputs"
     sign = "inactive"
     compat: ClassVar[Mapping[str, object]] = {"skip_initial": False}
 
-    collection_names: Sequence[str] = parameter((), "Look at tensors of these collections.")
-    tensor_regex: Sequence[str] = parameter(
-        (), "And at those in whose name one of these finds itself. One of both is needed."
-    )
     threshold: float = parameter(
         100.0, "Percentage of zeros that is too much.", above=0, at_most=100
     )
@@ -286,11 +283,6 @@ class AllZero(Rule):
     skip_initial: bool = parameter(
         True, "Leave out, at step 0, biases and others that start at zero; `false` in compat."
     )
-
-    def begin(self) -> None:
-        if not (self.collection_names or self.tensor_regex):
-            raise ConfigError("say which tensors, by collection_names=outputs or tensor_regex=fc")
-        self._tensors = Selection(self.collection_names, self.tensor_regex)
 
     def check(self, step: StepView) -> Findings:
         for group, names in self._tensors.groups(step):
@@ -421,7 +413,7 @@ class UntrainedParameter(Rule):
         )
 
 
-class TensorVariance(Rule):
+class TensorVariance(TensorRule):
     """Tensors whose variance is above or below a threshold.
 
     It is the mean squared distance from the mean, over the finite elements. A tensor of one
@@ -432,10 +424,6 @@ class TensorVariance(Rule):
     sign = "inactive"
     compat: ClassVar[Mapping[str, object]] = {"skip_initial": False}
 
-    collection_names: Sequence[str] = parameter((), "Look at the tensors of these collections.")
-    tensor_regex: Sequence[str] = parameter(
-        (), "And tensors whose name matches. One of both is needed."
-    )
     max_threshold: float | None = parameter(
         None, "Too much above this; `none` for no limit.", above=0
     )
@@ -447,8 +435,7 @@ class TensorVariance(Rule):
     )
 
     def begin(self) -> None:
-        if not (self.collection_names or self.tensor_regex):
-            raise ConfigError("say which tensors, by collection_names=weights or tensor_regex=fc")
+        super().begin()
         if self.max_threshold is None and self.min_threshold is None:
             raise ConfigError("say what is too much, by max_threshold=10 or min_threshold=1e-5")
         self._most = math.inf if self.max_threshold is None else self.max_threshold
@@ -457,33 +444,28 @@ class TensorVariance(Rule):
             raise ConfigError(
                 f"min_threshold ({self._least}) must be below max_threshold ({self._most})"
             )
-        self._tensors = Selection(self.collection_names, self.tensor_regex)
 
     def check(self, step: StepView) -> Findings:
         for group, names in self._tensors.groups(step):
-            variances = group.quantity("variance")
             judged = group.record.statistics[group.rows, COUNT] != 1
             if self.skip_initial and step.number == 0:
                 judged &= ~group.record.layout.matching(STARTS_AT_ZERO)[group.rows]
+            variances = np.where(judged, group.quantity("variance"), np.nan)
             worker = group.record.worker
-            for side, limit, holds in (
-                ("above", self._most, variances > self._most),  # false for nan
-                ("below", self._least, variances < self._least),
-            ):
-                onsets = self.onsets((worker, side), names, holds & judged)
-                for leader, members in onsets.items():
-                    first, *others = chosen = [names[one] for one in members]
-                    variance = float(variances[members[0]])
-                    also = f"; so is that of {listed(others)}" if others else ""
-                    yield self.finding(
-                        step,
-                        first,
-                        f"{first}: its variance {number(variance)} is {side} {number(limit)}"
-                        f" at step {step.number}{also}",
-                        worker=worker,
-                        value=variance,
-                        threshold=limit,
-                        condition=f"{leader} {side}",
-                        remedy="rescale the initialization, or normalize",
-                        evidence={"tensors": chosen[:20]},
-                    )
+            outside = out_of_range(self, worker, names, variances, self._least, self._most)
+            for side, limit, condition, members in outside:
+                first, *others = chosen = [names[one] for one in members]
+                variance = float(variances[members[0]])
+                also = f"; so is that of {listed(others)}" if others else ""
+                yield self.finding(
+                    step,
+                    first,
+                    f"{first}: its variance {number(variance)} is {side} {number(limit)}"
+                    f" at step {step.number}{also}",
+                    worker=worker,
+                    value=variance,
+                    threshold=limit,
+                    condition=condition,
+                    remedy="rescale the initialization, or normalize",
+                    evidence={"tensors": chosen[:20]},
+                )
