@@ -22,10 +22,10 @@ from ..model.steps import Mode
 from ..numerics.measures import Floats, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .history import FirstValues
-from .shared import Array, of_same_loss, raw_values
+from .shared import CROSS_ENTROPIES, Array, of_same_loss, raw_values
 
-# What is in the names of loss functions of classes.
-_OF_CLASSES = ("cross_entropy", "nll_loss")
+# Negative log-likelihoods; what guessing costs is known of those whose classes are counted.
+_LIKELIHOODS = (*CROSS_ENTROPIES, "nll_loss", "gaussian_nll_loss", "poisson_nll_loss")
 #: A loss with this share of all steps is not played against by the others.
 RARE = 0.9
 #: A loss that is at most so many times that of guessing is near it.
@@ -223,7 +223,7 @@ def _evaluated_losses(step: StepView) -> list[TensorView]:
         function = loss.info.function
         label, prediction = (of_same_loss(step, loss, kind) for kind in ("label", "prediction"))
         is_square = function == "mse_loss" and label is not None
-        if is_square or (prediction is not None and any(name in function for name in _OF_CLASSES)):
+        if is_square or (prediction is not None and function in _LIKELIHOODS):
             found.append(loss)
     return found
 

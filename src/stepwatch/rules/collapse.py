@@ -16,7 +16,7 @@ from ..model.finding import Finding
 from ..numerics.measures import number
 from ..numerics.statistics import MAX, MIN
 from .history import FirstValues, Series
-from .shared import of_same_loss
+from .shared import BINARY, of_same_loss
 
 #: A window is judged at every so many TRAIN steps.
 EVERY = 10
@@ -101,7 +101,7 @@ def _binary(step: StepView, worker: str) -> Iterator[tuple[TensorView, TensorVie
     """Yield the losses of two classes, each with its labels."""
     for loss in step.tensors("losses", worker=worker):
         label = of_same_loss(step, loss, "label")
-        if label is not None and loss.info.function.startswith("binary_cross_entropy"):
+        if label is not None and loss.info.function in BINARY:
             yield loss, label
 
 

@@ -285,9 +285,6 @@ class OverallSystemUsage(ProfileRule):
             for node, readings in by_node(window.readings(device, metric)).items():
                 self._used[node, name].add(mean_aligned(readings).values)
 
-    def judge(self, window: ProfileWindow) -> Findings:  # noqa: ARG002
-        return iter(())
-
     @property
     def datapoints(self) -> int:
         return max((used.count for used in self._used.values()), default=0)
@@ -300,11 +297,11 @@ class OverallSystemUsage(ProfileRule):
         }
 
     def summary(self) -> str:
-        shown = ("CPU", "CPU memory", "GPU", "GPU memory")
+        devices = ("CPU", "CPU memory", "GPU", "GPU memory")
         text = [
             f"{node} {name} {number(used.of(0.5))}% ({number(used.of(0.95))}%)"
             for (node, name), used in sorted(self._used.items())
-            if name in shown and used.count
+            if name in devices and used.count
         ]
         return f"median (p95): {', '.join(text)}" if text else ""
 
@@ -333,9 +330,6 @@ class OverallFrameworkMetrics(ProfileRule):
                 ):
                     self._spent[kind][name] += duration
 
-    def judge(self, window: ProfileWindow) -> Findings:  # noqa: ARG002
-        return iter(())
-
     @property
     def datapoints(self) -> int:
         return self._steps
@@ -343,12 +337,12 @@ class OverallFrameworkMetrics(ProfileRule):
     def details(self) -> Mapping[str, object]:
         modes, phases = self._spent["mode"], self._spent["phase"]
         others = max(0, self._total_ns - sum(modes.values()))
-        shown = {
+        spent = {
             **self._spent,
             "mode": modes + Counter({"others": others}),
             "pass": Counter({name: phases[name] for name in ("forward", "backward")}),
         }
-        return {kind: _in_percent(times) for kind, times in shown.items()}
+        return {kind: _in_percent(times) for kind, times in spent.items()}
 
     def summary(self) -> str:
         shares = _in_percent(self._spent["phase"])

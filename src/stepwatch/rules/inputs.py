@@ -18,7 +18,7 @@ from ..model.steps import Mode
 from ..numerics.measures import number
 from ..numerics.statistics import MAX, MIN
 from .history import Series
-from .shared import ELEMENTWISE, of_same_loss, raw_values
+from .shared import CROSS_ENTROPIES, ELEMENTWISE, of_same_loss, raw_values
 
 #: Mean square of activations between -1 and 1 above which they are nearly all at their ends.
 SATURATED = 0.9
@@ -264,7 +264,7 @@ def _beyond(step: StepView, worker: str) -> Iterator[tuple[TensorView, float]]:
         if label is None or loss is None:
             continue
         size = given.statistics.rms
-        if "cross_entropy" in given.info.function:
+        if given.info.function in CROSS_ENTROPIES:
             shape = given.info.shape
             guessing = math.log(max(2, shape[1] if len(shape) > 1 else 2))
             if loss.scalar > 2 * guessing:

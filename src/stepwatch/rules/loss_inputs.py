@@ -14,17 +14,10 @@ from ..judge.step_view import StepView, TensorView
 from ..model.finding import Finding
 from ..numerics.measures import number
 from ..numerics.statistics import COUNT, MAX, MIN, SUM, ZEROS
-from .shared import ELEMENTWISE, dependence_samples, of_same_loss
+from .shared import CROSS_ENTROPIES, ELEMENTWISE, dependence_samples, of_same_loss
 
 _LOGITS = "binary_cross_entropy_with_logits"
-_KNOWN = (
-    "cross_entropy",
-    "nll_loss",
-    "binary_cross_entropy",
-    _LOGITS,
-    "soft_margin_loss",
-    *ELEMENTWISE,
-)
+_KNOWN = (*CROSS_ENTROPIES, *ELEMENTWISE, "nll_loss", "soft_margin_loss")
 
 #: Of logits on both sides of 0 this share is exactly 0 where some are dropped.
 DROPPED = 0.2

@@ -162,7 +162,10 @@ def largest_of(group: TensorGroup) -> TensorView:
     return group[int(np.nanargmax(group.quantity("mean")))]
 
 
-#: Loss functions of each element, which broadcast what they are given.
+#: Loss functions of two classes, and of any number of them.
+BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
+CROSS_ENTROPIES = ("cross_entropy", *BINARY)
+#: Those of each element, which broadcast what they are given.
 ELEMENTWISE = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 
 
