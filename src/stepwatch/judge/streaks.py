@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+
+class NamedRows:
+    """An array with a row for each name; a name keeps its row, whatever else comes.
+
+    Args:
+        shape: Of a row.
+        dtype: Of the array.
+    """
+
+    def __init__(self, shape: tuple[int, ...] = (), dtype: npt.DTypeLike = np.float64) -> None:
+        self.values: npt.NDArray[Any] = np.zeros((0, *shape), dtype)
+        self.index: dict[str, int] = {}
+        self._names: Sequence[str] = ()
+        self._rows = np.zeros(0, np.intp)
+
+    def rows(self, names: Sequence[str]) -> npt.NDArray[np.intp]:
+        """Return the rows of some names; those of new ones hold zeros."""
+        if names is not self._names and names != self._names:
+            index = self.index
+            rows = [index.setdefault(name, len(index)) for name in names]
+            self._names, self._rows = names, np.array(rows, np.intp)
+            new = (len(index) - len(self.values), *self.values.shape[1:])
+            self.values = np.concatenate([self.values, np.zeros(new, self.values.dtype)])
+        return self._rows
 
 
 class Streaks:
@@ -13,8 +39,7 @@ class Streaks:
 
     def __init__(self) -> None:
         self._counts: dict[Hashable, int] = {}
-        self._groups: dict[Hashable, tuple[tuple[str, ...], npt.NDArray[np.int64]]] = {}
-        self._absent: dict[tuple[Hashable, str], int] = {}
+        self._groups: dict[Hashable, NamedRows] = {}
 
     def count(self, key: Hashable, holds: object) -> int:
         """Count one evaluation; return how often in a row the condition held, with this one."""
@@ -34,13 +59,10 @@ class Streaks:
         Returns:
             Shape ``[tensors]``, how often in a row it held, with this one.
         """
-        before, counts = self._groups.get(key, ((), np.zeros(0, np.int64)))
-        if names is not before and names != before:
-            known = zip(before, counts.tolist(), strict=True)
-            self._absent.update({(key, name): count for name, count in known})
-            counts = np.array([self._absent.pop((key, name), 0) for name in names], np.int64)
-        counts = np.where(holds, counts + 1, 0)
-        self._groups[key] = names, counts
+        group = self._groups.setdefault(key, NamedRows(dtype=np.int64))
+        rows = group.rows(names)
+        counts = np.where(holds, group.values[rows] + 1, 0)
+        group.values[rows] = counts
         return counts
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from ..judge.declaration import parameter
 from ..judge.rule import Findings, NotApplicable, Rule, Selection, few_steps
 from ..judge.step_view import StepView, TensorGroup
+from ..judge.streaks import NamedRows
 from ..numerics.measures import Floats, listed, non_finite, number, robust_z
 from ..numerics.statistics import MAX, MIN
 from .history import Series
@@ -186,10 +187,7 @@ class _State:
         self.changes = 0
         self.steps: dict[tuple[str, ...], tuple[Floats, int]] = {}
         self._moments: dict[str, float] = {}
-        self._names: list[str] = []
-        self._layout: object = None
-        self._largest = np.zeros(0)
-        self._index: dict[str, int] = {}
+        self._largest = NamedRows()
 
     def changes_rate(self, step: StepView, worker: str) -> bool:
         """Return whether the first learning rate is far from what it was when asked last."""
@@ -199,31 +197,22 @@ class _State:
     def add_gradients(self, group: TensorGroup) -> None:
         """Remember how large each gradient ever was."""
         rows = group.record.statistics[group.rows]
-        if group.record.layout is not self._layout:
-            self._align(group)
         now = np.fmax(-rows[:, MIN], rows[:, MAX])
         now[non_finite(rows) > 0] = np.inf
-        self._largest[self._rows] = np.fmax(self._largest[self._rows], now)
+        at = self._largest.rows(group.names)
+        self._largest.values[at] = np.fmax(self._largest.values[at], now)
 
     def is_impossible(self, name: str, value: float) -> bool:
         """Return whether a moment is too large for what it was and for all gradients so far."""
         parameter, _, what = name.removeprefix("optimizer_state/").rpartition("/")
-        index = self._index.get(f"gradient/{parameter}")
+        index = self._largest.index.get(f"gradient/{parameter}")
         before = self._moments.get(name)
         self._moments[name] = value
         if index is None or before is None:
             return False
         # the moments of one parameter come together, so each may take its gradient
-        largest = float(self._largest[index]) ** _MOMENTS[what]
+        largest = float(self._largest.values[index]) ** _MOMENTS[what]
         return value > SLACK ** _MOMENTS[what] * max(before, largest, 1e-30)
-
-    def _align(self, group: TensorGroup) -> None:
-        for info in group.infos:
-            self._index.setdefault(info.name, len(self._index))
-        more = len(self._index) - len(self._largest)
-        self._largest = np.concatenate([self._largest, np.zeros(more)])
-        self._rows = np.array([self._index[info.name] for info in group.infos], np.intp)
-        self._layout = group.record.layout
 
 
 #: A schedule that is stepped so many times as often as the optimizer, or more, is stepped in a

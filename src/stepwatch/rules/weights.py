@@ -15,9 +15,10 @@ from ..errors import ConfigError
 from ..judge.declaration import parameter
 from ..judge.rule import Findings, Rule, Selection
 from ..judge.step_view import StepView, TensorGroup
+from ..judge.streaks import NamedRows
 from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
-from ..numerics.measures import listed, number, zero_percent
+from ..numerics.measures import Floats, listed, number, zero_percent
 from ..numerics.statistics import COUNT, MAX, MIN, SUM, SUM_ABS, SUM_SQ
 from .shared import TensorRule, is_skipped, out_of_range
 
@@ -132,14 +133,14 @@ _SIGNATURE = [MIN, MAX, SUM, SUM_ABS, SUM_SQ]
 class _Parameters:
     """The parameters of a layout, shape ``[parameters]`` each."""
 
-    trainable: npt.NDArray[np.bool_]
-    foreign: npt.NDArray[np.bool_]
-    unheld: npt.NDArray[np.bool_]
-    doubled: npt.NDArray[np.bool_]
-    has_gradient: npt.NDArray[np.bool_]
+    trainable: Mask
+    foreign: Mask
+    unheld: Mask
+    doubled: Mask
+    has_gradient: Mask
     gradient_rows: npt.NDArray[np.intp]
-    frozen: npt.NDArray[np.bool_]
-    inside: npt.NDArray[np.bool_]
+    frozen: Mask
+    inside: Mask
 
     @classmethod
     def of(cls, group: TensorGroup) -> _Parameters:
@@ -169,15 +170,13 @@ class Training:
 
     def __init__(self, k: int) -> None:
         self._k = k
-        self._names: tuple[str, ...] = ()
-        self._state: dict[str, npt.NDArray[np.float64]] = {}
-        self._memory = np.zeros((0, _WIDTH))
+        self._memory = NamedRows((_WIDTH,))
         self._layouts: WeakKeyDictionary[Layout, _Parameters] = WeakKeyDictionary()
 
     def add(
         self, group: TensorGroup, names: tuple[str, ...], *, skipped: bool
     ) -> Iterator[tuple[str, list[str]]]:
-        """Add one TRAIN step; yield each cause that is met, with the names it is met for.
+        """Add one TRAIN step; yield each cause that holds, with the names it holds for.
 
         Args:
             group: The parameters.
@@ -190,36 +189,25 @@ class Training:
             parameters = self._layouts[layout] = _Parameters.of(group)
         statistics = group.record.statistics
         signature = statistics[group.rows][:, _SIGNATURE]
-        self._align(names, signature)
-        self._count(parameters, statistics, signature, skipped=skipped)
-        for cause, holds in self._conditions(parameters).items():
+        rows = self._memory.rows(names)
+        memory = self._memory.values[rows]
+        new = memory[:, _STEPS] == 0
+        memory[new, _FIRST:] = np.tile(signature[new], 2)
+        self._count(memory, parameters, statistics, signature, skipped=skipped)
+        self._memory.values[rows] = memory
+        for cause, holds in self._conditions(memory, parameters).items():
             if holds.any():
                 yield cause, [names[index] for index in np.flatnonzero(holds)]
 
-    def _align(self, names: tuple[str, ...], signature: npt.NDArray[np.float64]) -> None:
-        """Make row i of the memory that of the i-th name."""
-        if names is self._names or names == self._names:
-            self._names = names
-            return
-        self._state.update(zip(self._names, self._memory, strict=True))
-        self._memory = np.zeros((len(names), _WIDTH))
-        for index, name in enumerate(names):
-            known = self._state.pop(name, None)
-            if known is None:
-                self._memory[index, _FIRST:] = np.tile(signature[index], 2)
-            else:
-                self._memory[index] = known
-        self._names = names
-
     def _count(
         self,
+        memory: Floats,
         parameters: _Parameters,
-        statistics: npt.NDArray[np.float64],
-        signature: npt.NDArray[np.float64],
+        statistics: Floats,
+        signature: Floats,
         *,
         skipped: bool,
     ) -> None:
-        memory = self._memory
         memory[:, _STEPS] += 1
         memory[:, _GOT_ONE] += parameters.has_gradient
         moved = (signature != memory[:, _LAST:]).any(axis=1)  # perhaps by hand, without optimizer
@@ -236,8 +224,8 @@ class Training:
             # a row of -1 reads the last row, which is then masked
             memory[:, _MOVING] += parameters.has_gradient & (squares > 0)
 
-    def _conditions(self, parameters: _Parameters) -> dict[str, npt.NDArray[np.bool_]]:
-        memory, k = self._memory, self._k
+    def _conditions(self, memory: Floats, parameters: _Parameters) -> dict[str, Mask]:
+        k = self._k
         without = (memory[:, _STEPS] >= k) & (memory[:, _GOT_ONE] == 0)
         # the values are those from before a step, so k gradients show at step k + 1
         stuck = (memory[:, _MOVING] > k) & (memory[:, _CHANGED] == 0) & (memory[:, _UNHELD] == 0)
@@ -295,7 +283,7 @@ class AllZero(TensorRule):
             for leader, members in self.onsets(worker, names, zero).items():
                 yield self._finding(step, group.where(members), float(percent[members[0]]), leader)
 
-    def _percent(self, group: TensorGroup) -> npt.NDArray[np.float64]:
+    def _percent(self, group: TensorGroup) -> Floats:
         percent = zero_percent(group.record.statistics[group.rows])
         if self.atol:
             percent[group.quantity("abs_max") <= self.atol] = 100.0
