@@ -89,17 +89,31 @@ def to_hook_config(
         raise _translated(error) from None
     for name in known.unfilled(saved):
         raise InvalidCollectionConfiguration(name)
-    included = {name for name, patterns in added.items() if patterns}
     return HookConfig(
         os.path.expanduser(out_dir),
         saved,
-        frozenset({*known.included, *_texts(include_collections), *included}),
+        frozenset(included_names(framework, include_collections, include_regex, save_all)),
         all_workers=include_workers == "all",
         tensorboard=tensorboard_dir,
         dry_run=dry_run,
         steps=steps,
         stored=stored,
     )
+
+
+def included_names(
+    framework: str,
+    include_collections: Sequence[object] | str | None,
+    include_regex: Sequence[str] | str | None,
+    save_all: bool,
+) -> list[str]:
+    """Return the names of the collections that a hook saves, each once.
+
+    The arguments are those of ``to_hook_config``.
+    """
+    names = [*_texts(include_collections), *sorted(framework_of(framework).included)]
+    names += ["default"] * bool(_texts(include_regex)) + ["all"] * save_all
+    return list(dict.fromkeys(names))
 
 
 def from_hook_config(

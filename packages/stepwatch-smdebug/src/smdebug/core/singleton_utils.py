@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..exceptions import SMDebugTypeError
 from . import environment
-from .hook import BaseHook
+
+if TYPE_CHECKING:
+    from .hook import BaseHook
 
 USE_VARIABLE = "USE_SMDEBUG"
 _NO = ("n", "no", "f", "false", "off", "0")
 
-H = TypeVar("H", bound=BaseHook)
+H = TypeVar("H", bound="BaseHook")
 _hook: BaseHook | None = None
 
 
@@ -73,6 +75,8 @@ def set_hook(custom_hook: BaseHook) -> None:
     Raises:
         SMDebugTypeError: It is no hook.
     """
+    from .hook import BaseHook  # which sets the hook of this process
+
     global _hook
     if not isinstance(custom_hook, BaseHook):
         raise SMDebugTypeError(f"a hook is needed, got {custom_hook!r}")

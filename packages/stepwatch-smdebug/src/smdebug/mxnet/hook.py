@@ -9,19 +9,18 @@ from mxnet.ndarray import NDArray
 
 from stepwatch_smdebug.hooks.mxnet import SmdebugMXNetHook
 
-from ..core.registering import RegisteringHook
+from ..core.hook import BaseHook
 from ..core.utils import make_numpy_array
 from .collection import Collection, CollectionManager
 
 __all__ = ["Hook"]
 
 
-class Hook(RegisteringHook):
+class Hook(BaseHook):
     """Saves tensors of an MXNet training; see ``BaseHook`` for the arguments.
 
     Each forward of a registered block is a step, whose weights and gradients are saved when it
-    ends. Nothing that goes wrong while tensors are saved reaches the training; invalid
-    arguments are raised at once, or before the first step.
+    ends.
     """
 
     framework = "mxnet"

@@ -8,7 +8,7 @@ from stepwatch.errors import ConfigError
 from stepwatch_smdebug.hooks.torch import SmdebugTorchHook, Value
 from stepwatch_smdebug.plan import HookConfig
 
-from ..core.registering import RegisteringHook, forgiving
+from ..core.hook import BaseHook, forgiving
 from ..core.utils import make_numpy_array
 from ..exceptions import SMDebugError
 from .collection import Collection, CollectionManager
@@ -16,12 +16,10 @@ from .collection import Collection, CollectionManager
 __all__ = ["Hook"]
 
 
-class Hook(RegisteringHook):
+class Hook(BaseHook):
     """Saves tensors of a PyTorch training; see ``BaseHook`` for the arguments.
 
-    Each forward of a registered model is a step. Nothing that goes wrong while tensors are saved
-    reaches the training; invalid arguments
-    are raised at once, or before the first step.
+    Each forward of a registered model is a step.
     """
 
     framework = "pytorch"

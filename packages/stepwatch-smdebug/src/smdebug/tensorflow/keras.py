@@ -11,17 +11,16 @@ import keras
 
 from stepwatch_smdebug.hooks.keras import SmdebugKerasHook
 
-from ..core.registering import RegisteringHook
+from ..core.hook import BaseHook
 
 __all__ = ["KerasHook"]
 
 
-class KerasHook(RegisteringHook, keras.callbacks.Callback):  # type: ignore[misc]  # no types
+class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]  # no types
     """Saves tensors of Keras models; handed to ``fit`` among the callbacks.
 
     Each batch is a step, whose weights and metrics are saved when it is over. In a loop with
-    ``tf.GradientTape`` each tape that is wrapped is a step. Nothing that goes
-    wrong while tensors are saved reaches the training. See ``BaseHook`` for the arguments.
+    ``tf.GradientTape`` each tape that is wrapped is a step. See ``BaseHook`` for the arguments.
     """
 
     framework = "tensorflow"

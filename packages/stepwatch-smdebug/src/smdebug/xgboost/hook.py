@@ -12,9 +12,9 @@ from xgboost.callback import TrainingCallback
 from stepwatch_smdebug.config.frameworks import framework
 from stepwatch_smdebug.hooks.xgboost import SmdebugXGBoostHook
 
+from ..core.hook import BaseHook
 from ..core.hook_config import SaveConfigs
 from ..core.reduction_config import ReductionConfig
-from ..core.registering import RegisteringHook
 from ..core.save_config import SaveConfig
 
 __all__ = ["Hook"]
@@ -23,10 +23,10 @@ __all__ = ["Hook"]
 Data = Any
 
 
-class Hook(RegisteringHook, TrainingCallback):  # type: ignore[misc]  # xgboost has no types
+class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]  # xgboost has no types
     """Saves tensors of a training with XGBoost; it is handed over among the callbacks.
 
-    Each round is a step. Nothing that goes wrong while tensors are saved reaches the training.
+    Each round is a step.
 
     Args:
         out_dir: As of ``BaseHook``, like all that is not named here.

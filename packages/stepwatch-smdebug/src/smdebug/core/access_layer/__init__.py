@@ -1,4 +1,4 @@
-"""What old code asks about the place where a run lies."""
+"""Whether there is a finished run at a path."""
 
 from __future__ import annotations
 

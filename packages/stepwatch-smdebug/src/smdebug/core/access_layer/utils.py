@@ -26,5 +26,6 @@ def check_dir_exists(path: str) -> None:
     """
     if has_training_ended(path):
         raise SMDebugRuntimeError(
-            f"a finished run lies at {path} already; write to another place, or remove it"
+            f"a finished run lies at {path}: its training has ended, and its tensors would be "
+            "mixed with new ones; give another out_dir, or delete it"
         )
