@@ -93,41 +93,7 @@ class ConfiguredFrameworks:
         say: Callable[[str], None],
         attached: Callable[[Control], None],
     ) -> None:
-        self._configs, self._listeners, self._command = configs, listeners, command
-        self._say, self._attached = say, attached
-        #: The hook, once a framework was imported.
-        self.first: ConfiguredHook | None = None
-
-    def names(self) -> Sequence[str]:
-        """Return the modules whose import is waited for."""
-        return tuple(FRAMEWORK_KINDS)
-
-    def attach(self, framework: str) -> None:
-        """Hook a framework that was imported."""
-        if self.first is None:
-            self.first = ConfiguredHook(
-                self._configs, listeners=self._listeners, command=self._command, say=self._say
-            )
-            self._attached(self.first.control)
-        self.first.attach(framework)
-
-
-class ConfiguredHook:
-    """Captures what a hook configuration asks for, of the first model that runs.
-
-    The arguments are those of ``ConfiguredFrameworks``.
-    """
-
-    def __init__(
-        self,
-        configs: Mapping[str, HookConfig],
-        *,
-        listeners: Sequence[Listener],
-        command: Sequence[str],
-        say: Callable[[str], None],
-    ) -> None:
-        self._configs = configs
-        self._say = say
+        self._configs, self._say, self._attached = configs, say, attached
         #: It may be ended, and nothing more.
         self.control = Control()
         self._options: dict[str, Any] = {
@@ -137,9 +103,18 @@ class ConfiguredHook:
             "register_first": True,
         }
         self._hooks: dict[str, SmdebugHook] = {}
+        #: This itself, once a framework was imported: it captures of the first model that runs.
+        self.first: ConfiguredFrameworks | None = None
+
+    def names(self) -> Sequence[str]:
+        """Return the modules whose import is waited for."""
+        return tuple(FRAMEWORK_KINDS)
 
     def attach(self, framework: str) -> None:
-        """A framework was imported."""
+        """Hook a framework that was imported."""
+        if self.first is None:
+            self.first = self
+            self._attached(self.control)
         config = self._configs[FRAMEWORK_KINDS[framework]]
         hook_class: type[SmdebugHook] = import_module(f".hooks.{framework}", __package__).HOOK
         settle = partial(self._settle, framework, config.with_patterns(hook_class.patterns))
