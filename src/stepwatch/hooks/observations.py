@@ -20,7 +20,7 @@ from ..capture.plan import NOTHING, STATISTICS
 from ..capture.recorder import Recorder
 from ..model.record import TensorInfo
 from ..model.steps import Mode
-from ..numerics.packed import unpack_rows
+from ..numerics.packed import Rows
 from ..numerics.statistics import COUNT, Row
 
 
@@ -46,8 +46,11 @@ class Reader(Protocol):
     #: Whether tensors can be read here without a transfer, so that they are not summed up there.
     on_host: bool
 
-    def pack(self, values: Sequence[Any]) -> tuple[Any, Any]:
-        """Return what ``packed.unpack_rows`` takes, of at least one tensor; may be traced."""
+    def pack(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Return tensors from which the statistics of at least one follow; may be traced."""
+
+    def unpack(self, packed: Sequence[Any], infos: Sequence[TensorInfo]) -> Rows:
+        """Return what ``pack`` computed as statistics, shape ``[infos, NUM_FIELDS]``, float64."""
 
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function of a list of tensors that runs on the accelerator in one piece."""
@@ -73,7 +76,7 @@ class PackedTensors:
         tensor_refs: Sequence[TensorRef],
         reader: Reader,
         recorder: Recorder,
-        pack: Callable[[list[Any]], tuple[Any, Any]] | None = None,
+        pack: Callable[[list[Any]], tuple[Any, ...]] | None = None,
     ) -> None:
         self.infos = [
             TensorInfo(
@@ -136,8 +139,7 @@ class Observations:
         step, left = self._recorder.open_step(mode), iter(values)
         rows: Sequence[Row | None] = [None] * len(packed.infos)
         if statistics:
-            counts, floats = map(self._reader.to_numpy, statistics)
-            rows = list(unpack_rows(counts, floats))
+            rows = list(self._reader.unpack(statistics, packed.infos))
         for info, leaves, row in zip(packed.infos, packed.leaves, rows, strict=True):
             self.names.add(info.name)
             value = next(left) if leaves else None

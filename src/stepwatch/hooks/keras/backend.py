@@ -1,4 +1,4 @@
-"""What the backends of Keras have in common: how a step is watched, and statistics are packed.
+"""What the backends of Keras have in common: how a step is traced, and what leaves it.
 
 A step runs as Python each time, or once: it is traced, and what was traced runs from then on.
 Either way the same is called of us: a layer returned, a loss was computed, an optimizer is given
@@ -95,10 +95,14 @@ class Backend(Reader, Protocol):
 
     #: Observes a value at once, where it may be changed in place a moment later: a step, a
     #: name, a value and a collection.
-    at_once: EagerObserver | None
+    at_once: EagerObserver | None = None
+
+    def dtype_name(self, value: Any) -> str:
+        return str(keras.backend.standardize_dtype(value.dtype))
 
     def finish(self) -> None:
         """A step ends: observe what is still on an accelerator."""
+        return
 
     def scope(self) -> object:
         """Return what is equal wherever the values of here are of use."""
@@ -115,6 +119,7 @@ class Backend(Reader, Protocol):
 
     def stored(self, value: Any) -> Any:
         """Return what is stored of a gradient, as one tensor; of a sparse one its rows."""
+        return value
 
 
 def backend() -> Backend:
@@ -157,52 +162,3 @@ def tensors_in(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield from tensors_in(part, f"{path}/{number}")
     elif keras.ops.is_tensor(value) and is_real(value):
         yield path, value
-
-
-def pack_stats(values: Sequence[Any]) -> tuple[Any, Any]:
-    """Return what the statistics of tensors follow from; may be traced.
-
-    Sums are accumulated in float64, but in float32 on JAX, which has no other unless it is told to.
-
-    Args:
-        values: Tensors of any shape and real dtype; at least one.
-
-    Returns:
-        What ``packed.unpack_rows`` takes: counts, int32, and floats.
-    """
-    pairs = [_pack_tensor(value) for value in values]
-    counts, numbers = zip(*pairs, strict=True)
-    return keras.ops.stack(counts), keras.ops.stack(numbers)
-
-
-def _pack_tensor(value: Any) -> tuple[Any, Any]:
-    ops = keras.ops
-    kind = keras.backend.standardize_dtype(value.dtype)
-    widest = _widest()
-    wide = ops.cast(value, "float32" if "float" in kind and kind != "float64" else widest)
-    finite = ops.isfinite(wide)
-    values = ops.where(finite, wide, ops.zeros_like(wide))
-    magnitudes = ops.abs(values)
-    infinity = ops.full_like(wide, np.inf)
-    counts = [
-        ops.ones_like(finite),
-        ops.isnan(wide),
-        ops.equal(wide, infinity),
-        ops.equal(wide, -infinity),
-        ops.equal(wide, ops.zeros_like(wide)),
-    ]
-    extremes = [
-        ops.min(ops.where(finite, wide, infinity), initial=np.inf),
-        ops.max(ops.where(finite, wide, -infinity), initial=-np.inf),
-    ]
-    summed = [ops.cast(one, widest) for one in (values, magnitudes)]
-    sums = [ops.sum(one) for one in (*summed, ops.square(summed[1]))]
-    least = ops.min(ops.where(finite, magnitudes, infinity), initial=np.inf)
-    return (
-        ops.stack([ops.sum(ops.cast(one, "int32")) for one in counts]),
-        ops.stack([ops.cast(one, widest) for one in (*extremes, *sums, least)]),
-    )
-
-
-def _widest() -> str:
-    return "float32" if keras.backend.backend() == "jax" else "float64"

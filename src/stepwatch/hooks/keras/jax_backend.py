@@ -7,17 +7,18 @@ from contextlib import contextmanager
 from typing import Any
 
 import jax
-import keras
 import numpy as np
 
+from ...model.record import TensorInfo
+from ...numerics.packed import Rows
+from ..jax.packed_stats import pack_stats, unpack_stats
 from .backend import (
     RETURNED,
     SIDE_OUTPUT,
     Array,
-    EagerObserver,
+    Backend,
     Session,
     StepTrace,
-    pack_stats,
     temporary_attributes,
 )
 
@@ -27,16 +28,11 @@ except ImportError:  # before it moved
     from jax.core import get_opaque_trace_state as _trace_state
 
 
-class JaxBackend:
-    """How JAX runs models; see ``Backend``."""
-
-    at_once: EagerObserver | None = None
+class JaxBackend(Backend):
+    """How JAX runs models."""
 
     def __init__(self) -> None:
         self.on_host = jax.default_backend() == "cpu"
-
-    def finish(self) -> None:
-        """Nothing is left."""
 
     def scope(self) -> object:
         return _trace_state(convention="nnx")
@@ -74,8 +70,11 @@ class JaxBackend:
 
         return run
 
-    def pack(self, values: Sequence[Any]) -> tuple[Any, Any]:
-        return pack_stats(values)
+    def pack(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        return (pack_stats(values),)
+
+    def unpack(self, packed: Sequence[Any], infos: Sequence[TensorInfo]) -> Rows:
+        return unpack_stats(np.asarray(packed[0]), infos)
 
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
         found: Callable[..., Any] = jax.jit(function)
@@ -83,12 +82,6 @@ class JaxBackend:
 
     def to_numpy(self, value: Any) -> Array:
         return np.asarray(value)
-
-    def dtype_name(self, value: Any) -> str:
-        return str(keras.backend.standardize_dtype(value.dtype))
-
-    def stored(self, value: Any) -> Any:
-        return value
 
 
 @contextmanager

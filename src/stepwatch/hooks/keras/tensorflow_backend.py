@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
+from ..tensorflow.graphs import TensorReader, is_on_host
 from .backend import (
     RETURNED,
     SIDE_OUTPUT,
     Array,
-    EagerObserver,
+    Backend,
     Session,
-    pack_stats,
     temporary_attributes,
 )
 
 
-class TensorFlowBackend:
-    """How TensorFlow runs models; see ``Backend``."""
+class TensorFlowBackend(TensorReader, Backend):
+    """How TensorFlow runs models."""
 
-    at_once: EagerObserver | None = None
+    dtype_name = Backend.dtype_name  # of variables of Keras, too
 
     def __init__(self) -> None:
-        devices = tf.config.list_logical_devices()
-        self.on_host = all(device.device_type == "CPU" for device in devices)
-
-    def finish(self) -> None:
-        """Nothing is left."""
+        super().__init__(on_host=is_on_host())
 
     def scope(self) -> object:
         return None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
@@ -72,20 +68,10 @@ class TensorFlowBackend:
 
         return run
 
-    def pack(self, values: Sequence[Any]) -> tuple[Any, Any]:
-        return pack_stats(values)
-
-    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        found: Callable[..., Any] = tf.function(function, reduce_retracing=True)
-        return found
-
     def to_numpy(self, value: Any) -> Array:
         value = value.value if isinstance(value, keras.Variable) else value
         value = value.read_value() if isinstance(value, tf.Variable) else value
         return np.asarray(value)
-
-    def dtype_name(self, value: Any) -> str:
-        return str(keras.backend.standardize_dtype(value.dtype))
 
     def stored(self, value: Any) -> Any:
         # Made dense, the gradient of an embedding would be as large as its table.

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import keras
 import numpy as np
 import torch
 
+from ...model.record import TensorInfo
+from ...numerics.packed import Rows
+from ...numerics.statistics import Row
+from ..torch.device import DeviceBatch
 from ..torch.observe import Observer
 from ..torch.tensors import to_numpy
-from .backend import Array, EagerObserver, Session, pack_stats
+from .backend import Array, Backend, Session
 
 
-class TorchBackend:
-    """How PyTorch runs models; see ``Backend``."""
+class TorchBackend(Backend):
+    """How PyTorch runs models."""
 
     def __init__(self) -> None:
         self.on_host = not torch.cuda.is_available()
         self._observer = Observer()
-        self.at_once: EagerObserver | None = self._observer.tensor
+        self.at_once = self._observer.tensor
 
     def finish(self) -> None:
         self._observer.finish()
@@ -52,20 +55,25 @@ class TorchBackend:
 
         return run
 
-    def pack(self, values: Sequence[Any]) -> tuple[Any, Any]:
-        return pack_stats(values)
+    def pack(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the statistics themselves, on the host: nothing is traced here."""
+        batch, rows = DeviceBatch(), list[Row]()
+        with batch.burst():
+            for value in values:
+                batch.add(value.detach(), rows.append)
+        batch.collect()
+        return (np.stack(rows),)
+
+    def unpack(self, packed: Sequence[Any], infos: Sequence[TensorInfo]) -> Rows:
+        del infos
+        found: Rows = packed[0]
+        return found
 
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return function
 
     def to_numpy(self, value: Any) -> Array:
         return to_numpy(value) if isinstance(value, torch.Tensor) else np.asarray(value)
-
-    def dtype_name(self, value: Any) -> str:
-        return str(keras.backend.standardize_dtype(value.dtype))
-
-    def stored(self, value: Any) -> Any:
-        return value
 
 
 BACKEND = TorchBackend

@@ -17,6 +17,8 @@ import tensorflow as tf
 from tensorflow.python.framework.func_graph import FuncGraph
 from tensorflow.python.ops.resource_variable_ops import ResourceVariable
 
+from ...model.record import TensorInfo
+from ...numerics.packed import Rows, unpack_rows
 from ..observations import PackedTensors
 
 
@@ -30,10 +32,15 @@ class TensorReader:
     def __init__(self, *, on_host: bool) -> None:
         self.on_host = on_host
 
-    def pack(self, values: Sequence[Any]) -> tuple[Any, Any]:
-        pairs = [_pack_tensor(value) for value in values]
+    def pack(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        pairs = [_pack_tensor(tf.convert_to_tensor(value)) for value in values]
         counts, numbers = zip(*pairs, strict=True)
         return tf.stack(counts), tf.stack(numbers)
+
+    def unpack(self, packed: Sequence[Any], infos: Sequence[TensorInfo]) -> Rows:
+        del infos  # their sizes may not be known
+        counts, numbers = packed
+        return unpack_rows(np.asarray(counts), np.asarray(numbers))
 
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
         graph: Callable[..., Any] = tf.function(function, reduce_retracing=True)
@@ -62,6 +69,7 @@ def stored(gradient: Any) -> Any:
 
 
 def _pack_tensor(value: Any) -> tuple[Any, Any]:
+    """Return the counts and the floats of a packed row, sums accumulated in float64."""
     is_narrow = value.dtype.is_floating and value.dtype != tf.float64
     wide = tf.cast(value, tf.float32 if is_narrow else tf.float64)
     infinity = tf.constant(np.inf, wide.dtype)
