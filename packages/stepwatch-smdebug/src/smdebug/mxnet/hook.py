@@ -51,7 +51,7 @@ class Hook(BaseHook):
 
     def register_first(self) -> None:
         """Register the first model with parameters that runs, and the losses that run."""
-        self._registered.looking = True
+        self._registered.registers_first = True
 
     def _as_array(self, value: object) -> Any:
         return value if isinstance(value, NDArray) else make_numpy_array(value)

@@ -78,7 +78,7 @@ class Hook(BaseHook):
 
     def register_first(self) -> None:
         """Register the first model with parameters that runs, and the losses that run."""
-        self._registered.modules.look()
+        self._registered.modules.hook_any_module()
 
     @forgiving
     def record_tensor_value(self, tensor_name: str, tensor_value: torch.Tensor) -> None:

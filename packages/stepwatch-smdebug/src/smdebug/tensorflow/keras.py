@@ -51,28 +51,28 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]  # no
 
     def on_train_batch_begin(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
         """A batch of ``fit`` is about to run."""
-        self._registered.begins(self.model, "train")
+        self._registered.begins("train", self.model)
 
     def on_train_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
         """It is over."""
-        self._registered.ends(self.model, "train", batch, logs or {})
+        self._registered.ends("train", self.model, batch, logs)
 
     def on_test_batch_begin(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
         """A batch of ``evaluate`` is about to run."""
-        self._registered.begins(self.model, "test")
+        self._registered.begins("test", self.model)
 
     def on_test_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
         """It is over."""
-        self._registered.ends(self.model, "test", batch, logs or {})
+        self._registered.ends("test", self.model, batch, logs)
 
     def on_predict_batch_begin(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
         """A batch of ``predict`` is about to run."""
-        self._registered.begins(self.model, "predict")
+        self._registered.begins("predict", self.model)
 
     def on_predict_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
         """It is over."""
-        self._registered.ends(self.model, "predict", batch, logs or {})
+        self._registered.ends("predict", self.model, batch, logs)
 
     def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
         """An epoch of ``fit`` is over, and the evaluation after it."""
-        self._registered.epoch_ends(epoch, logs or {})
+        self._registered.epoch_ends(epoch, logs)

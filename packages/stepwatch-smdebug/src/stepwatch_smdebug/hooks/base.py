@@ -285,9 +285,10 @@ class SmdebugHook:
 
     #: The framework's module.
     framework: ClassVar[str]
-    #: How a model is registered, and why one that ran may not have been observed.
-    register: ClassVar[str] = "register_hook(model)"
-    unseen: ClassVar[str] = "register the one that is called"
+    #: How a model is registered.
+    register_call: ClassVar[str] = "register_hook(model)"
+    #: What to do where a registered model was not observed to run.
+    not_run_hint: ClassVar[str] = "register the one that is called"
     #: The frameworks on which this one trains: their steps are its steps.
     runs_on: frozenset[str] = frozenset()
     #: Patterns of built-in collections that smdebug filled without patterns, by name.
@@ -344,7 +345,7 @@ class SmdebugHook:
         """Return the names of the models that are registered."""
         raise NotImplementedError
 
-    def look(self, root: Any) -> None:
+    def start_observing(self, root: Any) -> None:
         """A step begins, with a model that is about to run, at which something is due."""
 
     def stop_observing(self) -> None:
@@ -504,7 +505,7 @@ class SmdebugHook:
             self._by_hand.clear()
             self.stop_observing()
         elif self._steps.begin():
-            self.look(root)
+            self.start_observing(root)
         else:
             self.stop_observing()
 
@@ -525,13 +526,13 @@ class SmdebugHook:
             _log.warning(
                 "no model was registered, so no tensors of one were saved; before training, "
                 "call %s",
-                self.register,
+                self.register_call,
             )
         elif not self.has_begun:
             _log.warning(
                 "%s was registered and was not seen to run, so nothing of it was saved; %s",
                 roots[0],
-                self.unseen,
+                self.not_run_hint,
             )
 
     def _close_at_exit(self) -> None:

@@ -35,8 +35,8 @@ class SmdebugKerasHook(Base):
     """
 
     framework = "keras"
-    register = "fit(..., callbacks=[hook])"
-    unseen = "or hook.wrap_tape(tape); a tape inside of a tf.function is not seen"
+    register_call = "fit(..., callbacks=[hook])"
+    not_run_hint = "or hook.wrap_tape(tape); a tape inside of a tf.function is not seen"
     patterns: ClassVar[Mapping[str, str]] = {
         "weights": "(^|/)weights/((?!bias).)*$",
         "gradients": "^gradients/",
@@ -57,24 +57,27 @@ class SmdebugKerasHook(Base):
         self._finds_tapes = register_first
         super().__init__(config, rank=(0, 1), **options)
         if register_first:
-            self._listen()
+            self._hook_callbacks()
 
     # What the callback calls
 
-    def begins(self, model: Any, kind: str) -> None:
+    def begins(self, kind: str, model: Any, batch: int = 0, logs: object = None) -> None:
         """A batch of ``train``, ``test`` or ``predict`` is about to run."""
+        del batch, logs
         self._is_in_batch = True
         self.numbers.use(MODES[kind])
         self.before_root(model)
 
     @guarded
-    def ends(self, model: Any, kind: str, batch: int, logs: Mapping[str, Any]) -> None:
+    def ends(
+        self, kind: str, model: Any, batch: int, logs: Mapping[str, Any] | None = None
+    ) -> None:
         """The batch is over, with these logs."""
         self._is_in_batch = False
         LAYER_EVENTS.leave(self)
         if not (self.active and self.is_due):
             return
-        for collection, numbers in _numbers({**logs, "batch": batch}).items():
+        for collection, numbers in _numbers({**(logs or {}), "batch": batch}).items():
             self.save(numbers, collection)
         sync = getattr(model, "jax_state_sync", None)
         if sync is not None:  # in ``fit`` on JAX a model does not hold its variables
@@ -84,17 +87,17 @@ class SmdebugKerasHook(Base):
             self.save(self._optimizer(model), "optimizer_states")
 
     @guarded
-    def epoch_ends(self, epoch: int, logs: Mapping[str, Any]) -> None:
+    def epoch_ends(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
         """An epoch is over: its logs are saved with its last step, due or not."""
         if self.active and self._steps is not None:
-            for collection, numbers in _numbers({**logs, "batch": epoch}).items():
+            for collection, numbers in _numbers({**(logs or {}), "batch": epoch}).items():
                 self._steps.anyway(numbers, collection)
 
     # What tapes call
 
     def wrap_tape(self, tape: Any) -> Any:
         """Save of this gradient tape, which is one step; return it."""
-        self._watch_tapes()
+        self._hook_tapes()
         return self._tapes.wrap(tape)
 
     def tape_begins(self, tape: Any) -> None:
@@ -118,7 +121,7 @@ class SmdebugKerasHook(Base):
         tapes = ["gradient tapes"] if self._tapes is not None and self.has_begun else []
         return tapes if model is None else [str(model.name)]
 
-    def look(self, root: Any) -> None:
+    def start_observing(self, root: Any) -> None:
         if not isinstance(root, keras.Model):
             return
         if self._names is None or self._names.num_variables != len(root.variables):
@@ -164,37 +167,28 @@ class SmdebugKerasHook(Base):
 
     # How
 
-    def _listen(self) -> None:
+    def _hook_callbacks(self) -> None:
         """Observe all batches, and tapes where there are some."""
-        events = {"on_epoch_end": lambda _, epoch, logs=None: self.epoch_ends(epoch, logs or {})}
+        events = {"on_epoch_end": lambda _, *args, **named: self.epoch_ends(*args, **named)}
         for kind in MODES:
-            events[f"on_{kind}_batch_begin"] = partial(self._batch_begins, kind)
-            events[f"on_{kind}_batch_end"] = partial(self._batch_ends, kind)
-        for name, report in events.items():
-            patch = partial(self._reporting, report)
+            events[f"on_{kind}_batch_begin"] = partial(self.begins, kind)
+            events[f"on_{kind}_batch_end"] = partial(self.ends, kind)
+        for name, event in events.items():
+            patch = partial(self._notifying, event)
             self._replaced.put(keras.callbacks.CallbackList, name, patch)
         if keras.backend.backend() == "tensorflow":
-            self._watch_tapes()
+            self._hook_tapes()
 
-    def _reporting(self, report: Callable[..., None], original: Callable[..., Any]) -> Any:
+    def _notifying(self, event: Callable[..., None], original: Callable[..., Any]) -> Any:
         def call(callbacks: Any, *args: Any, **named: Any) -> None:
             original(callbacks, *args, **named)
             self._root = self._root or ref(callbacks.model)
             if self._root() is callbacks.model:
-                report(callbacks.model, *args, **named)
+                event(callbacks.model, *args, **named)
 
         return call
 
-    def _batch_begins(self, kind: str, model: Any, batch: int, logs: object = None) -> None:
-        del batch, logs
-        self.begins(model, kind)
-
-    def _batch_ends(
-        self, kind: str, model: Any, batch: int, logs: Mapping[str, Any] | None = None
-    ) -> None:
-        self.ends(model, kind, batch, logs or {})
-
-    def _watch_tapes(self) -> None:
+    def _hook_tapes(self) -> None:
         if self._tapes is None:
             from .tensorflow import SavedTapes
 

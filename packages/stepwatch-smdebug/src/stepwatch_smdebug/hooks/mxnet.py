@@ -39,7 +39,7 @@ class SmdebugMXNetHook(registered.SmdebugHook, CallListener):
     """
 
     framework = "mxnet"
-    register = "register_block(block)"
+    register_call = "register_block(block)"
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class SmdebugMXNetHook(registered.SmdebugHook, CallListener):
         self._losses: list[Block] = []
         self._root: Block | None = None
         #: Register the first model that runs, and losses.
-        self.looking = register_first
+        self.registers_first = register_first
         Patches.join(self)
 
     def register_block(self, block: Block) -> None:
@@ -81,7 +81,7 @@ class SmdebugMXNetHook(registered.SmdebugHook, CallListener):
     def before_call(self, block: Block, given: tuple[object, ...]) -> None:
         if not self.active or is_symbolic(given):
             return
-        if self.looking:
+        if self.registers_first:
             self._find(block)
         if any(block is root for root in self._roots):
             self.before_root(block)
@@ -107,7 +107,7 @@ class SmdebugMXNetHook(registered.SmdebugHook, CallListener):
     def root_names(self) -> Sequence[str]:
         return [root.name for root in self._roots]
 
-    def look(self, root: Block) -> None:
+    def start_observing(self, root: Block) -> None:
         self._root = root
         self._numbers.clear()
 

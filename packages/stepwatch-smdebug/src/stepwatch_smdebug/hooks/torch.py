@@ -84,17 +84,17 @@ def nothing(*_: object, **__: object) -> None:
 
 
 def _dynamo_disable(function: HookFunction) -> HookFunction:
-    """Return a function that a compiler calls and does not look into.
+    """Return a function that a compiler calls and does not trace.
 
     What this imports, the first optimizer imports anyway.
     """
     torch.compiler.assume_constant_result(_may_break)  # type: ignore[no-untyped-call]
-    unseen: HookFunction = torch.compiler.disable(function)  # type: ignore[no-untyped-call]
-    return unseen
+    disabled: HookFunction = torch.compiler.disable(function)  # type: ignore[no-untyped-call]
+    return disabled
 
 
 def _may_break() -> bool:
-    """Return whether the graph that is being compiled may end where an unseen function is called.
+    """Return whether the graph that is being compiled may end where a disabled function is called.
 
     A compiler calls this while it compiles, and takes the answer for a constant.
     """
@@ -153,20 +153,23 @@ class _AfterGradient(_Inert):
 
 
 class ModuleHooks:
-    """The hooks on what was registered; with ``looking``, also one before any module that runs."""
+    """The hooks on what was registered.
 
-    def __init__(self, hook: SmdebugTorchHook, *, looking: bool = False) -> None:
+    With ``register_first`` there is also one before any module that runs.
+    """
+
+    def __init__(self, hook: SmdebugTorchHook, *, register_first: bool = False) -> None:
         self._hook = hook
-        self._is_observing_here = looking
-        self._looks = False
+        self._registers_first = register_first
+        self._hooks_any = False
         #: The models that were registered.
         self.roots: list[torch.nn.Module] = []
         self._losses: list[torch.nn.Module] = []
         self._lasting: list[RemovableHandle] = []
         self._passing: list[RemovableHandle] = []
         self._installed = False
-        if looking:
-            self.look()
+        if register_first:
+            self.hook_any_module()
 
     def knows(self, module: torch.nn.Module) -> bool:
         """Return whether a module, or a part of it, is registered or part of what is."""
@@ -222,13 +225,13 @@ class ModuleHooks:
             self._install_on(root)
         for loss in self._losses:
             self._install_on_loss(loss)
-        if self._is_observing_here:
-            self.look()
+        if self._registers_first:
+            self.hook_any_module()
 
     def remove(self) -> None:
         """Take off what ``install`` put on."""
         self._installed = False
-        self._looks = False
+        self._hooks_any = False
         while self._passing:
             self._passing.pop().remove()
 
@@ -257,11 +260,11 @@ class ModuleHooks:
         after = _AfterWhole(self._hook, class_name(loss), "losses")
         self._passing.append(loss.register_forward_hook(after, with_kwargs=True))
 
-    def look(self) -> None:
-        """Observe any module that runs, at steps that are saved and before the first."""
-        if self._looks:
+    def hook_any_module(self) -> None:
+        """Put a hook before any module that runs, at steps that are saved and before the first."""
+        if self._hooks_any:
             return
-        self._looks = self._is_observing_here = True
+        self._hooks_any = self._registers_first = True
 
         def before(module: torch.nn.Module, _: object) -> None:
             if not torch.compiler.is_compiling():
@@ -498,8 +501,8 @@ class SmdebugTorchHook(base.SmdebugHook):
     """
 
     framework = "torch"
-    register = "register_module(model)"
-    unseen = "if it is compiled as one graph, register what torch.compile returns"
+    register_call = "register_module(model)"
+    not_run_hint = "if it is compiled as one graph, register what torch.compile returns"
 
     def __init__(
         self,
@@ -513,7 +516,7 @@ class SmdebugTorchHook(base.SmdebugHook):
         self._io = TensorNumbers()
         self._profiled: tuple[ProfileCollector, TorchPhases] | None = None
         #: What is registered.
-        self.modules = ModuleHooks(self, looking=register_first)
+        self.modules = ModuleHooks(self, register_first=register_first)
 
     def register_module(self, module: torch.nn.Module) -> None:
         """Save of this model; each of its forwards is a step.
@@ -593,7 +596,7 @@ class SmdebugTorchHook(base.SmdebugHook):
     def root_names(self) -> Sequence[str]:
         return [class_name(root) for root in self.modules.roots]
 
-    def look(self, root: torch.nn.Module) -> None:
+    def start_observing(self, root: torch.nn.Module) -> None:
         self._io.restart()
         self.modules.install()
         self.save_parameters(

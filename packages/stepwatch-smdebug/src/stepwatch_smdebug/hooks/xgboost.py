@@ -37,8 +37,8 @@ class SmdebugXGBoostHook(base.SmdebugHook):
     """
 
     framework = "xgboost"
-    register = "xgboost.train(..., callbacks=[hook])"
-    unseen = "hand the hook over among the callbacks"
+    register_call = "xgboost.train(..., callbacks=[hook])"
+    not_run_hint = "hand the hook over among the callbacks"
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class SmdebugXGBoostHook(base.SmdebugHook):
     def let_go(self) -> None:
         trainings.remove(self)
 
-    def look(self, root: Any) -> None:
+    def start_observing(self, root: Any) -> None:
         groups: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
             "metrics": self._metrics,
             "hyperparameters": lambda: iter(self._hyperparameters.items()),
