@@ -34,6 +34,9 @@ from .boosting import (
     shares,
 )
 
+__all__ = ["LightGBMHook"]
+
+Array = npt.NDArray[np.generic]
 Callback = Callable[[Any], None]
 
 
@@ -44,7 +47,7 @@ def _with_listeners(original: Callable[..., Any], listeners: list[Callback]) -> 
     def train(*args: Any, **kwargs: Any) -> Any:
         try:
             bound = signature.bind(*args, **kwargs)
-        except TypeError:  # it says better itself what is wrong
+        except TypeError:  # its own error is better
             return original(*args, **kwargs)
         given = list(bound.arguments.get("callbacks") or ())
         missing = [one for one in listeners if one not in given]
@@ -68,8 +71,6 @@ trainings: ListenerPatches[Callback] = ListenerPatches(
 )
 
 
-ModelArray = npt.NDArray[np.generic]
-
 _PARAMETER = re.compile(r"^\[(\w+): (.*)\]$", re.MULTILINE)
 
 
@@ -88,11 +89,11 @@ class LightGBMModel:
             self.num_classes = booster.num_model_per_iteration()
 
     def hyperparameters(self) -> Mapping[str, str]:
-        """Return what the model itself says it is trained with, defaults included."""
+        """Return the parameters of the model, defaults included."""
         return read_parameters(self._booster)
 
-    def importances(self) -> Mapping[str, ModelArray]:
-        """Return the share of each feature that it uses, by kind and name, in XGBoost's words.
+    def importances(self) -> Mapping[str, Array]:
+        """Return the share of each feature that it uses, by kind (named as XGBoost does) and name.
 
         ``weight`` is how often it splits, ``total_gain`` what that gains, ``gain`` the mean.
         """
@@ -108,7 +109,7 @@ class LightGBMModel:
             **shares("gain", {name: float(gains[name]) / count for name, count in used.items()}),
         }
 
-    def trees(self) -> Mapping[str, ModelArray]:
+    def trees(self) -> Mapping[str, Array]:
         """Return the nodes of the trees of this round, numbered from the root downwards."""
         dump = self._booster.dump_model(start_iteration=self._number, num_iteration=1)
         names = self._booster.feature_name()
@@ -116,12 +117,12 @@ class LightGBMModel:
         return columns_of(
             [
                 node
-                for place, tree in enumerate(dump["tree_info"])
-                for node in nodes_of(first + place, tree["tree_structure"], names)
+                for index, tree in enumerate(dump["tree_info"])
+                for node in nodes_of(first + index, tree["tree_structure"], names)
             ]
         )
 
-    def shap(self) -> Mapping[str, ModelArray]:
+    def shap(self) -> Mapping[str, Array]:
         """Return what each feature adds to each prediction of the training data, and ``bias``.
 
         Returns:
@@ -140,7 +141,7 @@ class LightGBMModel:
         values = found.reshape(len(found), -1, len(names))  # classes stand beside each other
         if values.shape[1] == 1:
             values = values[:, 0]
-        return {name: values[..., place] for place, name in enumerate(names)}
+        return {name: values[..., index] for index, name in enumerate(names)}
 
 
 def read_parameters(booster: Any) -> dict[str, str]:
@@ -188,12 +189,6 @@ def _split(tree: int, number: int, node: Mapping[str, Any], feature: str, child:
     )
 
 
-__all__ = ["LightGBMHook"]
-
-
-Array = npt.NDArray[np.generic]
-
-
 class LightGBMHook(BoostingHook):
     """Captures trainings with LightGBM; the arguments are those of ``Hook``.
 
@@ -225,7 +220,7 @@ class LightGBMHook(BoostingHook):
         """A round is over; as a callback of LightGBM.
 
         Raises:
-            EarlyStopException: Somebody asked for the training to stop, which it does by this.
+            EarlyStopException: A stop was requested; LightGBM ends a training by this.
         """
         if self.active:
             self._observe_round(env)
@@ -300,7 +295,7 @@ def _labels(data: Any) -> Array:
 
 
 def _predictions(booster: Any, data: Any) -> Array:
-    """Return what a model says of data that it is trained on, or evaluated by.
+    """Return the predictions of a model for data that it is trained on, or evaluated on.
 
     LightGBM keeps these predictions up to date, and shows them to metrics only.
     """

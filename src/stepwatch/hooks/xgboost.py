@@ -34,6 +34,10 @@ from .boosting import (
     shares,
 )
 
+__all__ = ["XGBoostHook"]
+
+Array = npt.NDArray[np.generic]
+
 
 class RoundListener(Protocol):
     """Is notified after each round."""
@@ -65,8 +69,6 @@ trainings: ListenerPatches[RoundListener] = ListenerPatches(
 )
 
 
-Array = npt.NDArray[np.generic]
-
 IMPORTANCES = ("weight", "gain", "cover", "total_gain", "total_cover")
 # Of a model that is cut XGBoost 1.7 grows other trees afterwards, with tree_method approx.
 _CAN_BE_CUT = int(xgboost.__version__.split(".")[0]) >= 2
@@ -91,7 +93,7 @@ class XGBoostModel:
         self._has_trees = config.get("booster") in _TREES
 
     def hyperparameters(self) -> Mapping[str, str]:
-        """Return what the model itself says it is trained with, defaults included."""
+        """Return the parameters of the model, defaults included."""
         return self._config
 
     def importances(self) -> Mapping[str, Array]:
@@ -109,8 +111,8 @@ class XGBoostModel:
         first = self._number * len(texts)
         nodes = [
             node
-            for place, text in enumerate(texts)
-            for node in sorted(_nodes(first + place, json.loads(text)), key=lambda one: one.node)
+            for index, text in enumerate(texts)
+            for node in sorted(_nodes(first + index, json.loads(text)), key=lambda one: one.node)
         ]
         return columns_of(nodes)
 
@@ -122,7 +124,7 @@ class XGBoostModel:
         """
         values = self._booster.predict(self._train, pred_contribs=True)
         names = [*_feature_names(self._booster), "bias"]
-        return {name: values[..., place] for place, name in enumerate(names)}
+        return {name: values[..., index] for index, name in enumerate(names)}
 
 
 def _dump(booster: Any, number: int) -> list[str]:
@@ -178,9 +180,6 @@ def _nodes(tree: int, node: Mapping[str, Any]) -> Iterator[Node]:
     )
     for child in node["children"]:
         yield from _nodes(tree, child)
-
-
-__all__ = ["XGBoostHook"]
 
 
 #: What the data that are trained on are called where they are not evaluated.
@@ -262,7 +261,7 @@ def _metrics(history: Mapping[str, Mapping[str, Any]], trains: Collection[str]) 
 
 
 def _own_metrics(model: Any, train: Any, number: int) -> list[Metric]:
-    """Evaluate what nobody asked for: the data that are trained on.
+    """Evaluate the data that are trained on, where the script does not.
 
     Only by XGBoost's own metrics, for another is somebody's code; and not among several workers,
     who would wait for each other.

@@ -22,14 +22,15 @@ from ..base import Hook
 from ..patching import ListenerPatches
 from .rounds import EvaluationSet, Metric, Round, TrainedModel
 
-LabelArray = npt.NDArray[np.generic]
+_log = logging.getLogger("stepwatch")
+Array = npt.NDArray[np.generic]
 Counts = npt.NDArray[np.int64]
 
 #: Of more classes nothing is counted; of more than the second only the labels are.
 MOST_CLASSES, MOST_CONFUSED = 1000, 100
 
 
-def predicted_classes(predictions: LabelArray, num_classes: int) -> npt.NDArray[np.int64]:
+def predicted_classes(predictions: Array, num_classes: int) -> npt.NDArray[np.int64]:
     """Return the class that is predicted for each row, shape ``[rows]``.
 
     Args:
@@ -44,7 +45,7 @@ def predicted_classes(predictions: LabelArray, num_classes: int) -> npt.NDArray[
     return np.asarray(predictions.astype(np.float64) > 0.5, np.int64)
 
 
-def confusion(labels: LabelArray, predictions: LabelArray, num_classes: int) -> Counts | None:
+def confusion(labels: Array, predictions: Array, num_classes: int) -> Counts | None:
     """Return how often each class was taken for which.
 
     Args:
@@ -59,39 +60,36 @@ def confusion(labels: LabelArray, predictions: LabelArray, num_classes: int) -> 
     if not 2 <= num_classes <= MOST_CONFUSED or labels.shape != predictions.shape[:1]:
         return None
     known, meant = _classes(labels, num_classes)
-    place = meant * num_classes + predicted_classes(predictions, num_classes)[known]
-    return np.bincount(place, minlength=num_classes**2).reshape(num_classes, num_classes)
+    cell = meant * num_classes + predicted_classes(predictions, num_classes)[known]
+    return np.bincount(cell, minlength=num_classes**2).reshape(num_classes, num_classes)
 
 
-def class_counts(labels: LabelArray, num_classes: int) -> Counts | None:
+def class_counts(labels: Array, num_classes: int) -> Counts | None:
     """Return how many rows each class has, shape ``[classes]``; ``None`` as ``confusion``."""
     if not 2 <= num_classes <= MOST_CLASSES or labels.ndim != 1 or not labels.size:
         return None
     return np.bincount(_classes(labels, num_classes)[1], minlength=num_classes)
 
 
-def _classes(labels: LabelArray, num_classes: int) -> tuple[npt.NDArray[np.bool_], Counts]:
+def _classes(labels: Array, num_classes: int) -> tuple[npt.NDArray[np.bool_], Counts]:
     """Return which labels are classes, shape ``[rows]``, and these as whole numbers."""
     values = labels.astype(np.float64)
     known = (values == np.floor(values)) & (values >= 0) & (values < num_classes)
     return known, values[known].astype(np.int64)
 
 
-_log = logging.getLogger("stepwatch")
-Array = npt.NDArray[np.generic]
-
-# What is always said of a training, in this order.
+# What is always observed of a training, in this order.
 _NUMBERS = ("round", "rows", "columns")
 
 
 class BoostingHook(Hook):
     """Captures a training in rounds; a hook for one framework of boosted trees inherits this.
 
-    It hands each round that is over to ``observe_round``, and asks ``is_ended`` afterwards whether
-    the training is to stop, which it then does in the framework's own way.
+    It hands each round that is over to ``observe_round``. If ``is_ended`` is true afterwards, it
+    stops the training in the framework's own way.
     """
 
-    #: What the framework raises where it cannot tell something of a model.
+    #: What the framework raises where it cannot compute something of a model.
     refusal: ClassVar[type[Exception]]
     #: Those that listen to all trainings of this process.
     trainings: ClassVar[ListenerPatches[Any]]
@@ -131,7 +129,7 @@ class BoostingHook(Hook):
         """Return whether the training is to stop after the round that was observed.
 
         Raises:
-            Exception: What somebody asked to be raised into the training.
+            Exception: What was requested to be raised into the training.
         """
         end, self._ending = self._ending, None
         if end is None:
@@ -173,22 +171,24 @@ class BoostingHook(Hook):
             self._observe_all("hyperparameters", {name: parsed(text) for name, text in texts})
         if self.wants("feature_importance"):
             self._observe_all(
-                "feature_importance", self._reported("importances", model.importances)
+                "feature_importance", self._computed("importances", model.importances)
             )
         if self.wants("trees"):
-            self._observe_all("trees", self._reported("trees", model.trees))
+            self._observe_all("trees", self._computed("trees", model.trees))
         if self.wants("average_shap") or self.wants("full_shap"):
-            values = self._reported("SHAP values", model.shap)
+            values = self._computed("SHAP values", model.shap)
             self._observe_all("full_shap", values)
             means = {name: value.astype(np.float64).mean(axis=0) for name, value in values.items()}
             self._observe_all("average_shap", means)
 
-    def _reported(self, what: str, ask: Callable[[], Mapping[str, Array]]) -> Mapping[str, Array]:
-        """Return what the framework answers; nothing, and that is said once, where it cannot."""
+    def _computed(
+        self, what: str, compute: Callable[[], Mapping[str, Array]]
+    ) -> Mapping[str, Array]:
+        """Return what the framework computes; nothing, with one warning, where it cannot."""
         if what in self._refused:
             return {}
         try:
-            return ask()
+            return compute()
         except self.refusal as error:
             self._refused.add(what)
             why = str(error).partition("\n")[0]
@@ -201,8 +201,8 @@ class BoostingHook(Hook):
         counts = self.wants("classes", mode)
         if not (counts or self._is_raw(data, mode)):
             return
-        said = self._reported("predictions", lambda: {"": data.predictions()})
-        labels, predictions = data.labels(), said.get("", np.empty(0))
+        found = self._computed("predictions", lambda: {"": data.predictions()})
+        labels, predictions = data.labels(), found.get("", np.empty(0))
         for name, values in (("label", labels), ("prediction", predictions)):
             if values.size:
                 self.observe(f"{name}/{data.name}", f"{name}s", values, mode)
@@ -223,7 +223,7 @@ class BoostingHook(Hook):
         self.observe(f"{collection}/{name}", collection, value, Mode.TRAIN)
 
     def _is_raw(self, data: EvaluationSet, mode: Mode) -> bool:
-        """Return whether full labels or predictions are asked for at this step."""
+        """Return whether full labels or predictions are wanted at this step."""
         step = self.recorder.open_step(mode)
         return any(
             step.level(TensorInfo(f"{name}/{data.name}", f"{name}s", "float32", ())) & RAW

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.generic]
 
-#: What nobody else evaluates is evaluated at every so-manieth round: it costs a pass over the data.
+#: What nobody else evaluates is evaluated at every n-th round: it costs a pass over the data.
 OWN_EVERY = 10
 # Of the metrics of XGBoost and LightGBM those that training makes smaller a little in each round.
 # Not the share of errors, which stands still while a model improves, and nobody's own: which way
@@ -26,7 +26,7 @@ _LOSSES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """What a metric says of one set of data after a round.
+    """The value of a metric on one set of data after a round.
 
     Args:
         data: Name of the data.
@@ -54,12 +54,12 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSet:
-    """A set of data that a model is judged by; what costs something is asked for when wanted.
+    """A set of data that a model is evaluated on; what is expensive is computed on demand.
 
     Args:
         trains: Whether the model is trained on it.
         labels: Returns its labels, shape ``[rows]``; empty where there are none.
-        predictions: Returns what the model says of it: shape ``[rows]``, or ``[rows, classes]``.
+        predictions: Returns the predictions of the model, shape ``[rows]``, or ``[rows, classes]``.
     """
 
     name: str
@@ -69,9 +69,9 @@ class EvaluationSet:
 
 
 class Model(Protocol):
-    """A boosted model after a round; each answer may cost a pass over its trees.
+    """A boosted model after a round; each method may cost a pass over its trees.
 
-    The answers are empty for a model without trees. Where the framework cannot tell, it raises.
+    Results are empty for a model without trees. What the framework cannot compute raises.
     """
 
     #: How many classes it distinguishes; 0 for none, 2 for a probability.
@@ -103,7 +103,7 @@ class TrainedModel:
     """The model that a round has made better.
 
     Args:
-        data: What it is judged by, and trained on.
+        data: What it is evaluated on, and trained on.
         begins: Whether this is the first round of its training.
     """
 
@@ -135,7 +135,7 @@ def shares(kind: str, scores: Mapping[str, float]) -> dict[str, Array]:
     return {f"{kind}/{name}": np.asarray(score / total) for name, score in scores.items()}
 
 
-#: What stands for a child, or a condition, that a leaf has not.
+#: What stands for a child, or a condition, that a leaf does not have.
 MISSING = "nan"
 
 
@@ -186,5 +186,5 @@ def columns_of(nodes: Sequence[Node]) -> Mapping[str, npt.NDArray[np.generic]]:
     }
 
 
-def _ids(places: Iterable[tuple[int, int]]) -> npt.NDArray[np.str_]:
-    return np.array([MISSING if at < 0 else f"{tree}-{at}" for tree, at in places], np.str_)
+def _ids(nodes: Iterable[tuple[int, int]]) -> npt.NDArray[np.str_]:
+    return np.array([MISSING if at < 0 else f"{tree}-{at}" for tree, at in nodes], np.str_)

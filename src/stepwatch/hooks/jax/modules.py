@@ -141,14 +141,14 @@ class ModuleCalls:
         for kind in list(_subclasses(root)):
             if isinstance(vars(kind).get("__call__"), FunctionType) and kind not in self._kinds:
                 self._kinds.add(kind)
-                self._replaced.put(kind, "__call__", self._telling)
+                self._replaced.put(kind, "__call__", self._wrapper)
 
     def remove(self) -> None:
         """Put all back, but for what somebody else has replaced since."""
         self._replaced.remove()
         self._kinds.clear()
 
-    def _telling(self, own: Function) -> Function:
+    def _wrapper(self, own: Function) -> Function:
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
             caller = current()
             if caller is None:
@@ -168,7 +168,7 @@ class ModulePaths:
 
     def __init__(self) -> None:
         self._first = ""
-        #: All that could be called, with what became of it: ``None`` for what was seen.
+        #: All that could be called, each with ``None`` if it was observed, else why not.
         self.reasons: dict[str, str | None] = {}
 
     def inside(self, model: Any) -> dict[int, str]:

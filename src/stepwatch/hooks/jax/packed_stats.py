@@ -4,14 +4,14 @@ What a graph holds is decided when it is traced: the statistics of what is wante
 full values where those are. Where a later step wants others, another graph is compiled, and each is
 used where it fits; most trainings want the same at every step and have one.
 
-A row of ``WIDTH`` int32 words stands for one array: how many elements are nan, inf, -inf and zero;
-then the floats of a packed row and the power of two by which the elements were divided before they
-were added, as their bits, of one word each or, of float64, of two. Without that division the
-squares of float32 gradients of 1e-25 would sum to zero, and those of 1e25 to infinity; and float64
-is not at hand in most trainings.
+A row of ``WIDTH`` int32 numbers stands for one array: how many elements are nan, inf, -inf and
+zero; then the floats of a packed row and the power of two by which the elements were divided before
+they were added, as their bits: one number for each float32, two for each float64. Without that
+division the squares of float32 gradients of 1e-25 would sum to zero, and those of 1e25 to infinity;
+and float64 is not at hand in most trainings.
 
 What the rows are of is in the structure of the function's output, which a compiled function keeps
-beside its graph: whichever of its graphs runs, its output says what it is.
+beside its graph: whichever of its graphs runs, its output describes itself.
 """
 
 from __future__ import annotations
@@ -37,35 +37,35 @@ NONE, PACKED, FULL = 0, 1, 2
 
 
 class GraphPlan:
-    """What a graph holds of each tensor; one more is asked for when it turns up.
+    """What a graph holds of each tensor; a tensor is added when it is first observed.
 
     Args:
-        step: For which step it is asked first.
+        step: The step for which the graph is compiled.
     """
 
     def __init__(self, step: OpenStep) -> None:
         self.step = step
-        self._answers: dict[str, tuple[TensorInfo, int]] = {}
+        self._held: dict[str, tuple[TensorInfo, int]] = {}
 
     def of(self, info: TensorInfo) -> int:
-        known = self._answers.get(info.name)
+        known = self._held.get(info.name)
         if known is None:
-            known = self._answers[info.name] = info, _held_level(self.step, info)
+            known = self._held[info.name] = info, _held_level(self.step, info)
         return known[1]
 
     def fits(self, step: OpenStep) -> bool:
         """Return whether this is what a step wants of all tensors known here."""
-        return all(_held_level(step, info) == held for info, held in self._answers.values())
+        return all(_held_level(step, info) == held for info, held in self._held.values())
 
 
 class GraphPlans:
-    """All that were made so far."""
+    """The plans of all graphs that were compiled so far."""
 
     def __init__(self) -> None:
         self._made: list[GraphPlan] = []
 
     def at(self, step: OpenStep) -> GraphPlan:
-        """Return the choice that fits a step."""
+        """Return the plan that fits a step, a new one if none does."""
         fitting = next((one for one in self._made if one.fits(step)), None)
         if fitting is None:
             fitting = GraphPlan(step)
@@ -185,13 +185,13 @@ def unpack_stats(sent: PackedStats, infos: Sequence[TensorInfo]) -> npt.NDArray[
 )
 @dataclass(frozen=True)
 class TraceStats:
-    """What was seen in a traced function.
+    """What was observed in a traced function.
 
     Args:
         packed: The statistics, shape ``[infos, WIDTH]``, int32; ``None`` if there are none.
         whole: Full values of some of the tensors.
-        inner: What was seen in loops inside.
-        whole_of: Of which of them ``whole`` is, by place.
+        inner: What was observed in loops inside.
+        whole_of: The indexes in ``infos`` of the tensors whose values are in ``whole``.
         trains: Whether gradients were computed.
         is_loop: Whether all arrays have one more axis in front: the turns of a loop.
     """
@@ -223,7 +223,7 @@ class TraceStats:
 
 @dataclass(frozen=True)
 class TraceStep:
-    """Something of one step: tensors with their statistics, and full values by place."""
+    """Something of one step: tensors with their statistics, and full values by index."""
 
     infos: tuple[TensorInfo, ...]
     packed: PackedStats
@@ -231,7 +231,7 @@ class TraceStep:
 
 
 def trace_steps(stats: TraceStats) -> list[list[TraceStep]]:
-    """Return the steps of what was seen, in order: one, or those of a loop that trains.
+    """Return the steps of what was observed, in order: one, or those of a loop that trains.
 
     Args:
         stats: With arrays of NumPy.
@@ -259,7 +259,7 @@ def trace_steps(stats: TraceStats) -> list[list[TraceStep]]:
 
 def on_host(stats: TraceStats) -> TraceStats:
     """Return the same with arrays of NumPy; waits until they are computed."""
-    # A script may have forbidden transfers that are not asked for by name, for itself.
+    # A script may have forbidden implicit transfers for itself.
     with jax.transfer_guard_device_to_host("allow"):
         return jax.tree.map(_on_host, stats)  # type: ignore[no-any-return]
 
@@ -274,7 +274,7 @@ _pack_stats_jit = jax.jit(pack_stats)
 
 
 class Collector:
-    """What was seen in one function, on the level of tracing on which it was called.
+    """What was observed in one function, on the level of tracing on which it was called.
 
     A value of another level must not be kept here: it is of no meaning outside of the
     transformation that made it.
@@ -307,7 +307,7 @@ class Collector:
             self._values.append(jax.lax.stop_gradient(value))
 
     def add(self, stats: TraceStats) -> None:
-        """Take over what was seen in a function that was called here."""
+        """Take over what was observed in a function that was called here."""
         self.trains |= stats.trains
         self._stats.append(stats)
 
@@ -319,7 +319,7 @@ class Collector:
         ]
         infos, rows, whole_of, whole = self._own()
         for stats in flat:
-            whole_of += [len(infos) + place for place in stats.whole_of]
+            whole_of += [len(infos) + index for index in stats.whole_of]
             whole += stats.whole
             infos += stats.infos
             rows += [stats.packed] if stats.infos else []
@@ -334,9 +334,9 @@ class Collector:
 
     def _own(self) -> tuple[list[TensorInfo], list[Any], list[int], list[Any]]:
         held = [PACKED if self.in_loop else self.choice.of(info) for info in self._infos]
-        whole_of = [place for place, one in enumerate(held) if one == FULL]
+        whole_of = [index for index, one in enumerate(held) if one == FULL]
         rows = [_pack_stats_jit(tuple(self._values))] if self._values else []
-        return list(self._infos), rows, whole_of, [self._values[place] for place in whole_of]
+        return list(self._infos), rows, whole_of, [self._values[index] for index in whole_of]
 
 
 def readable_infos(

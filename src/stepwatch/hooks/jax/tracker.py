@@ -19,7 +19,6 @@ import jax
 from jax.extend.core import get_opaque_trace_state
 
 from ...capture.guard import guarded
-from ...capture.open_step import OpenStep
 from ...capture.plan import NOTHING, STATISTICS
 from ...capture.recorder import Recorder
 from ...model.steps import Mode
@@ -48,12 +47,12 @@ _OF_THE_USER = frozenset({"scalars", "tensors"})
 
 
 class Steps:
-    """Knows to which step belongs what was seen.
+    """Knows to which step belongs what was observed.
 
     Args:
         on_end: Called after each step with its mode.
-        stop_if_asked: Called before each call that is no part of another; what it raises reaches
-            the training.
+        stop_if_requested: Called before each call that is no part of another; what it raises
+            reaches the training.
     """
 
     def __init__(
@@ -67,7 +66,7 @@ class Steps:
     ) -> None:
         self.strict, self.failure, self.detach = strict, "", detach
         self._recorder, self._on_end, self._stop_if_requested = recorder, on_end, stop_if_requested
-        #: What the user said; else it is worked out.
+        #: The mode that the user set; else it is derived.
         self.mode: Mode | None = None
         self.last_mode = Mode.TRAIN
         self._pending: list[TraceStats] = []
@@ -90,7 +89,7 @@ class Steps:
 
     @guarded
     def take(self, stats: TraceStats) -> Mode | None:
-        """Take what a call has seen, and read what the one before had; return its mode."""
+        """Take what a call observed, and read what the one before did; return its mode."""
         if not stats:
             return None
         if not self._is_one and not (self._pending and stats.kinds <= _OF_THE_USER):
@@ -120,32 +119,28 @@ class Steps:
         step = self._recorder.open_step(self.last_mode)
         for part in parts:
             rows = unpack_stats(part.packed, part.infos)
-            for place, info in enumerate(part.infos):
+            for index, info in enumerate(part.infos):
                 level = step.level(info)
                 if level != NOTHING:
-                    step.add_statistics(info, rows[place])
-                if level > STATISTICS and place in part.whole:
-                    _add_whole(step, part, place, level)
+                    step.add_statistics(info, rows[index])
+                if level > STATISTICS and index in part.whole:
+                    step.add_more(info, part.whole[index], level)
 
     def _end(self) -> None:
         self._recorder.end_step(self.last_mode)
         self._on_end(self.last_mode)
 
 
-def _add_whole(step: OpenStep, part: TraceStep, place: int, level: int) -> None:
-    step.add_more(part.infos[place], part.whole[place], level)
-
-
 Function = Callable[..., Any]
 
 
 class InstrumentedFunction(Protocol):
-    """A function that can also return what is seen in it."""
+    """A function that can also return what is observed in it."""
 
     mode: Mode
 
     def with_stats(self, choice: GraphPlan) -> Function:
-        """Return the function that returns its output and ``Seen``."""
+        """Return the function that returns its output and ``TraceStats``."""
 
 
 class Tracker:
@@ -175,7 +170,7 @@ class Tracker:
         #: All parameters with regard to which something was differentiated: ``None`` for what
         #: was captured, else why it was not.
         self.parameters: dict[str, str | None] = {}
-        #: What was differentiated where it cannot be seen.
+        #: What was differentiated where it cannot be observed.
         self.unobserved: dict[str, None] = {}
 
     def is_observing(self) -> bool:
@@ -192,7 +187,7 @@ class Tracker:
         return bool(self._stack) and self._stack[-1].is_here
 
     def run(self, carrier: InstrumentedFunction, plain: Function, args: Any, kwargs: Any) -> Any:
-        """Call a function and take what is seen in it; call the plain one where nobody can."""
+        """Call a function and take what is observed in it; where nothing can be, the plain one."""
         if self.is_collecting:
             collector = self._stack[-1]
             output, stats = carrier.with_stats(collector.choice)(*args, **kwargs)
@@ -208,7 +203,7 @@ class Tracker:
     def differentiate(
         self, with_stats: Function, plain: Function, function: Function, args: Any, kwargs: Any
     ) -> Any:
-        """Differentiate a function where it can be seen, and else as JAX does."""
+        """Differentiate a function where it can be observed, and else as JAX does."""
         if self.is_collecting:
             return with_stats(args, kwargs)
         if not self._is_outermost():

@@ -37,13 +37,13 @@ def active_tracker() -> Tracker | None:
 
 
 def activate_tracker(tracker: Tracker) -> bool:
-    """Let one look; return whether nobody did before."""
+    """Let a tracker observe; return whether it is the first."""
     _attached_trackers.append(tracker)
     return len(_attached_trackers) == 1
 
 
 def deactivate_tracker(tracker: Tracker) -> bool:
-    """Let one look no more; return whether it was the last."""
+    """Let a tracker observe no more; return whether it was the last."""
     if tracker not in _attached_trackers:
         return False
     _attached_trackers.remove(tracker)
@@ -54,7 +54,7 @@ Function = Callable[..., Any]
 
 
 class JittedFunction:
-    """A jitted function: one graph as it is, and one that also returns what is seen in it.
+    """A jitted function: one graph as it is, and one that also returns what is observed in it.
 
     Args:
         options: Of ``jit``.
@@ -159,7 +159,7 @@ class InstrumentedScan:
         return tracker.run(self, self._scan, (f, *args), kwargs)
 
     def with_stats(self, choice: GraphPlan) -> Function:  # noqa: ARG002  all turns are alike
-        """Return a loop that also returns what is seen in its turns."""
+        """Return a loop that also returns what is observed in its turns."""
         return self._with_stats
 
     def _with_stats(self, f: Function, *args: Any, **kwargs: Any) -> Any:
@@ -175,7 +175,7 @@ class InstrumentedScan:
 
 
 class ScanBody:
-    """The body of a loop, with what is seen in it as part of what each turn gives.
+    """The body of a loop, with what is observed in it as part of what each turn returns.
 
     It does not keep the function alive, nor what that closes over: who runs the loop does.
 
@@ -189,12 +189,12 @@ class ScanBody:
 
     @property
     def __wrapped__(self) -> Function | None:
-        """The function, of which JAX says the arguments and the place in the script."""
+        """The function; JAX names its arguments and its line of the script in errors."""
         return self._function()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         function = self._function()
-        assert function is not None, "who runs the loop holds its body"
+        assert function is not None, "whoever runs the loop holds its body"
         with _collecting(in_loop=True) as stats:
             carry, output = function(*args, **kwargs)
         return carry, (output, stats())
@@ -221,7 +221,7 @@ class CheckpointedFunction:
         return tracker.run(self, self._plain, args, kwargs)
 
     def with_stats(self, choice: GraphPlan) -> Function:  # noqa: ARG002  it is traced with its caller
-        """Return what also returns what is seen in it."""
+        """Return the function that also returns what is observed in it."""
         return self._carrying
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -241,7 +241,7 @@ def instrumented_checkpoint(checkpoint: Function) -> Function:
 
 
 def returning_stats(function: Function) -> Function:
-    """Return a function that also returns what is seen in it."""
+    """Return a function that also returns what is observed in it."""
 
     @functools.wraps(function, updated=())
     def carried(*args: Any, **kwargs: Any) -> Any:
@@ -253,7 +253,7 @@ def returning_stats(function: Function) -> Function:
 
 
 def loss_returning_stats(function: Function, *, has_aux: bool) -> Function:
-    """Return a function to be differentiated, with what is seen in it as part of its aux."""
+    """Return a function to be differentiated, with what is observed in it as part of its aux."""
 
     @functools.wraps(function, updated=())
     def carried(*args: Any, **kwargs: Any) -> Any:
@@ -262,7 +262,7 @@ def loss_returning_stats(function: Function, *, has_aux: bool) -> Function:
         if not has_aux:
             return output, (None, stats())
         if not isinstance(output, tuple) or len(output) != 2:
-            return output  # JAX says what is wrong with it
+            return output  # JAX raises the error
         return output[0], (output[1], stats())
 
     return carried
@@ -270,7 +270,7 @@ def loss_returning_stats(function: Function, *, has_aux: bool) -> Function:
 
 @contextmanager
 def _collecting(*, in_loop: bool = False) -> Iterator[Callable[[], TraceStats]]:
-    """Collect what is seen inside; give what returns it, to be called on the same level."""
+    """Collect what is observed inside; yield what returns it, to be called on the same level."""
     tracker = active_tracker()
     if tracker is None:
         yield TraceStats

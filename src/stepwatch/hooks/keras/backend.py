@@ -24,8 +24,8 @@ class StepTrace:
     """Gathers what is observed in one step.
 
     Args:
-        scope_of: Returns something that is equal as long as values of here may leave the step from
-            here: inside of a loop, or of what is differentiated, they may not.
+        scope_of: Returns something that is equal as long as values may leave the step from where
+            it is called: inside of a loop, or of what is differentiated, they may not.
     """
 
     def __init__(self, scope_of: Callable[[], object]) -> None:
@@ -61,7 +61,7 @@ class StepTrace:
 Array = npt.NDArray[np.generic]
 EagerObserver = Callable[[OpenStep, str, Any, str], None]
 
-#: Under these keys a step that is watched returns what it is to return, and what leaves beside it.
+#: The keys of what an instrumented step returns: its own result, and what leaves beside it.
 RETURNED, SIDE_OUTPUT = "returned", "stepwatch"
 
 
@@ -78,7 +78,7 @@ class Session(Protocol):
         """Return what was observed in a form in which it can leave the step."""
 
     def note(self, what: str) -> None:
-        """Say in the coverage line what is not captured."""
+        """Add to the coverage line what is not captured."""
 
     def ran(self, beside: Mapping[str, Any], returned: object, kept: Sequence[Any]) -> None:
         """A batch ran.
@@ -105,9 +105,9 @@ class Backend(Reader, Protocol):
         return
 
     def scope(self) -> object:
-        """Return what is equal wherever the values of here are of use."""
+        """Return something that is equal wherever the values of one trace may be used."""
 
-    def watch(
+    def instrument(
         self, model: Any, kind: str, make: Callable[[], None], session: Session
     ) -> Callable[..., Any]:
         """Return what a model is to run for each batch instead of what it makes itself.

@@ -44,7 +44,7 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         self.backend = backend()
         self.observations = Observations(self.recorder, self.backend)
         self.model_coverage = ModelCoverage()
-        self._functions = ModelFunctions(self, self.backend, self._watches)
+        self._functions = ModelFunctions(self, self.backend, self._observes)
         self._replaced = PatchSet()
         #: The mode of the step that runs, or ran last.
         self._running = Mode.TRAIN
@@ -95,7 +95,7 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
             return
         self._stopped, self._trains.stop_training = end, True
 
-    # What a watcher calls
+    # What a tracker calls
 
     def begins(self, mode: Mode, model: Any) -> Mode:
         """A step begins; return which mode it counts as."""
@@ -111,7 +111,7 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
 
     # How
 
-    def _watches(self, model: Any) -> bool:
+    def _observes(self, model: Any) -> bool:
         return self._only is None or model is self._only
 
     def _ending(

@@ -37,7 +37,7 @@ class JaxBackend(Backend):
     def scope(self) -> object:
         return _trace_state(convention="nnx")
 
-    def watch(
+    def instrument(
         self, model: Any, kind: str, make: Callable[[], None], session: Session
     ) -> Callable[..., Any]:
         name = f"{kind}_step"
@@ -48,7 +48,7 @@ class JaxBackend(Backend):
                 returned, state = original(state, data)
             return {RETURNED: returned, SIDE_OUTPUT: session.packed(trace)}, state
 
-        def make_watched(compiled: Callable[..., Any], **named: Any) -> Any:
+        def make_instrumented(compiled: Callable[..., Any], **named: Any) -> Any:
             def one(state: Any, data: Any) -> Any:
                 session.begins(state[0], state[1])
                 found, state = compiled(state, data)
@@ -60,7 +60,7 @@ class JaxBackend(Backend):
 
             return make_function(one, **named)
 
-        with temporary_attributes(model, **{name: step, "_make_function": make_watched}):
+        with temporary_attributes(model, **{name: step, "_make_function": make_instrumented}):
             make()
         function = getattr(model, f"{kind}_function")
 

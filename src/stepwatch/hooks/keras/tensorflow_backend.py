@@ -31,7 +31,7 @@ class TensorFlowBackend(TensorReader, Backend):
     def scope(self) -> object:
         return None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
 
-    def watch(
+    def instrument(
         self, model: Any, kind: str, make: Callable[[], None], session: Session
     ) -> Callable[..., Any]:
         several = model.steps_per_execution

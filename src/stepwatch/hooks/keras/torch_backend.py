@@ -31,7 +31,7 @@ class TorchBackend(Backend):
     def scope(self) -> object:
         return None
 
-    def watch(
+    def instrument(
         self, model: Any, kind: str, make: Callable[[], None], session: Session
     ) -> Callable[..., Any]:
         make()

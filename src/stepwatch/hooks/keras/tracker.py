@@ -28,7 +28,7 @@ class ModelCoverage:
         self._models: list[ModelNames] = []
         #: What was computed where it could not leave the step.
         self.missed: set[str] = set()
-        #: What else is not captured, in words.
+        #: What else is not captured.
         self.notes: set[str] = set()
 
     def trains(self, names: ModelNames) -> None:
@@ -66,7 +66,7 @@ LOSS = "loss/loss"
 
 
 class TrackerOwner(Protocol):
-    """The hook, as a watcher needs it."""
+    """The hook, as a tracker needs it."""
 
     strict: bool
     failure: str
@@ -88,7 +88,7 @@ class TrackerOwner(Protocol):
 
 
 class BatchTracker:
-    """Watches what a model runs for each batch of one kind.
+    """Observes what a model runs for each batch of one kind.
 
     Args:
         model: The model, built.
@@ -263,21 +263,21 @@ _STATES = "optimizer_states"
 
 
 class ModelFunctions:
-    """Sees to it that models run functions that are watched.
+    """Makes models run instrumented functions.
 
     Args:
-        watches: Whether a model is watched.
+        observes: Whether a model is observed.
     """
 
     def __init__(
-        self, owner: TrackerOwner, backend: Backend, watches: Callable[[Any], bool]
+        self, owner: TrackerOwner, backend: Backend, observes: Callable[[Any], bool]
     ) -> None:
-        self._owner, self._backend, self._watches = owner, backend, watches
+        self._owner, self._backend, self._observes = owner, backend, observes
         self._models: WeakSet[Any] = WeakSet()
         self._replaced = PatchSet()
 
     def attach(self) -> None:
-        """Watch the functions of models from here on, those that are made already as well."""
+        """Instrument the functions of models from here on, also those that are made already."""
         for kind in MODES:
             self._replaced.put(keras.Model, f"make_{kind}_function", partial(self._making, kind))
 
@@ -287,28 +287,28 @@ class ModelFunctions:
         for model in self._models:
             for kind in MODES:
                 name = f"{kind}_function"
-                if isinstance(getattr(model, name), WatchedFunction):
+                if isinstance(getattr(model, name), InstrumentedFunction):
                     setattr(model, name, DeferredFunction(model, kind))
         self._models = WeakSet()
 
     def _making(self, kind: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def make(model: Any, force: bool = False) -> Any:
-            if not self._owner.active or not self._watches(model):
+            if not self._owner.active or not self._observes(model):
                 return original(model, force)
             name = f"{kind}_function"
             held = getattr(model, name)
-            if force or not (isinstance(held, WatchedFunction) and held.owner is self._owner):
-                watcher = BatchTracker(self._owner, model, kind)
-                run = self._backend.watch(model, kind, partial(original, model, True), watcher)
-                setattr(model, name, WatchedFunction(self._owner, run))
+            if force or not (isinstance(held, InstrumentedFunction) and held.owner is self._owner):
+                tracker = BatchTracker(self._owner, model, kind)
+                run = self._backend.instrument(model, kind, partial(original, model, True), tracker)
+                setattr(model, name, InstrumentedFunction(self._owner, run))
                 self._models.add(model)
             return getattr(model, name)
 
         return make
 
 
-class WatchedFunction:
-    """What a model runs for each batch, watched."""
+class InstrumentedFunction:
+    """What a model runs for each batch, instrumented."""
 
     def __init__(self, owner: TrackerOwner, run: Callable[..., Any]) -> None:
         self.owner, self._run = owner, run

@@ -97,12 +97,12 @@ def _pack_tensor(value: Any) -> tuple[Any, Any]:
     )
 
 
-#: Takes what a slot holds, and says how it ran: the values and the statistics of its tensors.
+#: Takes what a slot holds: its tensors, their values and their statistics.
 SlotConsumer = Callable[[PackedTensors, list[Any], list[Any]], None]
 
 
 class Slot:
-    """Variables for what one place of a graph has to tell.
+    """Variables for what one point of a graph reports.
 
     Args:
         packed: The tensors, of the graph that is being traced.
@@ -112,7 +112,7 @@ class Slot:
     def __init__(self, packed: PackedTensors, take: SlotConsumer) -> None:
         self._packed, self._take = packed, take
         self._runs = _variable(tf.TensorShape([]), tf.int64)
-        self._seen = 0
+        self._num_gathered = 0
         self._values = [_cell(tensor) for tensor in packed.values]
         self._statistics = [_cell(tensor) for tensor in packed.statistics]
         self._runs.assign_add(1)
@@ -121,7 +121,7 @@ class Slot:
     def gather(self) -> int:
         """Take what is there if the graph ran; return how often it ran since the last time."""
         runs = int(self._runs.numpy())
-        times, self._seen = runs - self._seen, runs
+        times, self._num_gathered = runs - self._num_gathered, runs
         if times:
             statistics = self._read(self._statistics)
             self._take(self._packed, self._read(self._values), statistics)
@@ -157,7 +157,7 @@ class Slots:
             graph = graph.outer_graph
 
     def gather(self, function: Any) -> int:
-        """Take what a ``tf.function`` has to tell that returned; return how often a slot ran."""
+        """Take what a ``tf.function`` reports that returned; return how often a slot ran."""
         graphs = [concrete.graph for concrete in function._function_cache.values()]
         return max((slot.gather() for one in graphs for slot in self._of(one)), default=0)
 

@@ -39,7 +39,7 @@ class TensorFlowHook(Hook):
         super().__init__(**options)
         self._tapes = Tapes(self)
         self._replaced = PatchSet()
-        self._taps: Any = None
+        self._layer_events: Any = None
         self._has_ended = False
         self.attach()
 
@@ -59,9 +59,9 @@ class TensorFlowHook(Hook):
     def detach(self) -> None:
         """Let go of TensorFlow; nothing is captured until ``attach``."""
         self.active = False
-        if self._taps is not None:
-            self._taps.leave(self._tapes)
-            self._taps = None
+        if self._layer_events is not None:
+            self._layer_events.leave(self._tapes)
+            self._layer_events = None
         self._replaced.remove()
 
     def finish(self) -> None:
@@ -87,18 +87,18 @@ class TensorFlowHook(Hook):
     # How
 
     @guarded
-    def _listen(self) -> None:
-        """Hear of layers and optimizers, if the script has brought Keras along."""
+    def _observe_layers(self) -> None:
+        """Observe layers and optimizers, if the script has imported Keras."""
         keras = sys.modules.get("keras")
-        if self._taps is None and self.active and hasattr(keras, "Model"):
+        if self._layer_events is None and self.active and hasattr(keras, "Model"):
             from ..keras.layers import LAYER_EVENTS
 
-            self._taps = LAYER_EVENTS
+            self._layer_events = LAYER_EVENTS
             LAYER_EVENTS.listen(self._tapes)
 
     def _entering(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def enter(tape: Any) -> Any:
-            self._listen()
+            self._observe_layers()
             self._tapes.begins()
             return original(tape)
 
@@ -130,7 +130,7 @@ class TensorFlowHook(Hook):
         return call
 
     def _answer(self) -> None:
-        """Do what was asked for, if a step is over."""
+        """Do what was requested, if a step is over."""
         if self._has_ended:
             self._has_ended = False
             self.answer()

@@ -49,7 +49,7 @@ class VariableNames:
 
         Args:
             layers: In the order in which they returned, so that a model comes after its parts.
-            names_of: Names what is in a model: ``keras.names.ModelNames``.
+            names_of: Names what is in a model: ``keras.layers.ModelNames``.
         """
         found: dict[int, str] = {}
         for layer in reversed(layers):
@@ -134,7 +134,7 @@ class Tapes:
             self._pending.append((_scope_key(), layer, output))
 
     def lost(self, given: Mapping[str, Any], loss: Any) -> None:
-        """A model of Keras computed its loss, of which the tape will tell."""
+        """A model of Keras computed its loss, which the tape will report."""
 
     def begins(self) -> None:
         """A tape begins to record: what was observed before it has no gradient any more."""
@@ -233,10 +233,10 @@ class Tapes:
         return [TensorRef(name, "losses", one) for one in _flat(target)]
 
     def _outputs(self) -> list[TensorRef]:
-        """Return what layers of Keras returned in this place since the last tape began."""
-        place = _scope_key()
-        here = [(layer, output) for where, layer, output in self._pending if where is place]
-        self._pending = [one for one in self._pending if one[0] is not place]
+        """Return what layers of Keras returned in this scope since the last tape began."""
+        scope = _scope_key()
+        here = [(layer, output) for where, layer, output in self._pending if where is scope]
+        self._pending = [one for one in self._pending if one[0] is not scope]
         if not here:
             return []
         from ..keras.backend import tensors_in
@@ -262,7 +262,7 @@ def _scope_key() -> object:
 
 
 def _index_of(one: Any, known: list[Any]) -> int:
-    """Return the place of something among what is known, where it is from now on."""
+    """Return the index of something in a list, to which it is added if it is new."""
     if one not in known:
         known.append(one)
     return known.index(one)
