@@ -187,7 +187,7 @@ class NoMoreProfilerData(_Fields):
 
 @dataclass(eq=False, repr=False)
 class RuleEvaluationConditionMet(_Fields):
-    """A rule found what it looks for; at ``end_of_rule`` there is nothing more to look for."""
+    """The condition of a rule is met; with ``end_of_rule`` nothing is left to evaluate."""
 
     rule_name: str
     step: int

@@ -58,15 +58,15 @@ class DebuggerRule(Rule):
         try:
             self._rule.invoke(step.number)
             self._has_evaluated = True
-        except errors.RuleEvaluationConditionMet as met:
+        except errors.RuleEvaluationConditionMet as fired:
             self._has_evaluated = True
-            yield Finding(self._kind.__name__, step.number, "", str(met), severity="error")
+            yield Finding(self._kind.__name__, step.number, "", str(fired), severity="error")
         except skipped as error:
             self._missing = str(error)
 
     def unevaluated(self) -> str | None:
-        """Return what it missed at every step."""
-        return None if self._has_evaluated else f"what it looks at was at no step: {self._missing}"
+        """Return why no step could be evaluated; ``None`` if one was."""
+        return None if self._has_evaluated else f"what it evaluates was at no step: {self._missing}"
 
     def _made(self) -> Any:
         create_trial = import_module("smdebug.trials").create_trial

@@ -1,6 +1,6 @@
 """What a hook configuration of smdebug saves, and the plan of a run that it makes.
 
-The training thread and the background thread ask the plan; each answer is one look-up.
+The training thread and the background thread use the plan; each query is one look-up.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a model is used for at a step."""
+"""What a model is used for at a step: the modes."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def str_to_mode_keys(mode_str: str) -> ModeKeys:
 
 
 def to_mode(mode: ModeKeys) -> Mode:
-    """Return Stepwatch's word for a mode."""
+    """Return the mode as Stepwatch has it."""
     return Mode[mode.name]
 
 
 def from_mode(mode: Mode) -> ModeKeys:
-    """Return smdebug's word for a mode."""
+    """Return the mode as smdebug has it."""
     return ModeKeys[mode.name]

@@ -61,9 +61,9 @@ class ReductionConfig(JsonSettings):
         if params is None:
             return None
         given = params.get("reductions") or ""
-        words = given.split(",") if isinstance(given, str) else given
+        names = given.split(",") if isinstance(given, str) else given
         try:
-            parsed = [Reduction.parse(word) for word in words if word.strip()]
+            parsed = [Reduction.parse(name) for name in names if name.strip()]
         except ConfigError as error:
             raise SMDebugValueError(str(error)) from None
         flags = {name: _flag(name, params.get(name, False)) for name in _FLAGS}
@@ -98,7 +98,7 @@ class ReductionConfig(JsonSettings):
         return Stored(self.save_raw_tensor, in_order([*plain, *of_abs]), self.save_shape)
 
     def to_json_dict(self) -> dict[str, Any]:
-        words = [
+        names = [
             *self.reductions,
             *(f"{name}_norm" for name in self.norms),
             *(f"abs_{name}" for name in self.abs_reductions),
@@ -106,7 +106,7 @@ class ReductionConfig(JsonSettings):
         ]
         return {
             "save_raw_tensor": self.save_raw_tensor,
-            "reductions": ",".join(words),
+            "reductions": ",".join(names),
             "save_shape": self.save_shape,
         }
 

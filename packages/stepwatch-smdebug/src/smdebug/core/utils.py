@@ -1,4 +1,4 @@
-"""Odds and ends under the names that notebooks import."""
+"""Small functions under the names that notebooks import."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def split(comma_separated_string: str) -> list[str]:
         >>> split("a, b,c")
         ['a', 'b', 'c']
     """
-    return [word.strip() for word in comma_separated_string.split(",")]
+    return [part.strip() for part in comma_separated_string.split(",")]
 
 
 def step_in_range(range_steps: tuple[int | None, int | None] | None, step: int) -> bool:

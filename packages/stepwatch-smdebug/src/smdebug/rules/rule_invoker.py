@@ -46,11 +46,11 @@ def invoke_rule(
             rule_obj.invoke(step)
         except (TensorUnavailableForStep, StepUnavailable, TensorUnavailable) as error:
             logger.debug("step %d is passed over: %s", step, error)
-        except RuleEvaluationConditionMet as met:
+        except RuleEvaluationConditionMet as fired:
             if raise_eval_cond:
                 raise
-            logger.info("%s", met)
-            if met.end_of_rule:
+            logger.info("%s", fired)
+            if fired.end_of_rule:
                 break
         except NoMoreProfilerData as error:
             logger.info("%s", error)

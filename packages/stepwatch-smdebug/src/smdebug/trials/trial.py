@@ -236,7 +236,7 @@ class Trial(FollowedRun):
         return [self.tensor(name).value(step, mode) for name in sorted(names, key=numbered)]
 
     def _report_empty(self, wanted: object) -> None:
-        if str(wanted) not in self._reported:  # a rule asks at every step
+        if str(wanted) not in self._reported:  # a rule may call this at every step
             self._reported.add(str(wanted))
             self.logger.warning("%s: no tensor of %s was saved so far", self.path, wanted)
 

@@ -1,4 +1,4 @@
-"""What to do when a rule fires: stop the training job, or tell somebody."""
+"""What to do when a rule fires: stop the training job, or send a message."""
 
 from __future__ import annotations
 

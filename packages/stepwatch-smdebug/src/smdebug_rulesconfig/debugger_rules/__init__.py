@@ -1,1 +1,1 @@
-"""Configurations of the rules that look at tensors."""
+"""Configurations of the rules about tensors."""

@@ -1,1 +1,1 @@
-"""Configurations of the rules that look at where time and hardware go."""
+"""Configurations of the rules about where time and hardware go."""

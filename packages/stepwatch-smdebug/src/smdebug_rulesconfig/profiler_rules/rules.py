@@ -1,4 +1,4 @@
-"""A class for every rule that looks at where time and hardware go.
+"""A class for every rule about where time and hardware go.
 
 The defaults are those that ran on SageMaker; its documentation names others for some.
 """

@@ -14,7 +14,7 @@ class SmdebugFormat:
     """Writes smdebug's format; see ``stepwatch.formats.Format``."""
 
     def open_writer(self, target: RunTarget, selection: Selection) -> RunWriter:
-        """Claim or join the place of a run, and return what writes to it."""
+        """Claim or join a run, and return what writes to it."""
         manifest = target.manifest
         if target.start is None:
             begin = claim_run if target.is_first else join_run

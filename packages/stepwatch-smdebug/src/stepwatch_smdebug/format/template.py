@@ -2,7 +2,7 @@
 
 Steps that store the same of the same tensors have the same bytes except for the wall time, the
 step, the step within the mode and the contents, and these stand where they stood. One gather and
-one scatter of NumPy put all of them in their places, so that a step of hundreds of records costs
+one scatter of NumPy put all of them in position, so that a step of hundreds of records costs
 the interpreter, which training needs as well, some tens of microseconds.
 """
 
@@ -32,7 +32,7 @@ from .selection import (
     step_varint,
 )
 
-Places = npt.NDArray[np.intp]
+Positions = npt.NDArray[np.intp]
 Bytes = npt.NDArray[np.uint8]
 
 
@@ -146,7 +146,7 @@ class _Layer:
         self.pieces.append(piece)
         self._skeleton_size += len(piece)
 
-    def scatter(self) -> tuple[list[tuple[np.dtype[np.generic], Places]], Places, Places]:
+    def scatter(self) -> tuple[list[tuple[np.dtype[np.generic], Positions]], Positions, Positions]:
         """Return which numbers each dtype has, and where which byte of the source goes.
 
         The source is wall time, step, digits, then the numbers of each dtype.
@@ -158,14 +158,14 @@ class _Layer:
             (digits, self._shape.digits),
         ]
         where, which, at = [], [], 0
-        for places, width in runs:
-            where.append((places[:, None] + np.arange(width)).ravel())
-            which.append(np.tile(np.arange(at, at + width), len(places)))
+        for positions, width in runs:
+            where.append((positions[:, None] + np.arange(width)).ravel())
+            which.append(np.tile(np.arange(at, at + width), len(positions)))
             at += width
         groups = []
         for dtype, numbers in self._numbers.items():
-            taken, places = np.array(numbers, np.intp).T
-            where.append((places[:, None] + np.arange(dtype.itemsize)).ravel())
+            taken, positions = np.array(numbers, np.intp).T
+            where.append((positions[:, None] + np.arange(dtype.itemsize)).ravel())
             which.append(np.arange(at, at + len(where[-1])))
             at += len(where[-1])
             groups.append((dtype, taken))

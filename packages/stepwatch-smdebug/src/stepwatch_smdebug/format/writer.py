@@ -221,7 +221,7 @@ class SmdebugWriter:
 
     def _store_end(self, end: End) -> None:
         self._store.put(end_key(self._worker), end.to_json())
-        # Each worker looks after its note is there, so the last one sees all.
+        # Each worker lists the notes after its own is there, so the last one finds all.
         if self._marks_end and len(self._store.list(END)) >= self._num_workers:
             self._store.put(END_KEY, b"")
         if self._num_workers == 1:

@@ -130,7 +130,7 @@ class _AfterForward(_Inert):
 
 
 class _AfterWhole(_AfterForward):
-    """After a model or a loss, of which a compiler sees what is inside."""
+    """After a model or a loss, whose inside a compiler traces."""
 
     def __init__(self, hook: SmdebugTorchHook, name: str, kind: str) -> None:
         super().__init__(hook, name, kind)

@@ -230,7 +230,7 @@ class Optimizers:
         self._added_to += [one for one in trainer._params if one.grad_req == "add"]
         if trainer not in self._numbers:
             self._numbers[trainer], self._next = self._next, self._next + 1
-        # MXNet asks schedules once for each parameter, so to ask once more changes nothing.
+        # MXNet evaluates schedules once for each parameter, so once more changes nothing.
         rate = np.float64(trainer.learning_rate)
         name = f"learning_rate/{self._numbers[trainer]}"
         self._observer.scalar(step, name, "learning_rates", float(rate))

@@ -133,10 +133,12 @@ class RequestValidator:
 
     def check(self, operation: str, request: object) -> None:
         """Raise RequestRefused for the JSON of an operation that AWS would not accept."""
-        wrong = list(_wrong(self._model.operation_model(operation).input_shape, request, ""))
-        if wrong:
-            errors = "error" if len(wrong) == 1 else "errors"
-            text = f"{len(wrong)} validation {errors} detected: {'; '.join(wrong)}"
+        violations = list(
+            _violations(self._model.operation_model(operation).input_shape, request, "")
+        )
+        if violations:
+            errors = "error" if len(violations) == 1 else "errors"
+            text = f"{len(violations)} validation {errors} detected: {'; '.join(violations)}"
             raise RequestRefused("ValidationException", text)
 
 
@@ -147,7 +149,7 @@ def _model(service: str) -> Any:
     return require("botocore.model", extra="serve").ServiceModel(description, service)
 
 
-def _wrong(shape: Any, value: object, path: str) -> Iterator[str]:
+def _violations(shape: Any, value: object, path: str) -> Iterator[str]:
     """Yield what is wrong with a value and all that is in it."""
     kind = shape.type_name
     fits = isinstance(value, _TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
@@ -155,29 +157,29 @@ def _wrong(shape: Any, value: object, path: str) -> Iterator[str]:
         text = f"{path or 'the request'}: {type(value).__name__} can not be converted to {kind}"
         raise RequestRefused("SerializationException", text)
     if kind == "structure":
-        yield from _wrong_members(shape, value, path)  # type: ignore[arg-type]  # it fits
+        yield from _member_violations(shape, value, path)  # type: ignore[arg-type]  # it fits
     else:
-        for constraint in _unmet(shape, value):
-            yield f"Value {_shown(value)} at '{path}' failed to satisfy constraint: {constraint}"
+        for constraint in _unmet_constraints(shape, value):
+            yield f"Value {_quoted(value)} at '{path}' failed to satisfy constraint: {constraint}"
     if kind == "list":
         for number, item in enumerate(value, 1):  # type: ignore[var-annotated,arg-type]
-            yield from _wrong(shape.member, item, f"{path}.{number}.member")
+            yield from _violations(shape.member, item, f"{path}.{number}.member")
     elif kind == "map":
         for key, item in value.items():  # type: ignore[attr-defined]
-            yield from _wrong(shape.key, key, f"{path}.key")
-            yield from _wrong(shape.value, item, f"{path}.{key}.member")
+            yield from _violations(shape.key, key, f"{path}.key")
+            yield from _violations(shape.value, item, f"{path}.{key}.member")
 
 
-def _wrong_members(shape: Any, value: Mapping[str, object], path: str) -> Iterator[str]:
+def _member_violations(shape: Any, value: Mapping[str, object], path: str) -> Iterator[str]:
     for name, member in shape.members.items():
         where = ".".join(filter(None, (path, name[:1].lower() + name[1:])))
         if value.get(name) is not None:
-            yield from _wrong(member, value[name], where)
+            yield from _violations(member, value[name], where)
         elif name in shape.required_members:
             yield f"Value null at '{where}' failed to satisfy constraint: Member must not be null"
 
 
-def _unmet(shape: Any, value: Any) -> Iterator[str]:
+def _unmet_constraints(shape: Any, value: Any) -> Iterator[str]:
     """Yield the constraints of a shape that a value does not meet, as AWS words them."""
     limits = shape.metadata
     is_number = isinstance(value, int | float)
@@ -209,6 +211,6 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
         return None
 
 
-def _shown(value: object) -> str:
+def _quoted(value: object) -> str:
     text = str(value)
     return f"'{text if len(text) <= 200 else text[:200] + '...'}'"

@@ -1,4 +1,4 @@
-"""The web application: from requests to answers, and from errors to those of the API."""
+"""The web application: from requests to responses, and from errors to those of the API."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FORM = "application/x-www-form-urlencoded"
 _JSON = "application/x-amz-json-1.1"
 _log = logging.getLogger("stepwatch")
 
-#: What is answered, by the service and the operation as botocore calls them.
+#: The operations, by the service and the name that botocore has for them.
 ACTIONS: dict[str, dict[str, Action]] = {
     "sagemaker": {
         "CreateTrainingJob": training_jobs.create,
@@ -52,7 +52,7 @@ _SERVICES = {"SageMaker": "sagemaker", "Logs_20140328": "logs"}
 
 
 class Dispatcher:
-    """Answers requests.
+    """Responds to requests.
 
     Raises:
         MissingDependency: botocore is not installed.
@@ -62,12 +62,12 @@ class Dispatcher:
         self._account, self._access = account, access
         self._checking = {service: RequestValidator(service) for service in ACTIONS}
 
-    def answer(self, headers: Mapping[str, str], body: bytes) -> tuple[int, str, str]:
+    def respond(self, headers: Mapping[str, str], body: bytes) -> tuple[int, str, str]:
         """Return status, content type and content; names of headers are lower case."""
         try:
             self._access.check(headers, body)
             if headers.get("content-type", "").startswith(_FORM):
-                status, content = responses.answer_identity(self._account, body.decode())
+                status, content = responses.identity_response(self._account, body.decode())
                 return status, "text/xml", content
             return 200, _JSON, json.dumps(self._done(headers.get("x-amz-target", ""), body))
         except RequestRefused as error:
@@ -110,18 +110,20 @@ def make_app(dispatcher: Dispatcher) -> Starlette:
     in_threads = require("starlette.concurrency", extra="serve").run_in_threadpool
     response = require("starlette.responses", extra="serve").Response
 
-    async def answer(request: Request) -> Response:
+    async def respond(request: Request) -> Response:
         body = await _read(request)
         if body is None:
             error = RequestRefused("RequestEntityTooLarge", f"at most {MOST_BYTES:,} bytes", 413)
             status, kind, content = _refusal(error)
         else:
-            status, kind, content = await in_threads(dispatcher.answer, dict(request.headers), body)
+            status, kind, content = await in_threads(
+                dispatcher.respond, dict(request.headers), body
+            )
         headers = {"x-amzn-RequestId": str(uuid4())}
         found: Response = response(content, status, headers, kind)
         return found
 
-    app: Starlette = applications.Starlette(routes=[routing.Route("/", answer, methods=["POST"])])
+    app: Starlette = applications.Starlette(routes=[routing.Route("/", respond, methods=["POST"])])
     return app
 
 

@@ -21,7 +21,7 @@ from .processing_jobs import all_jobs
 from .training_jobs import find_job
 
 Request = Mapping[str, Any]
-Answer = dict[str, Any]
+Response = dict[str, Any]
 TRAINING, PROCESSING = "/aws/sagemaker/TrainingJobs", "/aws/sagemaker/ProcessingJobs"
 # As much as CloudWatch gives at once.
 _MOST_EVENTS, _MOST_BYTES = 10_000, 1 << 20
@@ -55,14 +55,14 @@ class Stream:
             return file.read(max(0, end - start))
 
 
-def describe_streams(account: Account, request: Request) -> Answer:
+def describe_streams(account: Account, request: Request) -> Response:
     """List the streams whose names begin in some way."""
     prefix = request.get("logStreamNamePrefix", "")
     found = [one for one in _streams(account, request, prefix) if one.name.startswith(prefix)]
     return {"logStreams": [_log_event(one) for one in found[: request.get("limit", 50)]]}
 
 
-def get_events(account: Account, request: Request) -> Answer:
+def get_events(account: Account, request: Request) -> Response:
     """Return what a process wrote, from a time or a token on."""
     name = request["logStreamName"]
     stream = next((one for one in _streams(account, request, name) if one.name == name), None)
@@ -88,19 +88,19 @@ def get_events(account: Account, request: Request) -> Answer:
 def _page(stream: Stream, request: Request, most: int) -> tuple[int, list[bytes]]:
     """Return some lines, and at which byte they begin."""
     end = stream.end
-    is_forward, place = _decode_log_token(request, end)
-    if place is None:
-        place = stream.line_start(stream.times.start(request.get("startTime", 0)))
+    is_forward, position = _decode_log_token(request, end)
+    if position is None:
+        position = stream.line_start(stream.times.start(request.get("startTime", 0)))
     if is_forward:
-        last = min(end, place + _MOST_BYTES)
-        data = stream.read(place, last)
+        last = min(end, position + _MOST_BYTES)
+        data = stream.read(position, last)
         whole = data.rfind(b"\n") + 1 if last < end else 0
-        return place, _lines(data[: whole or None])[:most]
-    first = max(0, place - _MOST_BYTES)
-    data = stream.read(first, place)
+        return position, _lines(data[: whole or None])[:most]
+    first = max(0, position - _MOST_BYTES)
+    data = stream.read(first, position)
     data = data[data.find(b"\n") + 1 if first else 0 :]
     lines = _lines(data)[-most:]
-    return place - sum(map(len, lines)), lines
+    return position - sum(map(len, lines)), lines
 
 
 def _decode_log_token(request: Request, end: int) -> tuple[bool, int | None]:
@@ -153,19 +153,19 @@ def _of_rule(account: Account, name: str) -> list[Stream]:
     streams = []
     for job in all_jobs(account):
         if job.name.lower() == name.lower():
-            log = JobPaths(account.records.home, job.record.spec.name).rule_log(job.place)
+            log = JobPaths(account.records.home, job.record.spec.name).rule_log(job.index)
             ended_ms = job.changed_ns // 1_000_000 if job.has_ended else None
             stream = f"{job.name}/algo-1-{job.created_ns // 1_000_000}"
             streams.append(Stream(stream, log, LogTimes.read(log, ended_ms), job.has_ended))
     return streams
 
 
-def _log_event(stream: Stream) -> Answer:
-    answer: Answer = {"logStreamName": stream.name, "storedBytes": stream.times.size}
+def _log_event(stream: Stream) -> Response:
+    response: Response = {"logStreamName": stream.name, "storedBytes": stream.times.size}
     if stream.times.size:
-        answer["firstEventTimestamp"] = stream.times.times_ms[0]
-        answer["lastEventTimestamp"] = stream.times.times_ms[-1]
-    return answer
+        response["firstEventTimestamp"] = stream.times.times_ms[0]
+        response["lastEventTimestamp"] = stream.times.times_ms[-1]
+    return response
 
 
 def _ms(time_ns: int | None) -> int | None:

@@ -18,7 +18,7 @@ from .responses import epoch_seconds, list_page
 from .training_jobs import begin
 
 Request = Mapping[str, Any]
-Answer = dict[str, Any]
+Response = dict[str, Any]
 #: The status of a processing job, by that of its rule.
 _STATUSES = {
     "InProgress": "InProgress",
@@ -40,7 +40,7 @@ class ProcessingJob:
         created_ns: When it began, nanoseconds since the Unix epoch.
         changed_ns: When it last changed.
         record: The job.
-        place: The position of the rule among its rules.
+        index: The number of the rule among its rules, from 0.
     """
 
     name: str
@@ -48,7 +48,7 @@ class ProcessingJob:
     created_ns: int
     changed_ns: int
     record: JobRecord
-    place: int
+    index: int
 
     @property
     def has_ended(self) -> bool:
@@ -56,7 +56,7 @@ class ProcessingJob:
         return self.status in ("Completed", "Failed", "Stopped")
 
 
-def create(account: Account, request: Request) -> Answer:
+def create(account: Account, request: Request) -> Response:
     """Let a rule judge a run that there is."""
     name, parameters = request["ProcessingJobName"], request.get("Environment", {})
     inputs = [one.get("S3Input", {}).get("S3Uri") for one in request.get("ProcessingInputs", ())]
@@ -81,22 +81,22 @@ def create(account: Account, request: Request) -> Answer:
     return {"ProcessingJobArn": arn}
 
 
-def describe(account: Account, request: Request) -> Answer:
-    """Say how a rule stands."""
+def describe(account: Account, request: Request) -> Response:
+    """Describe a rule as a job."""
     job = find_job(account, request["ProcessingJobName"])
-    spec, rule = job.record.spec, job.record.rules[job.place]
+    spec, rule = job.record.spec, job.record.rules[job.index]
     details = compat_status(rule)[1]
-    answer = {
+    response = {
         **_summary(account, job),
         **(_request_of(job) if spec.judges else _of_training(account, job)),
         "ProcessingStartTime": epoch_seconds(job.record.started_ns),
         "ExitMessage": details or None,
         "FailureReason": details if job.status == "Failed" else None,
     }
-    return {name: value for name, value in answer.items() if value is not None}
+    return {name: value for name, value in response.items() if value is not None}
 
 
-def stop(account: Account, request: Request) -> Answer:
+def stop(account: Account, request: Request) -> Response:
     """Stop a rule; its training goes on."""
     job = find_job(account, request["ProcessingJobName"])
     if job.has_ended:
@@ -107,14 +107,14 @@ def stop(account: Account, request: Request) -> Answer:
     if job.record.spec.judges:
         account.records.record_stop_request(name, "stopped by its user")
         return {}
-    account.records.judge(name, job.place, "Stopping")
+    account.records.judge(name, job.index, "Stopping")
     for process in account.records.processes(name):
-        if process.role == f"rule-{job.place}":
+        if process.role == f"rule-{job.index}":
             end_group(process)  # the runner notes the end
     return {}
 
 
-def list_jobs(account: Account, request: Request) -> Answer:
+def list_jobs(account: Account, request: Request) -> Response:
     """List the rules of all jobs."""
     found, more = list_page(all_jobs(account), request)
     return {"ProcessingJobSummaries": [_summary(account, job) for job in found], **more}
@@ -143,25 +143,25 @@ def all_jobs(account: Account) -> list[ProcessingJob]:
     """Return the rules of all jobs."""
     reap(account.records)
     records = [account.records.get(name) for name in account.records.names()]
-    return [_job(record, place) for record in records for place in range(len(record.rules))]
+    return [_job(record, index) for record in records for index in range(len(record.rules))]
 
 
-def _job(record: JobRecord, place: int) -> ProcessingJob:
-    rule = record.rules[place]
+def _job(record: JobRecord, index: int) -> ProcessingJob:
+    rule = record.rules[index]
     name, status = processing_name(record.spec.name, rule.name), rule.status
     if record.spec.judges:
         name = record.spec.name
         status = rule.status if record.status == "Completed" else record.status
     of_job = _STATUSES.get(status, "Completed")
-    return ProcessingJob(name, of_job, record.created_ns, rule.changed_ns, record, place)
+    return ProcessingJob(name, of_job, record.created_ns, rule.changed_ns, record, index)
 
 
-def _request_of(job: ProcessingJob) -> Answer:
+def _request_of(job: ProcessingJob) -> Response:
     return {name: job.record.spec.request.get(name) for name in _ECHOED}
 
 
-def _of_training(account: Account, job: ProcessingJob) -> Answer:
-    """Return what SageMaker says of a rule of a training job."""
+def _of_training(account: Account, job: ProcessingJob) -> Response:
+    """Return what SageMaker reports of a rule of a training job."""
     spec, configuration = job.record.spec, _configuration(job)
     return {
         "TrainingJobArn": account.training_arn(spec.name),
@@ -178,11 +178,11 @@ def _configuration(job: ProcessingJob) -> Mapping[str, Any]:
         *request.get("DebugRuleConfigurations", ()),
         *request.get("ProfilerRuleConfigurations", ()),
     ]
-    return known[job.place] if job.place < len(known) else {}
+    return known[job.index] if job.index < len(known) else {}
 
 
-def _summary(account: Account, job: ProcessingJob) -> Answer:
-    answer = {
+def _summary(account: Account, job: ProcessingJob) -> Response:
+    response = {
         "ProcessingJobName": job.name,
         "ProcessingJobArn": account.named_arn("processing-job", job.name),
         "CreationTime": epoch_seconds(job.created_ns),
@@ -190,5 +190,5 @@ def _summary(account: Account, job: ProcessingJob) -> Answer:
         "ProcessingJobStatus": job.status,
     }
     if job.has_ended:
-        answer["ProcessingEndTime"] = epoch_seconds(job.changed_ns)
-    return answer
+        response["ProcessingEndTime"] = epoch_seconds(job.changed_ns)
+    return response

@@ -88,7 +88,7 @@ _SENT = {"email": "mail", "sms": "sms"}
 
 
 Request = Mapping[str, Any]
-#: More processes than any one machine should be asked for by mistake.
+#: A limit against mistakes: one machine should not train with more processes.
 MOST_PROCESSES = 64
 _OWN = "sagemaker_"
 _CHANNEL = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
@@ -209,7 +209,7 @@ def _processes(resources: Request) -> int:
 
 
 def _value(text: str) -> Any:
-    """Return what a hyperparameter says: clients write it as JSON, people as it is."""
+    """Return the value of a hyperparameter: clients write it as JSON, people as it is."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

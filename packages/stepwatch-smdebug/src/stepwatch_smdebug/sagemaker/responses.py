@@ -1,4 +1,4 @@
-"""Answers about jobs: their descriptions, pages of lists of them, and who a client is.
+"""Responses about jobs: their descriptions, pages of lists of them, and who a client is.
 
 A page names the last item on it, so that the next one repeats or omits nothing where something
 comes meanwhile. Every client is the one role of the one account, as STS and IAM answer.
@@ -41,9 +41,9 @@ _RULE_PATH = "/opt/ml/processing/output/rule/"
 
 
 def training_description(record: JobRecord, account: Account) -> dict[str, Any]:
-    """Return the answer of DescribeTrainingJob; what has no value is left out."""
+    """Return the response of DescribeTrainingJob; what has no value is left out."""
     spec, request = record.spec, record.spec.request
-    answer: dict[str, Any] = {
+    response: dict[str, Any] = {
         "TrainingJobName": spec.name,
         "TrainingJobArn": account.training_arn(spec.name),
         "TrainingJobStatus": record.status,
@@ -70,12 +70,12 @@ def training_description(record: JobRecord, account: Account) -> dict[str, Any]:
         **_times(record),
         "FinalMetricDataList": _final_metrics(record, account),
     }
-    return {name: value for name, value in answer.items() if value is not None}
+    return {name: value for name, value in response.items() if value is not None}
 
 
 def training_summary(job: Overview, account: Account) -> dict[str, Any]:
-    """Return a job in the answer of ListTrainingJobs."""
-    answer = {
+    """Return a job in the response of ListTrainingJobs."""
+    response = {
         "TrainingJobName": job.name,
         "TrainingJobArn": account.training_arn(job.name),
         "CreationTime": epoch_seconds(job.created_ns),
@@ -84,7 +84,7 @@ def training_summary(job: Overview, account: Account) -> dict[str, Any]:
         "TrainingJobStatus": job.status,
         "SecondaryStatus": job.secondary,
     }
-    return {name: value for name, value in answer.items() if value is not None}
+    return {name: value for name, value in response.items() if value is not None}
 
 
 def epoch_seconds(time_ns: int | None) -> float | None:
@@ -94,15 +94,15 @@ def epoch_seconds(time_ns: int | None) -> float | None:
 
 def _configurations(request: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was configured, with the paths that the service would fill in."""
-    answer: dict[str, Any] = {
+    response: dict[str, Any] = {
         name: {"LocalPath": path, **request[name]}
         for name, path in _LOCAL_PATHS.items()
         if name in request
     }
     for name in RULES:
         if name in request:
-            answer[name] = [{"LocalPath": _RULE_PATH, **one} for one in request[name]]
-    return {**answer, "ProfilerConfig": request.get("ProfilerConfig")}
+            response[name] = [{"LocalPath": _RULE_PATH, **one} for one in request[name]]
+    return {**response, "ProfilerConfig": request.get("ProfilerConfig")}
 
 
 def _statuses(record: JobRecord, account: Account) -> dict[str, Any]:
@@ -150,7 +150,7 @@ _STS, _IAM = (
 )
 
 
-def answer_identity(account: Account, form: str) -> tuple[int, str]:
+def identity_response(account: Account, form: str) -> tuple[int, str]:
     """Return the status and the XML for a form of STS or IAM, ``Action=GetCallerIdentity&...``."""
     given = parse_qs(form)
     action = given.get("Action", [""])[0]
@@ -237,15 +237,15 @@ def _wanted(one: ListedItem, request: Mapping[str, Any]) -> bool:
     return bool(request.get("StatusEquals", one.status) == one.status)
 
 
-def _is_behind(place: tuple[Any, str], after: tuple[Any, str], *, descending: bool) -> bool:
+def _is_behind(position: tuple[Any, str], after: tuple[Any, str], *, descending: bool) -> bool:
     try:
-        return place < after if descending else place > after
+        return position < after if descending else position > after
     except TypeError:
         raise _invalid_token() from None
 
 
-def _token(place: tuple[Any, str]) -> str:
-    return base64.urlsafe_b64encode(json.dumps(place).encode()).decode()
+def _token(position: tuple[Any, str]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(position).encode()).decode()
 
 
 def _decode_token(token: str) -> tuple[Any, str]:

@@ -18,12 +18,12 @@ from .requests import check_names, check_profiler, job_spec, request_error, rule
 from .responses import list_page, training_description, training_summary
 
 Request = Mapping[str, Any]
-Answer = dict[str, Any]
+Response = dict[str, Any]
 Tags = dict[str, str]
 
 
 def add_tags(account: Account, request: Request) -> dict[str, Any]:
-    """Add tags, or give them other values; answers with all."""
+    """Add tags, or give them other values; the response has all."""
     new = _by_key(request["Tags"])
     return {"Tags": _tag_list(_change_tags(account, request, lambda tags: {**tags, **new}))}
 
@@ -67,7 +67,7 @@ def _tag_list(tags: Tags) -> list[Tags]:
     return [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
-def create(account: Account, request: Request) -> Answer:
+def create(account: Account, request: Request) -> Response:
     """Begin a job."""
     spec = job_spec(request, account)
     arn = account.training_arn(spec.name)
@@ -91,12 +91,12 @@ def begin(account: Account, spec: JobSpec, kind: str, arn: str) -> None:
         ) from None
 
 
-def describe(account: Account, request: Request) -> Answer:
-    """Say how a job stands."""
+def describe(account: Account, request: Request) -> Response:
+    """Describe a job."""
     return training_description(find_job(account, request["TrainingJobName"]), account)
 
 
-def stop(account: Account, request: Request) -> Answer:
+def stop(account: Account, request: Request) -> Response:
     """Ask a job to stop; once more changes nothing."""
     record = find_job(account, request["TrainingJobName"])
     try:
@@ -108,7 +108,7 @@ def stop(account: Account, request: Request) -> Answer:
     return {}
 
 
-def update(account: Account, request: Request) -> Answer:
+def update(account: Account, request: Request) -> Response:
     """Change what is profiled of a job that goes on, and which rules judge that."""
     record = find_job(account, request["TrainingJobName"])
     spec, name = record.spec, record.spec.name
@@ -134,7 +134,7 @@ def update(account: Account, request: Request) -> Answer:
     return {"TrainingJobArn": account.training_arn(name)}
 
 
-def list_jobs(account: Account, request: Request) -> Answer:
+def list_jobs(account: Account, request: Request) -> Response:
     """List jobs."""
     reap(account.records)
     found, more = list_page(account.records.overview(), request)
@@ -142,7 +142,7 @@ def list_jobs(account: Account, request: Request) -> Answer:
 
 
 def find_job(account: Account, name: str) -> JobRecord:
-    """Return how a job stands.
+    """Return the record of a job that trains.
 
     Raises:
         RequestRefused: There is no such job.

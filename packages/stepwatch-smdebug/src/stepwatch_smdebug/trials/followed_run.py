@@ -160,8 +160,8 @@ class StepAxis:
     def to_global(self, step: int, mode: ModeKeys) -> int | None:
         """Return the global step of a step of ``mode``; ``None`` if there is no such step."""
         counted, numbers = self._columns(mode, True)
-        place = bisect_left(counted, step)
-        return numbers[place] if place < len(counted) and counted[place] == step else None
+        index = bisect_left(counted, step)
+        return numbers[index] if index < len(counted) and counted[index] == step else None
 
     def modes(self) -> list[ModeKeys]:
         """Return the modes that have a step, but for ``GLOBAL``."""
@@ -172,9 +172,9 @@ class StepAxis:
         """Return mode and mode step of a global step; ``None`` if there is no such step."""
         for mode in self.modes():
             counted, numbers = self._columns(mode, True)
-            place = bisect_left(numbers, step)
-            if place < len(numbers) and numbers[place] == step:
-                return mode, counted[place]
+            index = bisect_left(numbers, step)
+            if index < len(numbers) and numbers[index] == step:
+                return mode, counted[index]
         known = self.to_global(step, ModeKeys.GLOBAL) is not None
         return (ModeKeys.GLOBAL, step) if known else None
 
@@ -187,13 +187,13 @@ class StepAxis:
             ended: Whether nothing more will be written.
         """
         known = self.steps(mode, incomplete=True)
-        place = bisect_left(known, step)
-        if place == len(known):
+        index = bisect_left(known, step)
+        if index == len(known):
             return StepState.UNAVAILABLE if ended else StepState.NOT_YET_AVAILABLE
-        found = self.to_global(known[place], mode)
+        found = self.to_global(known[index], mode)
         if not ended and found is not None and found > self.last_complete:
             return StepState.NOT_YET_AVAILABLE
-        return StepState.AVAILABLE if known[place] == step else StepState.UNAVAILABLE
+        return StepState.AVAILABLE if known[index] == step else StepState.UNAVAILABLE
 
     def _columns(self, mode: ModeKeys, incomplete: bool) -> tuple[list[int], list[int]]:
         """Return the steps of a mode as it counts them, and their global numbers."""
@@ -404,7 +404,7 @@ class FollowedRun:
         # Where files take time to appear, an end may be there before them.
         delay_s = environment.integer(environment.END_DELAY)
         if delay_s:
-            self.logger.info("the training ended; looking once more in %d s", delay_s)
+            self.logger.info("the training ended; reading once more in %d s", delay_s)
             time.sleep(delay_s)
             self.refresh_data()
         self._loaded_all = True

@@ -18,7 +18,7 @@ _OVER = ("Completed", "Failed", "Stopped")
 
 
 class TrainingJob:
-    """A training job of SageMaker, or of what answers in its place.
+    """A training job of SageMaker, or of a server with the same API.
 
     Args:
         training_job_name: Its name.
@@ -39,7 +39,7 @@ class TrainingJob:
         self.framework_metrics_reader: S3AlgorithmMetricsReader | None = None
 
     def describe_training_job(self) -> Mapping[str, Any]:
-        """Return what SageMaker says of the job."""
+        """Return the description of the job."""
         described: Mapping[str, Any] = self.sm_client.describe_training_job(
             TrainingJobName=self.name
         )

@@ -58,7 +58,7 @@ class PandasFrameAnalysis:
     def get_job_statistics(self) -> JobStats:
         """Return when the job began and ended, and how long initialization, loop and end took.
 
-        Without steps only what the readings tell.
+        Without steps, only what follows from the readings.
         """
         system, steps = self.sys_metrics_df, self._steps()
         began, ended = system["timestamp_us"].min(), system["timestamp_us"].max()
