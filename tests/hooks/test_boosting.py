@@ -97,7 +97,7 @@ class TestListening:
         def telling(original, listeners):
             return lambda x: [*original(x), *listeners]
 
-        return owner, ListenerPatches([(owner, "train")], telling)
+        return owner, ListenerPatches([(owner, "train", telling)])
 
     def test_all_who_listen_are_told_once(self):
         """And the function is put back after the last."""

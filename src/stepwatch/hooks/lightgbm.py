@@ -60,14 +60,14 @@ def _with_listeners(original: Callable[..., Any], listeners: list[Callback]) -> 
 
 #: Those that listen to all trainings of this process.
 trainings: ListenerPatches[Callback] = ListenerPatches(
-    [
+    (owner, name, _with_listeners)
+    for owner, name in (
         (lightgbm, "train"),
         (lightgbm, "cv"),
         (engine, "train"),
         (engine, "cv"),
         (sklearn, "train"),
-    ],
-    _with_listeners,
+    )
 )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 Function = Callable[..., Any]
@@ -53,34 +54,35 @@ class PatchSet:
 
 
 ListenerT = TypeVar("ListenerT")
-#: Makes, of a function and the list of those who listen, what stands in its place.
-ListenerWrapper = Callable[[Callable[..., Any], "list[ListenerT]"], Callable[..., Any]]
+#: Makes, of a function and the list of listeners, what is called instead.
+ListenerWrapper = Callable[[Function, "list[ListenerT]"], Function]
 
 
 class ListenerPatches(Generic[ListenerT]):
     """Patches of some functions, in place while there are listeners.
 
     Args:
-        places: What holds each function, and its name there.
-        wrapper: Makes what stands in its place.
+        functions: What holds each function, its name there, and what wraps it.
     """
 
-    def __init__(
-        self, places: Sequence[tuple[Any, str]], wrapper: ListenerWrapper[ListenerT]
-    ) -> None:
-        self._places, self._wrapper = places, wrapper
+    def __init__(self, functions: Iterable[tuple[Any, str, ListenerWrapper[ListenerT]]]) -> None:
+        self._functions = tuple(functions)
         self._listeners: list[ListenerT] = []
         self._replaced = PatchSet()
 
     def add(self, listener: ListenerT) -> None:
+        """Notify a listener from here on; of one that is added twice, once."""
         if not self._listeners:
-            for owner, name in self._places:
-                self._replaced.put(owner, name, lambda it: self._wrapper(it, self._listeners))
+            for owner, name, wrapper in self._functions:
+                self._replaced.put(owner, name, partial(self._wrap, wrapper))
         if listener not in self._listeners:
             self._listeners.append(listener)
 
+    def _wrap(self, wrapper: ListenerWrapper[ListenerT], original: Function) -> Function:
+        return wrapper(original, self._listeners)
+
     def remove(self, listener: ListenerT) -> None:
-        """Tell a listener no more; after the last one the functions are put back.
+        """Notify a listener no more; after the last one the functions are put back.
 
         What somebody else has wrapped in the meantime stays, and notifies nobody.
         """

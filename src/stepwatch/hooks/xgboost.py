@@ -65,7 +65,7 @@ def _with_listeners(
 
 #: Those that listen to all trainings of this process.
 trainings: ListenerPatches[RoundListener] = ListenerPatches(
-    [(CallbackContainer, "after_iteration")], _with_listeners
+    [(CallbackContainer, "after_iteration", _with_listeners)]
 )
 
 

@@ -6,14 +6,14 @@ Their methods are wrapped while anybody listens, once for all hooks of a process
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, count
 from typing import Any, Protocol
 from weakref import ref
 
 import keras
 
-from ..patching import PatchSet
+from ..patching import Function, ListenerPatches
 
 
 class ModelNames:
@@ -111,95 +111,88 @@ class LayerListener(Protocol):
         """An optimizer is about to apply gradients, ``None`` for those that there are not."""
 
 
-class LayerEvents:
-    """Wraps layers, losses and optimizers while anybody listens."""
+Listeners = list[LayerListener]
+
+
+class LayerEvents(ListenerPatches[LayerListener]):
+    """Wraps layers, losses and optimizers while there are listeners."""
 
     def __init__(self) -> None:
-        self._listeners: tuple[LayerListener, ...] = ()
-        self._replaced = PatchSet()
+        scaled = keras.optimizers.LossScaleOptimizer
+        super().__init__(
+            (
+                (keras.layers.Layer, "__call__", self._layer),
+                (keras.layers.Layer, "stateless_call", self._stateless_layer),
+                (keras.Model, "compute_loss", self._loss),
+                (keras.Model, "_compute_loss", self._loss),
+                (keras.optimizers.Optimizer, "apply", self._apply),
+                (scaled, "apply", self._apply),
+                (scaled, "stateless_apply", self._stateless_apply),
+            )
+        )
         self._inside = threading.local()
 
-    def listen(self, listener: LayerListener) -> None:
-        if not self._listeners:
-            self._wrap()
-        self._listeners = (*self._listeners, listener)
-
-    def leave(self, listener: LayerListener) -> None:
-        had_listeners = bool(self._listeners)
-        self._listeners = tuple(one for one in self._listeners if one is not listener)
-        if had_listeners and not self._listeners:
-            self._replaced.remove()
-
-    def _wrap(self) -> None:
-        scaled = keras.optimizers.LossScaleOptimizer
-        for kind, name, wrapper in (
-            (keras.layers.Layer, "__call__", self._layer),
-            (keras.layers.Layer, "stateless_call", self._stateless_layer),
-            (keras.Model, "compute_loss", self._loss),
-            (keras.Model, "_compute_loss", self._loss),
-            (keras.optimizers.Optimizer, "apply", self._apply),
-            (scaled, "apply", self._apply),
-            (scaled, "stateless_apply", self._stateless_apply),
-        ):
-            self._replaced.put(kind, name, wrapper)
-
-    def _layer(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _layer(self, original: Function, listeners: Listeners) -> Function:
         def call(layer: Any, *args: Any, **named: Any) -> Any:
             output = original(layer, *args, **named)
-            for listener in self._listeners:
+            for listener in tuple(listeners):
                 listener.returned(layer, output)
             return output
 
         return call
 
-    def _stateless_layer(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _stateless_layer(self, original: Function, listeners: Listeners) -> Function:
         def stateless_call(layer: Any, *args: Any, **named: Any) -> Any:
             found = original(layer, *args, **named)  # its output, and its variables after it
-            for listener in self._listeners:
+            for listener in tuple(listeners):
                 listener.returned(layer, found[0])
             return found
 
         return stateless_call
 
-    def _loss(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _loss(self, original: Function, listeners: Listeners) -> Function:
         def compute_loss(model: Any, *args: Any, **named: Any) -> Any:
             loss, is_outermost = self._nested("loss", original, model, *args, **named)
             if is_outermost:
                 given = dict(zip(("x", "y", "y_pred"), args, strict=False)) | named
-                for listener in self._listeners:
+                for listener in tuple(listeners):
                     listener.lost(given, loss)
             return loss
 
         return compute_loss
 
-    def _apply(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _apply(self, original: Function, listeners: Listeners) -> Function:
         def apply(optimizer: Any, grads: Any, trainable_variables: Any = None) -> Any:
             if isinstance(grads, list | tuple):
                 variables = trainable_variables or getattr(optimizer, "_trainable_variables", ())
-                self._notify(optimizer, grads, variables)
+                self._notify(listeners, optimizer, grads, variables)
             return self._nested("optimizer", original, optimizer, grads, trainable_variables)[0]
 
         return apply
 
-    def _stateless_apply(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _stateless_apply(self, original: Function, listeners: Listeners) -> Function:
         def stateless_apply(optimizer: Any, variables: Any, grads: Any, trained: Any) -> Any:
             # Its scale and its learning rate are what this says, not what its variables hold.
             mapping = list(zip(optimizer.variables, variables, strict=False))
             with keras.StatelessScope(state_mapping=mapping):
-                self._notify(optimizer, grads, optimizer._trainable_variables)
+                self._notify(listeners, optimizer, grads, optimizer._trainable_variables)
             return self._nested("optimizer", original, optimizer, variables, grads, trained)[0]
 
         return stateless_apply
 
-    def _notify(self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
+    def _notify(
+        self,
+        listeners: Listeners,
+        optimizer: Any,
+        gradients: Sequence[Any],
+        variables: Sequence[Any],
+    ) -> None:
         # Inside of another it is given what that one was given.
         if not getattr(self._inside, "optimizer", 0):
-            for listener in self._listeners:
+            for listener in tuple(listeners):
                 listener.applies(optimizer, gradients, variables)
 
-    def _nested(
-        self, what: str, original: Callable[..., Any], *args: Any, **named: Any
-    ) -> tuple[Any, bool]:
+    def _nested(self, what: str, original: Function, *args: Any, **named: Any) -> tuple[Any, bool]:
         """Call; return what it returned, and whether this was inside of no other of its kind."""
         depth = getattr(self._inside, what, 0)
         setattr(self._inside, what, depth + 1)

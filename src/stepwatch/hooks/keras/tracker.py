@@ -134,11 +134,11 @@ class BatchTracker:
         step_trace = StepTrace(self._backend.scope)
         before, self._step_trace = self._step_trace, step_trace
         self._thread = threading.get_ident()
-        LAYER_EVENTS.listen(self)
+        LAYER_EVENTS.add(self)
         try:
             yield step_trace
         finally:
-            LAYER_EVENTS.leave(self)
+            LAYER_EVENTS.remove(self)
             self.owner.model_coverage.missed |= step_trace.missed
             self._step_trace = before
 

@@ -60,7 +60,7 @@ class TensorFlowHook(Hook):
         """Let go of TensorFlow; nothing is captured until ``attach``."""
         self.active = False
         if self._layer_events is not None:
-            self._layer_events.leave(self._tapes)
+            self._layer_events.remove(self._tapes)
             self._layer_events = None
         self._replaced.remove()
 
@@ -94,7 +94,7 @@ class TensorFlowHook(Hook):
             from ..keras.layers import LAYER_EVENTS
 
             self._layer_events = LAYER_EVENTS
-            LAYER_EVENTS.listen(self._tapes)
+            LAYER_EVENTS.add(self._tapes)
 
     def _entering(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def enter(tape: Any) -> Any:

@@ -74,7 +74,7 @@ class SmdebugKerasHook(Base):
     ) -> None:
         """The batch is over, with these logs."""
         self._is_in_batch = False
-        LAYER_EVENTS.leave(self)
+        LAYER_EVENTS.remove(self)
         if not (self.active and self.is_due):
             return
         for collection, numbers in _numbers({**(logs or {}), "batch": batch}).items():
@@ -126,13 +126,13 @@ class SmdebugKerasHook(Base):
             return
         if self._names is None or self._names.num_variables != len(root.variables):
             self._names = ModelNames(root)
-        LAYER_EVENTS.listen(self)
+        LAYER_EVENTS.add(self)
 
     def stop_observing(self) -> None:
-        LAYER_EVENTS.leave(self)
+        LAYER_EVENTS.remove(self)
 
     def let_go(self) -> None:
-        LAYER_EVENTS.leave(self)
+        LAYER_EVENTS.remove(self)
         self._replaced.remove()
         if self._tapes is not None:
             self._tapes.remove()
