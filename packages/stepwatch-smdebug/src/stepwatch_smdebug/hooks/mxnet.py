@@ -20,7 +20,7 @@ from stepwatch.errors import ConfigError
 from ..mxnet.hook import rank_of_horovod
 from ..mxnet.models import parameters_of
 from ..mxnet.observe import Array, ArrayReader, arrays_in, is_symbolic
-from ..mxnet.patches import CallListener, Patches
+from ..mxnet.patches import PATCHES, CallListener
 from ..plan import DebuggerPlan, HookConfig
 from . import base as registered
 from .base import SavedArrays
@@ -58,7 +58,7 @@ class SmdebugMXNetHook(registered.SmdebugHook, CallListener):
         self._root: Block | None = None
         #: Register the first model that runs, and losses.
         self.registers_first = register_first
-        Patches.join(self)
+        PATCHES.add(self)
 
     def register_block(self, block: Block) -> None:
         """Save of this model, each forward of which is a step, or what this loss returns.
@@ -112,7 +112,7 @@ class SmdebugMXNetHook(registered.SmdebugHook, CallListener):
         self._numbers.clear()
 
     def let_go(self) -> None:
-        Patches.leave(self)
+        PATCHES.remove(self)
 
     def finish_observing(self) -> None:
         for parameter in () if self._root is None else parameters_of(self._root):

@@ -17,7 +17,7 @@ from stepwatch.model.steps import Mode
 
 from .models import Modules, Names, parameters_of
 from .observe import Observer
-from .patches import Patches
+from .patches import PATCHES
 from .tracker import Tracker
 
 
@@ -85,14 +85,14 @@ class MXNetHook(Hook):
     def attach(self) -> None:
         """Attach to MXNet; done when the hook is made, and possible again after ``detach``."""
         if not self.active:
-            Patches.join(self._tracker)
+            PATCHES.add(self._tracker)
             self._tracker.active = self.active = True
 
     def detach(self) -> None:
         """Let go of MXNet; nothing is captured until ``attach``."""
         self._tracker.detach()
         self.active = False
-        Patches.leave(self._tracker)
+        PATCHES.remove(self._tracker)
 
     def finish(self) -> None:
         self._tracker.close()

@@ -6,8 +6,7 @@ listeners. The wrappers are there while there are listeners, once for all hooks 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 from mxnet import autograd
 from mxnet.gluon import Block, Trainer
@@ -15,9 +14,7 @@ from mxnet.metric import EvalMetric
 from mxnet.module import Module
 from mxnet.ndarray import NDArray
 
-from stepwatch.hooks.patching import PatchSet
-
-Original = Callable[..., Any]
+from stepwatch.hooks.patching import Function, ListenerPatches, ListenerWrapper
 
 
 class CallListener:
@@ -69,83 +66,54 @@ class CallListener:
         """Raise what is the training's: an error of its own, or an end that was requested."""
 
 
-class Patches:
-    """The wrappers; listeners join them, and leave."""
-
-    _listening: ClassVar[list[CallListener]] = []
-    _replaced: ClassVar[PatchSet] = PatchSet()
-
-    @classmethod
-    def join(cls, listener: CallListener) -> None:
-        """Report to a listener from here on."""
-        if not cls._listening:
-            for owner, name, wrap in (
-                (Block, "__call__", _call),
-                (NDArray, "backward", _backward),
-                (autograd, "backward", _backward),
-                (Trainer, "_allreduce_grads", _around("before_reduce")),
-                (Trainer, "_update", _around("before_update", "after_update")),
-                (Module, "forward", _run),
-                (Module, "update", _around("before_module_update", "after_module_update")),
-                (Module, "update_metric", _evaluate),
-            ):
-                cls._replaced.put(owner, name, wrap)
-        cls._listening.append(listener)
-
-    @classmethod
-    def leave(cls, listener: CallListener) -> None:
-        """Report to a listener no more; after the last has left all is put back."""
-        if listener in cls._listening:
-            cls._listening.remove(listener)
-        if not cls._listening:
-            cls._replaced.remove()
-
-    @classmethod
-    def report(cls, what: str, *given: Any, **named: Any) -> None:
-        """Call all listeners, then let them give back what is the training's."""
-        listening = tuple(cls._listening)
-        for one in listening:
-            getattr(one, what)(*given, **named)
-        for one in listening:
-            one.give_back()
+Listeners = list[CallListener]
 
 
-def _call(original: Original) -> Original:
+def _report(listeners: Listeners, what: str, *given: Any, **named: Any) -> None:
+    """Call all listeners, then let them give back what is the training's."""
+    listening = tuple(listeners)
+    for one in listening:
+        getattr(one, what)(*given, **named)
+    for one in listening:
+        one.give_back()
+
+
+def _call(original: Function, listeners: Listeners) -> Function:
     def call(block: Block, *given: Any) -> Any:
-        Patches.report("before_call", block, given)
+        _report(listeners, "before_call", block, given)
         try:
             output = original(block, *given)
         except BaseException:
-            for one in tuple(Patches._listening):
+            for one in tuple(listeners):
                 one.broke_off(block)
             raise
-        Patches.report("after_call", block, given, output)
+        _report(listeners, "after_call", block, given, output)
         return output
 
     return call
 
 
-def _backward(original: Original) -> Original:
+def _backward(original: Function, listeners: Listeners) -> Function:
     def backward(heads: Any, *given: Any, **named: Any) -> Any:
         # ``head_grads`` of the function is ``out_grad`` of the method, and next to the heads.
         gradients = named.get("head_grads", named.get("out_grad", given[0] if given else None))
-        Patches.report("before_backward", heads, gradients)
+        _report(listeners, "before_backward", heads, gradients)
         result = original(heads, *given, **named)
-        Patches.report("after_backward")
+        _report(listeners, "after_backward")
         return result
 
     return backward
 
 
-def _around(before: str, after: str | None = None) -> Callable[[Original], Original]:
+def _around(before: str, after: str | None = None) -> ListenerWrapper[CallListener]:
     """Return what wraps a method and reports its owner before the call, and after it."""
 
-    def wrap(original: Original) -> Original:
+    def wrap(original: Function, listeners: Listeners) -> Function:
         def call(owner: Any, *given: Any, **named: Any) -> Any:
-            Patches.report(before, owner)
+            _report(listeners, before, owner)
             result = original(owner, *given, **named)
             if after is not None:
-                Patches.report(after, owner)
+                _report(listeners, after, owner)
             return result
 
         return call
@@ -153,22 +121,37 @@ def _around(before: str, after: str | None = None) -> Callable[[Original], Origi
     return wrap
 
 
-def _run(original: Original) -> Original:
+def _run(original: Function, listeners: Listeners) -> Function:
     def forward(module: Module, data_batch: Any, is_train: bool | None = None) -> Any:
         trains = module.for_training if is_train is None else is_train
-        Patches.report("before_run", module, trains=bool(trains))
+        _report(listeners, "before_run", module, trains=bool(trains))
         result = original(module, data_batch, is_train)
-        Patches.report("after_run", module)
+        _report(listeners, "after_run", module)
         return result
 
     return forward
 
 
-def _evaluate(original: Original) -> Original:
+def _evaluate(original: Function, listeners: Listeners) -> Function:
     def update_metric(module: Module, eval_metric: EvalMetric, *given: Any, **named: Any) -> Any:
-        Patches.report("before_metric", eval_metric)
+        _report(listeners, "before_metric", eval_metric)
         result = original(module, eval_metric, *given, **named)
-        Patches.report("after_metric", eval_metric)
+        _report(listeners, "after_metric", eval_metric)
         return result
 
     return update_metric
+
+
+#: There is one, because each function is wrapped once for all hooks of a process.
+PATCHES: ListenerPatches[CallListener] = ListenerPatches(
+    (
+        (Block, "__call__", _call),
+        (NDArray, "backward", _backward),
+        (autograd, "backward", _backward),
+        (Trainer, "_allreduce_grads", _around("before_reduce")),
+        (Trainer, "_update", _around("before_update", "after_update")),
+        (Module, "forward", _run),
+        (Module, "update", _around("before_module_update", "after_module_update")),
+        (Module, "update_metric", _evaluate),
+    )
+)
