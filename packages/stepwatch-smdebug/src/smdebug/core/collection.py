@@ -89,7 +89,7 @@ class Collection(JsonSettings):
 
     @property
     def reduction_config(self) -> ReductionConfig | None:
-        """What to save; ``None`` for what the hook says."""
+        """What to save; ``None`` to inherit the hook's."""
         return self._reduction_config
 
     @reduction_config.setter
@@ -102,7 +102,7 @@ class Collection(JsonSettings):
 
     @property
     def save_config(self) -> SaveConfig | None:
-        """When to save; ``None`` for when the hook says."""
+        """When to save; ``None`` to inherit the hook's."""
         return self._save_config
 
     @save_config.setter

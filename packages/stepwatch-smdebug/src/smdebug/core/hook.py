@@ -53,7 +53,7 @@ class BaseHook:
         SMDebugValueError: An invalid value.
     """
 
-    #: Whose collections are built in.
+    #: The framework whose collections are built in.
     framework = "pytorch"
     collection_manager_class: type[CollectionManager] = CollectionManager
     collection_class: type[Collection] = Collection
@@ -255,7 +255,7 @@ class BaseHook:
         Args:
             tensor_name: Its name as it is stored.
             tensor_value: A tensor, an array, a number, or a list of numbers.
-            collections_to_write: Which it joins; new ones are made.
+            collections_to_write: The collections that it joins; new ones are made.
         """
         try:
             value = self._as_array(tensor_value)
@@ -272,7 +272,7 @@ class BaseHook:
         self._registered.save_tensor(tensor_name, value, names)
 
     def close(self) -> None:
-        """Store what is left and mark the end of the training; the model is let go of."""
+        """Store what is left and mark the end of the training; the model is observed no more."""
         self._registered.close()
 
     def _cleanup(self) -> None:

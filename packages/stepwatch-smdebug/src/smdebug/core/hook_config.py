@@ -68,7 +68,7 @@ def to_hook_config(
         include_workers: ``all``, or only the first.
         tensorboard_dir: Where TensorBoard's files go.
         dry_run: Write nothing.
-        framework: Whose collections are built in.
+        framework: The framework whose collections are built in.
 
     Raises:
         InvalidCollectionConfiguration: A collection of another name can hold no tensor.
@@ -141,7 +141,7 @@ def read_hook_arguments(
 
     Args:
         path: The file; else ``$SMDEBUG_CONFIG_FILE_PATH``, else SageMaker's path for it.
-        framework: Whose collections are built in.
+        framework: The framework whose collections are built in.
         collection_class: The class of its collections.
 
     Raises:
@@ -188,7 +188,7 @@ def _collection(
 
 
 def _texts(given: object) -> tuple[str, ...]:
-    """Return the texts, or names of collections, in a list of them, or lists of lists."""
+    """Return the texts, and the names of collections, in lists however nested."""
     if given is None:
         return ()
     if isinstance(given, Collection):

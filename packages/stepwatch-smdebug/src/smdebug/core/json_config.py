@@ -20,7 +20,7 @@ def create_hook_from_json_config(
     """Return the hook that a configuration file describes.
 
     Args:
-        hook_cls: Which hook.
+        hook_cls: The class of the hook.
         json_config_path: The file; by default what ``$SMDEBUG_CONFIG_FILE_PATH`` names, else
             SageMaker's.
     """

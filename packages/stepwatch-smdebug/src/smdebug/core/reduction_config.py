@@ -23,9 +23,9 @@ class ReductionConfig(JsonSettings):
 
     Args:
         reductions: Some of min, max, mean, std, variance, sum, prod and median.
-        abs_reductions: Likewise, of the magnitudes of the elements.
+        abs_reductions: The same ones, of the magnitudes of the elements.
         norms: Some of l1 and l2.
-        abs_norms: Likewise, of the magnitudes.
+        abs_norms: The same ones, of the magnitudes.
         save_raw_tensor: Save the full value too.
         save_shape: Save the shape too.
 

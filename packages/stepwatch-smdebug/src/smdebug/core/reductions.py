@@ -52,7 +52,7 @@ def get_numpy_reduction(
         reduction_name: ``min``, ``max``, ``mean``, ``std``, ``variance``, ``sum``, ``prod``,
             ``median``, ``l1`` or ``l2``.
         numpy_data: Any shape.
-        abs: Of the magnitudes.
+        abs: Whether to reduce the magnitudes.
 
     Raises:
         SMDebugValueError: There is no such reduction.

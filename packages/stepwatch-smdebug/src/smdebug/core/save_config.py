@@ -156,10 +156,10 @@ class SaveConfig(JsonSettings):
 
     Args:
         mode_save_configs: Configuration of some modes; the arguments below then count for none.
-        save_interval: Of every mode: every how many steps to save.
-        start_step: Of every mode: the first step that may be saved.
-        end_step: Of every mode: the first step that may no longer be saved.
-        save_steps: Of every mode: steps to save besides.
+        save_interval: Every how many steps to save, in every mode.
+        start_step: The first step that may be saved, in every mode.
+        end_step: The first step that may no longer be saved, in every mode.
+        save_steps: Further steps to save, in every mode.
 
     Raises:
         SMDebugValueError: An invalid value.
@@ -195,7 +195,7 @@ class SaveConfig(JsonSettings):
 
     @classmethod
     def inheriting(cls) -> SaveConfig:
-        """Return one of which every mode has the hook's configuration."""
+        """Return one in which every mode inherits the hook's configuration."""
         return cls({})
 
     @property
@@ -286,7 +286,7 @@ class SaveConfig(JsonSettings):
         """Return what was given as a save configuration, in any of its forms.
 
         Raises:
-            SMDebugTypeError: It is none.
+            SMDebugTypeError: It has none of them.
         """
         if obj is None:
             return cls()
@@ -310,5 +310,5 @@ class SaveConfig(JsonSettings):
 
     @property
     def _left(self) -> dict[str, object]:
-        """What still waits for modes that have no configuration."""
+        """The settings that are pending for modes without a configuration."""
         return self.pending if None in self.mode_save_configs.values() else {}

@@ -20,7 +20,7 @@ _hook: BaseHook | None = None
 
 
 def is_used() -> bool:
-    """Return whether the environment does not say that there shall be no hook."""
+    """Return whether hooks are enabled: ``$USE_SMDEBUG`` can disable them."""
     return (environment.text(USE_VARIABLE) or "true").lower() not in _NO
 
 
@@ -34,7 +34,7 @@ def get_hook(
 
     Args:
         json_config_path: Configures a new one; see ``BaseHook.create_from_json_file``.
-        hook_class: What is wanted.
+        hook_class: The class of the hook.
         create_if_not_exists: Make one if there is none; where no file configures it there is none.
     """
     global _hook
@@ -61,7 +61,7 @@ def configured_hook(
     Args:
         package: The package of the framework.
         name: The class of the hook there, or what stands in its place.
-        json_config_path: As of ``BaseHook.create_from_json_file``.
+        json_config_path: See ``BaseHook.create_from_json_file``.
     """
     hook_class = getattr(import_module(package), name)
     return get_hook(
@@ -84,6 +84,6 @@ def set_hook(custom_hook: BaseHook) -> None:
 
 
 def del_hook() -> None:
-    """Let go of the hook of this process; it goes on with what was registered."""
+    """Forget the hook of this process; it goes on with what was registered."""
     global _hook
     _hook = None

@@ -49,9 +49,9 @@ class TensorAt:
 
     Args:
         tensor: The tensor.
-        step: As ``mode`` counts it.
-        mode: Which count.
-        worker: Who saved it; the first by name for none.
+        step: The step, as ``mode`` counts it.
+        mode: The mode that counts the step.
+        worker: The worker that saved it; ``None`` for the first by name.
     """
 
     def __init__(self, tensor: Tensor, step: int, mode: ModeKeys, worker: str | None) -> None:
@@ -213,12 +213,12 @@ class Tensor:
         """Return a reduction: the saved one, else one computed from what was saved.
 
         Args:
-            step_num: As ``mode`` counts it.
+            step_num: The step, as ``mode`` counts it.
             reduction_name: ``min``, ``max``, ``mean``, ``std``, ``variance``, ``sum``, ``prod``,
                 ``median``, ``l1`` or ``l2``.
-            mode: Which count.
-            worker: Who saved it.
-            abs: Of the magnitudes.
+            mode: The mode that counts the step.
+            worker: The worker that saved it.
+            abs: Whether to reduce the magnitudes.
 
         Returns:
             As it was saved, an array of one element; a NumPy scalar where it was computed.
@@ -269,15 +269,15 @@ class Tensor:
     def step(
         self, step_num: int, mode: ModeKeys | None = ModeKeys.GLOBAL, worker: str | None = None
     ) -> TensorAt:
-        """Return it at one step."""
+        """Return the tensor at one step."""
         self._saved(step_num, mode, worker)
         return TensorAt(self, step_num, _key(mode), worker)
 
     def workers(self, step_num: int, mode: ModeKeys | None = ModeKeys.GLOBAL) -> list[str]:
-        """Return who saved it at a step.
+        """Return the workers that saved it at a step.
 
         Raises:
-            TensorUnavailableForStep: Nobody.
+            TensorUnavailableForStep: None did.
         """
         _, found = self._found(step_num, mode)
         if not found:

@@ -20,13 +20,13 @@ class AlgorithmMetricsReader(MetricsReaderBase):
         event_type: str | None = None,
         file_suffix_filter: Sequence[str] | None = None,
     ) -> list[TraceEvent]:
-        """Return the intervals that meet a time.
+        """Return the events that overlap an interval of time.
 
         Args:
-            start_time: It begins here.
-            end_time: It ends here.
-            unit: Of both, since the Unix epoch.
-            event_type: Only those of which this is the name or the phase, as a regular expression.
+            start_time: Where the interval begins, since the Unix epoch.
+            end_time: Where it ends.
+            unit: The unit of both.
+            event_type: A regular expression for the name or the phase of the events.
             file_suffix_filter: Has no effect.
         """
         del file_suffix_filter
@@ -34,12 +34,12 @@ class AlgorithmMetricsReader(MetricsReaderBase):
         return found if event_type is None else selected(found, [event_type])
 
     def get_events_by_step(self, start_step: int, end_step: int) -> list[TraceEvent]:
-        """Return the intervals that meet the time from one step to another."""
+        """Return the events that overlap the time from one step to another."""
         between = self.time_of_steps(start_step, end_step)
         return [] if between is None else self.get_events(*between)
 
     def time_of_steps(self, start_step: int, end_step: int) -> tuple[float, float] | None:
-        """Return from when to when steps ran, in microseconds; ``None`` if there are none."""
+        """Return when some steps began and ended, in microseconds; ``None`` for no step."""
         steps = [
             event
             for event in trace_events(self.profile, None, None)

@@ -17,7 +17,7 @@ class PythonProfileModes(IntEnum):
 
 
 class StepPhase(Enum):
-    """Where in a step profiling began or ended."""
+    """The point of a step at which profiling began or ended."""
 
     START = "start"
     STEP_START = "stepstart"
@@ -27,14 +27,14 @@ class StepPhase(Enum):
 
 
 class PythonProfilerName(Enum):
-    """Who profiled."""
+    """The profilers."""
 
     CPROFILE = "cprofile"
     PYINSTRUMENT = "pyinstrument"
 
 
 def mode_name(mode: PythonProfileModes) -> str:
-    """Return a mode as the names of folders say it.
+    """Return a mode as it is written in the names of folders.
 
     Example:
         >>> mode_name(PythonProfileModes.PRE_STEP_ZERO)
@@ -44,10 +44,10 @@ def mode_name(mode: PythonProfileModes) -> str:
 
 
 def str_to_python_profile_mode(mode_str: str) -> PythonProfileModes:
-    """Return the mode that the name of a folder says.
+    """Return the mode that is written in the name of a folder.
 
     Raises:
-        ValueError: It says none.
+        ValueError: There is no such mode.
     """
     known = {mode_name(mode): mode for mode in PythonProfileModes}
     if mode_str not in known:

@@ -10,7 +10,7 @@ from .utils import TimeUnits, unavailable
 
 
 class SystemMetricsReader(MetricsReaderBase):
-    """Reads what devices were at."""
+    """Reads the utilization of devices."""
 
     def get_events(
         self,
@@ -20,13 +20,13 @@ class SystemMetricsReader(MetricsReaderBase):
         event_type: str | None = None,
         file_suffix_filter: Sequence[str] | None = None,
     ) -> list[ProfilerSystemEvent]:
-        """Return the readings from one time to another.
+        """Return the readings of an interval of time.
 
         Args:
-            start_time: From here on.
-            end_time: Up to here.
-            unit: Of both, since the Unix epoch.
-            event_type: Only this, such as ``gpu``.
+            start_time: The first moment, since the Unix epoch.
+            end_time: The last moment.
+            unit: The unit of both.
+            event_type: The kind of device, such as ``gpu``; ``None`` for all.
             file_suffix_filter: Has no effect.
         """
         del file_suffix_filter

@@ -52,7 +52,7 @@ class ProfilerTrial:
 
         Args:
             end_time: In microseconds since the Unix epoch.
-            start_time: From here on something must be there.
+            start_time: The first moment of which there must be data, in the same unit.
 
         Raises:
             NoMoreProfilerData: The training ended, and there is nothing from ``start_time`` on.

@@ -29,9 +29,9 @@ class Trial(FollowedRun):
         name: What to call it.
         path: The folder or URL of the run.
         range_steps: See ``FollowedRun``.
-        parallel: Has no effect, as the next two.
-        check: See above.
-        index_mode: See above.
+        parallel: Has no effect.
+        check: Has no effect.
+        index_mode: Has no effect.
         cache: Keep values in memory once they were read.
     """
 
@@ -199,8 +199,8 @@ class Trial(FollowedRun):
             tname: Its name.
             step: At this step only, as ``mode`` counts it: what is returned then shows shape,
                 dtype and values as an array does.
-            node: Of this worker.
-            mode: Which count.
+            node: The worker; by default the first by name.
+            mode: The mode that counts ``step``.
 
         Raises:
             TensorUnavailable: None of this name was saved so far.

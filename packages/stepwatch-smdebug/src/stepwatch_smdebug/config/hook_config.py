@@ -67,7 +67,7 @@ class HookDocument:
 
     Args:
         top: The object.
-        framework: Whose collections are built in.
+        framework: The framework whose collections are built in.
         interval: Every how many steps is saved by default.
 
     Raises:

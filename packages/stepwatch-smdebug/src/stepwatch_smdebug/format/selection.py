@@ -44,7 +44,7 @@ _CONTENT_FIELD = b"\x22"
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What is stored of a full value."""
+    """A full value as it is stored."""
 
     data_type: int  # its number in DATA_TYPES, or UNSET_DTYPE for text
     shape: tuple[int, ...]

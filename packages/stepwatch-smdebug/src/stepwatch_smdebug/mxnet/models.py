@@ -216,8 +216,6 @@ class Optimizers:
         """Observe weights, and gradients as the update multiplies them.
 
         Args:
-            step: Where to.
-            trainer: It is about to update.
             summed: The gradients of all devices are one sum already.
         """
         scale = float(trainer._optimizer.rescale_grad)

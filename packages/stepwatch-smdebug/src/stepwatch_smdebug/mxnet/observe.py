@@ -165,10 +165,9 @@ class Observer:
     ) -> None:
         """Observe a parameter on the first of its devices, and its gradient if there is a new one.
 
+        A parameter is left out while its shape is not known.
+
         Args:
-            step: Where to.
-            name: Of the parameter.
-            parameter: It is left out while its shape is not known.
             scale: What its update multiplies the gradient by.
             summed: The gradients of all devices are one sum already.
         """
@@ -195,9 +194,6 @@ class Observer:
         """Observe a weight, and the sum of its gradients as its update multiplies it.
 
         Args:
-            step: Where to.
-            name: Of the weight.
-            weight: It.
             gradients: Those that are added up; ``None`` among them for none.
             scale: What the update multiplies their sum by.
             trainable: Whether gradients are wanted.

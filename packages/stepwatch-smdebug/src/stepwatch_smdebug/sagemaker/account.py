@@ -63,12 +63,12 @@ _MOST_OF_A_NAME = 26
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Where requests are carried out.
+    """The account whose jobs requests start and describe.
 
     Args:
-        records: Of the jobs.
-        region: Of AWS, in name only.
-        interpreters: Which Python trains.
+        records: The records of its jobs.
+        region: The region of AWS that ARNs name.
+        interpreters: Choose the Python that trains.
     """
 
     records: Records

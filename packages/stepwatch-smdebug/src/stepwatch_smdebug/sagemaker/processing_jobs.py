@@ -57,7 +57,7 @@ class ProcessingJob:
 
 
 def create(account: Account, request: Request) -> Response:
-    """Let a rule judge a run that there is."""
+    """Begin a job in which a rule judges an existing run."""
     name, parameters = request["ProcessingJobName"], request.get("Environment", {})
     inputs = [one.get("S3Input", {}).get("S3Uri") for one in request.get("ProcessingInputs", ())]
     outputs = request.get("ProcessingOutputConfig", {}).get("Outputs", ())

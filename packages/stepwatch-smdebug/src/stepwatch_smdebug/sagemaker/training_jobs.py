@@ -76,10 +76,10 @@ def create(account: Account, request: Request) -> Response:
 
 
 def begin(account: Account, spec: JobSpec, kind: str, arn: str) -> None:
-    """Begin a job whose name is not taken.
+    """Begin a job.
 
     Raises:
-        RequestRefused: It is.
+        RequestRefused: Its name is taken.
     """
     try:
         submit_job(account.records, spec)

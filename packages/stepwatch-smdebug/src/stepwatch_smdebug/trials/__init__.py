@@ -1,1 +1,1 @@
-"""What the trials of smdebug read, whatever the format."""
+"""The runs of smdebug's trials, in either format."""

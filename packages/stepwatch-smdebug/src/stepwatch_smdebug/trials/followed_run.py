@@ -136,7 +136,7 @@ class StepAxis:
     Args:
         ranges: The steps that each worker shows.
         last_complete: The last global step that no worker will add to; -1 for none.
-        span: Which global steps to show.
+        span: The global steps to show.
     """
 
     def __init__(
@@ -182,8 +182,8 @@ class StepAxis:
         """Return whether a step is there, will never be, or may still come.
 
         Args:
-            step: As ``mode`` counts it.
-            mode: Which count.
+            step: The step, as ``mode`` counts it.
+            mode: The mode.
             ended: Whether nothing more will be written.
         """
         known = self.steps(mode, incomplete=True)
@@ -281,7 +281,7 @@ class FollowedRun:
 
     @property
     def store(self) -> Store:
-        """What holds the run."""
+        """The store of the run."""
         return self._run.store
 
     def read(self, worker: str, step: int, tensor: str) -> npt.NDArray[np.generic]:
@@ -362,8 +362,8 @@ class FollowedRun:
         """Wait until steps are complete.
 
         Args:
-            required_steps: As ``mode`` counts them.
-            mode: Which count.
+            required_steps: The steps, as ``mode`` counts them.
+            mode: The mode.
 
         Raises:
             StepUnavailable: One of them was passed over.

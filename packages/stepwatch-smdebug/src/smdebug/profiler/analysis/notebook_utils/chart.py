@@ -1,4 +1,4 @@
-"""What the charts of a notebook have in common."""
+"""The bases of the charts of a notebook."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class UsageChart(Chart):
 
     Args:
         metrics_reader: What reads the readings.
-        starttime: From here on, in microseconds since the Unix epoch.
-        endtime: Up to here; ``None`` for all.
+        starttime: The first moment that is drawn, in microseconds since the Unix epoch.
+        endtime: The last one; ``None`` for no end.
         dimensions: Numbers, such as ``CPUUtilization``, as regular expressions.
         events: Devices, such as ``cpu0``, as regular expressions.
     """

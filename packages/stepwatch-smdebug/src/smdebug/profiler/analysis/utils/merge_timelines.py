@@ -17,7 +17,7 @@ _LOW_GPU: Mapping[str, Sequence[Any]] = {"lowgpu": ()}
 
 
 class MergeUnit(Enum):
-    """What the ends of a merged timeline are counted in."""
+    """The unit of the ends of a merged timeline."""
 
     TIME = "time"
     STEP = "step"
@@ -52,12 +52,12 @@ class MergedTimeline:
         unit: MergeUnit | str = MergeUnit.TIME,
         sys_metrics_filter: Mapping[str, Sequence[Any]] | None = _LOW_GPU,
     ) -> str:
-        """Write the trace of a time, and return the name of the file.
+        """Write the trace of an interval of time, and return the name of the file.
 
         Args:
-            start: In microseconds since the Unix epoch, or a step.
-            end: The same.
-            unit: Which of the two.
+            start: In microseconds since the Unix epoch, or a step, as ``unit`` says.
+            end: The last moment, or step, that is included.
+            unit: ``time`` or ``step``.
             sys_metrics_filter: With ``lowgpu`` moments of idle GPUs are marked; empty for none.
 
         Raises:

@@ -46,8 +46,8 @@ class PandasFrameAnalysis:
     """Statistics of the frames of a ``PandasFrame``.
 
     Args:
-        system_df: Of ``get_all_system_metrics``.
-        framework_df: Of ``get_all_framework_metrics``.
+        system_df: What ``get_all_system_metrics`` returned.
+        framework_df: What ``get_all_framework_metrics`` returned.
     """
 
     def __init__(self, system_df: Any, framework_df: Any) -> None:
@@ -104,9 +104,9 @@ class PandasFrameAnalysis:
         """Return how much of the hardware was used.
 
         Args:
-            resource: Of this; of everything by default.
-            by: ``StatsBy.TRAINING_PHASE`` for each mode by itself.
-            phase: Of these modes only, such as ``Step:ModeKeys.TRAIN``.
+            resource: The parts of the hardware; by default all.
+            by: ``StatsBy.TRAINING_PHASE`` for a row for each mode.
+            phase: Only these modes, such as ``Step:ModeKeys.TRAIN``.
         """
         pandas = require("pandas", extra="analysis")
         system = self.sys_metrics_df

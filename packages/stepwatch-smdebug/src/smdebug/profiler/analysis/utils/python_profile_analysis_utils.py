@@ -45,7 +45,7 @@ class StepPythonProfileStats:
 
     @classmethod
     def of_path(cls, path: str) -> StepPythonProfileStats:
-        """Return what the path of a file says: ``framework/profiler/node/from_to/file``.
+        """Parse the path of a file: ``framework/profiler/node/from_to/file``.
 
         Raises:
             ValueError: It is not such a path.
@@ -123,7 +123,7 @@ class cProfileStats:  # noqa: N801 - smdebug's name
     """What cProfile measured.
 
     Args:
-        ps: As Python's own ``pstats`` has it.
+        ps: The statistics of Python's ``pstats``.
     """
 
     def __init__(self, ps: pstats.Stats) -> None:
@@ -149,8 +149,8 @@ class PyinstrumentStepStats:
     """What pyinstrument measured.
 
     Args:
-        html_file_path: A page that shows it; empty if there is none.
-        json_stats: The same as plain data.
+        html_file_path: The HTML page of the statistics; empty if there is none.
+        json_stats: The same statistics as JSON's types.
     """
 
     html_file_path: str
