@@ -23,7 +23,7 @@ from .reduction_config import ReductionConfig
 from .save_config import SaveConfig
 from .singleton_utils import set_hook
 from .state_store import StateStore
-from .utils import make_numpy_array, match_inc
+from .utils import flatten, make_numpy_array, match_inc
 
 __all__ = ["BaseHook"]
 
@@ -262,11 +262,7 @@ class BaseHook:
         except (TypeError, ValueError):
             self.logger.warning("tensor %r is not saved: it is no array", tensor_name)
             return
-        names = (
-            [collections_to_write]
-            if isinstance(collections_to_write, str)
-            else list(collections_to_write)
-        )
+        names = flatten([collections_to_write])
         for name in names:
             self.collection_manager.get(name).add_tensor_name(tensor_name)
         self._registered.save_tensor(tensor_name, value, names)

@@ -27,7 +27,6 @@ from torch.optim.optimizer import (
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
 )
-from torch.utils.data import dataloader
 from torch.utils.hooks import RemovableHandle
 
 from stepwatch.capture.guard import guarded
@@ -37,7 +36,12 @@ from stepwatch.errors import ConfigError
 from stepwatch.hooks.patching import PatchSet
 from stepwatch.hooks.torch.collectors.profiling import ProfileCollector
 from stepwatch.hooks.torch.device import DeviceBatch
-from stepwatch.hooks.torch.internals import dynamo_skip_frame, eager_only, in_backward
+from stepwatch.hooks.torch.internals import (
+    dynamo_skip_frame,
+    eager_only,
+    in_backward,
+    loader_iterator,
+)
 from stepwatch.hooks.torch.models import uncompiled
 from stepwatch.hooks.torch.observe import on_host
 from stepwatch.hooks.torch.patches import loader_wrapper
@@ -60,6 +64,8 @@ from . import base
 from .base import SavedArrays, put_array
 
 HookFunction = TypeVar("HookFunction", bound=Callable[..., None])
+Array = npt.NDArray[np.generic]
+Value = torch.Tensor | Array
 
 # What a module is called in the wrapper that the compiler makes for it.
 _COMPILED = "_orig_mod"
@@ -372,9 +378,6 @@ class TensorNumbers:
         return number
 
 
-Array = npt.NDArray[np.generic]
-
-
 class SavedTensors(SavedArrays):
     """Puts tensors, dense or sparse, of any device into the open step."""
 
@@ -391,7 +394,7 @@ class SavedTensors(SavedArrays):
         step: OpenStep,
         name: str,
         kind: str,
-        value: torch.Tensor | Array,
+        value: Value,
         raw: bool,
         trainable: bool | None,
     ) -> None:
@@ -451,7 +454,8 @@ class TorchPhases:
         self._phases = phases
         self._replaced = PatchSet()
         loader = loader_wrapper(self.on_loader_wait)
-        self._replaced.put(dataloader._BaseDataLoaderIter, "__next__", loader)
+        if (iterator := loader_iterator()) is not None:
+            self._replaced.put(iterator, "__next__", loader)
         self._replaced.put(torch.autograd, "backward", self._around)
         self._handles = [
             register_optimizer_step_pre_hook(eager_only(self._turns("optimizer"))),
@@ -483,9 +487,6 @@ class TorchPhases:
                 self._phases.turn("other")
 
         return dynamo_skip_frame(backward)
-
-
-Value = torch.Tensor | npt.NDArray[np.generic]
 
 
 class SmdebugTorchHook(base.SmdebugHook):
