@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 import os
-import time
 
 import pytest
 
@@ -95,9 +95,9 @@ class TestRefusals:
     def test_no_server_is_told_soon(self, bucket, monkeypatch):
         """One that never answered is not waited for as one that did."""
         monkeypatch.setattr(objects, "FIRST_PATIENCE_S", 0.5)
+        monkeypatch.setattr(objects, "PATIENCE_S", math.inf)
         with FaultProxy("http://127.0.0.1:9", lambda *_: None) as nobody:
             monkeypatch.setenv("AWS_ENDPOINT_URL", nobody.endpoint)
-        started = time.monotonic()
         with pytest.raises(StoreError) as caught:
             S3Store("s3://bucket/run").get("key")
 
@@ -105,7 +105,6 @@ class TestRefusals:
             f"cannot read key in s3://bucket/run: {nobody.endpoint} does not answer (Connection "
             "refused); check AWS_ENDPOINT_URL and the network"
         ) == str(caught.value)
-        assert time.monotonic() - started < objects.PATIENCE_S / 2
 
     def test_a_name_that_nobody_has_is_told_soon(self, bucket, monkeypatch):
         """As the system says it."""
