@@ -28,15 +28,22 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-# Imported by the server; those of PyTorch are hidden from a program until it imports them.
+# Imported by the server; those of PyTorch are hidden from a program until it imports them. What
+# others import late takes as long: the compiler of PyTorch, by the first step of an optimizer, and
+# pandas, by the first table.
 PRELOADED = (
     "torch",
+    "torch._dynamo",
     "torch.distributed",
     "numpy",
+    "pandas",
+    "psutil",
+    "pyarrow.pandas_compat",
     "pyarrow.parquet",
     "pyarrow.compute",
     "safetensors.numpy",
@@ -44,6 +51,8 @@ PRELOADED = (
     "click",
     "rich.console",
     "rich.live",
+    "rich.progress",
+    "rich.table",
     "multiprocessing.spawn",
     "concurrent.futures.thread",
 )
@@ -322,15 +331,55 @@ def _execute(request):
         exec(code, main.__dict__)
 
 
-def _end(error):
-    """Show an error as the interpreter does, which then ends by it and shows nothing more."""
+def _run_to_end(request):
+    """Run the program and end as the interpreter does, but for taking its modules apart.
+
+    That takes longer than a short training. Threads, callbacks, streams and what the program itself
+    holds come to their ends.
+    """
+    status, interrupted = 0, False
+    try:
+        _execute(request)
+    except SystemExit as error:
+        status = _exit_status(error.code)
+    except BaseException as error:  # noqa: BLE001 as the interpreter does
+        status, interrupted = 1, isinstance(error, KeyboardInterrupt)
+        _show(error)
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    if threading.active_count() > 1 and not interrupted:
+        raise SystemExit(status)  # only the interpreter stops the threads that go on
+    main = sys.modules["__main__"].__dict__
+    if main is not globals():
+        main.clear()
+        gc.collect()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream and not stream.closed:
+                stream.flush()
+        except OSError:  # nobody reads it any more
+            status = 120
+    if interrupted:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    os._exit(status & 0xFF)
+
+
+def _exit_status(code):
+    if code is None or isinstance(code, int):
+        return code or 0
+    print(code, file=sys.stderr)
+    return 1
+
+
+def _show(error):
+    """Show an error as the interpreter does."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
         traceback = traceback.tb_next
     error.__traceback__ = traceback
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, traceback
     sys.excepthook(type(error), error, traceback)
-    sys.excepthook = lambda *_: None
 
 
 if __name__ == "__main__":
@@ -344,12 +393,5 @@ if __name__ == "__main__":
     gc.collect()
     gc.freeze()
     _request = _serve(socket.socket(fileno=int(sys.argv[1])))
-    _own = sys.modules["__main__"]
     if _request is not None:
-        try:
-            _execute(_request)
-        except SystemExit:
-            raise
-        except BaseException as _error:
-            _end(_error)
-            raise
+        _run_to_end(_request)
