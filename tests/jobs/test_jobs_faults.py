@@ -109,19 +109,18 @@ class TestFullDisk:
         job = Job(script, name="fills", **options).submit()
         large = job.folder / "model" / "large"
 
-        def has_failed():
-            try:
+        def ended():
+            try:  # each reading of the records may need space
                 record = job.status()
+                runner = processes(job).get("runner")
             except StoreError:
                 large.unlink(missing_ok=True)  # somebody makes room
-                return False
-            runner = processes(job).get("runner")
+                return None
             if record.status == "InProgress" and runner and not is_running(runner.pid):
                 large.unlink(missing_ok=True)
-            return record.has_ended
+            return record if record.has_ended else None
 
-        wait_for(has_failed, "it did not end")
-        assert "Failed" == job.status().status
+        assert "Failed" == wait_for(ended, "it did not end").status
         large.unlink(missing_ok=True)
         script.write_text("print('done')")
         assert "Completed" == Job(script, name="next", **options).submit(wait=True).status().status
