@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 
 import pytest
 
+from tests.support import fork_server
 from tests.support.cli.commands import STEPWATCH
 from tests.support.formats.smdebug.golden_runs import RUNS, expected, golden_run
 
@@ -41,8 +41,8 @@ INSTALL = "pip install stepwatch-smdebug"
 
 
 def call(*command, cwd):
-    """Start Python anew, as a server that forks has read the file at its own start."""
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=240)
+    """Run a command to its end."""
+    return fork_server.run(command, cwd=cwd, capture_output=True, text=True, timeout=240)
 
 
 @pytest.fixture

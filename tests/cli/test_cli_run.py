@@ -161,9 +161,9 @@ class TestTheScript:
         script = write("train(3)\n")
         reader, writer = os.pipe()
         os.close(reader)
-        broken = subprocess.run([STEPWATCH, "run", "--run", "r", script], cwd=tmp_path,
-                                env=environment(), stdout=subprocess.PIPE,
-                                stderr=writer, text=True, timeout=60)  # fmt: skip
+        broken = fork_server.run([STEPWATCH, "run", "--run", "r", script], cwd=tmp_path,
+                                 env=environment(), stdout=subprocess.PIPE,
+                                 stderr=writer, text=True, timeout=60)  # fmt: skip
         os.close(writer)
 
         assert (0, plain.stdout.splitlines()[:3]) == (

@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import os
 import pty
-import subprocess
 
 import pytest
 
 from stepwatch.cli.progress import Progress, StatusLine
 from stepwatch.store import open_store
 from stepwatch.testing.make_run import make_record
+from tests.support import fork_server
 from tests.support.cli.commands import STEPWATCH, environment
 
 
@@ -105,7 +105,7 @@ def test_a_script_in_a_terminal_looks_as_it_would(write, spoiled, tmp_path):
         "print('done')\n"
     )
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
+    process = fork_server.Popen(
         [STEPWATCH, "run", "--run", "r", script], cwd=tmp_path, env=environment(TERM="xterm"),
         stdin=theirs, stdout=theirs, stderr=theirs,
     )  # fmt: skip

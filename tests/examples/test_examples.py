@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.examples import try_example
+from tests.support import ROOT, fork_server
+
 EXAMPLES = sorted(path.stem for path in ROOT.glob("examples/[0-9]*.py"))
 
 
-def test_the_mistake_of_the_pytorch_example_is_found():
+def test_the_mistake_of_the_pytorch_example_is_found(capsys):
     """By the command that stands in it."""
-    command = [sys.executable, ROOT / "tests/examples/try_example.py", "01_pytorch"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try_example.main("01_pytorch", fork_server.run)
 
-    assert done.returncode == 0, done.stderr
-    assert "2 calls of dropout and batch normalization were in eval mode" in done.stdout
+    printed = capsys.readouterr().out
+    assert "2 calls of dropout and batch normalization were in eval mode" in printed
 
 
 def test_every_example_is_tried_and_listed():

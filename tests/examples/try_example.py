@@ -12,12 +12,14 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def main(name: str) -> None:
+def main(name: str, run: Callable[..., CompletedProcess[str]] = subprocess.run) -> None:
     """Run it; raise unless it ends well and the rule that it names found something."""
     script = ROOT / "examples" / f"{name}.py"
     about = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
@@ -29,9 +31,7 @@ def main(name: str) -> None:
     assert ROOT / path == script, path
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "stepwatch", *arguments, "--run", "run", str(script)]
-        done = subprocess.run(
-            command, cwd=folder, stderr=subprocess.PIPE, text=True, check=False, timeout=500
-        )
+        done = run(command, cwd=folder, stderr=subprocess.PIPE, text=True, check=False, timeout=500)
         assert done.returncode == 0, done.stderr
         assert f") {expected[1]}: " in done.stderr, done.stderr
     print("\n".join(line for line in done.stderr.splitlines() if f") {expected[1]}: " in line))

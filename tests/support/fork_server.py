@@ -292,6 +292,9 @@ def _begin(request, first_path):
         setattr(sys, f"__{name}__", stream)
     more = request["env"].get("PYTHONPATH", "")
     sys.path[:] = [first_path, *filter(None, more.split(os.pathsep)), *_PATHS]
+    if more:
+        with contextlib.suppress(ModuleNotFoundError):
+            importlib.import_module("sitecustomize")
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed()

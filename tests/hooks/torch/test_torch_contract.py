@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
 from stepwatch.hooks.torch import TorchHook
+from stepwatch.testing import hook_contract
 from stepwatch.testing.hook_contract import HookContract, Trained
+from tests.support import fork_server
 
 SCRIPT = """
 import torch
@@ -26,6 +29,11 @@ print(loss.item())
 
 class TestContract(HookContract):
     loss = "loss/mse_loss"
+
+    @pytest.fixture(autouse=True)
+    def forked(self, monkeypatch):
+        """Scripts are forked from a process that has PyTorch."""
+        monkeypatch.setattr(hook_contract, "subprocess", fork_server)
 
     def make(self, run, **options):
         return TorchHook(run=run, **options)
