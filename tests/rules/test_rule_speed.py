@@ -35,9 +35,9 @@ def test_all_rules_together_are_fast_in_replay():
 def test_the_default_set_takes_little_of_a_step():
     """Less than a millisecond; a step of a model of this size takes a hundred and more."""
     watch = LiveWatch(DEFAULT_RULES)
-    watch.look(RECORDS[0])
+    watch.on_step(RECORDS[0])
     began = time.process_time()
     for record in RECORDS[1:]:
-        watch.look(record)
+        watch.on_step(record)
 
     assert (time.process_time() - began) / len(RECORDS) < 0.01

@@ -119,7 +119,7 @@ def test_a_listener_looks_at_the_clock_and_says_what_it_finds(monkeypatch):
     now, record, said = iter([0, 61 * SECOND]), make_record(0, {"w": [1.0]}), []
     monkeypatch.setattr("time.time_ns", lambda: next(now))
     live = LiveWatch("stalled_training:threshold=60", said.append)
-    live.look(record)
+    live.on_step(record)
     live.tick()
     live.tick()
     assert (["stalled_training"], said) == ([one.rule for one in said], live.findings)

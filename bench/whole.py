@@ -1,0 +1,210 @@
+"""What plain ``stepwatch run`` costs a whole script, beside what people use instead.
+
+Each script of ``bench/whole`` is an ordinary training that prints how many steps it made in a
+second. It runs as a process: by ``python``, by ``stepwatch run`` with all defaults, and by
+``bench/whole/others.py`` with the tools that are installed, in turn, round after round, so that
+what else the machine does hits all of them. Numbers are medians over rounds.
+
+    python bench/whole.py                     # all scripts that can run here, 3 rounds
+    python bench/whole.py tabular gpt --rounds 5 --tools wandb tensorboard
+    python bench/whole.py --quick             # two scripts, one round, our own command only
+    python bench/whole.py keras_dense --python ~/envs/keras/bin/python
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+SCRIPTS = Path(__file__).with_name("whole")
+#: How many steps each script makes, some seconds of training, and the module it needs.
+STEPS = {
+    "tabular": (4000, "torch"),
+    "tabular_loader": (2500, "torch"),
+    "mlp": (800, "torch"),
+    "lstm": (400, "torch"),
+    "gan": (300, "torch"),
+    "cnn": (300, "torch"),
+    "gpt": (150, "torch"),
+    "gpt_large": (40, "torch"),
+    "ppo": (1500, "torch"),
+    "gpt_compiled": (150, "torch"),
+    "resnet_compiled": (60, "torch"),
+    "lightning_mlp": (800, "lightning"),
+    "transformers_tiny": (120, "transformers"),
+    "keras_dense": (2000, "keras"),
+    "keras_cnn": (300, "keras"),
+    "jax_mlp": (2000, "jax"),
+    "xgb": (200, "xgboost"),
+}
+QUICK = ("tabular", "gpt")
+KERAS_BACKENDS = ("torch", "jax", "tensorflow")
+TOOLS = ("wandb", "wandb-watch", "trackio", "tensorboard")
+_RESULT = re.compile(rb"steps_per_s=(\S+) loss=(\S+)")
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one process took.
+
+    Args:
+        step_ms: Mean time of a step after the script's own warm-up, milliseconds.
+        total_s: From start to exit, seconds.
+        end_s: From the script's last line to exit, seconds.
+        cpu_s: Processor time of the process and its children that ended, seconds.
+        memory_mib: Most memory that it held, MiB; of its children, the largest alone.
+        loss: The last loss, as the script printed it.
+    """
+
+    step_ms: float
+    total_s: float
+    end_s: float
+    cpu_s: float
+    memory_mib: float
+    loss: str
+
+
+def measure(command: list[str], environment: dict[str, str], folder: Path) -> Measurement:
+    """Run a script to its end.
+
+    Raises:
+        RuntimeError: It failed, or did not print its result.
+    """
+    started = time.perf_counter()
+    with (folder / "stderr").open("w+b") as errors:
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=errors
+        )
+        assert process.stdout is not None
+        result, printed_at = None, started
+        for line in process.stdout:
+            if found := _RESULT.search(line):
+                result, printed_at = found, time.perf_counter()
+        _, status, usage = os.wait4(process.pid, 0)
+        ended = time.perf_counter()
+        if status or result is None:
+            errors.seek(0)
+            why = errors.read().decode(errors="replace").strip().splitlines()[-1:]
+            raise RuntimeError(f"{' '.join(command)}: {why[0] if why else 'no result'}")
+    return Measurement(
+        step_ms=1000 / float(result[1]),
+        total_s=ended - started,
+        end_s=ended - printed_at,
+        cpu_s=usage.ru_utime + usage.ru_stime,
+        memory_mib=usage.ru_maxrss / 1024,
+        loss=result[2].decode(),
+    )
+
+
+def commands(python: str, script: Path, steps: int, tools: list[str]) -> dict[str, list[str]]:
+    """Return how a script is run in each way, ``python`` first."""
+    arguments = [str(script), "--steps", str(steps)]
+    others = str(SCRIPTS / "others.py")
+    return {
+        "python": [python, *arguments],
+        "stepwatch": [python, "-m", "stepwatch", "run", *arguments],
+        **{tool: [python, others, tool, *arguments] for tool in tools},
+    }
+
+
+def compare(
+    name: str, python: str, tools: list[str], rounds: int, backend: str
+) -> dict[str, list[Measurement]]:
+    """Run a script in all ways, in turn; a way that fails is left out from then on."""
+    steps = STEPS[name][0]
+    ways = commands(python, SCRIPTS / f"{name}.py", steps, tools)
+    found: dict[str, list[Measurement]] = {way: [] for way in ways}
+    environment = {**os.environ, "KERAS_BACKEND": backend, "WANDB_MODE": "offline"}
+    for _ in range(rounds):
+        for way in list(found):
+            folder = Path(tempfile.mkdtemp(prefix="stepwatch-bench-"))
+            try:
+                found[way].append(measure(ways[way], environment, folder))
+            except RuntimeError as error:
+                print(f"{name}, {way}: {error}", file=sys.stderr)
+                del found[way]
+                if way == "python":
+                    return {}
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+    return found
+
+
+def row(name: str, found: dict[str, list[Measurement]], tools: list[str]) -> str:
+    """Return a line of the table: the plain step, then how many times it each way takes."""
+    plain = statistics.median(one.step_ms for one in found["python"])
+    cells = [name, f"{plain:.2f} ms"]
+    for way in ("stepwatch", *tools):
+        ours = found.get(way)
+        cells.append(f"{statistics.median(x.step_ms for x in ours) / plain:.2f}" if ours else "-")
+    ours = found.get("stepwatch")
+    if ours:
+        before, after = found["python"], ours
+        cells += [
+            f"{_median(after, 'end_s') - _median(before, 'end_s'):.1f} s",
+            f"{_median(after, 'total_s') - _median(before, 'total_s'):.1f} s",
+            f"{_median(after, 'memory_mib') - _median(before, 'memory_mib'):.0f} MiB",
+            f"{_median(after, 'cpu_s') / _median(before, 'cpu_s'):.2f}",
+            "yes" if {one.loss for one in before} == {one.loss for one in after} else "NO",
+        ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _median(found: list[Measurement], field: str) -> float:
+    return statistics.median(getattr(one, field) for one in found)
+
+
+def _has(python: str, module: str) -> bool:
+    code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
+    return subprocess.run([python, "-c", code], check=False).returncode == 0
+
+
+def main() -> None:
+    """Read the command line, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("scripts", nargs="*", choices=[[], *STEPS], help="all by default")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tools", nargs="*", default=None, choices=TOOLS, help="all installed")
+    parser.add_argument("--python", default=sys.executable, help="which Python runs the scripts")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--json", type=Path, help="also write every measurement to this file")
+    given = parser.parse_args()
+    if given.quick:
+        given.scripts, given.rounds, given.tools = given.scripts or list(QUICK), 1, []
+    tools = given.tools
+    if tools is None:
+        module = {"wandb-watch": "wandb"}
+        tools = [tool for tool in TOOLS if _has(given.python, module.get(tool, tool))]
+    head = ["script", "python", "stepwatch run", *tools]
+    head += ["longer at the end", "longer in all", "more memory", "processor", "same loss"]
+    print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
+    kept = {}
+    for name in given.scripts or STEPS:
+        module = STEPS[name][1]
+        if not _has(given.python, module):
+            print(f"{name} needs {module}, which {given.python} has not", file=sys.stderr)
+            continue
+        for backend in KERAS_BACKENDS if module == "keras" else ("",):
+            if backend and not _has(given.python, backend):
+                continue
+            label = f"{name}, {backend}" if backend else name
+            found = compare(name, given.python, tools, given.rounds, backend)
+            if found:
+                print(row(label, found, tools), flush=True)
+                kept[label] = {way: [asdict(one) for one in all_] for way, all_ in found.items()}
+    if given.json:
+        given.json.write_text(json.dumps(kept, indent=1))
+
+
+if __name__ == "__main__":
+    main()
