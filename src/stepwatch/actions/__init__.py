@@ -84,7 +84,7 @@ class Guard(Action):
         """Begin to judge.
 
         Args:
-            control: Of the training.
+            control: The control of the training.
             skips: Asked about each batch that is bad; it is skipped if that returns true.
         """
         raise NotImplementedError

@@ -35,7 +35,7 @@ class ActionLog:
 
     Args:
         store: Where the run lies.
-        who: Who does it.
+        who: The watcher that does it.
     """
 
     def __init__(self, store: Store, who: str) -> None:

@@ -70,7 +70,7 @@ class Moment:
     """One step as the black box knows it.
 
     Args:
-        worker: Whose.
+        worker: The worker that took it.
         mode: Its mode.
         mode_step: The step within the mode.
         frames: What was kept of it, in order.

@@ -37,7 +37,7 @@ def run_again(manifest: Manifest, hook: ReplayHook) -> tuple[StepRecord, str]:
     """Run the script of a run in this process, in the folder in which it ran.
 
     Args:
-        manifest: Of the run.
+        manifest: The manifest of the run.
         hook: Gives the script its recorded steps.
 
     Returns:

@@ -22,7 +22,7 @@ class MailServer:
         port: Its port; by default that of ``security``: 587, 465 or 25.
         security: ``starttls`` (the default), ``ssl`` from the first byte, or ``none``.
         user: Whom to log in as; empty for no login.
-        password: Of that user.
+        password: The password of that user.
         sender: The address that mail is from; the user by default.
 
     Raises:

@@ -115,7 +115,7 @@ def level(names: Sequence[str], under: str, *, points: int) -> Level:
     """Return what follows a beginning, cut at the next ``/`` or ``.``, in the order of names.
 
     Args:
-        names: Of all tensors.
+        names: The names of all tensors.
         under: What the names begin with; ``""`` for the first level.
         points: How many entries there may be.
 

@@ -33,7 +33,7 @@ class Pair:
     """A step that two runs have in common.
 
     Args:
-        mode: Of the step.
+        mode: The mode of the step.
         mode_step: The step within its mode, which is what pairs it.
         here: The global step in the first run.
         there: The global step in the second run.
@@ -274,7 +274,7 @@ class Blocks:
         """Return the rows of a pair of steps, and of those that lie in the same parts.
 
         Args:
-            index: Which pair.
+            index: The number of the pair.
             tensors: Names; ``None`` for all.
             columns: ``SUMMARY`` or ``EVERYTHING``.
         """

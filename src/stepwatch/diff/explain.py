@@ -163,7 +163,7 @@ class Cause:
     """A reason that does not follow from another one.
 
     Args:
-        stage: Of the step.
+        stage: The stage of the step.
         tensor: The first one of this stage that differs.
         meaning: What can have made it differ.
         not_compared: Collections without which this is not sure.

@@ -398,7 +398,7 @@ class TensorBoardWriter:
 
     Args:
         folder: Path or URL.
-        worker: Whose steps.
+        worker: The worker whose steps are written.
         histogram: Returns the collection under which a tensor's histograms are shown, ``None``
             for no histogram. By default every tensor of more than one element of which the full
             value is saved has them, under its kind, and so have weights and gradients of one.

@@ -58,7 +58,7 @@ def update_job(
 
     Args:
         records: Where it is noted.
-        name: Of the job.
+        name: The name of the job.
         profiler: Takes the place of its profiler configuration; ``None`` to keep that.
         rules: Judge it, too.
         request: Takes the place of what its client asked for; ``None`` to keep that.
@@ -93,7 +93,7 @@ class Job:
 
     Args:
         script: The program that trains, a path.
-        arguments: Of the program.
+        arguments: The arguments of the program.
         name: Letters, digits and inner hyphens; by default the script's name and the time.
         rules: What judges it, each in a process of its own: rule specs, or ``RuleSpec`` with what
             is done about findings.

@@ -30,8 +30,8 @@ class JobPaths:
     """The folder of a job.
 
     Args:
-        home: Of all jobs.
-        name: Of this one.
+        home: The folder of all jobs.
+        name: The name of this job.
     """
 
     home: Path

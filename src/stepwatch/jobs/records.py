@@ -22,7 +22,7 @@ class Transition:
 
     Args:
         status: The secondary status, such as ``Training``.
-        message: In words.
+        message: What happens, for people.
         started_ns: Nanoseconds since the Unix epoch.
         ended_ns: ``None`` while it lasts.
     """
@@ -73,7 +73,7 @@ class Overview:
     """What a list says of a job.
 
     Args:
-        name: Of it.
+        name: The name of the job.
         status: As in ``JobRecord``.
         secondary: What it is at.
         created_ns: When it was submitted, nanoseconds since the Unix epoch.
@@ -365,7 +365,7 @@ class Records:
         """Change what a job is to do, and return that; further rules of it stand as all others.
 
         Args:
-            name: Of the job.
+            name: The name of the job.
             changed: Returns what takes the place of what it is given. The rules that there are
                 stay, and come first.
 

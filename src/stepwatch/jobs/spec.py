@@ -42,14 +42,14 @@ class JobSpec:
     Args:
         name: Letters, digits and inner hyphens, at most 63.
         script: The program that trains, a path; empty if ``judges`` says what to do instead.
-        arguments: Of the program.
+        arguments: The arguments of the program.
         source: Folder or archive, here or at a URL, in which the script lies; empty if it is
             where ``script`` says.
         hyperparameters: Go to the program as ``--key value`` and into its files.
         inputs: Folder or URL of each channel, by name.
         environment: Further variables of the training processes.
         processes: How many processes train together.
-        rules: What judges.
+        rules: The rules that judge it.
         save: What is saved beyond the default, as ``--save`` takes it.
         hook: A hook configuration of SageMaker Debugger, instead of ``save``; ``None`` for none.
         capture: Whether anything is captured.

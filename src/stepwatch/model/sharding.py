@@ -73,7 +73,7 @@ def shard_sizes(shape: tuple[int, ...], offsets: Sequence[Offset]) -> list[int]:
     """Return how many elements each part has if the parts are a grid that fills the whole.
 
     Args:
-        shape: Of the whole.
+        shape: The shape of the whole.
         offsets: Where each part begins, each once. One that begins at the end is empty.
 
     Returns:
@@ -101,7 +101,7 @@ def assemble(shape: tuple[int, ...], parts: Mapping[Offset, Array]) -> Array | N
     """Return the tensor that parts make up, ``None`` if they do not fill it or overlap.
 
     Args:
-        shape: Of the whole.
+        shape: The shape of the whole.
         parts: By where they begin; at least one, all of one dtype.
     """
     boxes = [
@@ -252,8 +252,8 @@ class _AssembledValues(Mapping[str, Array]):
     """The full values of one worker's record, assembled from shards on access.
 
     Args:
-        records: Of all workers.
-        which: Whose.
+        records: The records of all workers.
+        which: The index of its record among them.
         layout: What it has, now that parts are made one.
         joints: What lies in parts.
     """

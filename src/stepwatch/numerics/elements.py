@@ -43,7 +43,7 @@ def blocks(
 
     Args:
         array: Any shape and strides.
-        dtype: Of the blocks.
+        dtype: The dtype of the blocks.
         order: ``C`` for the order of indices, ``K`` for any.
     """
     yield from np.nditer(  # type: ignore[call-overload]  # it takes contig for config

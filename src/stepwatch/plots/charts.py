@@ -24,7 +24,7 @@ def bars(values: Mapping[str, float], *, title: str, about: str = "", unit: str)
         values: By the name of each; the first ``MOST_BARS`` are drawn.
         title: What is drawn.
         about: Small print under the title.
-        unit: Of the values.
+        unit: The unit of the values.
     """
     drawn = dict([*values.items()][:MOST_BARS])
     left = len(values) - len(drawn)
@@ -128,7 +128,7 @@ def matrix(names: Sequence[str], counts: npt.ArrayLike, *, title: str, about: st
     """Draw a confusion matrix, a row for what was true and a column for what was predicted.
 
     Args:
-        names: Of the classes.
+        names: The names of the classes.
         counts: Shape ``[classes, classes]``; the share of each row gives the colour.
         title: What is drawn.
         about: Small print under the title.
@@ -194,7 +194,7 @@ def shares(parts: Mapping[str, float], *, title: str, about: str = "", unit: str
         parts: The size of each, not negative; the smallest of many are joined.
         title: What the whole is.
         about: Small print under the title.
-        unit: Of the sizes, shown on hover.
+        unit: The unit of the sizes, shown on hover.
     """
     drawn = largest(parts)
     return draw(

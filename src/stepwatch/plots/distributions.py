@@ -51,7 +51,7 @@ def histogram(
         counts: Of each series, shape ``[bins]``; a click on its name in the legend hides it.
         title: What is counted.
         about: Small print under the title.
-        unit: Of the values.
+        unit: The unit of the values.
         lines: Values to point out, by their names.
         curve: Shape ``[bins]``: what a model expects in each bin.
     """
@@ -99,7 +99,7 @@ def boxes(values: Mapping[str, Box], *, title: str, about: str = "", unit: str) 
         values: Of each series; see ``Box``.
         title: What is drawn.
         about: Small print under the title.
-        unit: Of the values.
+        unit: The unit of the values.
     """
     parts = ("lowerfence", "q1", "median", "q3", "upperfence")
     traces = [

@@ -37,7 +37,7 @@ def lines(
         columns: What is known of each, by its name.
         title: What is drawn.
         about: Small print under the title.
-        unit: Of the values.
+        unit: The unit of the values.
         over: What ``first`` and ``last`` count: steps, or nanoseconds since the Unix epoch.
         span: From where to where something is pointed out, in the same count.
         limits: Of the values that are shown; by default those that there are.

@@ -59,7 +59,7 @@ class ProgressiveRead:
     Args:
         trial: The run.
         names: The tensors.
-        statistic: Which one.
+        statistic: The statistic.
         take: Called with rows as they are read; with several tensors, rows of others among them.
         mode: Only steps of this mode.
         within: Only steps from the first of these to the last; of all by default.
@@ -170,8 +170,8 @@ class LayerRows:
     Args:
         trial: The run.
         names: The tensors, in the order of execution.
-        statistic: Which one.
-        mode: Of which steps.
+        statistic: The statistic.
+        mode: The mode of the steps.
         points: How many columns there may be.
         rows: How many rows there may be; of more tensors those of one module share a row.
     """
@@ -238,7 +238,7 @@ def row_labels(names: Sequence[str], most: int) -> list[str]:
     """Return the row of each tensor: itself, or as much of its name as makes few enough rows.
 
     Args:
-        names: Of the tensors.
+        names: The names of the tensors.
         most: How many rows there may be, at least 1.
 
     Example:
@@ -290,7 +290,7 @@ class Lines:
     Args:
         trial: The run.
         name: The tensor.
-        statistic: Which one.
+        statistic: The statistic.
         points: How many points a line may have.
         within: Only steps from the first of these to the last.
     """

@@ -124,7 +124,7 @@ def longest_usual(median: float, apart: float, *, deviations: float) -> float:
     From medians: the mean and the standard deviation are what outliers hide themselves in.
 
     Args:
-        median: Of the durations.
+        median: The median of the durations.
         apart: Their median absolute deviation.
         deviations: So many standard deviations above the median, and half of it at least.
     """

@@ -76,7 +76,7 @@ class Usage:
     Args:
         node: The machine.
         metric: What, such as ``GPU``.
-        unit: Of the numbers.
+        unit: The unit of the numbers.
         max: The largest reading.
         p99: A quantile, as are the rest.
         p95: A quantile.
@@ -98,7 +98,7 @@ class Machines:
     """All that was read of the machines of a run.
 
     Args:
-        profile: Of the run.
+        profile: The profile of the run.
     """
 
     def __init__(self, profile: Profile) -> None:

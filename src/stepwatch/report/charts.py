@@ -126,10 +126,10 @@ def machine_chart(
     """Return what the machines did in a time; ``None`` if nothing was read.
 
     Args:
-        profile: Of the run.
+        profile: The profile of the run.
         start_ns: Where the time begins; ``None`` for that of the run.
         end_ns: Where it ends; ``None`` for that of the run.
-        title: Of the chart.
+        title: The title of the chart.
         span: The time to highlight.
         points: How many points a line may have.
     """

@@ -141,7 +141,7 @@ def step_durations(profile: Profile, details: Details) -> Iterator[Block]:
     """Yield how long steps took, which are far longer than most, and on what these spent it.
 
     Args:
-        profile: Of the run.
+        profile: The profile of the run.
         details: What ``step_outlier`` says of each ``worker MODE``: above its limit a step is slow.
     """
     times = step_times(profile)
@@ -200,7 +200,7 @@ def loading(profile: Profile, details: Details) -> Iterator[Block]:
     """Yield how many processes load data, how long a batch takes, and what steps wait for it.
 
     Args:
-        profile: Of the run.
+        profile: The profile of the run.
         details: What ``dataloader`` counted.
     """
     phases = total(one.phases() for one in step_times(profile))

@@ -227,10 +227,10 @@ def of_sections(
     """Return a report on a run that was judged, of those sections that hold anything.
 
     Args:
-        kind: Of the report.
+        kind: The kind of report.
         trial: The run.
         judgement: What rules say of it.
-        sections: In their order.
+        sections: The sections, in their order.
         more: Facts that stand before those of every run.
     """
     return Report(

@@ -65,7 +65,7 @@ class Background(Generic[T]):
             does not fit is dropped at once, until the queue is down to half.
         tick: Called on the thread about every ``tick_s``, busy or not, and after the last item.
         tick_s: Seconds between ticks.
-        name: Of the thread.
+        name: The name of the thread.
 
     Example:
         >>> done = []

@@ -144,7 +144,7 @@ def put_parts(store: Store, key: str, parts: Sequence[BytesLike]) -> None:
 
     Args:
         store: If it has a ``put_parts`` of its own, that is called, and nothing is joined.
-        key: Of the value.
+        key: The key of the value.
         parts: At least one.
     """
     if isinstance(store, _PutsParts):
@@ -278,7 +278,7 @@ class Pieces(Sequence[bytes]):
     """A value as pieces of ``PIECE_BYTES``, read on access.
 
     Args:
-        size: Of the value.
+        size: The size of the value, bytes.
         read: ``read(start, length)`` returns bytes of it, fewer at its end.
 
     Example:

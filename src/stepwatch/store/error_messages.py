@@ -61,7 +61,7 @@ class Refusal:
         text: The first line.
         cause: What the system said, such as ``Connection refused``.
         region: The region that S3 expects.
-        dialect: What codes mean.
+        dialect: The dialect that says what codes mean.
     """
 
     status: str

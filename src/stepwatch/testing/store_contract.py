@@ -37,7 +37,7 @@ class StoreProcess:
 
     Args:
         script: What it does with ``store`` and ``argument``.
-        url: Of the store.
+        url: The URL of the store.
         argument: For the script.
     """
 

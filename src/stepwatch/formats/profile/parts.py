@@ -178,7 +178,7 @@ class PartsWriter:
 
     Args:
         store: Where the run lies.
-        table: Which table.
+        table: The table.
         who: The machine or worker. What it wrote before stays as it is.
     """
 

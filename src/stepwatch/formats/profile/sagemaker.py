@@ -145,7 +145,7 @@ class RowFiles:
     """The rows of the files of one table.
 
     Args:
-        table: Which one.
+        table: The table.
     """
 
     def __init__(self, table: Table) -> None:

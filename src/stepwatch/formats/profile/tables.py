@@ -68,7 +68,7 @@ class Table:
     """How one of the tables is made, and how its rows are joined.
 
     Args:
-        name: Of the table.
+        name: The name of the table.
         schema: Its columns.
         time: The column that says when.
         joined: How each number of several rows becomes one.

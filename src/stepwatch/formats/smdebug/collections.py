@@ -161,7 +161,7 @@ class SavedCollection:
         patterns: Regular expressions; a tensor whose name one of them finds anywhere belongs.
         tensors: Names that belong whatever the patterns say.
         steps: For every mode, when.
-        stored: What.
+        stored: What of its tensors is saved.
         histogram: Whether TensorBoard gets histograms of the tensors.
     """
 

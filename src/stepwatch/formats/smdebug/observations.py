@@ -375,7 +375,7 @@ class StepRows:
 
         Args:
             columns: The steps of a worker.
-            indices: Which of them.
+            indices: The positions of the steps in ``columns``.
             tensors: Which tensors, all by default.
             names: Which columns; none of ``FROM_EVENTS``.
         """

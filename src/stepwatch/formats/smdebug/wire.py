@@ -110,7 +110,7 @@ def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]
     For a varint start and end are those of its bytes.
 
     Args:
-        data: Where it lies.
+        data: The bytes that hold it.
         at: Its first byte.
         end: The byte behind its last.
 
