@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from .spec import JobSpec
@@ -25,7 +24,6 @@ _FOLDERS = (
 CONTAINER = Path("/opt/ml")
 
 
-@dataclass(frozen=True, slots=True)
 class JobPaths:
     """The folder of a job.
 
@@ -34,65 +32,39 @@ class JobPaths:
         name: The name of this job.
     """
 
-    home: Path
-    name: str
-
-    @property
-    def root(self) -> Path:
-        """What ``/opt/ml`` is in a container."""
-        return self.home / self.name
-
-    @property
-    def tensors(self) -> Path:
-        """The run."""
-        return self.root / "output" / "tensors"
-
-    @property
-    def tensorboard(self) -> Path:
-        """TensorBoard's files."""
-        return self.root / "output" / "tensorboard"
-
-    @property
-    def config(self) -> Path:
-        """The files that describe the job to its training."""
-        return self.root / "input" / "config"
-
-    @property
-    def failure(self) -> Path:
-        """What the training may say about why it failed."""
-        return self.root / "output" / "failure"
-
-    @property
-    def model(self) -> Path:
-        """What the training makes."""
-        return self.root / "model"
-
-    @property
-    def output_data(self) -> Path:
-        """What it makes besides."""
-        return self.root / "output" / "data"
-
-    @property
-    def code(self) -> Path:
-        """Where the source of the training lies, if it was brought here."""
-        return self.root / "code"
-
-    @property
-    def checkpoints(self) -> Path:
-        """What a training that is started again finds."""
-        return self.root / "checkpoints"
-
-    @property
-    def rules(self) -> Path:
-        """What its rules made."""
-        return self.root / "rule-output"
+    def __init__(self, home: Path, name: str) -> None:
+        self.home, self.name = home, name
+        #: What ``/opt/ml`` is in a container.
+        self.root = home / name
+        #: The run.
+        self.tensors = self.root / "output" / "tensors"
+        #: TensorBoard's files.
+        self.tensorboard = self.root / "output" / "tensorboard"
+        #: The files that describe the job to its training.
+        self.config = self.root / "input" / "config"
+        #: What the training may say about why it failed.
+        self.failure = self.root / "output" / "failure"
+        #: The model that the training makes.
+        self.model = self.root / "model"
+        #: What else it makes.
+        self.output_data = self.root / "output" / "data"
+        #: Where the source of the training lies, if it was brought here.
+        self.code = self.root / "code"
+        #: What a training that is started again finds.
+        self.checkpoints = self.root / "checkpoints"
+        #: What the rules of the job made.
+        self.rules = self.root / "rule-output"
+        #: What all of its processes write.
+        self.logs = self.root / "logs"
+        #: What the runner itself has to say.
+        self.runner_log = self.logs / "runner.log"
 
     def rule_output(self, rule: str) -> Path:
-        """What one of them made, by its name."""
+        """Return the folder of what a rule made, by its name."""
         return self.rules / rule
 
     def rule_source(self, rule: str) -> Path:
-        """Where the file of a rule lies that is one's own, by its name."""
+        """Return where the file of a rule of one's own lies, by its name."""
         return self.root / "rule-source" / rule
 
     def script(self, spec: JobSpec) -> Path:
@@ -100,22 +72,12 @@ class JobPaths:
         return (self.code / spec.script).resolve()
 
     def log(self, rank: int) -> Path:
-        """What a training process writes to its outputs."""
+        """Return the log of a training process."""
         return self.logs / f"algo-{rank + 1}.log"
 
     def rule_log(self, number: int) -> Path:
-        """What a rule's process writes, by its index in the job's list."""
+        """Return the log of a rule's process, by its index in the job's list."""
         return self.logs / "rules" / f"{number}.log"
-
-    @property
-    def logs(self) -> Path:
-        """What all of its processes write."""
-        return self.root / "logs"
-
-    @property
-    def runner_log(self) -> Path:
-        """What the runner itself has to say."""
-        return self.logs / "runner.log"
 
     def make(self) -> None:
         """Make the folders."""
