@@ -12,7 +12,7 @@ import json
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ RANGES = ((90.0, 100.0), (10.0, 90.0), (0.0, 10.0))
 _NS_PER_MS = 1e6
 _QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 _NUMBERS = ("mean", "min", *_QUANTILES, "max")
+_DEVICE = ("node", "device", "metric")
 _STRETCH = ("start_ns", "end_ns", "steps")
 
 
@@ -136,15 +137,7 @@ def device_statistics(
         system = system.filter(
             pa.array(_within(profile, Mode(mode), system.column("time_ns").to_numpy()))
         )
-    by, rows = ("node", "device", "metric"), []
-    for texts, at in rows_by(system, by):
-        counts = system.column("count").to_numpy()[at]
-        found = _statistics(system.column("value").to_numpy()[at], counts)
-        found |= {
-            name: getattr(np, name)(system.column(name).to_numpy()[at]) for name in ("min", "max")
-        }
-        rows.append({**dict(zip(by, texts, strict=True)), **found})
-    return _table(rows, by, ["count"], _NUMBERS)
+    return _table([*_device_rows(system)], _DEVICE, ["count"], _NUMBERS)
 
 
 def time_in_ranges(
@@ -165,8 +158,8 @@ def time_in_ranges(
         ``node``, ``device``, ``metric``, ``low``, ``high``, ``share`` from 0 to 1.
     """
     system = profile.system(device=device, metric=metric)
-    by, rows = ("node", "device", "metric"), []
-    for texts, at in rows_by(system, by):
+    rows = []
+    for texts, at in rows_by(system, _DEVICE):
         counts = system.column("count").to_numpy()[at]
         left, values = counts.copy(), system.column("value").to_numpy()[at]
         for low, high in ranges:
@@ -174,9 +167,9 @@ def time_in_ranges(
             share = float(left[inside].sum() / counts.sum())
             left[inside] = 0
             rows.append(
-                {**dict(zip(by, texts, strict=True)), "low": low, "high": high, "share": share}
+                {**dict(zip(_DEVICE, texts, strict=True)), "low": low, "high": high, "share": share}
             )
-    return _table(rows, by, (), ("low", "high", "share"))
+    return _table(rows, _DEVICE, (), ("low", "high", "share"))
 
 
 def mode_stretches(profile: Profile) -> pa.Table:
@@ -252,6 +245,16 @@ def _statistics(values: npt.NDArray[np.float64], counts: Ints, unit: str = "") -
         **{f"{name}{unit}": at for name, at in zip(_QUANTILES, found, strict=True)},
         f"max{unit}": float(values.max()),
     }
+
+
+def _device_rows(system: pa.Table) -> Iterator[dict[str, Any]]:
+    """Yield the numbers of each metric of each device, by name."""
+    for texts, at in rows_by(system, _DEVICE):
+        counts, values, low, high = (
+            column[at] for column in _columns(system, "count", "value", "min", "max")
+        )
+        extremes = {"min": float(low.min()), "max": float(high.max())}
+        yield {**dict(zip(_DEVICE, texts, strict=True)), **_statistics(values, counts), **extremes}
 
 
 def _table(
@@ -364,12 +367,9 @@ def _steps(profile: Profile) -> Iterator[StepSummary]:
 
 
 def _devices(table: pa.Table) -> Iterator[DeviceSummary]:
-    values, counts, low, high = _columns(table, "value", "count", "min", "max")
-    for (node, device, metric), at in rows_by(table, ("node", "device", "metric")):
-        mean = float(np.average(values[at], weights=counts[at]))
-        (p95,) = quantiles(values[at], (0.95,), counts[at])
-        least, most = float(low[at].min()), float(high[at].max())
-        yield DeviceSummary(node, device, metric, mean, p95, least, most)
+    names = [one.name for one in fields(DeviceSummary)]
+    for row in _device_rows(table):
+        yield DeviceSummary(*(row[name] for name in names))
 
 
 def _spent(table: pa.Table) -> Iterator[Spent]:
@@ -386,7 +386,7 @@ def _spent(table: pa.Table) -> Iterator[Spent]:
             yield one
 
 
-def _columns(table: pa.Table, *names: str) -> list[npt.NDArray[np.float64]]:
+def _columns(table: pa.Table, *names: str) -> list[Any]:
     return [table.column(name).to_numpy() for name in names]
 
 
