@@ -153,8 +153,8 @@ class DebuggerPlan:
         if stored is None:
             return NOTHING
         needs_values = stored.raw or any(r.name in NEED_VALUES for r in stored.reductions)
-        shown = self._histograms and self.histogram(tensor) is not None
-        return STATISTICS | RAW if needs_values or shown else STATISTICS
+        has_histogram = self._histograms and self.histogram(tensor) is not None
+        return STATISTICS | RAW if needs_values or has_histogram else STATISTICS
 
     def wants(self, kind: str, mode_step: int | None = None) -> bool:
         del kind, mode_step

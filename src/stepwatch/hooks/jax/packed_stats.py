@@ -280,13 +280,13 @@ class Collector:
     transformation that made it.
 
     Args:
-        choice: What is wanted of each tensor.
+        plan: What the graph holds of each tensor.
         in_loop: Whether the function is the body of a loop; full values are then not kept, as
             there would be one for each turn.
     """
 
-    def __init__(self, choice: GraphPlan, *, in_loop: bool = False) -> None:
-        self.choice, self.in_loop = choice, in_loop
+    def __init__(self, plan: GraphPlan, *, in_loop: bool = False) -> None:
+        self.plan, self.in_loop = plan, in_loop
         self.trains = False
         self._level = get_opaque_trace_state()
         self._infos: list[TensorInfo] = []
@@ -302,7 +302,7 @@ class Collector:
 
     def observe(self, info: TensorInfo, value: Any) -> None:
         self.observed[info.name] = value
-        if self.in_loop or self.choice.of(info):  # of later turns it may be wanted
+        if self.in_loop or self.plan.of(info):  # of later turns it may be wanted
             self._infos.append(info)
             self._values.append(jax.lax.stop_gradient(value))
 
@@ -333,17 +333,7 @@ class Collector:
         )
 
     def _own(self) -> tuple[list[TensorInfo], list[Any], list[int], list[Any]]:
-        held = [PACKED if self.in_loop else self.choice.of(info) for info in self._infos]
+        held = [PACKED if self.in_loop else self.plan.of(info) for info in self._infos]
         whole_of = [index for index, one in enumerate(held) if one == FULL]
         rows = [_pack_stats_jit(tuple(self._values))] if self._values else []
         return list(self._infos), rows, whole_of, [self._values[index] for index in whole_of]
-
-
-def readable_infos(
-    names: Sequence[str], kind: str, values: Sequence[Any], *, trainable: bool | None = None
-) -> list[TensorInfo]:
-    """Return what is known of arrays, which may be traced ones."""
-    return [
-        TensorInfo(name, kind, value.dtype.name, tuple(value.shape), trainable)
-        for name, value in zip(names, values, strict=True)
-    ]

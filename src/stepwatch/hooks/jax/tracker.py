@@ -21,6 +21,7 @@ from jax.extend.core import get_opaque_trace_state
 from ...capture.guard import guarded
 from ...capture.plan import NOTHING, STATISTICS
 from ...capture.recorder import Recorder
+from ...model.record import TensorInfo
 from ...model.steps import Mode
 from .modules import (
     ModuleCalls,
@@ -38,7 +39,6 @@ from .packed_stats import (
     TraceStep,
     is_readable,
     on_host,
-    readable_infos,
     trace_steps,
     unpack_stats,
 )
@@ -139,7 +139,7 @@ class InstrumentedFunction(Protocol):
 
     mode: Mode
 
-    def with_stats(self, choice: GraphPlan) -> Function:
+    def with_stats(self, plan: GraphPlan) -> Function:
         """Return the function that returns its output and ``TraceStats``."""
 
 
@@ -164,8 +164,8 @@ class Tracker:
         self._stack: list[Collector] = []
         self._running: list[Any] = []
         self._paths: dict[int, str] = {}
-        self._choices = GraphPlans()
-        self._choice = GraphPlan(recorder.new_step(Mode.TRAIN))
+        self._plans = GraphPlans()
+        self._plan = GraphPlan(recorder.new_step(Mode.TRAIN))
         self.names, self.modules = ParameterNames(), ModulePaths()
         #: All parameters with regard to which something was differentiated: ``None`` for what
         #: was captured, else why it was not.
@@ -190,13 +190,13 @@ class Tracker:
         """Call a function and take what is observed in it; where nothing can be, the plain one."""
         if self.is_collecting:
             collector = self._stack[-1]
-            output, stats = carrier.with_stats(collector.choice)(*args, **kwargs)
+            output, stats = carrier.with_stats(collector.plan)(*args, **kwargs)
             collector.add(stats)
             return output
         if not self._is_outermost():
             return plain(*args, **kwargs)
-        self._choose(carrier.mode)
-        output, stats = carrier.with_stats(self._choice)(*args, **kwargs)
+        self._choose_plan(carrier.mode)
+        output, stats = carrier.with_stats(self._plan)(*args, **kwargs)
         carrier.mode = self._steps.take(stats) or carrier.mode
         return output
 
@@ -222,7 +222,7 @@ class Tracker:
         return self._run_openly(Mode.EVAL, lambda: self._module(run, module, args, kwargs))
 
     def _run_openly(self, mode: Mode, run: Callable[[], Any]) -> Any:
-        self._choose(mode)
+        self._choose_plan(mode)
         with self.collecting() as collector:
             output = run()
             stats = self.closed(collector)
@@ -232,10 +232,10 @@ class Tracker:
     def _is_outermost(self) -> bool:
         return not self._stack and bool(self._top == get_opaque_trace_state())
 
-    def _choose(self, mode: Mode) -> None:
+    def _choose_plan(self, mode: Mode) -> None:
         """A call begins that is no part of another one."""
         self._steps.before_call()
-        self._choice = self._choices.at(self._recorder.new_step(self._steps.mode or mode))
+        self._plan = self._plans.at(self._recorder.new_step(self._steps.mode or mode))
 
     # Collecting
 
@@ -245,8 +245,8 @@ class Tracker:
         around = self._stack[-1] if self._stack else None
         if around is None:
             self._find_modules()
-        choice = around.choice if around else self._choice
-        collector = Collector(choice, in_loop=in_loop or bool(around and around.in_loop))
+        plan = around.plan if around else self._plan
+        collector = Collector(plan, in_loop=in_loop or bool(around and around.in_loop))
         self._stack.append(collector)
         try:
             yield collector
@@ -309,10 +309,10 @@ class Tracker:
     def _observe(
         self, collector: Collector, kind: str, values: Any, *, trainable: bool | None = None
     ) -> None:
-        readable = {name: value for name, value in values.items() if is_readable(value)}
-        infos = readable_infos(list(readable), kind, list(readable.values()), trainable=trainable)
-        for info, value in zip(infos, readable.values(), strict=True):
-            collector.observe(info, value)
+        for name, value in values.items():
+            if is_readable(value):
+                dtype, shape = value.dtype.name, tuple(value.shape)
+                collector.observe(TensorInfo(name, kind, dtype, shape, trainable), value)
 
     # Modules
 

@@ -76,11 +76,11 @@ class JittedFunction:
             return self._plain(*args, **kwargs)
         return tracker.run(self, self._plain, args, kwargs)
 
-    def with_stats(self, choice: GraphPlan) -> Function:
-        """Return the graph that also returns what a choice wants."""
-        if choice not in self._with_stats:
-            self._with_stats[choice] = self._jit(returning_stats(self._function), **self._options)
-        return self._with_stats[choice]
+    def with_stats(self, plan: GraphPlan) -> Function:
+        """Return the graph that also returns what a plan holds."""
+        if plan not in self._with_stats:
+            self._with_stats[plan] = self._jit(returning_stats(self._function), **self._options)
+        return self._with_stats[plan]
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -158,7 +158,7 @@ class InstrumentedScan:
             return self._scan(f, *args, **kwargs)
         return tracker.run(self, self._scan, (f, *args), kwargs)
 
-    def with_stats(self, choice: GraphPlan) -> Function:  # noqa: ARG002  all turns are alike
+    def with_stats(self, plan: GraphPlan) -> Function:  # noqa: ARG002  all turns are alike
         """Return a loop that also returns what is observed in its turns."""
         return self._with_stats
 
@@ -220,7 +220,7 @@ class CheckpointedFunction:
             return self._plain(*args, **kwargs)
         return tracker.run(self, self._plain, args, kwargs)
 
-    def with_stats(self, choice: GraphPlan) -> Function:  # noqa: ARG002  it is traced with its caller
+    def with_stats(self, plan: GraphPlan) -> Function:  # noqa: ARG002  it is traced with its caller
         """Return the function that also returns what is observed in it."""
         return self._carrying
 

@@ -115,7 +115,7 @@ class TensorFlowHook(Hook):
         def gradient(tape: Any, target: Any, sources: Any, *args: Any, **named: Any) -> Any:
             gradients = original(tape, target, sources, *args, **named)
             self._tapes.differentiated(target, sources, gradients)
-            self._answer()
+            self._apply_requests()
             return gradients
 
         return gradient
@@ -124,12 +124,12 @@ class TensorFlowHook(Hook):
         def call(function: Any, *args: Any, **named: Any) -> Any:
             returned = original(function, *args, **named)
             self._tapes.gather(function)
-            self._answer()
+            self._apply_requests()
             return returned
 
         return call
 
-    def _answer(self) -> None:
+    def _apply_requests(self) -> None:
         """Do what was requested, if a step is over."""
         if self._has_ended:
             self._has_ended = False

@@ -167,26 +167,26 @@ class Names:
 
 def parameters_of(root: Block) -> Iterator[Parameter]:
     """Yield the parameters of a model, each once, those of its parts included."""
-    seen: set[Parameter] = set()
+    visited: set[Parameter] = set()
     for _, block in _paths(root):
         for parameter in block._reg_params.values():
-            if parameter not in seen:
-                seen.add(parameter)
+            if parameter not in visited:
+                visited.add(parameter)
                 yield parameter
 
 
 def _paths(root: Block) -> Iterator[tuple[str, Block]]:
     """Yield a model and its parts with their paths, each part before its own, and once."""
-    seen = {root}
+    visited = {root}
     waiting = [("", root)]
     while waiting:
         path, block = waiting.pop()
         yield path, block
         inside = f"{path}." if path else ""
         children = [
-            (inside + key, child) for key, child in block._children.items() if child not in seen
+            (inside + key, child) for key, child in block._children.items() if child not in visited
         ]
-        seen.update(child for _, child in children)
+        visited.update(child for _, child in children)
         waiting.extend(reversed(children))
 
 
