@@ -7,8 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from stepwatch.hooks.boosting import ListenerPatches, Metric, Node, columns_of, shares
 from stepwatch.hooks.boosting.hook import class_counts, confusion, parsed
+from stepwatch.hooks.boosting.rounds import Metric, Node, columns_of, shares
+from stepwatch.hooks.patching import ListenerPatches
 
 
 class TestMetric:

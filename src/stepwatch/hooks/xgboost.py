@@ -21,11 +21,10 @@ from xgboost.callback import CallbackContainer, TrainingCallback
 from xgboost.core import XGBoostError
 
 from ..capture.guard import guarded
-from .boosting import (
+from .boosting.hook import BoostingHook
+from .boosting.rounds import (
     OWN_EVERY,
-    BoostingHook,
     EvaluationSet,
-    ListenerPatches,
     Metric,
     Node,
     Round,
@@ -33,6 +32,7 @@ from .boosting import (
     columns_of,
     shares,
 )
+from .patching import ListenerPatches
 
 __all__ = ["XGBoostHook"]
 
