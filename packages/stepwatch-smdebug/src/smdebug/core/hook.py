@@ -92,10 +92,6 @@ class BaseHook:
             self.collection_manager.get(CollectionKeys.DEFAULT).include(include_regex)
         if save_all:
             self.collection_manager.get(CollectionKeys.ALL).include(".*")
-        self._attach()
-
-    def _attach(self) -> None:
-        """Attach to the framework."""
         self._states = StateStore()
         self.training_run = 0
         self.init_step = -1

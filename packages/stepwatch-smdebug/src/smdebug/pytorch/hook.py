@@ -25,12 +25,9 @@ class Hook(BaseHook):
     framework = "pytorch"
     collection_manager_class = CollectionManager
     collection_class = Collection
+    has_registered_module = False
+    has_registered_loss_module = False
     _registered: SmdebugTorchHook
-
-    def _attach(self) -> None:
-        self.has_registered_module = False
-        self.has_registered_loss_module = False
-        super()._attach()
 
     def _make_registered(self) -> SmdebugTorchHook:
         return SmdebugTorchHook(

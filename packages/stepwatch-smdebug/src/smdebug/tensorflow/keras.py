@@ -26,13 +26,10 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]  # no
     framework = "tensorflow"
     _registered: SmdebugKerasHook
 
-    def _attach(self) -> None:
+    def _make_registered(self) -> SmdebugKerasHook:
         keras.callbacks.Callback.__init__(self)
         for name, pattern in SmdebugKerasHook.patterns.items():
             self.collection_manager.get(name).include(pattern)
-        super()._attach()
-
-    def _make_registered(self) -> SmdebugKerasHook:
         return SmdebugKerasHook(self._hook_config)
 
     def wrap_optimizer(self, optimizer: Any) -> Any:
