@@ -8,8 +8,10 @@ import pytest
 from keras import layers
 
 from stepwatch.hooks.keras import KerasHook
+from stepwatch.hooks.keras.backend import backend
+from stepwatch.model.record import TensorInfo
 from stepwatch.model.steps import Mode
-from stepwatch.numerics.statistics import FIELDS
+from stepwatch.numerics.statistics import COUNT, FIELDS, SUM_SQ
 from stepwatch.trial import Trial
 
 pytestmark = pytest.mark.framework
@@ -117,6 +119,15 @@ class TestTensors:
         np.testing.assert_array_equal(
             here.tensor(name).value(2, mode="TRAIN"), there.tensor(name).value(2, mode="TRAIN")
         )
+
+    @pytest.mark.parametrize("value", [1e-25, 1e25])
+    def test_squares_of_float32_neither_vanish_nor_overflow(self, value):
+        """Also as an accelerator sums them that has no float64."""
+        reader, info = backend(), TensorInfo("x", "gradients", "float32", (3,))
+        tensor = keras.ops.convert_to_tensor(np.full(3, value, np.float32))
+        row = reader.unpack(reader.compiled(reader.pack)([tensor]), [info])[0]
+
+        assert (3, pytest.approx(3 * value**2, rel=1e-5, abs=0)) == (row[COUNT], row[SUM_SQ])
 
     def test_the_loss_of_a_batch_is_its_own(self, tmp_path):
         """Not the mean over the epoch that Keras shows, which is a metric."""
