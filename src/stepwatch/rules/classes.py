@@ -22,7 +22,7 @@ from ..model.steps import Mode
 from ..numerics.measures import Floats, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .history import FirstValues
-from .shared import CROSS_ENTROPIES, Array, of_same_loss, raw_values
+from .shared import CROSS_ENTROPIES, Array, of_same_loss, raw_values, summaries
 
 # Negative log-likelihoods; what guessing costs is known of those whose classes are counted.
 _LIKELIHOODS = (*CROSS_ENTROPIES, "nll_loss", "gaussian_nll_loss", "poisson_nll_loss")
@@ -384,11 +384,8 @@ class Sources:
 def _summed(step: StepView, prefix: str) -> dict[str, Counts]:
     """Return the sum over all workers of the counts whose name begins so, by what follows."""
     parts: dict[str, list[Counts]] = {}
-    for record in step.records:
-        for name in record.raw or ():
-            if name.startswith(prefix):
-                value = record.raw[name].astype(np.int64)
-                parts.setdefault(name.removeprefix(prefix), []).append(value)
+    for record, name in summaries(step, prefix):
+        parts.setdefault(name, []).append(record.raw[prefix + name].astype(np.int64))
     return {name: added(counts) for name, counts in parts.items()}
 
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import ConfigError
 from ..judge.declaration import parameter, within
@@ -15,10 +14,10 @@ from ..judge.step_view import StepView, TensorView
 from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
 from ..model.steps import Mode
-from ..numerics.measures import number
+from ..numerics.measures import Floats, number
 from ..numerics.statistics import MAX, MIN
 from .history import Series
-from .shared import CROSS_ENTROPIES, ELEMENTWISE, of_same_loss, raw_values
+from .shared import CROSS_ENTROPIES, ELEMENTWISE, Array, of_same_loss, raw_values, summaries
 
 #: Mean square of activations between -1 and 1 above which they are nearly all at their ends.
 SATURATED = 0.9
@@ -278,9 +277,6 @@ def _is_real(layout: Layout, tensor: TensorInfo) -> bool:  # noqa: ARG001 - a Se
     return "float" in tensor.dtype and len(tensor.shape) > 1
 
 
-Floats = npt.NDArray[np.float64]
-Array = npt.NDArray[np.generic]
-
 MEAN, STD, IMAGES = "channel_mean", "channel_std", "channel_images"
 #: Means beyond this are those of bytes, not of numbers from 0 to 1.
 _OF_BYTES = 2.0
@@ -347,16 +343,12 @@ class CheckInputImages(Rule):
                 self._why_not = f"{name} has {value.ndim} axes, which are no images"
             else:
                 yield name, _of_images(value, axis)
-        for record in () if full else step.records:
-            for name in record.raw or ():
-                if name.startswith(MEAN):
-                    path = name.removeprefix(MEAN)
-                    count = step.tensor(IMAGES + path, record.worker)
-                    mean, std = (record.raw.get(what + path) for what in (MEAN, STD))
-                    if count is not None and mean is not None and std is not None:
-                        means = mean.astype(np.float64)
-                        squares = std.astype(np.float64) ** 2 + means**2
-                        yield f"images{path}", (count.statistics.mean, means, squares)
+        for record, path in () if full else summaries(step, MEAN):
+            count, std = step.tensor(IMAGES + path, record.worker), record.raw.get(STD + path)
+            if count is not None and std is not None:
+                means = record.raw[MEAN + path].astype(np.float64)
+                squares = std.astype(np.float64) ** 2 + means**2
+                yield f"images{path}", (count.statistics.mean, means, squares)
 
     def _evaluate(self, step: StepView, name: str) -> Findings:
         _, mean, squares = self._totals[name]
@@ -406,7 +398,7 @@ def _of_images(value: Array, axis: int | None) -> Moments:
 TOKEN, TOKEN_COUNT = "token/", "token_count/"
 
 # how many positions there are, and at how many each listed token stands, shape [tokens]
-Counted = tuple[float, npt.NDArray[np.float64]]
+Counted = tuple[float, Floats]
 
 
 class NLPSequenceRatio(Rule):
@@ -478,14 +470,12 @@ class NLPSequenceRatio(Rule):
                 ids = np.rint(value.astype(np.float64)).ravel()
                 found = [np.count_nonzero(ids == token) for token in self._tokens]
                 yield name, (float(ids.size), np.array(found, np.float64))
-        for record in () if full else step.records:
-            for name in record.raw or ():
-                module = name.removeprefix(TOKEN)
-                total = step.tensor(TOKEN_COUNT + module, record.worker)
-                if name.startswith(TOKEN) and total is not None and total.statistics.sum > 0:
-                    ids, times = record.raw[name].astype(np.float64)
-                    found = [times[ids == token].sum() for token in self._tokens]
-                    yield name, (total.statistics.sum, np.array(found))
+        for record, module in () if full else summaries(step, TOKEN):
+            total = step.tensor(TOKEN_COUNT + module, record.worker)
+            if total is not None and total.statistics.sum > 0:
+                ids, times = record.raw[TOKEN + module].astype(np.float64)
+                found = [times[ids == token].sum() for token in self._tokens]
+                yield TOKEN + module, (total.statistics.sum, np.array(found))
 
     def _finding(
         self, step: StepView, name: str, index: int, percent: float, positions: float
@@ -506,7 +496,7 @@ class NLPSequenceRatio(Rule):
         )
 
 
-def _numbers(name: str, texts: Sequence[str]) -> npt.NDArray[np.float64]:
+def _numbers(name: str, texts: Sequence[str]) -> Floats:
     try:
         numbers = np.array([float(text) for text in texts])
     except ValueError:

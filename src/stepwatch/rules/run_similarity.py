@@ -17,8 +17,9 @@ from ..judge.step_view import StepView, TensorGroup
 from ..model.finding import Finding
 from ..model.record import Layout, StepRecord, TensorInfo
 from ..model.steps import Mode
-from ..numerics.measures import number
+from ..numerics.measures import Floats, number
 from ..store import open_store
+from .shared import Array
 from .tensor_equality import EQUAL, UNEQUAL, Digests, Tolerance, compare
 
 
@@ -71,9 +72,6 @@ class _Stream:
             del self._kept[key]
         return self._kept.pop((mode, mode_step), None)
 
-
-Array = npt.NDArray[np.generic]
-Rows = npt.NDArray[np.float64]
 
 # What a step starts from comes first: all else follows from it.
 _FIRST = ("weights", "buffers")
@@ -215,7 +213,7 @@ class _Match:
     here: npt.NDArray[np.intp]
     there: npt.NDArray[np.intp]
     shapes: npt.NDArray[np.bool_]
-    tolerance: Rows
+    tolerance: Floats
     strangers: tuple[Difference, ...]
 
     @classmethod

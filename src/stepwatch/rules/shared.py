@@ -15,7 +15,7 @@ from ..errors import ConfigError, TensorUnavailable
 from ..judge.declaration import parameter
 from ..judge.rule import Rule, Selection
 from ..judge.step_view import StepView, TensorGroup, TensorView
-from ..model.record import Layout, TensorInfo
+from ..model.record import Layout, StepRecord, TensorInfo
 from ..numerics.measures import Floats, scalar_value
 
 Array = npt.NDArray[np.generic]
@@ -115,6 +115,14 @@ def raw_values(step: StepView, selection: Selection) -> Iterator[tuple[str, str,
         for name in names:
             if name in saved:
                 yield group.record.worker, name, raw[name]
+
+
+def summaries(step: StepView, prefix: str) -> Iterator[tuple[StepRecord, str]]:
+    """Yield the full values whose name begins so: the record and what follows in the name."""
+    for record in step.records:
+        for name in record.raw or ():
+            if name.startswith(prefix):
+                yield record, name.removeprefix(prefix)
 
 
 def prefixed(step: StepView, collection: str, prefix: str) -> Iterator[TensorGroup]:

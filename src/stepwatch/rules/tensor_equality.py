@@ -21,13 +21,11 @@ from ..judge.rule import Findings, Selection
 from ..judge.step_view import StepView, TensorGroup
 from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
-from ..numerics.measures import listed, non_finite, number
+from ..numerics.measures import Floats, listed, non_finite, number
 from ..numerics.statistics import COUNT, MAX, MIN, NAN, NUM_FIELDS, SUM, SUM_ABS, SUM_SQ, ZEROS
-from .shared import TensorRule, is_trainable
+from .shared import Array, TensorRule, is_trainable
 
-Rows = npt.NDArray[np.float64]
 Equalities = npt.NDArray[np.int8]
-Array = npt.NDArray[np.generic]
 
 #: What two values are. ``PROBABLY_EQUAL`` and ``UNDECIDED`` are left to their full values; without
 #: these, what is above ``UNDECIDED`` counts as alike.
@@ -52,7 +50,7 @@ class Tolerance:
     atol: float = 1e-8
     equal_nan: bool = False
 
-    def for_dtypes(self, infos: Sequence[TensorInfo]) -> Rows:
+    def for_dtypes(self, infos: Sequence[TensorInfo]) -> Floats:
         """Return ``rtol`` and ``atol`` for each tensor, 0 for integers; shape ``[tensors, 2]``."""
         exact = [info.dtype.startswith(("int", "uint", "bool")) for info in infos]
         return np.where(np.array(exact, bool)[:, np.newaxis], 0.0, (self.rtol, self.atol))
@@ -93,7 +91,11 @@ class Digests:
 
 
 def compare(
-    older: tuple[Rows, Digests], newer: tuple[Rows, Digests], tolerance: Rows, *, equal_nan: bool
+    older: tuple[Floats, Digests],
+    newer: tuple[Floats, Digests],
+    tolerance: Floats,
+    *,
+    equal_nan: bool,
 ) -> Equalities:
     """Return what statistics and digests prove of pairs of values of one shape.
 
@@ -120,7 +122,7 @@ def compare(
     return np.where(unlike, UNEQUAL, found).astype(np.int8)
 
 
-def sums_differ(here: Rows, there: Rows, tolerance: Rows) -> npt.NDArray[np.bool_]:
+def sums_differ(here: Floats, there: Floats, tolerance: Floats) -> npt.NDArray[np.bool_]:
     """Return where the sums of magnitudes alone prove two values unlike, shape ``[...]``.
 
     Args:
@@ -136,7 +138,7 @@ def sums_differ(here: Rows, there: Rows, tolerance: Rows) -> npt.NDArray[np.bool
     return apart
 
 
-def _differ(here: Rows, there: Rows, rtol: Rows, atol: Rows) -> npt.NDArray[np.bool_]:
+def _differ(here: Floats, there: Floats, rtol: Floats, atol: Floats) -> npt.NDArray[np.bool_]:
     """Return where no elements within the tolerance have such statistics; shape ``[...]``.
 
     If every ``|a - b| <= atol + rtol * |b|``, then sums, sums of magnitudes and norms are as
@@ -167,7 +169,7 @@ class Slots(NamedTuple):
 
     indices: SlotIndices
     shapes: SlotIndices
-    tolerance: npt.NDArray[np.float64]
+    tolerance: Floats
 
 
 class ValueHistory:
