@@ -13,7 +13,7 @@ from torch.utils.checkpoint import checkpoint
 
 from stepwatch.numerics.statistics import NAN
 from tests.support.hooks.torch.captured_rows import rows_of
-from tests.support.hooks.torch.trainings import inputs, sgd
+from tests.support.hooks.torch.trainings import Watched, inputs, sgd
 
 pytestmark = pytest.mark.usefixtures("nothing_compiled")
 
@@ -243,17 +243,28 @@ class TestNothingBroken:
         assert "0 of 1 outputs (inside vmap or grad: Linear)" in seen.end.coverage
 
 
-class TestWhatRunsInside:
-    def test_micro_batches_add_up(self, watched):
-        """The rows of one step are those of all its forwards."""
-        model = Net()
-        run, optimizer = compiled(model, "model"), sgd(model)
-        with watched() as seen:
-            for _ in range(3):
-                run(X, Y)[1].backward()
-            optimizer.step()
+@pytest.fixture(scope="module")
+def two_steps(tmp_path_factory):
+    """One compiled model: three micro-batches, then a weight that is nan."""
+    torch._dynamo.reset()
+    model = Net()
+    run, optimizer = compiled(model, "model"), sgd(model)
+    with Watched(tmp_path_factory.mktemp("compiled") / "run") as seen:
+        for _ in range(3):
+            run(X, Y)[1].backward()
+        optimizer.step()
+        with torch.no_grad():
+            model.blocks[1].fc.bias[2] = float("nan")
+        run(X, Y)[1].backward()
+        optimizer.step()
+    return seen
 
-        assert [3 * X.numel()] == seen.series("output/blocks.0.fc", "count")
+
+class TestWhatRunsInside:
+    def test_micro_batches_add_up(self, two_steps):
+        """The rows of one step are those of all its forwards."""
+        sizes = [3 * X.numel(), X.numel()]
+        assert sizes == two_steps.series("output/blocks.0.fc", "count")
 
     def test_a_checkpointed_part_is_seen_once(self, watched):
         """Backward computes it anew, which is no second observation."""
@@ -288,19 +299,12 @@ class TestWhatRunsInside:
         assert "bfloat16" == seen.infos()["output/blocks.0.fc"].dtype
         assert [X.numel()] == seen.series("output/blocks.0.fc", "count")
 
-    def test_a_nan_is_counted(self, watched):
+    def test_a_nan_is_counted(self, two_steps):
         """Where it arose."""
-        model = Net()
-        run, optimizer = compiled(model, "model"), sgd(model)
-        with torch.no_grad():
-            model.blocks[1].fc.bias[2] = float("nan")
-        with watched() as seen:
-            run(X, Y)[1].backward()
-            optimizer.step()
-
-        assert [0] == seen.series("output/blocks.1.norm", "nan")
-        assert [len(X)] == seen.series("output/blocks.1.fc", "nan")
-        spoiled = [name for name, row in rows_of(seen)[0].items() if row[NAN] and "output/" in name]
+        assert [0, 0] == two_steps.series("output/blocks.1.norm", "nan")
+        assert [0, len(X)] == two_steps.series("output/blocks.1.fc", "nan")
+        _, rows = rows_of(two_steps)
+        spoiled = [name for name, row in rows.items() if row[NAN] and "output/" in name]
         assert "output/blocks.1.fc" == spoiled[0], "what is inside of the model ended before it"
 
     def test_shapes_may_change(self, watched):
