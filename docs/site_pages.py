@@ -19,6 +19,8 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
+#: Where packages are; ``mkdocs.yml`` names them too.
+SOURCES = (ROOT / "src", ROOT / "packages/stepwatch-smdebug/src")
 #: Files of the repository that are pages of the site, under another name.
 PAGES = {
     "README.md": "index.md",
@@ -53,7 +55,8 @@ def public_names(module: str) -> list[str]:
 
 def _declared(module: str) -> list[str]:
     """Return ``__all__``, or what a package imports from within, by its source alone."""
-    base = ROOT.joinpath("src", *module.split("."))
+    source = next(one for one in SOURCES if (one / module.partition(".")[0]).is_dir())
+    base = source.joinpath(*module.split("."))
     path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
     names: list[str] = []
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
