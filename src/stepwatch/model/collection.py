@@ -151,10 +151,8 @@ def subject(tensor: str) -> str:
 _OF_LOSS = re.compile(
     r"(?:loss|prediction|label|log_partition|confusion|class_count|dependence)/([^/]+?)(?:_\d+)?(?:/|$)"
 )
-
-
-# Names of modules, by which losses are called that they compute.
-_FUNCTIONS = {
+#: The function that does the work of a loss module, by the name of its class.
+LOSS_FUNCTIONS = {
     "CrossEntropyLoss": "cross_entropy",
     "NLLLoss": "nll_loss",
     "GaussianNLLLoss": "gaussian_nll_loss",
@@ -166,6 +164,10 @@ _FUNCTIONS = {
     "SmoothL1Loss": "smooth_l1_loss",
     "HuberLoss": "huber_loss",
     "SoftMarginLoss": "soft_margin_loss",
+    "CosineEmbeddingLoss": "cosine_embedding_loss",
+    "MarginRankingLoss": "margin_ranking_loss",
+    "TripletMarginLoss": "triplet_margin_loss",
+    "TripletMarginWithDistanceLoss": "triplet_margin_with_distance_loss",
 }
 
 
@@ -183,7 +185,7 @@ def loss_function(tensor: str) -> str:
     """
     found = _OF_LOSS.match(tensor)
     name = "" if found is None or found[1] == "backward" else found[1]
-    return _FUNCTIONS.get(name, name)
+    return LOSS_FUNCTIONS.get(name, name)
 
 
 def default_policy(name: str) -> SavePolicy:

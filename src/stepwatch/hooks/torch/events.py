@@ -38,6 +38,7 @@ from typing import Any
 from torch import nn
 
 from ...capture.guard import guarded
+from ...model.collection import LOSS_FUNCTIONS
 from .internals import current_graph_task_id, tracing_state
 
 Subscriber = Callable[..., object]
@@ -49,17 +50,6 @@ _NOT_IN_BACKWARD = frozenset(
 )
 
 
-# The losses of torch that are functions as well as modules, as far as it matters which they are.
-_FUNCTIONS: dict[type, str] = {
-    nn.CrossEntropyLoss: "cross_entropy",
-    nn.NLLLoss: "nll_loss",
-    nn.BCELoss: "binary_cross_entropy",
-    nn.BCEWithLogitsLoss: "binary_cross_entropy_with_logits",
-    nn.CosineEmbeddingLoss: "cosine_embedding_loss",
-    nn.MarginRankingLoss: "margin_ranking_loss",
-    nn.TripletMarginLoss: "triplet_margin_loss",
-    nn.TripletMarginWithDistanceLoss: "triplet_margin_with_distance_loss",
-}
 # Where the target stands, if it is not the second argument; a triplet has none.
 _TARGETS = {
     "cosine_embedding_loss": 2,
@@ -91,8 +81,8 @@ class LossCall:
         """The function that computes it, also where a module of torch does; else its name."""
         if self.module is None:
             return self.name
-        known = (name for kind, name in _FUNCTIONS.items() if isinstance(self.module, kind))
-        return next(known, self.name)
+        bases = (kind.__name__ for kind in type(self.module).__mro__)
+        return next((LOSS_FUNCTIONS[base] for base in bases if base in LOSS_FUNCTIONS), self.name)
 
     @property
     def prediction(self) -> object:
