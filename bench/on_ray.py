@@ -25,7 +25,7 @@ from ray.cluster_utils import Cluster
 from stepwatch.formats import RunTarget, open_writer
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.jobs.ray.cluster import num_cpus, spread
-from stepwatch.jobs.ray.evaluation import judge_run, split_calls
+from stepwatch.jobs.ray.rule_process import judge_run, split_calls
 from stepwatch.judge.evaluate import PartialEvaluation, evaluate_partition, merge_partitions
 from stepwatch.judge.step_view import StepView
 from stepwatch.rules import DEFAULT_RULES

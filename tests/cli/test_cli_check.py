@@ -11,7 +11,7 @@ import pytest
 from stepwatch.cli.launch import SaveCosts
 from stepwatch.cli.progress import FindingDedup, Progress
 from stepwatch.formats.manifest import End
-from stepwatch.judge.causal_links import StepOrder
+from stepwatch.judge.root_cause import StepOrder
 from stepwatch.model.finding import Finding
 from stepwatch.model.record import Layout, StepRecord, TensorInfo
 from stepwatch.model.steps import Mode

@@ -10,9 +10,8 @@ import pytest
 from stepwatch.errors import MissingDependency
 from stepwatch.model.finding import Finding
 from stepwatch.plots import heatmap, series
-from stepwatch.plots.annotations import MOST_MARKS
-from stepwatch.plots.theme import in_scheme, template
-from stepwatch.plugins import optional
+from stepwatch.plots.theme import MOST_MARKS, in_scheme, template
+from stepwatch.plugins import registry
 
 EVIL = '<img src=x onerror="alert(1)">'
 SPIKE = Finding("loss_spike", 7, "loss", "9.2 deviations above the median", severity="error")
@@ -111,7 +110,7 @@ class TestSeries:
         def nothing_installed(name):
             raise ModuleNotFoundError(f"No module named {name!r}", name="plotly")
 
-        monkeypatch.setattr(optional, "import_module", nothing_installed)
+        monkeypatch.setattr(registry, "import_module", nothing_installed)
 
         with pytest.raises(MissingDependency, match=r"pip install 'stepwatch\[plots\]'"):
             series([0], [1.0], name="a", statistic="l2")

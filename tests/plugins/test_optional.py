@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stepwatch.errors import MissingDependency
-from stepwatch.plugins.optional import require
+from stepwatch.plugins.registry import require
 
 
 class TestRequire:

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stepwatch import LiveWatch, TorchHook, Trial
-from stepwatch.judge.causal_links import LINKS, SIGNS, StepOrder, sign_of
 from stepwatch.judge.parameters import find_rule
-from stepwatch.judge.root_cause import Chain, chains
+from stepwatch.judge.root_cause import LINKS, SIGNS, Chain, StepOrder, chains, sign_of
 from stepwatch.judge.verdict import blind_spots
 from stepwatch.model.collection import SPECS, STAGES, subject
 from stepwatch.model.finding import Finding

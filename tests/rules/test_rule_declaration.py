@@ -14,7 +14,7 @@ import pytest
 
 from stepwatch.errors import ConfigError
 from stepwatch.judge.parameters import parse_rules
-from stepwatch.judge.streaks import Streaks
+from stepwatch.judge.rule import Streaks
 from stepwatch.model.steps import Mode
 from stepwatch.rules import Rule, StepView, Watch, parameter
 from tests.support.rules.made_runs import MadeRun

@@ -15,7 +15,7 @@ from rich.console import Console
 from ..actions.policy import PolicyEntry, Warn, check_rules, parse_actions
 from ..actions.reactions import Reactions
 from ..errors import RunNotFound
-from ..jobs.ray.evaluation import evaluate_on_ray
+from ..jobs.ray.rule_process import evaluate_on_ray
 from ..judge.engine import Watch
 from ..judge.engine import watch as watch_trial
 from ..judge.evaluate import evaluate, verdict_of

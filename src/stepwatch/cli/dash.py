@@ -12,7 +12,7 @@ import click
 from ..config import runs_folder
 from ..dashboard.server import Server, listen
 from ..errors import RunNotFound, StoreError
-from ..runtime.net import is_loopback
+from ..runtime.process import is_loopback
 from ..store import open_store, scheme_of
 
 DEFAULT_PORT = 6460

@@ -18,9 +18,8 @@ from typing import Any, TextIO
 
 from ..config import environment
 from ..formats.manifest import End, are_several
-from ..judge.causal_links import StepOrder
 from ..judge.engine import RuleStatus
-from ..judge.root_cause import chains
+from ..judge.root_cause import StepOrder, chains
 from ..judge.verdict import consequence_lines, headline, plural
 from ..model.finding import SEVERITIES, Finding
 from ..model.record import StepRecord

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..errors import ConfigError, nearest
-from ..plugins.optional import require
+from ..plugins.registry import require
 from .variables import environment
 
 # Files are read again after this time: who renews keys writes the new ones there.

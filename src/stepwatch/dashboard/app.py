@@ -26,7 +26,7 @@ from starlette.routing import Route
 from ..errors import ConfigError, RunNotFound, StepwatchError
 from ..model.finding import plain
 from ..plots.theme import scheme_style, template
-from ..plugins.optional import require
+from ..plugins.registry import require
 from ..trial import Trial
 from . import api
 from .runs import Feed, Listing, OpenRun, OpenRuns

@@ -9,8 +9,8 @@ import socket
 from dataclasses import dataclass
 
 from ..errors import ConfigError, StoreError
-from ..plugins.optional import require
-from ..runtime.net import is_loopback
+from ..plugins.registry import require
+from ..runtime.process import is_loopback
 from .runs import absolute_location
 
 # The system closes a connection whose peer takes nothing for so long.

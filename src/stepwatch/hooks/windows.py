@@ -18,7 +18,7 @@ from ..capture.profiling import Profiler, RangeTrigger
 from ..config.profiler_config import ProfilerConfig
 from ..formats.profile.parts import python_key, trace_key
 from ..formats.profile.tables import Span
-from ..plugins.optional import require
+from ..plugins.registry import require
 
 #: The end of a file's name, and what returns its bytes.
 File = tuple[str, Callable[[], bytes]]

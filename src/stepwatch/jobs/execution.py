@@ -13,14 +13,13 @@ from ..config import environment
 from ..formats import run_format
 from ..profile.sampler import wait_until_ended
 from ..store import open_store
-from .artifacts import Outputs, fetch
+from .artifacts import Outputs, fetch, mark_end, record_ends
 from .container_env import bind_mount, command_line, free_port, variables, write_files
 from .job_rules import RuleProcesses, required_collections
 from .logs import LogClock, LogMetrics, log_tail
 from .paths import CONTAINER, JobPaths, is_free
 from .processes import described, start
 from .records import JobRecord, Records
-from .run_end import mark_end, record_ends
 from .spec import JobSpec
 
 #: How long a training may take to end after it was asked to, seconds.

@@ -18,12 +18,11 @@ from ..judge.rule import Scope, Watched, required_captures
 from ..plugins import registry
 from ..plugins.specs import load_file
 from ..rules.compat import compat_rule
-from .artifacts import copy_files
+from .artifacts import copy_files, num_resumes
 from .logs import log_tail
 from .paths import JobPaths
 from .processes import described, start
 from .records import Records
-from .run_end import num_resumes
 from .spec import JobSpec, RuleSpec
 
 #: The entry points of classes that adapt rules which were written for another library.

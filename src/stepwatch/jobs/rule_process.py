@@ -27,10 +27,10 @@ from ..judge.rule import Watched
 from ..model.finding import Finding
 from ..rules.compat import compat_message
 from ..trial import Trial
+from .artifacts import num_resumes
 from .job_rules import build_rule
 from .paths import JobPaths
 from .records import Records
-from .run_end import num_resumes
 
 _POLL_S = 0.2
 _BEFORE_THE_END = ("Starting", "Restarting", "Downloading", "Training", "Stopping")

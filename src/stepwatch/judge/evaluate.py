@@ -16,9 +16,9 @@ from ..model.record import Layout, StepRecord, TensorInfo
 from ..profile.windows import ProfileSource
 from ..trial import Trial
 from ..trial.step_log import in_order
-from .causal_links import StepOrder
 from .engine import RuleStatus, Watch
 from .parameters import Spec, parse_rules
+from .root_cause import StepOrder
 from .step_view import StepView
 from .verdict import Verdict
 

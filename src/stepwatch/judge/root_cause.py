@@ -1,20 +1,293 @@
 """Chains: what began it on top, and beneath it what followed, in place of forty alarms.
 
 The rule on which this is correct: a finding follows from another only if there is a link of
-``causal_links`` and the other is before it in one order of all findings (when it began, then the
+``LINKS`` and the other is before it in one order of all findings (when it began, then the
 stage of the step, then the order of execution). So there is no circle, and the same findings give
 the same chains, whatever the order they came in.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache
+from weakref import WeakSet
 
-from ..model.collection import STAGES
+from ..errors import StepwatchError
+from ..model.collection import SPECS, STAGES, spec_of, subject
 from ..model.finding import SEVERITIES, Finding
-from .causal_links import LINKS, SIGNS, Link, StepOrder, sign_of
+from ..model.record import Layout
+from ..plugins import registry
+from .parameters import GROUP
+
+
+class StepOrder:
+    """The tensors of a run: the collection of each, and when it is computed.
+
+    Args:
+        layouts: Of the steps of the run, in any order.
+    """
+
+    def __init__(self, layouts: Iterable[Layout] = ()) -> None:
+        self._known: WeakSet[Layout] = WeakSet()
+        self._collections: dict[str, str] = {}
+        self._rows: dict[str, int] = {}
+        for layout in layouts:
+            self.add(layout)
+
+    def add(self, layout: Layout) -> None:
+        """Add the tensors of a step."""
+        if layout in self._known:
+            return
+        self._known.add(layout)
+        for row, tensor in enumerate(layout.tensors):
+            self._collections[tensor.name] = tensor.collection
+            # the first of its rows, so that it does not matter which layout comes first
+            self._rows[tensor.name] = min(row, self._rows.get(tensor.name, row))
+
+    def __reduce__(self) -> tuple[type[StepOrder], tuple[()], dict[str, object]]:
+        """Pickle without the layouts: no more of these steps come in another process."""
+        return StepOrder, (), {"_collections": self._collections, "_rows": self._rows}
+
+    @property
+    def collections(self) -> frozenset[str]:
+        """The built-in collections of which there is a tensor."""
+        return frozenset(self._collections.values())
+
+    def missing(self, stage: int) -> str:
+        """Return the main collection of a stage if nothing of it was captured, else ``""``."""
+        names = [
+            spec.name
+            for spec in SPECS.values()
+            if spec.stage == STAGES[stage] and spec.models != "trees only"
+        ]
+        return "" if not names or self.collections.intersection(names) else names[0]
+
+    def stage(self, tensor: str) -> int:
+        """Return the index of a tensor's stage in ``STAGES``; what is not known comes last."""
+        collection = self._collections.get(tensor)
+        spec = SPECS.get(collection) if collection else spec_of(tensor)
+        return STAGES.index(spec.stage) if spec and spec.stage else len(STAGES)
+
+    def position(self, tensor: str) -> int:
+        """Return when a tensor is made within its step; what is not known comes last."""
+        return self._rows.get(tensor, len(self._rows))
+
+    def made_by(self, tensor: str) -> int | None:
+        """Return when the module ends that a tensor belongs to; ``None`` if that is not known."""
+        spec = spec_of(tensor)
+        module = subject(tensor)
+        if spec is None or spec.subject != "module":
+            module = module.rpartition(".")[0]
+        return self._rows.get(f"output/{module}")
+
+
+# A label ends so where one rule was requested several times.
+_NUMBER = re.compile(r"-\d+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """What a kind of findings is evidence of.
+
+    Args:
+        confirm: What would confirm that it is the cause, one line; with ``{run}``, ``{step}``,
+            ``{mode_step}`` and ``{tensor}``.
+        late: How many steps after it began it is reported.
+        reach: How many steps later something may follow from it; ``None`` as long as the run goes.
+        stage: Of ``STAGES``, where that of the tensor is not what counts: ``outcome`` for findings
+            that something is wrong which do not locate it.
+    """
+
+    confirm: str
+    late: int = 0
+    reach: int | None = None
+    stage: str = ""
+
+
+Relation = Callable[[Finding, Finding, StepOrder], bool]
+
+
+def anywhere(cause: Finding, effect: Finding, order: StepOrder) -> bool:  # noqa: ARG001
+    """Hold wherever the two are."""
+    return True
+
+
+def same_step(cause: Finding, effect: Finding, order: StepOrder) -> bool:  # noqa: ARG001
+    """Hold where both are of one step."""
+    return cause.step == effect.step
+
+
+def same_tensor(cause: Finding, effect: Finding, order: StepOrder) -> bool:  # noqa: ARG001
+    """Hold where both are about one parameter or module."""
+    return bool(_subjects(cause) & _subjects(effect))
+
+
+def on_the_way_back(cause: Finding, effect: Finding, order: StepOrder) -> bool:
+    """Hold where the gradient passes the cause before the effect, as far as is known."""
+    maker, reached = order.made_by(cause.tensor), order.made_by(effect.tensor)
+    return maker is None or reached is None or reached <= maker
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One sign may bring about another.
+
+    Args:
+        cause: A key of ``SIGNS``.
+        effect: Another, or the same.
+        relation: Where the two must be.
+        certain: Whether nothing else can be behind it.
+    """
+
+    cause: str
+    effect: str
+    relation: Relation = anywhere
+    certain: bool = False
+
+
+_SHOW = "stepwatch show {run} --tensor '{tensor}'"
+_REPLAY = "run the step again: stepwatch replay {run} --step {step}"
+_TENTH = "train once with a tenth of the learning rate"
+_BATCH = (
+    "save what the loss is given: stepwatch run --save predictions:raw:steps={mode_step}"
+    " --save labels:raw:steps={mode_step}"
+)
+
+_BATCHES = (
+    "look at the batches: stepwatch run --save inputs:raw:steps={mode_step}"
+    " --save labels:raw:steps={mode_step}"
+)
+
+SIGNS = {
+    "schedule": Sign(f"look at the schedule: {_SHOW} --statistic mean", late=20),
+    "rate": Sign(f"look at the schedule: {_SHOW} --statistic mean", late=10),
+    "mode": Sign(f"see since when: {_SHOW} --statistic mean", late=10),
+    "stale": Sign("train once with zero_grad() right before backward()", late=10),
+    "scale": Sign(f"look at the weight of the loss, or the norm: {_SHOW}", late=10),
+    "unchanged": Sign(f"see since when: {_SHOW}", late=10, stage="weight"),
+    "untrained": Sign(f"see whether it changes: {_SHOW}", late=10, stage="setting"),
+    "initialization": Sign(f"look at how large it is at step 0: {_SHOW}", late=5, stage="setting"),
+    "state": Sign(_TENTH, late=30),
+    "precision": Sign("train once in float32", late=40, stage="setting"),
+    "replicas": Sign(
+        "compare the replicas: stepwatch run --save weights:digest --save batches:digest", late=5
+    ),
+    "loss_input": Sign(_BATCH, late=5),
+    "data": Sign(_BATCHES, late=50, stage="data"),
+    "inputs": Sign(_BATCHES, late=10, stage="data"),
+    "inactive": Sign(f"see since when: {_SHOW} --statistic zero_fraction", late=10),
+    "drift": Sign(f"see how it grows: {_SHOW} --statistic abs_max", late=30),
+    "pace": Sign("train once with ten times the learning rate", late=100, stage="update"),
+    "updates": Sign(_TENTH, stage="update"),
+    "moved": Sign(f"see when it changed: {_SHOW} --statistic l2"),
+    "vanishing": Sign(f"see where it fades: {_SHOW} --statistic abs_mean", late=10),
+    "spike": Sign(_REPLAY, reach=20),
+    "growth": Sign(_TENTH, late=50),
+    "bad_data": Sign(_REPLAY, reach=200),
+    "non_finite": Sign(_REPLAY, reach=200),
+    "exploded": Sign(_REPLAY, reach=200, stage="outcome"),
+    "waiting": Sign("time the data loader without the model, worker by worker"),
+    "machine": Sign("see where the time goes: stepwatch profile {run}"),
+    "memory": Sign(f"see how it grows: {_SHOW} --statistic mean", late=100),
+    "outcome": Sign(
+        "train once on a single small batch: its loss must go to zero", stage="outcome"
+    ),
+    "other": Sign(f"look at it: {_SHOW}"),
+}
+
+_LOST = ("waiting", "machine", "memory", "other")
+_NOT_FINITE = ("bad_data", "non_finite", "exploded")
+_DIVERGED = ("spike", "non_finite", "exploded")
+
+
+def _links(causes: Iterable[str], effects: Iterable[str]) -> list[Link]:
+    return [Link(cause, effect) for cause in causes for effect in effects]
+
+
+LINKS = (
+    # by definition
+    Link("bad_data", "exploded", same_step, certain=True),
+    Link("non_finite", "exploded", same_step, certain=True),
+    Link("stale", "stale", same_tensor, certain=True),
+    Link("untrained", "unchanged", same_tensor, certain=True),
+    Link("inactive", "inactive", same_tensor, certain=True),
+    # one rule that finds the same of several tensors, or more of it
+    *(Link(sign, sign) for sign in ("schedule", "drift", "inactive", "updates", "waiting")),
+    *_links(("waiting", "machine"), ("machine",)),
+    Link("schedule", "rate"),
+    # steps that are too large or too small, and what they end in
+    *_links(
+        ("schedule", "rate", "stale", "scale", "state", "precision", "inputs"),
+        ("drift", "growth", "updates", "pace", *_DIVERGED),
+    ),
+    *_links(("initialization",), ("drift", "growth", "updates", "pace", "spike")),
+    *_links(("untrained", "unchanged", "inactive", "vanishing"), ("updates", "pace")),
+    *_links(("drift", "growth", "updates", "pace", "replicas", "moved"), _DIVERGED),
+    *_links(("spike",), (*_DIVERGED, "inactive")),
+    *_links(("loss_input", *_NOT_FINITE), ("exploded",)),
+    Link("loss_input", "non_finite"),
+    *_links(("bad_data", "non_finite"), ("spike",)),
+    # gradients that do not arrive
+    *_links(
+        ("initialization", "schedule", "rate", "inputs"), ("inactive", "vanishing", "unchanged")
+    ),
+    *_links(("precision",), ("vanishing", "unchanged")),
+    Link("inactive", "vanishing", on_the_way_back),
+    Link("inactive", "unchanged", on_the_way_back),
+    Link("vanishing", "unchanged", same_tensor),
+    # what comes of it: nothing follows from time that is lost
+    *_links((sign for sign in SIGNS if sign not in _LOST), ("outcome",)),
+)
+
+
+def sign_of(finding: Finding) -> str:
+    """Return the key in ``SIGNS`` of what a finding is a sign of, as its rule declares it."""
+    declared = _declared(_NUMBER.sub("", finding.rule))
+    texts = finding.condition, str(finding.evidence.get("cause", ""))
+    return next(
+        (
+            sign
+            for pattern, sign in declared.items()
+            if any(fnmatchcase(text, pattern) for text in texts)
+        ),
+        "other",
+    )
+
+
+def earlier_rules(sign: str) -> list[str]:
+    """Return the rules that can name what a sign follows from, directly or over others."""
+    found: set[str] = set()
+    news = {sign}
+    while news:
+        news = {link.cause for link in LINKS if link.effect in news} - found
+        found |= news
+    declared = {name: _declared(name).values() for name in registry.names(GROUP)}
+    causes = [name for name in SIGNS if name in found - {sign}]
+    rules = [rule for cause in causes for rule in declared if cause in declared[rule]]
+    return list(dict.fromkeys(rules))
+
+
+@cache
+def _declared(rule: str) -> Mapping[str, str]:
+    """Return the signs of an installed rule by patterns of conditions."""
+    try:
+        sign = getattr(registry.load(GROUP, rule), "sign", "other")
+    except StepwatchError:  # a rule of somebody's own, or one that cannot be imported here
+        sign = "other"
+    declared = sign if isinstance(sign, Mapping) else {"*": sign}
+    return {pattern: one if one in SIGNS else "other" for pattern, one in declared.items()}
+
+
+def _subjects(finding: Finding) -> set[str]:
+    names = [finding.tensor]
+    for key in ("tensors", "parameters"):
+        more = finding.evidence.get(key)
+        names += [str(name) for name in more] if isinstance(more, (list, tuple)) else []
+    return {subject(name) for name in names if name}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,8 @@ from typing import Literal
 from ..model.collection import STAGES
 from ..model.finding import Finding
 from ..plugins import registry
-from .causal_links import StepOrder, earlier_rules, sign_of
 from .parameters import GROUP
-from .root_cause import Chain, chains
+from .root_cause import Chain, StepOrder, chains, earlier_rules, sign_of
 from .rule_runner import RuleStatus
 
 INCONCLUSIVE = ("NotEvaluated", "Error", "Stopped")

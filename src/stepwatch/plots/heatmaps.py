@@ -10,17 +10,21 @@ import numpy as np
 import numpy.typing as npt
 
 from ..model.finding import Finding
-from .annotations import (
+from .downsample import bucket_starts, farthest, row_medians
+from .theme import (
+    DIVERGING,
     MARK_AXIS,
     MOST_MARKS,
+    SEQUENTIAL,
+    as_text,
     by_severity,
     color_of,
     count_label,
+    draw,
     hover_text,
+    shortened,
     vertical_lines,
 )
-from .downsample import bucket_starts, farthest, row_medians
-from .theme import DIVERGING, SEQUENTIAL, as_text, draw, shortened
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -9,9 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from ..model.finding import Finding
-from .annotations import MARK_AXIS, vertical_lines
 from .downsample import Envelope, columns, envelope
-from .theme import COLORWAY, MODE_COLORS, as_text, colors, draw, faded, shortened
+from .theme import (
+    COLORWAY,
+    MARK_AXIS,
+    MODE_COLORS,
+    as_text,
+    colors,
+    draw,
+    faded,
+    shortened,
+    vertical_lines,
+)
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

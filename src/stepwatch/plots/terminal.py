@@ -16,9 +16,9 @@ import numpy.typing as npt
 from rich.text import Text
 
 from ..model.finding import Finding
-from .annotations import by_severity
 from .downsample import columns
 from .line_charts import suits_log
+from .theme import by_severity
 
 # The bit of each dot of a Braille cell, four rows of two.
 _BRAILLE_BITS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])

@@ -1,14 +1,44 @@
 """Plug-ins: hooks, stores, rules, actions and commands, ours and everybody's, by entry points.
 
-Metadata is read at the first look-up of a group and then kept; importing this reads nothing.
+Also optional packages, imported when they are first needed. Metadata is read at the first look-up
+of a group and then kept; importing this reads nothing.
 """
 
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
 
 from ..errors import ConfigError, MissingDependency, nearest
+
+
+def require(module: str, *, extra: str) -> ModuleType:
+    """Import an optional package, or say how to get it.
+
+    Args:
+        module: Dotted name, such as ``plotly.graph_objects``.
+        extra: The extra of Stepwatch that brings the package.
+
+    Raises:
+        MissingDependency: The package is not installed.
+        ImportError: It is installed and broken; the original error, untouched.
+
+    Example:
+        >>> require("json", extra="plots").dumps([1])
+        '[1]'
+    """
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise  # it is installed; something inside it is broken
+        raise MissingDependency(
+            f"{package} is not installed; run: pip install 'stepwatch[{extra}]'"
+        ) from error
+
 
 _KINDS = (
     "hooks",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import MissingDependency
-from ..plugins.optional import require
+from ..plugins.registry import require
 
 #: A device, one of its metrics, and the number.
 Reading = tuple[str, str, float]

@@ -6,10 +6,10 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..judge.causal_links import StepOrder
 from ..judge.engine import Watch
 from ..judge.evaluate import Progress, without_progress
 from ..judge.parameters import GROUP, Spec, parse_rules
+from ..judge.root_cause import StepOrder
 from ..judge.rule import PROFILE_RULES, Watched
 from ..judge.verdict import INCONCLUSIVE, Verdict
 from ..model.finding import Finding
@@ -20,15 +20,17 @@ from ..profile.usage import Machines
 from ..trial import Trial
 from ..trial.profile import Profile
 from .document import Block, Cause, Report, Section, Table, Text
-from .profile_sections import durations_chart, shares_chart, usage_blocks
 from .profiler_sections import (
     balance,
     batch_size,
     bottlenecks,
     by_phase,
+    durations_chart,
     gpu_usage,
     loading,
+    shares_chart,
     step_durations,
+    usage_blocks,
 )
 from .run import cached_profile, of_sections, when
 

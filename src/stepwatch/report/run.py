@@ -27,7 +27,7 @@ from ..trial import Series, Trial
 from ..trial.profile import Profile
 from .charts import heatmap_charts, lines_chart, machine_chart, tensor_chart, then_and_usually
 from .document import Block, Cause, Cell, Chart, Report, Section, Table, Text
-from .profile_sections import time_and_machine
+from .profiler_sections import time_and_machine
 
 #: How many steps are drawn on either side, and how many are listed.
 DRAWN, LISTED = 50, 3

@@ -11,9 +11,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, NotApplicable, Rule, Selection, few_steps
+from ..judge.rule import Findings, NamedRows, NotApplicable, Rule, Selection, few_steps
 from ..judge.step_view import StepView, TensorGroup
-from ..judge.streaks import NamedRows
 from ..numerics.measures import Floats, listed, non_finite, number, robust_z
 from ..numerics.statistics import MAX, MIN
 from .history import Series

@@ -13,9 +13,8 @@ import numpy.typing as npt
 
 from ..errors import ConfigError
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, Rule, Selection
+from ..judge.rule import Findings, NamedRows, Rule, Selection
 from ..judge.step_view import StepView, TensorGroup
-from ..judge.streaks import NamedRows
 from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
 from ..numerics.measures import Floats, listed, number, zero_percent

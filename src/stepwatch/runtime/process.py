@@ -1,4 +1,4 @@
-"""Whether the process that writes a run still runs.
+"""Whether the process that writes a run still runs, and whether an address is of this machine.
 
 A process number alone is not enough: numbers are used again, after a reboot too, and each
 container counts its own.
@@ -8,7 +8,21 @@ from __future__ import annotations
 
 import os
 import socket
+from ipaddress import ip_address
 from pathlib import Path
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address can be reached from this machine only.
+
+    Example:
+        >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+        (True, True, False)
+    """
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def identity(pid: int | str = "self") -> str:

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, TypeVar
 
 from ..config import aws_access
 from ..errors import ConfigError, StoreError
-from ..plugins.optional import require
+from ..plugins.registry import require
 from . import PIECE_BYTES, BytesLike, check_key, check_prefix, check_range
 from .error_messages import AZ_ERRORS, GS_ERRORS, S3_ERRORS, ErrorDialect, Refusal
 

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from stepwatch.errors import ConfigError
 from stepwatch.jobs.artifacts import unpack
-from stepwatch.runtime.net import is_loopback
+from stepwatch.runtime.process import is_loopback
 from stepwatch_smdebug.sagemaker.access import Access
 from stepwatch_smdebug.sagemaker.app import MOST_BYTES
 from tests.support.jobs.sagemaker.serving import Server, shared

@@ -12,8 +12,7 @@ import numpy as np
 from ...capture.recorder import Recorder
 from ...errors import ConfigError
 from ...model.steps import Mode
-from ..base import Hook
-from ..coverage import abbreviate, coverage_line
+from ..base import Hook, abbreviate, coverage_line
 from . import transforms
 from .tracker import Steps, Tracker
 from .transforms import PATCHES

@@ -14,7 +14,7 @@ import keras
 from ...capture.guard import guarded
 from ...capture.recorder import Recorder
 from ...model.steps import Mode
-from ..coverage import coverage_line
+from ..base import coverage_line
 from ..observations import Observations, PackedTensors, TensorRef
 from ..patching import PatchSet
 from .backend import Array, Backend, StepTrace, tensors_in

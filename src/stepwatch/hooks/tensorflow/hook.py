@@ -10,8 +10,7 @@ import tensorflow as tf
 
 from ...capture.guard import guarded
 from ...model.steps import Mode
-from ..base import Hook
-from ..coverage import coverage_line
+from ..base import Hook, coverage_line
 from ..patching import PatchSet
 from .tapes import Tapes
 

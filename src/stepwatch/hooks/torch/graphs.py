@@ -28,7 +28,7 @@ from ...capture.plan import Plans
 from ...model.record import TensorInfo
 from ...numerics import packed
 from ...numerics.statistics import ABS_MIN, COUNT, MAX, MIN, NEGINF, NUM_FIELDS, SUM
-from ..loss_names import OURS
+from ..observations import OURS
 from .device import PackedBits
 from .internals import (
     Loss,

@@ -26,8 +26,7 @@ from ...capture.recorder import Listener, Recorder
 from ...errors import TrainingStopped
 from ...model.collection import Policy
 from ...model.steps import Mode
-from ..base import Hook
-from ..coverage import abbreviate, coverage_line
+from ..base import Hook, abbreviate, coverage_line
 from .graphs import GraphSlots
 from .internals import Loss, dynamo_disable, dynamo_skip_frame, eager_only, has_compiled_graphs
 from .intervene.control import TorchControl

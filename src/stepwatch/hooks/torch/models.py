@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 import torch
 
 from ...model.record import TensorInfo
-from .. import loss_names
+from ..observations import LossNames
 from .tensors import OwnParameters, TrackedParameter, class_of, dtype_name, local_shard
 
 _CONTAINERS = (
@@ -221,7 +221,7 @@ def model_state(names: Names) -> Iterator[tuple[str, torch.Tensor]]:
 TORCH = os.path.join(os.path.dirname(torch.__file__), "")  # with the slash: not torchvision
 
 
-class TorchLossNames(loss_names.LossNames):
+class TorchLossNames(LossNames):
     """Names the losses of torch."""
 
     def __init__(self) -> None:

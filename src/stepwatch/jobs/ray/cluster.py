@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from ...errors import ClusterUnavailable, ConfigError
-from ...plugins.optional import require
+from ...plugins.registry import require
 
 T = TypeVar("T")
 

@@ -11,8 +11,7 @@ from mxnet.ndarray import NDArray
 
 from stepwatch.capture.guard import guarded
 from stepwatch.capture.recorder import Recorder
-from stepwatch.hooks.base import Array, Hook
-from stepwatch.hooks.coverage import coverage_line
+from stepwatch.hooks.base import Array, Hook, coverage_line
 from stepwatch.model.steps import Mode
 
 from .models import Modules, Names, parameters_of

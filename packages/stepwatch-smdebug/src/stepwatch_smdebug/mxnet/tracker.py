@@ -28,7 +28,7 @@ from mxnet.module import Module
 from stepwatch.capture.guard import guarded
 from stepwatch.capture.open_step import OpenStep
 from stepwatch.capture.recorder import Recorder
-from stepwatch.hooks.loss_names import LossNames
+from stepwatch.hooks.observations import LossNames
 from stepwatch.model.steps import Mode
 
 from .models import Modules, Names, Optimizers, parameters_of

@@ -17,8 +17,8 @@ from functools import cache
 from typing import Any
 
 from stepwatch.errors import ConfigError, RequestRefused
-from stepwatch.plugins.optional import require
-from stepwatch.runtime.net import is_loopback
+from stepwatch.plugins.registry import require
+from stepwatch.runtime.process import is_loopback
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _HOST = re.compile(r"(?:\[(?P<v6>[0-9a-fA-F:.]+)\]|(?P<name>[^:\[\]]+))(?::\d+)?")

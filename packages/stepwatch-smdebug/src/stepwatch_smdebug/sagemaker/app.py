@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from stepwatch.errors import RequestRefused, StepwatchError, StoreError, nearest
-from stepwatch.plugins.optional import require
+from stepwatch.plugins.registry import require
 
 from . import logs, processing_jobs, responses, training_jobs
 from .access import Access, RequestValidator

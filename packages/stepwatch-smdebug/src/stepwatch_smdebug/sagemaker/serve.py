@@ -13,7 +13,7 @@ import click
 from stepwatch.config import environment, jobs_folder, server_token
 from stepwatch.errors import ConfigError
 from stepwatch.jobs.records import Records
-from stepwatch.plugins.optional import require
+from stepwatch.plugins.registry import require
 
 from .access import Access
 from .account import Account, interpreters, region_of

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
-from stepwatch.plugins.optional import require
+from stepwatch.plugins.registry import require
 from stepwatch.store import open_store
 from stepwatch.store.local import LocalStore
 

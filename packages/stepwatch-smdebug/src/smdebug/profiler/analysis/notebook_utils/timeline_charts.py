@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stepwatch.plots.profile_charts import usage_timeline
-from stepwatch.plugins.optional import require
+from stepwatch.plugins.registry import require
 
 from ...algorithm_metrics_reader import AlgorithmMetricsReader
 from ...metrics_reader_base import MetricsReaderBase

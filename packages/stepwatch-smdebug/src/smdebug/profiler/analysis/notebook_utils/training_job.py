@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stepwatch.errors import RunNotFound
-from stepwatch.plugins.optional import require
+from stepwatch.plugins.registry import require
 
 from ...algorithm_metrics_reader import S3AlgorithmMetricsReader
 from ...metrics_reader_base import MetricsReaderBase

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
-from stepwatch.plugins.optional import require
+from stepwatch.plugins.registry import require
 
 from ....core.logger import get_logger
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from stepwatch.plugins.optional import require
+from stepwatch.plugins.registry import require
 
 from ...algorithm_metrics_reader import AlgorithmMetricsReader
 from ...system_metrics_reader import SystemMetricsReader

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
-from stepwatch.plugins.optional import require
+from stepwatch.plugins.registry import require
 
 from ...python_profile_utils import PythonProfileModes, StepPhase, str_to_python_profile_mode
 

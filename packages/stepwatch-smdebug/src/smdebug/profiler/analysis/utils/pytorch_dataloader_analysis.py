@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stepwatch.plugins.optional import require
+from stepwatch.plugins.registry import require
 
 from ...utils import TIME_FORMAT
 from ..notebook_utils.chart import EVERYTHING
