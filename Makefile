@@ -57,7 +57,7 @@ test-matrix:  ## run the tests that need no torch on each Python, and some on ea
 
 coverage: $(VENV)/dev  ## run the quick tests and show which lines they reach
 	$(BIN)/python -m pip install --quiet "pytest-cov>=6"
-	$(PYTEST) -m "$(QUICK)" --cov=stepwatch --cov=smdebug --cov-report=term:skip-covered \
+	$(PYTEST) -m "$(QUICK)" --cov=stepwatch --cov=stepwatch_smdebug --cov=smdebug --cov-report=term:skip-covered \
 		> $(VENV)/coverage.log; status=$$?; grep -vE ' (9[0-9]|100)%$$' $(VENV)/coverage.log; exit $$status
 
 test-treaty: $(VENV)/dev treaty  ## run the tests that ask the real smdebug, in its own environment
