@@ -77,7 +77,7 @@ class TestLive:
         """A process sees its own part only."""
         watch = LiveWatch("all_zero:collection_names=weights")
         for step in range(5):
-            watch.evaluate(parts_at(step, ZEROS, HALF)[0])
+            watch.on_step(parts_at(step, ZEROS, HALF)[0])
         watch.finish()
         (status,) = watch.statuses()
 
