@@ -13,7 +13,8 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from stepwatch.cli.run import rule_specs
+from stepwatch.judge.parameters import rule_specs
+from stepwatch.rules import DEFAULT_RULES
 
 from . import catalogue, harm, page
 from .crew import run_all
@@ -92,7 +93,7 @@ def main(
     ]
     if not chosen:
         raise click.UsageError(f"no program matches {asked}; see: python -m rulebench programs")
-    bench = Bench.of(rule_specs(rules), runs.resolve())
+    bench = Bench.of(rule_specs(rules, DEFAULT_RULES), runs.resolve())
     verdicts = judge(bench, [(one, seed) for one in chosen for seed in seeds], jobs)
     told = page.tables(verdicts, catalogue.group_of)
     click.echo(told)

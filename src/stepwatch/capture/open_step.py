@@ -12,6 +12,7 @@ from ..model.steps import Mode
 from ..numerics.digest import digest
 from ..numerics.exponents import count_exponents
 from ..numerics.statistics import COUNT, NUM_FIELDS, Row, merge, summarize_into
+from .budget import Budget
 from .plan import DIGEST, EXPONENTS, NOTHING, RAW, STATISTICS, Plans
 
 Array = npt.NDArray[np.generic]
@@ -46,10 +47,13 @@ class OpenStep:
         plan: What is saved of which tensor.
         mode: Its mode.
         mode_step: The step within its mode, which save schedules count.
+        thinned_by: The budget, if by it only a part of what is planned is saved.
     """
 
-    def __init__(self, plan: Plans, mode: Mode, mode_step: int) -> None:
-        self._plan = plan
+    def __init__(
+        self, plan: Plans, mode: Mode, mode_step: int, thinned_by: Budget | None = None
+    ) -> None:
+        self._plan, self._budget = plan, thinned_by
         self.mode = mode
         self.mode_step = mode_step
         self.tensors: list[TensorInfo] = []
@@ -65,6 +69,16 @@ class OpenStep:
         return len(self.tensors)
 
     @property
+    def is_thin(self) -> bool:
+        """Whether by the budget only a part of what is planned is saved."""
+        return self._budget is not None
+
+    @property
+    def has_only_losses(self) -> bool:
+        """Whether by the budget nothing is saved but losses and what the script saves itself."""
+        return self._budget is not None and not self._budget.has_requests
+
+    @property
     def names(self) -> KeysView[str]:
         return self._rows.keys()
 
@@ -73,6 +87,8 @@ class OpenStep:
 
     def level(self, info: TensorInfo) -> int:
         """Return what is saved of this tensor at this step; see ``Plan.level``."""
+        if self._budget is not None and not self._budget.keeps(info.name, info.collection):
+            return NOTHING
         level = self._plan.level(info.name, info.collection, self.mode, self.mode_step)
         if self.raw_room and level and info.collection in ("weights", "gradients"):
             return level | RAW if self.raw.size_bytes < self.raw_room else level
@@ -80,6 +96,8 @@ class OpenStep:
 
     def wants(self, kind: str) -> bool:
         """Return whether any tensor of a kind may be saved at this step; see ``Plan.wants``."""
+        if self._budget is not None and not self._budget.may_keep(kind):
+            return False
         return self._plan.wants(kind, self.mode_step)
 
     def add(self, info: TensorInfo, array: Array, level: int | None = None) -> int | None:

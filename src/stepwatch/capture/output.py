@@ -70,6 +70,7 @@ class OutputOptions(TypedDict, total=False):
     snapshot_every: int
     mirror: str | None
     resume: int | None
+    budget: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,9 @@ class Output:
             configuration says, or none.
         resume: The TRAIN step, counted from 0, at which the run that lies there is resumed: what
             was stored of it and of all that follow is replaced. ``None`` for a new run.
+        budget: How much longer the training may take, relative to its own time, such as 0.03:
+            where observing takes more, most steps are observed by their losses only; see
+            ``capture.budget``. ``None`` for no limit. For PyTorch.
     """
 
     format: str = "native"
@@ -100,6 +104,7 @@ class Output:
     snapshot_every: int = 0
     mirror: str | None = None
     resume: int | None = None
+    budget: float | None = None
 
     def __post_init__(self) -> None:
         for what, value in (
@@ -109,6 +114,8 @@ class Output:
         ):
             if value is not None and value < 0:
                 raise ConfigError(f"{what} must not be negative, got {value}")
+        if self.budget is not None and not 0 < self.budget <= 1:
+            raise ConfigError(f"budget must be above 0 and at most 1, got {self.budget}")
         if self.snapshot_every and not self.black_box_mb:
             raise ConfigError("snapshots are kept in the black box, and that is off")
 

@@ -25,11 +25,12 @@ from ..model.record import Layout, StepRecord
 from ..model.steps import Mode, StepCounter
 from ..runtime.background import Background
 from ..store import Store, open_store
+from .budget import Budget
 from .lifecycle import DroppedSteps, describe_run, rank_and_size, resume_run, worker_name
 from .mirror import ShutdownWait
 from .open_step import OpenStep
 from .output import Output
-from .plan import Plan, Plans
+from .plan import Plan, PlanOverlay, Plans
 from .profiling import Profiler
 
 
@@ -102,6 +103,13 @@ class Recorder:
         self.configured_plan = output.configured_plan()
         #: What is saved of which tensor; may be replaced between steps.
         self.plan: Plans = self.configured_plan or Plan(collections)
+        self._background_s = 0.0
+        #: Decides which steps are observed in full.
+        self.budget = Budget(
+            None if self.configured_plan else output.budget,
+            requested,
+            lambda: self._background_s,
+        )
         self.counter = StepCounter(start.step, start.within) if start else StepCounter()
         #: What is profiled, if a listener does that.
         self.profiler = next((x for x in listeners if isinstance(x, Profiler)), Profiler(None))
@@ -156,7 +164,7 @@ class Recorder:
     def new_step(self, mode: Mode) -> OpenStep:
         """Return a step that is not open yet: it may become the open one later."""
         ahead = 1 if mode in self._open else 0
-        return OpenStep(self.plan, mode, self.counter.peek(mode)[1] + ahead)
+        return self.step_at(mode, self.counter.peek(mode)[1] + ahead)
 
     def is_open(self, mode: Mode) -> bool:
         return mode in self._open
@@ -177,7 +185,8 @@ class Recorder:
 
     def step_at(self, mode: Mode, mode_step: int) -> OpenStep:
         """Return a step for a hook that counts by itself; it hands it on by ``take``."""
-        return OpenStep(self.plan, mode, mode_step)
+        thins = self.budget.thins(mode, mode_step) and not self._must_be_full(mode, mode_step)
+        return OpenStep(self.plan, mode, mode_step, self.budget if thins else None)
 
     def take(self, step: OpenStep, mode: Mode, number: int, mode_step: int) -> StepRecord | None:
         """Close a step and hand it to the background.
@@ -191,9 +200,12 @@ class Recorder:
         Returns:
             What was recorded; ``None`` if nothing was observed.
         """
+        if mode is Mode.TRAIN:
+            self.budget.end_step(mode_step, is_thin=step.is_thin)
         if not len(step):
             return None
-        self.profiler.phases.took(mode, number)
+        if not step.is_thin:
+            self.profiler.phases.took(mode, number)
         alike = mode, len(step)  # steps that observe more have a layout of their own
         self._layouts[alike], statistics = step.close(self._layouts.get(alike))
         record = StepRecord(
@@ -213,6 +225,15 @@ class Recorder:
         size = statistics.nbytes + sum(array.nbytes for array in step.raw.values())
         self._background.submit(record, size)
         return record
+
+    def _must_be_full(self, mode: Mode, mode_step: int) -> bool:
+        """Return whether something was requested for which a step has to be observed in full."""
+        if isinstance(self.plan, PlanOverlay):
+            return True
+        if self.black_box is None or mode is not Mode.TRAIN:
+            return False
+        every = self.black_box.snapshot_every
+        return bool(self.black_box.wanted) or bool(every and mode_step % every == 0)
 
     def abandon(self) -> None:
         """Drop the open steps: capturing failed, and half a step says nothing."""
@@ -252,7 +273,14 @@ class Recorder:
         for mode in list(self._open):
             self.end_step(mode)
         covered = "; ".join(self._coverage)
-        note = End(state, time.time_ns(), self.num_steps, error=error, coverage=covered)
+        note = End(
+            state,
+            time.time_ns(),
+            self.num_steps,
+            error=error,
+            coverage=covered,
+            cost=self.budget.cost(),
+        )
         wait = ShutdownWait(self._background, self.store.url, CLOSE_TIMEOUT_S)
         if wait.is_done():  # so that there is room for what ends the run
             for listener in self._listeners:
@@ -282,6 +310,7 @@ class Recorder:
             work.callback(self._dropped.came)
             for on_step in reversed(self._on_step):
                 work.callback(on_step, item)
+        self._background_s = time.thread_time()
 
     def _tick(self) -> None:
         with ExitStack() as work:
@@ -289,6 +318,7 @@ class Recorder:
                 work.callback(self._dropped.store, writer.tick)
             for listener in self._listeners:
                 work.callback(getattr(listener, "tick", lambda: None))
+        self._background_s = time.thread_time()
 
     def _close(self, writer: RunWriter, note: End) -> None:
         writer.close(self._with_losses(note))

@@ -250,6 +250,8 @@ class Progress:
         else:
             steps = f"{plural(end.steps, 'step')} ({counted or 'none'})"
         self.print_line(f"{end.state}, {steps} in {seconds:.1f} s")
+        if end.cost is not None:
+            self.print_line(f"observing took {end.cost:.1%} of the training's own time")
         if end.lost:
             self.print_line(f"lost: {end.lost}")
         elif end.failures:

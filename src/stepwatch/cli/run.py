@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import click
 
 from ..actions.policy import check_rules, parse_actions
+from ..capture.budget import parse_budget
 from ..capture.lifecycle import rank_and_size
 from ..capture.output import Output
 from ..capture.profiling import Profiler
@@ -164,6 +165,14 @@ def _parse_steps(text: str) -> Range:
     help="What to profile, as a profiler configuration of SageMaker Debugger, which may change "
     "meanwhile; on SageMaker, or if $SMPROFILER_CONFIG_PATH is set, its file by default.",
 )
+@click.option(
+    "--budget",
+    metavar="SHARE",
+    default="none",
+    show_default=True,
+    help="How much longer the training may take, such as 3%: where observing takes more, most "
+    "steps are observed by their losses only. For PyTorch.",
+)
 @click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as in python -m.")
 @click.option("-q", "--quiet", is_flag=True, help="Say only what was found.")
 def run(
@@ -180,6 +189,7 @@ def run(
     snapshot: str,
     mirror: str | None,
     resume: int | None,
+    budget: str,
     *,
     module: bool,
     quiet: bool,
@@ -225,6 +235,7 @@ def run(
         snapshot_every=snapshot_every,
         mirror=mirror,
         resume=resume,
+        budget=parse_budget(budget),
     )
     return Launcher(
         program,

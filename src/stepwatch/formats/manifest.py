@@ -165,6 +165,8 @@ class End:
         error: The first failure, or the exception that ended training.
         coverage: The coverage line.
         lost: What is not stored and why, in one line; empty for nothing.
+        cost: How much longer the training took because it was observed, relative to its own time;
+            measured where there is a budget, else ``None``.
     """
 
     state: str
@@ -175,6 +177,7 @@ class End:
     error: str = ""
     coverage: str = ""
     lost: str = ""
+    cost: float | None = None
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self), indent=1).encode()

@@ -135,6 +135,7 @@ class Hook:
         self._stopped: TrainingStopped | None = None
         self.recorder.hooks.append(self)
         self.recorder.before_close(self.let_go)
+        self.recorder.budget.changed = self._on_budget
         atexit.register(self._close_at_exit)
 
     @classmethod
@@ -246,6 +247,10 @@ class Hook:
                 self._say(self.coverage)
                 self.recorder.covered(self.coverage)
             self._on_begin(self)
+
+    def _on_budget(self, line: str) -> None:
+        self._say(line)
+        self.recorder.covered(line)
 
     # What a hook brings along
 

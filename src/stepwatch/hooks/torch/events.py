@@ -32,11 +32,13 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from time import perf_counter
 from types import MethodType
 from typing import Any
 
 from torch import nn
 
+from ...capture.budget import Budget
 from ...capture.guard import guarded
 from ...model.collection import LOSS_FUNCTIONS
 from .internals import current_graph_task_id, tracing_state
@@ -140,10 +142,11 @@ class Events:
 
     Args:
         guard: Says whether anything is observed, and is detached by the first failure.
+        budget: Is told what the subscribers of torch's events take.
     """
 
-    def __init__(self, guard: HookGuard) -> None:
-        self._guard = guard
+    def __init__(self, guard: HookGuard, budget: Budget) -> None:
+        self._guard, self._budget = guard, budget
         self._subscribers: defaultdict[str, list[Subscriber]] = defaultdict(list)
 
     def subscribe(self, event: str, *subscribers: Subscriber) -> None:
@@ -172,5 +175,12 @@ class Events:
                 for subscriber in subscribers:
                     subscriber(*carried, **named)
 
-        emit.__qualname__ = event  # by this a failure is logged
-        return MethodType(guarded(emit), guard)  # costs no frame of its own, unlike a closure
+        def emit_timed(guard: HookGuard, *carried: Any, **named: Any) -> None:
+            began = perf_counter()
+            emit(guard, *carried, **named)
+            budget.spent_s += perf_counter() - began
+
+        budget = self._budget
+        call = emit if budget.share is None else emit_timed
+        call.__qualname__ = event  # by this a failure is logged
+        return MethodType(guarded(call), guard)  # costs no frame of its own, unlike a closure

@@ -73,7 +73,7 @@ class Observer:
         for path, tensor in (("", output),) if type(output) is torch.Tensor else tensors_in(output):
             name = f"output/{module}{path}"
             self._add(step, name, "outputs", tensor)
-            bad = bad or _has_non_finite(step, name)
+            bad = bad or has_non_finite(step, name)
             whys.append(self.refused.get(name))
         if self.returned.get(module, "") is not None:
             self.returned[module] = next(filter(None, whys), None) if whys else _NO_TENSOR
@@ -317,7 +317,8 @@ def _as_scalar(value: torch.Tensor) -> torch.Tensor:
     return value if is_distributed(value) else value.detach().reshape(())
 
 
-def _has_non_finite(step: OpenStep, name: str) -> bool:
+def has_non_finite(step: OpenStep, name: str) -> bool:
+    """Return whether a tensor of a step, if it is observed there, holds nan or infinity."""
     if name not in step:
         return False
     statistics = step.statistics_of(step.row_of(name))

@@ -27,7 +27,7 @@ from .events import Events, HookGuard, LossCall, Subscriber
 from .graphs import Graphs
 from .internals import Loss, in_transform, loss_scale
 from .models import AccumulatedGradients, Names, Optimizers, Parameters, TorchLossNames, unwrap
-from .observe import Observer, Scalars, Summaries
+from .observe import Observer, Scalars, Summaries, has_non_finite
 from .replay.feed import BlackBoxFeed
 from .steps import Steps
 
@@ -80,7 +80,10 @@ class Tracker(HookGuard):
         self._carried: WeakKeyDictionary[torch.optim.Optimizer, AccumulatedGradients] = (
             WeakKeyDictionary()
         )
-        self.events = Events(self)
+        self._budget = recorder.budget
+        # Whether of the model that runs, and of what follows, only losses are observed.
+        self._only_losses = False
+        self.events = Events(self, recorder.budget)
         self._subscribe(recorder)
 
     def _subscribe(self, recorder: Recorder) -> None:
@@ -170,14 +173,16 @@ class Tracker(HookGuard):
             if self.is_model(module):
                 self.root = module
                 self._begin(module, inputs)
-        elif self.names.of(module) is None:
+        elif not self._only_losses and self.names.of(module) is None:
             trained = self.steps.last_mode is Mode.TRAIN and not in_transform()
             self.names.adopt(module, self.root, trained=trained)
-        for begin in self._module_begins:
-            begin(module)
+        if not self._only_losses:
+            for begin in self._module_begins:
+                begin(module)
 
     def _after_forward(self, module: torch.nn.Module, given: Any, output: object) -> None:
-        self._attention.leave(module)
+        if not self._only_losses:
+            self._attention.leave(module)
         if isinstance(module, Loss):
             self.loss_depth = max(0, self.loss_depth - 1)
             if self.loss_depth == 0:
@@ -187,9 +192,9 @@ class Tracker(HookGuard):
             return
         if type(module) in self.graphs.slots.roots:  # one like it was compiled
             self._gather(module)  # first: what is inside ended before
-        if self.root is not None:
+        if self.root is not None and (not self._only_losses or module is self.root):
             name, step = self.names.of(module), self.steps.current()
-            if name is not None and output is not None:
+            if not self._only_losses and name is not None and output is not None:
                 self.observer.outputs(step, name, given, output)
                 for observe in self._observe_output:
                     observe(step, module, name, given, output)
@@ -202,8 +207,14 @@ class Tracker(HookGuard):
         if self.names.of(unwrap(model)) is None:
             self.names.add(model, plain=mode is Mode.TRAIN or self.optimizers.may_hold(model))
         step = self.steps.current()
+        self._only_losses = step.has_only_losses
         if mode is Mode.TRAIN:
             self.names.set_trained(model)
+        if step.has_only_losses:
+            self._profile.begin(step)
+            self._loop.begin(step)
+            return
+        if mode is Mode.TRAIN:
             self._black_box.begin(model, step, inputs)
         self.events.emit("model_begins", step, model, inputs)
         self._observe_output = [observe for wants, observe in self._output_observers if wants(step)]
@@ -211,7 +222,7 @@ class Tracker(HookGuard):
     # Losses and gradients
 
     def _before_loss(self, name: str, inputs: tuple[object, ...], keywords: Any = None) -> None:
-        if self.loss_depth == 0:
+        if self.loss_depth == 0 and not self._only_losses:
             self._black_box.loss(name, inputs, keywords)
 
     def _after_loss(self, name: str, value: object, inputs: tuple[Any, ...], keywords: Any) -> None:
@@ -225,6 +236,10 @@ class Tracker(HookGuard):
             step = self.steps.current()
             if self.observer.loss(step, name, value, call.function if call else ""):
                 self._loss_since_backward = True
+            if step.is_thin and has_non_finite(step, name):
+                self._budget.insist()
+            if step.has_only_losses:
+                return
             if call is None:
                 self.events.emit("composed_loss", step, name, value)
             else:
@@ -234,7 +249,7 @@ class Tracker(HookGuard):
     def _before_backward(self, roots: object) -> None:
         self.steps.before_backward()
         self._gather()
-        for carried in self._carried.values():
+        for carried in self._carried.values() if not self._only_losses else ():
             carried.before_backward()
         if not self._loss_since_backward and isinstance(roots, torch.Tensor) and roots.numel() == 1:
             self._on_loss("backward", roots)
@@ -244,11 +259,11 @@ class Tracker(HookGuard):
     def _after_backward(self) -> None:
         self.events.emit("backward_ends")
         self.graphs.slots.clear()  # graphs that ran again, to be differentiated
-        for carried in self._carried.values():
+        for carried in self._carried.values() if not self._only_losses else ():
             carried.after_backward()
         by_hand = self.parameters.are_updated_by_hand()
         self.steps.after_backward(by_hand=by_hand)
-        if by_hand:
+        if by_hand and not self._only_losses:
             self.observer.parameters(self.steps.current(), self.parameters.free())
 
     def _on_zero_grad(self) -> None:
@@ -292,6 +307,12 @@ class Tracker(HookGuard):
 
     def _before_optimizer(self, optimizer: torch.optim.Optimizer, skipped: object = 0.0) -> None:
         step = self.steps.before_optimizer(optimizer)
+        if step.has_only_losses:
+            self._gather()
+            self.optimizers.steps(optimizer)
+            self._carried.clear()  # which gradients are left over is known from step to step
+            self._loss_scale = None
+            return
         self._black_box.settle(step)
         self._gather()
         if optimizer in self._carried:
@@ -313,9 +334,11 @@ class Tracker(HookGuard):
         self.events.emit("update_begins", step, optimizer)
 
     def _after_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
-        self.events.emit("update_ends", self.steps.current(), optimizer)
         self._num_optimizer_steps += 1
-        self._carried[optimizer] = AccumulatedGradients(self.parameters.of(optimizer))
+        step = self.steps.current()
+        if not step.has_only_losses:
+            self.events.emit("update_ends", step, optimizer)
+            self._carried[optimizer] = AccumulatedGradients(self.parameters.of(optimizer))
         self.steps.after_optimizer(optimizer)
 
     # Users
@@ -356,6 +379,9 @@ class Tracker(HookGuard):
 
     def _complete(self, step: OpenStep) -> None:
         """A TRAIN step ends: add what belongs to no optimizer."""
+        if step.has_only_losses:
+            self._loop.complete(step)
+            return
         self.observer.parameters(step, self.parameters.free())
         self.events.emit("step_ends", step)
         self.observer.scalar(step, "optimizer/stale_gradients", self._num_stale, "optimizer")

@@ -208,9 +208,11 @@ class Loop:
             is_trained: Whether this model is the one, or one of those, that are trained.
         """
         evaluates = is_trained and step.mode is not Mode.TRAIN and not self._is_training
-        if evaluates:
+        if evaluates and not step.has_only_losses:
             self._phases.end(step.mode)
         if not step.wants(_COLLECTION):
+            if evaluates:
+                self._end_interval(None)
             return
         if self._num_modules:
             in_train = self._num_modules - self._num_in_eval
@@ -265,7 +267,10 @@ class Loop:
         self._num_unused = 0
 
     def complete(self, step: OpenStep) -> None:
-        self._phases.end(Mode.TRAIN)
+        if step.has_only_losses:
+            self._phases.skip()
+        else:
+            self._phases.end(Mode.TRAIN)
         weights, num_backwards = self._weights.take(self.loss_scale), self._num_backwards
         num_lost, self._num_lost = self._num_lost, 0
         self.loss_scale, self._num_backwards, self._is_training = None, 0, False

@@ -1,0 +1,168 @@
+"""The budget: which steps are observed in full, so that observing takes a share of the time.
+
+What one step costs is measured, and every ``period``-th step is observed in full; of the others
+only ``KEPT`` is. Nothing else changes, so rules see a run in which most was saved more rarely.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Callable, Sequence
+from time import perf_counter
+
+from ..errors import ConfigError
+from ..model.collection import Collection
+from ..model.steps import Mode
+
+#: The collections that are observed at every step.
+KEPT = frozenset({"losses", "metrics", "scalars", "tensors"})
+#: The first steps of each mode, which are observed in full: most faults are there from the start.
+FULL_STEPS = 21
+#: The periods to choose from; multiples of ten meet what is saved every tenth step anyway.
+PERIODS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+# So many full steps are measured before the period is chosen, and chosen anew.
+_MEASURED = 8
+# What the steps between the full ones cost cannot be thinned; this part of the budget is left to
+# full steps all the same.
+_LEAST_ROOM = 0.25
+
+
+def parse_budget(text: str) -> float | None:
+    """Return the share that ``--budget`` allows, ``None`` for no limit.
+
+    Raises:
+        ConfigError: It is neither ``none`` nor a share above 0.
+
+    Example:
+        >>> parse_budget("3%"), parse_budget("0.05"), parse_budget("none")
+        (0.03, 0.05, None)
+    """
+    if text == "none":
+        return None
+    number = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", text)
+    share = float(number[1]) / (100 if number[2] else 1) if number else 0.0
+    if not 0 < share <= 1:
+        raise ConfigError(
+            f"--budget {text!r} is no share of the training's time; give one such as 3%, or none"
+        )
+    return share
+
+
+class Budget:
+    """Measures what observing costs, and decides which steps are observed in full.
+
+    Args:
+        share: How much longer a training may take, relative to its own time; ``None`` for no limit.
+        requested: What the user asked to save: it is saved in every step, as asked.
+        background_s: Returns the processor time that our background thread took so far, seconds.
+        changed: Called with a line for the user when another period is chosen.
+    """
+
+    def __init__(
+        self,
+        share: float | None,
+        requested: Sequence[Collection] = (),
+        background_s: Callable[[], float] = lambda: 0.0,
+        changed: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.share = share
+        self._requested = [one for one in requested if one.name not in KEPT]
+        self._kinds = KEPT | {one.name for one in requested}
+        #: Whether more than ``KEPT`` is saved of every step.
+        self.has_requests = bool(self._requested)
+        self._has_patterns = any(one.patterns for one in requested)
+        self._background_s, self.changed = background_s, changed
+        self._kept: dict[str, bool] = {}
+        #: Every so many steps one is observed in full.
+        self.period = 1
+        #: What callbacks of ours took on the training's thread, seconds.
+        self.spent_s = 0.0
+        self._began_at = self._ended_at = self._before_s = self._before_background_s = 0.0
+        self._first_s = 0.0
+        self._full_until = FULL_STEPS
+        self._train_step = 0
+        self._full: list[float] = []
+        self._thin: list[float] = []
+        self._plain: list[float] = []
+        self._background: list[float] = []
+
+    def thins(self, mode: Mode, mode_step: int) -> bool:
+        """Return whether of a step only what is kept is observed."""
+        if self.period == 1 or mode_step < FULL_STEPS:
+            return False
+        if mode is Mode.TRAIN and mode_step < self._full_until:
+            return False
+        return mode_step % self.period != 0
+
+    def insist(self, steps: int = 10) -> None:
+        """Have the next TRAIN steps observed in full: something went wrong."""
+        self._full_until = max(self._full_until, self._train_step + 1 + steps)
+
+    def keeps(self, tensor: str, kind: str) -> bool:
+        """Return whether a tensor is observed in the steps between the full ones, too."""
+        if kind in self._kinds:
+            return True
+        if not self._has_patterns:
+            return False
+        if tensor not in self._kept:
+            self._kept[tensor] = any(one.holds(tensor, kind) for one in self._requested)
+        return self._kept[tensor]
+
+    def may_keep(self, kind: str) -> bool:
+        """Return whether any tensor of a kind may be kept; see ``keeps``."""
+        return self._has_patterns or kind in self._kinds
+
+    def end_step(self, mode_step: int, *, is_thin: bool) -> None:
+        """Note that a TRAIN step is over, and choose another period if that fits better.
+
+        Args:
+            mode_step: The step within TRAIN.
+            is_thin: What ``thins`` returned for it.
+        """
+        if self.share is None:
+            return
+        self._train_step = mode_step
+        now, background_s = perf_counter(), self._background_s()
+        own = self.spent_s - self._before_s
+        if self._began_at:
+            (self._thin if is_thin else self._full).append(own)
+            self._plain.append(max(0.0, now - self._ended_at - own))
+            self._background.append(background_s - self._before_background_s)
+        else:
+            self._began_at, self._first_s = now, self.spent_s
+        self._ended_at, self._before_s = now, self.spent_s
+        self._before_background_s = background_s
+        if len(self._full) >= _MEASURED and mode_step + 1 >= FULL_STEPS:
+            self._choose(mode_step)
+
+    def cost(self) -> float | None:
+        """Return what observing took so far, relative to the rest of the time; None if unknown.
+
+        Processor time of the background thread counts as if training waited for all of it.
+        """
+        rest = self._ended_at - self._began_at - self.spent_s + self._first_s
+        own = self.spent_s - self._first_s + self._background_s()
+        return own / rest if self.share is not None and rest > 0 else None
+
+    def _choose(self, mode_step: int) -> None:
+        assert self.share is not None
+        # Of what ran in the background nobody knows for which step; training may wait for all.
+        own = sum(self._full) + sum(self._thin)
+        factor = 1 + (sum(self._background) / own if own else 0.0)
+        full = statistics.median(self._full) * factor
+        thin = statistics.median(self._thin) * factor if self._thin else 0.0
+        # A slow moment of the machine is not the training's own time.
+        plain = sorted(self._plain)[len(self._plain) // 4]
+        room = max(self.share * plain - thin, _LEAST_ROOM * self.share * plain)
+        fits = (one for one in PERIODS if (full - thin) / one <= room)
+        period = next(fits, PERIODS[-1])
+        self._full, self._thin, self._plain, self._background = [], [], [], []
+        # One rung less is what noise makes of the same cost.
+        if period > self.period or PERIODS.index(period) + 1 < PERIODS.index(self.period):
+            self.period = period
+            which = f"1 in {period} is, the others by their losses" if period > 1 else "each is"
+            self.changed(
+                f"steps take {1000 * plain:.3g} ms and observing one in full {1000 * full:.3g} ms:"
+                f" from step {mode_step + 1} on {which}"
+            )

@@ -1,0 +1,136 @@
+"""The budget: which steps are observed in full, by what observing them costs."""
+
+from __future__ import annotations
+
+import pytest
+
+from stepwatch.capture import budget as module
+from stepwatch.capture.budget import FULL_STEPS, Budget, parse_budget
+from stepwatch.errors import ConfigError
+from stepwatch.model.collection import as_collections
+from stepwatch.model.steps import Mode
+
+
+class Training:
+    """Steps that take as long as a test says, by a clock of its own.
+
+    Args:
+        monkeypatch: Of the test.
+        share: The budget.
+    """
+
+    def __init__(self, monkeypatch, share=0.03):
+        self._now, self._background_s, self._step = 100.0, 0.0, 0
+        self.lines = []
+        monkeypatch.setattr(module, "perf_counter", lambda: self._now)
+        self.budget = Budget(
+            share, background_s=lambda: self._background_s, changed=self.lines.append
+        )
+
+    def train(self, steps, *, plain_ms, full_ms, thin_ms=0.0, background_ms=0.0):
+        for _ in range(steps):
+            is_thin = self.budget.thins(Mode.TRAIN, self._step)
+            own_s = (thin_ms if is_thin else full_ms) / 1000
+            self._now += plain_ms / 1000 + own_s
+            self.budget.spent_s += own_s
+            self._background_s += 0 if is_thin else background_ms / 1000
+            self.budget.end_step(self._step, is_thin=is_thin)
+            self._step += 1
+
+
+class TestPeriod:
+    def test_the_first_steps_are_observed_in_full(self, monkeypatch):
+        training = Training(monkeypatch)
+        training.train(FULL_STEPS - 1, plain_ms=1, full_ms=50)
+
+        assert not any(training.budget.thins(Mode.TRAIN, step) for step in range(FULL_STEPS))
+        assert [] == training.lines
+
+    @pytest.mark.parametrize(
+        ("plain_ms", "full_ms", "thin_ms", "period"),
+        [
+            (100, 2.9, 0, 1),
+            (100, 4, 0, 2),
+            (10, 2, 0, 10),
+            (1, 10, 0, 500),
+            # What thin steps cost is spent; a quarter of the budget is left to full ones.
+            (10, 2, 0.2, 20),
+            (1, 1000, 0, 1000),
+        ],
+    )
+    def test_so_many_steps_are_observed_in_full_as_the_budget_pays_for(
+        self, monkeypatch, plain_ms, full_ms, thin_ms, period
+    ):
+        training = Training(monkeypatch)
+        training.train(40_000, plain_ms=plain_ms, full_ms=full_ms, thin_ms=thin_ms)
+
+        assert period == training.budget.period
+
+    def test_what_runs_in_the_background_counts(self, monkeypatch):
+        """Training may have to wait for it."""
+        training = Training(monkeypatch)
+        training.train(1000, plain_ms=100, full_ms=2, background_ms=6)
+
+        assert 5 == training.budget.period
+
+    def test_steps_that_take_longer_from_somewhere_on_are_observed_more_often(self, monkeypatch):
+        training = Training(monkeypatch)
+        training.train(5000, plain_ms=1, full_ms=2)
+        before = training.budget.period
+        training.train(5000, plain_ms=100, full_ms=2)
+
+        assert (100, 1) == (before, training.budget.period)
+        assert len(training.lines) >= 2
+        assert training.lines[-1].endswith("on each is")
+
+    def test_it_stays_where_the_cost_changes_a_little(self, monkeypatch):
+        training = Training(monkeypatch)
+        for full_ms in (2.0, 1.4, 2.2, 1.3, 2.0):
+            training.train(1000, plain_ms=10, full_ms=full_ms)
+
+        assert 1 == len(training.lines)
+        assert "from step 21 on 1 in 10 is, the others by their losses" in training.lines[0]
+
+    def test_without_a_share_every_step_is_observed_in_full(self, monkeypatch):
+        training = Training(monkeypatch, share=None)
+        training.train(100, plain_ms=1, full_ms=100)
+
+        assert 1 == training.budget.period
+        assert training.budget.cost() is None
+
+    def test_its_cost_is_relative_to_the_training_s_own_time(self, monkeypatch):
+        training = Training(monkeypatch)
+        training.train(101, plain_ms=10, full_ms=0.1, background_ms=0.1)
+
+        assert pytest.approx(0.02, rel=0.05) == training.budget.cost()
+
+
+class TestThinning:
+    def test_after_what_went_wrong_the_next_steps_are_observed_in_full(self, monkeypatch):
+        training = Training(monkeypatch)
+        training.train(105, plain_ms=1, full_ms=10)
+        training.budget.insist(3)
+
+        thins = [training.budget.thins(Mode.TRAIN, step) for step in range(105, 110)]
+        assert [False, False, False, True, True] == thins
+
+    def test_what_the_user_asked_for_is_kept(self):
+        budget = Budget(0.03, as_collections(["gradients:statistics:every=2", "/fc/:raw"]))
+
+        kept = [("gradient/a", "gradients"), ("fc.weight", "weights"), ("loss/x", "losses")]
+        assert all(budget.keeps(*one) for one in kept)
+        assert not budget.keeps("conv.weight", "weights")
+        assert budget.may_keep("weights")
+
+    def test_else_only_losses_and_what_the_script_logs(self):
+        budget = Budget(0.03)
+
+        kinds = ["losses", "scalars", "tensors", "metrics", "weights", "loop", "outputs"]
+        assert ["losses", "scalars", "tensors", "metrics"] == [*filter(budget.may_keep, kinds)]
+
+
+class TestParse:
+    @pytest.mark.parametrize("text", ["3", "0", "0%", "101%", "-1%", "a lot", "", "nan", "1e-2"])
+    def test_what_is_no_share_is_refused(self, text):
+        with pytest.raises(ConfigError, match="give one such as 3%, or none"):
+            parse_budget(text)
