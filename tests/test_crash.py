@@ -18,6 +18,8 @@ from stepwatch.numerics.statistics import summarize
 from stepwatch.trial import Trial
 from tests.support import fork_server
 
+pytestmark = pytest.mark.slow
+
 AT_A_TIME = 4
 RAW_EVERY = 5
 NAMES = [f"layer{number}.weight" for number in range(8)]

@@ -9,6 +9,8 @@ import pytest
 from stepwatch import Trial
 from tests.support.faults.faulty_trainings import start_python
 
+pytestmark = pytest.mark.slow
+
 
 class TestAbruptEnds:
     @pytest.mark.parametrize(

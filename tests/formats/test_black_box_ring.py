@@ -176,6 +176,7 @@ def frame_of(number: int) -> list:
     return encode_frame("begin", {"mode_step": number}, {"values": array})
 
 
+@pytest.mark.slow
 class TestKill:
     def test_a_kill_at_any_moment_leaves_whole_frames_in_order(self, tmp_path):
         """At most the last one is missing, and the oldest, which it was writing over."""

@@ -28,6 +28,7 @@ def name():
     return f"copying-{next(_numbers)}"
 
 
+@pytest.mark.slow
 class TestOrder:
     @pytest.mark.parametrize("seed", range(3))
     @pytest.mark.parametrize("format", FORMATS)

@@ -15,6 +15,8 @@ from stepwatch.jobs import Job, attach
 from stepwatch.jobs.records import Records
 from tests.support.jobs.living import TIMEOUT_S, TRAINS, WAITS, is_running, submit, wait_for
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["submit"]
 
 

@@ -15,6 +15,8 @@ from stepwatch.jobs.rule_process import JobControl
 from stepwatch.jobs.spec import JobSpec
 from tests.support.jobs.living import TIMEOUT_S, submit, wait_for
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["submit"]
 
 WAITS = """

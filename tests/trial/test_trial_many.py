@@ -12,6 +12,8 @@ import pytest
 from stepwatch.trial import Trial
 from tests.support.trial.many_processes import follow_together, seen
 
+pytestmark = pytest.mark.slow
+
 STEPS = 60
 STEPWATCH = Path(sys.executable).with_name("stepwatch")
 READERS = [{}, {}, {"begins_at": 0}, {"begins_at": 20}]

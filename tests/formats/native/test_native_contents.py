@@ -189,6 +189,7 @@ class TestSameAnswers:
         assert told == answers(store)
 
 
+@pytest.mark.slow
 class TestKilled:
     def test_after_any_change(self):
         """What is there is read, from the first step on, with no hole."""

@@ -43,6 +43,7 @@ def write_all(store, steps=STEPS, worker="worker_0", raw_every=7):
     writer.close(End("finished", 0, steps))
 
 
+@pytest.mark.slow
 class TestHammer:
     def test_every_refresh_shows_a_prefix_of_whole_steps(self, store):
         """While a thread writes and merges: no hole, no step twice, nothing taken back."""

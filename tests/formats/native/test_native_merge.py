@@ -164,6 +164,7 @@ class TestLevels:
         assert len(part_keys(store)) <= 10 + 3 + 9
 
 
+@pytest.mark.slow
 class TestNumberOfParts:
     def test_it_grows_with_the_logarithm_of_the_run(self):
         """A thousand parts leave at most nine of each of three levels at any moment."""

@@ -23,6 +23,8 @@ from stepwatch.trial import Trial
 from tests.support.formats.smdebug.event_messages import Event
 from tests.support.formats.smdebug.smdebug_runs import put_collections, put_end, put_step
 
+pytestmark = pytest.mark.slow
+
 SEED = 7
 VALUES: dict[str, Any] = {
     "fc.weight": np.arange(6, dtype=np.float32).reshape(2, 3),

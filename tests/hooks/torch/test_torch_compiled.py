@@ -15,7 +15,7 @@ from stepwatch.numerics.statistics import NAN
 from tests.support.hooks.torch.captured_rows import rows_of
 from tests.support.hooks.torch.trainings import Watched, inputs, sgd
 
-pytestmark = pytest.mark.usefixtures("nothing_compiled")
+pytestmark = [pytest.mark.usefixtures("nothing_compiled"), pytest.mark.slow]
 
 X, Y = inputs(12, 6), inputs(12, 3, seed=2)
 

@@ -16,6 +16,8 @@ from tests.support import ROOT, fork_server
 from tests.support.hooks.torch.rank_trainings import MAX_NORM, STEPS, batch, loss_of, net
 from tests.support.hooks.torch.ranks_fixture import HERE, TIMEOUT_S, finish, start, train
 
+pytestmark = pytest.mark.slow
+
 SHARDED = ("fsdp", "fsdp_mixed", "fsdp_accumulated", "hsdp", "tensor_parallel")
 TRAININGS = ("ddp", "ddp_spare", "ddp_accumulated", *SHARDED, "fsdp_stale", "partial")
 PARAMETERS = [f"{layer}.{kind}" for layer in (0, 2, 4) for kind in ("bias", "weight")]

@@ -64,6 +64,7 @@ def saved(thing):
     return torch.load(buffer, weights_only=False)
 
 
+@pytest.mark.slow
 class TestGraphs:
     def test_scripted_and_traced_models_work(self, watched):
         """Also functions that compute a loss, which is not a wrapper's business there."""
