@@ -132,5 +132,5 @@ class TestThinning:
 class TestParse:
     @pytest.mark.parametrize("text", ["3", "0", "0%", "101%", "-1%", "a lot", "", "nan", "1e-2"])
     def test_what_is_no_share_is_refused(self, text):
-        with pytest.raises(ConfigError, match="give one such as 3%, or none"):
+        with pytest.raises(ConfigError, match="more than 0% and at most 100%, such as 3%"):
             parse_budget(text)

@@ -240,6 +240,8 @@ class TestBadInput:
         ("arguments", "clear"),
         [
             (["nowhere.py"], "no script at nowhere.py"),
+            (["--rule", "none", "nowhere.py"], "no such option '--rule'; did you mean --rules"),
+            (["--budget", "3", "nowhere.py"], "more than 0% and at most 100%, such as 3%"),
             (["-m", "no_such_module"], "no module named 'no_such_module'"),
             (["--rules", "los_spike", "script.py"], "did you mean loss_spike?"),
             (["--rules", "loss_spike:windo=3", "script.py"], "windo"),

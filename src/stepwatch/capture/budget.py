@@ -44,7 +44,8 @@ def parse_budget(text: str) -> float | None:
     share = float(number[1]) / (100 if number[2] else 1) if number else 0.0
     if not 0 < share <= 1:
         raise ConfigError(
-            f"--budget {text!r} is no share of the training's time; give one such as 3%, or none"
+            f"--budget {text!r} must be more than 0% and at most 100%, such as 3%;"
+            " leave it out for no limit"
         )
     return share
 

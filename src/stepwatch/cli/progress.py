@@ -251,7 +251,10 @@ class Progress:
             steps = f"{plural(end.steps, 'step')} ({counted or 'none'})"
         self.print_line(f"{end.state}, {steps} in {seconds:.1f} s")
         if end.cost is not None:
-            self.print_line(f"observing took {end.cost:.1%} of the training's own time")
+            self.print_line(
+                f"observing took {end.cost:.1%} of the training's own time, as far as it is"
+                " measured; the first steps are observed in full whatever they cost"
+            )
         if end.lost:
             self.print_line(f"lost: {end.lost}")
         elif end.failures:

@@ -18,7 +18,7 @@ from ..capture.output import Output
 from ..capture.profiling import Profiler
 from ..config import environment, find_profiler_config, read_profiler_config, runs_folder
 from ..config.profiler_config import ProfilerConfig, Range
-from ..errors import ConfigError, RunExists, StoreError
+from ..errors import ConfigError, RunExists, StoreError, nearest
 from ..formats import find_resume_point, format_names, load_format
 from ..formats.manifest import RUN_KEY
 from ..judge.parameters import parse_rules, rule_specs
@@ -205,8 +205,14 @@ def run(
     for text in save:
         parse_save(text)
     snapshot_every = _parse_snapshot(snapshot, black_box_mb)
+    share = parse_budget(budget)
     reactions = parse_actions(on_finding)
     check_rules(reactions, [rule.name for rule in watched])
+    if script.startswith("-"):
+        known = [
+            name for option in click.get_current_context().command.params for name in option.opts
+        ]
+        raise ConfigError(f"no such option {script!r}{nearest(script, known)}")
     program = Script(script, arguments, is_module=module)
     program.check()
     configs = _read_hook_configs(hook_file, save)
@@ -235,7 +241,7 @@ def run(
         snapshot_every=snapshot_every,
         mirror=mirror,
         resume=resume,
-        budget=parse_budget(budget),
+        budget=share,
     )
     return Launcher(
         program,
