@@ -17,9 +17,9 @@ from ....capture.open_step import OpenStep
 from ....capture.recorder import Recorder
 from ....formats.blackbox import BEGIN_FRAME, LOSS_FRAME, MERGE_FRAME, SNAPSHOT_FRAME, TRIGGER_FRAME
 from ....model.steps import Mode
-from ....numerics.statistics import NAN, NEGINF, POSINF
 from ..internals import call_keywords, in_transform
 from ..models import Names, Optimizers, model_state
+from ..observe import has_non_finite
 from ..process import is_cuda_used
 from ..tensors import tensors_in
 from .snapshot import (
@@ -146,10 +146,7 @@ class BlackBoxFeed:
     def judge(self, step: OpenStep, name: str) -> None:
         """A loss was observed; keep the state of the TRAIN step in which it is first not finite."""
         is_ours = step.mode is Mode.TRAIN and step.mode_step == self._mode_step
-        if self._box is None or not is_ours or name not in step:
-            return
-        row = step.statistics_of(step.row_of(name))
-        if not (row[NAN] or row[POSINF] or row[NEGINF]):
+        if self._box is None or not is_ours or not has_non_finite(step, name):
             return
         # It would be so at every step from here on.
         is_new, self._bad_step = self._bad_step < step.mode_step - 1, step.mode_step
