@@ -114,7 +114,7 @@ class TestThinning:
         thins = [training.budget.thins(Mode.TRAIN, step) for step in range(105, 110)]
         assert [False, False, False, True, True] == thins
 
-    def test_what_the_user_asked_for_is_kept(self):
+    def test_requested_collections_are_kept(self):
         budget = Budget(0.03, as_collections(["gradients:statistics:every=2", "/fc/:raw"]))
 
         kept = [("gradient/a", "gradients"), ("fc.weight", "weights"), ("loss/x", "losses")]

@@ -54,7 +54,7 @@ class TestThinSteps:
         assert [1, 5, 10] == steps_of(seen, "loop/step_seconds")
         assert all(0 < one for one in times)
 
-    def test_what_was_asked_for_is_in_every_step(self, every_fifth):
+    def test_requested_collections_are_saved_in_every_step(self, every_fifth):
         with every_fifth(policy=["gradients"]) as seen:
             fit(mlp(), steps=8)
 

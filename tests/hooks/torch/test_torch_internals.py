@@ -259,16 +259,16 @@ class TestWrapped:
         assert before is None
         assert internals.loss_scale(scaler) == 8.0
 
-    def test_want_keywords(self):
+    def test_request_forward_kwargs(self):
         """A global pre-hook is given keywords for one call."""
         given = []
         module = nn.Linear(X.shape[1], 1)
         handle = nn.modules.module.register_module_forward_pre_hook(
             lambda _, args, kwargs=None: given.append(kwargs)
         )
-        internals.want_keywords(module, handle.id)
+        internals.request_forward_kwargs(module, handle.id)
         module(input=X)
-        wanted = internals.wanted_keywords(module, handle.id)
+        wanted = internals.requests_forward_kwargs(module, handle.id)
         with pytest.raises(TypeError):
             module()
         handle.remove()
@@ -276,7 +276,7 @@ class TestWrapped:
         assert wanted
         assert given[0]["input"] is X
         assert given[1] is None
-        assert not internals.wanted_keywords(module, handle.id)
+        assert not internals.requests_forward_kwargs(module, handle.id)
 
     def test_replace_code(self):
         """The function stays the same object, calls a wrapper, and becomes what it was."""

@@ -283,12 +283,12 @@ def loss_scale(scaler: object) -> torch.Tensor | None:
     return scale if isinstance(scale, torch.Tensor) else None
 
 
-def want_keywords(module: torch.nn.Module, hook: int) -> None:
+def request_forward_kwargs(module: torch.nn.Module, hook: int) -> None:
     """Have a global pre-hook, by its id, given keyword arguments in the next call of a module."""
     module._forward_pre_hooks_with_kwargs[hook] = True
 
 
-def wanted_keywords(module: torch.nn.Module, hook: int) -> bool:
+def requests_forward_kwargs(module: torch.nn.Module, hook: int) -> bool:
     """Return whether it was to be given them, and have it given them no more."""
     return module._forward_pre_hooks_with_kwargs.pop(hook, None) is not None
 

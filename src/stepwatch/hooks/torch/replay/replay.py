@@ -27,7 +27,14 @@ from ....model.steps import Mode
 from ....store import Store
 from ....trial.recording import Recording
 from ..hook import TorchHook
-from ..internals import Loss, eager_only, in_backward, replace_code, want_keywords, wanted_keywords
+from ..internals import (
+    Loss,
+    eager_only,
+    in_backward,
+    replace_code,
+    request_forward_kwargs,
+    requests_forward_kwargs,
+)
 from ..models import model_state
 from ..patches import functional_losses
 from .restore import Restorer, set_option, substitute_recorded
@@ -199,10 +206,10 @@ class ReplayHook(TorchHook):
         Torch gives keyword inputs to a global hook only if the module has its number in a list.
         """
         if self._is_trained(module) or (isinstance(module, Loss) and self._is_counted_loss()):
-            want_keywords(module, self._feed_id)
+            request_forward_kwargs(module, self._feed_id)
 
     def _feed(self, module: torch.nn.Module, args: Any, kwargs: Any = None) -> Any:
-        if not wanted_keywords(module, self._feed_id):
+        if not requests_forward_kwargs(module, self._feed_id):
             return None
         with self._refusing():
             if isinstance(module, Loss):
