@@ -27,23 +27,26 @@ from stepwatch.store import open_store
 SIZES = ((100_000, 100), (1_000_000, 10))
 READ = """
 import json, pathlib, re, resource, sys, time
+def peak_mb():
+    status = pathlib.Path("/proc/self/status")
+    if status.exists():  # ru_maxrss of Linux remembers the process that forked this one
+        return int(re.search(r"VmHWM:\\s*(\\d+) kB", status.read_text())[1]) / 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # of macOS, in bytes
 start = time.perf_counter()
 from stepwatch.trial import Trial
-imported = time.perf_counter()
+imported, imports_mb = time.perf_counter(), peak_mb()
 trial = Trial(sys.argv[1])
 opened = time.perf_counter()
 mean = trial.tensor(sys.argv[2]).statistics()["mean"]
 read = time.perf_counter()
-status = pathlib.Path("/proc/self/status")
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # of macOS, in bytes
-if status.exists():  # ru_maxrss of Linux remembers the process that forked this one
-    peak = int(re.search(r"VmHWM:\\s*(\\d+) kB", status.read_text())[1]) / 2**10
+peak = peak_mb()
 print(json.dumps({
     "import_s": imported - start,
     "open_s": opened - imported,
     "read_s": read - opened,
     "together_s": read - imported,
     "peak_mb": peak,
+    "reading_mb": peak - imports_mb,
     "steps": len(mean),
 }))
 """

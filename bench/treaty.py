@@ -43,7 +43,7 @@ torch.set_num_threads(1)
 
 def write_all(recorder):
     for writer in recorder._writers:  # they gather steps; to write them is part of the cost
-        recorder._background.submit(writer.flush)
+        recorder._carrier.background.submit(writer.flush)
     recorder.flush()
 
 def training(hooked):

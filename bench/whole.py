@@ -2,9 +2,9 @@
 
 Each script of ``bench/whole`` is an ordinary training that prints how many steps it made in a
 second. It runs as a process: by ``python``, by ``stepwatch run`` with all defaults, by the same
-with a budget, and by ``bench/whole/others.py`` with the tools that are installed. They take turns,
-round after round, so that what else the machine does hits all of them. Numbers are medians over
-rounds; those on the end, memory and processor are of ``stepwatch run`` with all defaults.
+with ``OPTIONS``, and by ``bench/whole/others.py`` with the tools that are installed. They take
+turns, round after round, so that what else the machine does hits all of them. Numbers are medians
+over rounds; those on the end, memory and processor are of ``stepwatch run`` with all defaults.
 
     python bench/whole.py                     # all scripts that can run here, 3 rounds
     python bench/whole.py tabular gpt --rounds 5 --tools wandb tensorboard
@@ -50,7 +50,8 @@ STEPS = {
 }
 QUICK = ("tabular", "gpt")
 KERAS_BACKENDS = ("torch", "jax", "tensorflow")
-BUDGET = "--budget 3%"
+#: Options of ``stepwatch run`` that are measured beside the defaults.
+OPTIONS = ("--budget 3%", "--companion --budget 3%")
 TOOLS = ("wandb", "wandb-watch", "trackio", "tensorboard")
 _RESULT = re.compile(rb"steps_per_s=(\S+) loss=(\S+)")
 
@@ -115,7 +116,10 @@ def commands(python: str, script: Path, steps: int, tools: list[str]) -> dict[st
     return {
         "python": [python, *arguments],
         "stepwatch": [python, "-m", "stepwatch", "run", *arguments],
-        BUDGET: [python, "-m", "stepwatch", "run", "--budget", "3%", *arguments],
+        **{
+            options: [python, "-m", "stepwatch", "run", *options.split(), *arguments]
+            for options in OPTIONS
+        },
         **{tool: [python, others, tool, *arguments] for tool in tools},
     }
 
@@ -147,7 +151,7 @@ def row(name: str, found: dict[str, list[Measurement]], tools: list[str]) -> str
     """Return a line of the table: the plain step, then how many times it each way takes."""
     plain = statistics.median(one.step_ms for one in found["python"])
     cells = [name, f"{plain:.2f} ms"]
-    for way in ("stepwatch", BUDGET, *tools):
+    for way in ("stepwatch", *OPTIONS, *tools):
         ours = found.get(way)
         cells.append(f"{statistics.median(x.step_ms for x in ours) / plain:.2f}" if ours else "-")
     ours = found.get("stepwatch")
@@ -188,7 +192,7 @@ def main() -> None:
     if tools is None:
         module = {"wandb-watch": "wandb"}
         tools = [tool for tool in TOOLS if _has(given.python, module.get(tool, tool))]
-    head = ["script", "python", "stepwatch run", f"with {BUDGET}", *tools]
+    head = ["script", "python", "stepwatch run", *(f"with {one}" for one in OPTIONS), *tools]
     head += ["longer at the end", "longer in all", "more memory", "processor", "same loss"]
     print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
     kept = {}

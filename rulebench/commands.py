@@ -13,6 +13,7 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from stepwatch.capture.budget import parse_budget
 from stepwatch.judge.parameters import rule_specs
 from stepwatch.rules import DEFAULT_RULES
 
@@ -71,6 +72,8 @@ _jobs = click.option(
 )
 @click.option("--runs", type=click.Path(path_type=Path), default=_RUNS, show_default=True,
               help="Folder for runs and outcomes; what is there is not trained again.")  # fmt: skip
+@click.option("--budget", default="none", show_default=True,
+              help="What observing may cost, as stepwatch run takes it.")  # fmt: skip
 @click.option("--write", is_flag=True, help="Write the tables to docs/rulebench.md.")
 @_jobs
 @click.pass_context
@@ -81,6 +84,7 @@ def main(
     seeds: range,
     rules: tuple[str, ...],
     runs: Path,
+    budget: str,
     write: bool,
     jobs: int,
 ) -> None:
@@ -93,7 +97,7 @@ def main(
     ]
     if not chosen:
         raise click.UsageError(f"no program matches {asked}; see: python -m rulebench programs")
-    bench = Bench.of(rule_specs(rules, DEFAULT_RULES), runs.resolve())
+    bench = Bench.of(rule_specs(rules, DEFAULT_RULES), runs.resolve(), parse_budget(budget))
     verdicts = judge(bench, [(one, seed) for one in chosen for seed in seeds], jobs)
     told = page.tables(verdicts, catalogue.group_of)
     click.echo(told)

@@ -40,6 +40,7 @@ class Bench:
         policy: What is saved beyond the defaults, as the rules want it.
         rules_version: Digest of the rules.
         capture_version: Digest of what is captured.
+        budget: What observing may cost, see ``capture.budget``; ``None`` for no limit.
     """
 
     specs: tuple[str, ...]
@@ -47,12 +48,14 @@ class Bench:
     policy: tuple[str, ...]
     rules_version: str
     capture_version: str
+    budget: float | None = None
 
     @classmethod
-    def of(cls, specs: Sequence[str], runs: Path) -> Bench:
+    def of(cls, specs: Sequence[str], runs: Path, budget: float | None = None) -> Bench:
         """Return a bench with rules as they are in the source now."""
         policy = tuple(required_captures(parse_rules(list(specs))))
-        return cls(tuple(specs), runs, policy, rules_digest(specs), capture_digest(policy))
+        captured = capture_digest([*policy, *([] if budget is None else [f"budget={budget}"])])
+        return cls(tuple(specs), runs, policy, rules_digest(specs), captured, budget)
 
     def version(self, program: Program) -> str:
         """Return what an outcome depends on."""
@@ -110,7 +113,12 @@ class Bench:
         warnings.simplefilter("ignore")
         training = program.build(seed)
         hook = TorchHook(
-            run=run, policy=list(self.policy), hold=False, say=lambda _: None, black_box_mb=0
+            run=run,
+            listeners=[_Evidence(self.policy)],
+            hold=False,
+            say=lambda _: None,
+            black_box_mb=0,
+            budget=self.budget,
         )
         state, error = "finished", ""
         try:
@@ -118,6 +126,19 @@ class Bench:
         except Exception as raised:  # noqa: BLE001 - a faulty training may end by any
             state, error = "failed", f"{type(raised).__name__}: {raised}"
         hook.close(state, error)
+
+
+class _Evidence:
+    """Has saved what rules need, as a ``LiveWatch`` does, and judges nothing."""
+
+    def __init__(self, evidence: Sequence[str]) -> None:
+        self.evidence = evidence
+
+    def start(self, *_: object) -> None: ...
+
+    def on_step(self, record: object) -> None: ...
+
+    def finish(self) -> None: ...
 
 
 def _evaluate(run: Path, specs: Sequence[str]) -> Mapping[str, object]:

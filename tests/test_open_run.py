@@ -18,9 +18,7 @@ def cost_of(tmp_path, steps, tensors):
 
 
 class TestOpenRun:
-    @pytest.mark.parametrize(
-        ("steps", "tensors"), [(10_000, 20), pytest.param(100_000, 20, marks=pytest.mark.slow)]
-    )
-    def test_it_takes_little_memory(self, tmp_path, steps, tensors):
-        """Generous limits, for any machine."""
-        assert cost_of(tmp_path, steps, tensors)["peak_mb"] < 300
+    @pytest.mark.slow
+    def test_one_tensor_takes_much_less_memory_than_all(self, tmp_path):
+        """All 20 take 430 MB."""
+        assert cost_of(tmp_path, steps=100_000, tensors=20)["reading_mb"] < 250

@@ -55,4 +55,4 @@ def test_a_row_shows_medians_as_multiples_of_the_plain_script(whole):
 
     row = whole.row("mlp", found, ["wandb"])
 
-    assert row == "| mlp | 2.00 ms | 1.50 | - | - | 1.0 s | 1.0 s | 1 MiB | 1.50 | NO |"
+    assert row == "| mlp | 2.00 ms | 1.50 | - | - | - | 1.0 s | 1.0 s | 1 MiB | 1.50 | NO |"

@@ -284,7 +284,7 @@ class TestQueue:
         recorder, gate = recorder_of(tmp_path), threading.Event()
         box, meta = recorder.black_box, {"mode": "TRAIN", "mode_step": 0, "step": 0}
         recorder.flush()
-        recorder._background.submit(gate.wait, 200 << 20)
+        recorder._carrier.background.submit(gate.wait, 200 << 20)
         kept = [box.keep_later(BEGIN_FRAME, meta, dict, size << 20) for size in (1, 100, 1)]
         gate.set()
         end = recorder.close("interrupted")

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from stepwatch.capture import Recorder
+from stepwatch.capture.in_process import InProcess
 from stepwatch.capture.output import Output
 from stepwatch.errors import RunExists, StoreError
 from stepwatch.model.record import TensorInfo
@@ -90,7 +91,7 @@ class TestConstruction:
     def test_a_tick_during_a_slow_start_finds_the_recorder_complete(self, url, monkeypatch):
         """The thread ticks while a slow disk still makes room for the black box."""
         ticked = threading.Event()
-        tick = Recorder._tick
+        tick = InProcess._tick
 
         def tick_and_say(recorder):
             try:
@@ -101,8 +102,8 @@ class TestConstruction:
         def open_slowly(*_):
             assert ticked.wait(10)
 
-        monkeypatch.setattr("stepwatch.capture.recorder.TICK_S", 0.01)
-        monkeypatch.setattr(Recorder, "_tick", tick_and_say)
+        monkeypatch.setattr("stepwatch.capture.in_process.TICK_S", 0.01)
+        monkeypatch.setattr(InProcess, "_tick", tick_and_say)
         monkeypatch.setattr(Output, "open_black_box", open_slowly)
         end = Recorder(url, rank=(0, 1)).close()
 
@@ -274,7 +275,10 @@ class TestSlowStore:
     def test_steps_that_do_not_fit_are_dropped_and_counted(self, url, monkeypatch):
         """A store that hangs costs steps, bounded time, and never training."""
         recorder = Recorder(url, rank=(0, 1), policy="weights:raw")
-        recorder._background._depth_bytes, recorder._background._patience = 2_000, 0.05
+        recorder._carrier.background._depth_bytes, recorder._carrier.background._patience = (
+            2_000,
+            0.05,
+        )
         hold, write = threading.Event(), recorder._writers[0].write
         monkeypatch.setattr(
             recorder._writers[0], "write", lambda record: (hold.wait(), write(record))
@@ -292,7 +296,8 @@ class TestSlowStore:
     def test_the_note_is_written_though_one_huge_step_fills_the_queue(self, url, monkeypatch):
         """It waits until there is room."""
         recorder = Recorder(url, rank=(0, 1), policy="weights:raw")
-        recorder._background._depth_bytes, recorder._background._patience = 10, 0.01
+        background = recorder._carrier.background
+        background._depth_bytes, background._patience = 10, 0.01
         write = recorder._writers[0].write
         monkeypatch.setattr(
             recorder._writers[0], "write", lambda record: (time.sleep(0.2), write(record))

@@ -66,7 +66,8 @@ def killed(tmp_path_factory):
     """A run that was killed after three steps and had stored nothing but ``run.json``."""
     folder = tmp_path_factory.mktemp("killed")
     (folder / "train.py").write_text(TRAINING + KILLED)
-    done = call(STEPWATCH, "run", "--run", "run", "train.py", cwd=folder)
+    alone = ("run", "--no-companion", "--run", "run")  # nobody is left to store anything
+    done = call(STEPWATCH, *alone, "train.py", cwd=folder)
     assert -signal.SIGKILL == done.returncode, done.stderr
     return folder / "run"
 

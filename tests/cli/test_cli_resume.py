@@ -59,7 +59,8 @@ def test_a_killed_training_goes_on_at_its_checkpoint(tmp_path, format):
 def test_a_watcher_sees_what_is_found_anew(tmp_path):
     """It stays while the training is dead to nobody's knowledge, as on another machine."""
     (tmp_path / "train.py").write_text(TRAINS)
-    options = ("run", "--run", "run", "--rules", "none")
+    # Nobody is left to note that it is dead.
+    options = ("run", "--no-companion", "--run", "run", "--rules", "none")
     call(STEPWATCH, *options, "train.py", 0, 15, 1, 1.0, cwd=tmp_path)
     note = tmp_path / "run" / "run.json"
     note.write_text(json.dumps({**json.loads(note.read_text()), "host": "elsewhere"}))

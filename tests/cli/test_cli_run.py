@@ -216,15 +216,20 @@ class TestWhatIsTold:
         assert 4 == len(Trial(tmp_path / "r").steps())
 
     def test_a_rule_that_raises_is_told_and_training_goes_on(self, write, tmp_path):
-        """Once, with its traceback; the other rules go on looking."""
+        """Once, with its traceback; the other rules go on looking.
+
+        What a script makes of a rule counts in its own process.
+        """
         script = write(
             "from stepwatch.rules.losses import LossSpike\n"
             "def broken(self, step): raise ArithmeticError('a rule is anybody\\'s code')\n"
             "LossSpike.check = broken\n"
             "train(6, spoiled=3)\n"
         )
-        result = fork_server.run([STEPWATCH, "run", script], cwd=tmp_path, env=environment(),
-                                capture_output=True, text=True, timeout=60)  # fmt: skip
+        result = fork_server.run(
+            [STEPWATCH, "run", "--no-companion", script], cwd=tmp_path, env=environment(),
+            capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
 
         assert 0 == result.returncode
         assert 6 == len(result.stdout.splitlines())

@@ -88,8 +88,12 @@ class TestLimits:
         ],
     )
     def test_a_limit_of_the_process_costs_steps_only(self, faulty, what, limit, why):
-        """No file can be opened, or none be longer than a line, from step 20 to 39."""
-        seen = faulty(LIMITED.format(what=what, limit=limit), alone=ALONE)
+        """No file can be opened, or none be longer than a line, from step 20 to 39.
+
+        The limits of a process are not those of its companion.
+        """
+        text = LIMITED.format(what=what, limit=limit)
+        seen = faulty(text, alone=ALONE, options=["--no-companion"])
 
         seen.assert_unharmed()
         assert [f"20 of 60 steps ({why})"] == seen.shown("lost")

@@ -24,7 +24,7 @@ class TestAbruptEnds:
     def test_what_was_stored_by_then_is_there(self, faulty, end, status):
         """Nobody is left to write a note: it died, and what may be missing is said."""
         how = end if status > 0 else f"os.kill(os.getpid(), {end})"
-        seen = faulty(f"train(faults={{20: lambda: {how}}})\n")
+        seen = faulty(f"train(faults={{20: lambda: {how}}})\n", options=["--no-companion"])
 
         seen.assert_unharmed()
         assert status == seen.watched.status

@@ -99,7 +99,7 @@ class TestPlaces:
         ring = open_ring(store, "worker_0", 1 << 14)
         write(ring, 1)
         store.put(dump_key("worker_0", 1, "x"), ring.content())
-        remove_ring(store, "worker_0", ring)
+        remove_ring(store, "worker_0", ring.path)
 
         assert ["blackbox/worker_0/1-x.frames"] == store.list()
         assert not Path(ring.path).exists()

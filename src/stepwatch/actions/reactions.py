@@ -253,6 +253,8 @@ class Reactions:
         self._audit: ActionLog | None = None
         self._control: Control | None = None
         self._restarted_at = -1
+        #: Whether anything may be done to the training.
+        self.changes_training = any(isinstance(entry.action, Change) for entry in entries)
 
     def attach(self, control: Control) -> None:
         """Prepare what may be done to the training, which begins."""
@@ -279,12 +281,26 @@ class Reactions:
 
     def on_step(self, record: StepRecord) -> None:
         """Handle a step that all rules have evaluated."""
-        if self._control is None:
-            return
-        self._control.judged(record.step)
-        restored_at = self._control.restored_at
-        if restored_at > self._restarted_at and record.step >= restored_at:
-            self._restarted_at = restored_at
+        if self._control is not None:
+            self._control.judged(record.step)
+            if record.step >= self._control.restored_at:
+                self._note_restored(self._control.restored_at)
+
+    def remote(self, send: object) -> None:
+        """All is done in the process of the training."""
+
+    def on_judged(self, step: int) -> None:
+        """Handle that all rules have evaluated the steps up to this one, in a companion.
+
+        What a companion is asked for it does before it evaluates the steps that come after.
+        """
+        if self._control is not None:
+            self._control.judged(step)
+            self._note_restored(self._control.restored_at)
+
+    def _note_restored(self, step: int) -> None:
+        if step > self._restarted_at:
+            self._restarted_at = step
             self._restarted()
 
     def finish(self) -> None:

@@ -31,13 +31,11 @@ from ..formats.blackbox import (
     BEGIN_FRAME,
     FRAME_BYTES,
     LAYOUT_FRAME,
-    RAW_PREFIX,
-    STATISTICS_ARRAY,
-    STEP_FRAME,
     TRIGGER_FRAME,
     Ring,
     dump_key,
     encode_frame,
+    encode_step,
     layout_meta,
     open_ring,
     remove_ring,
@@ -46,7 +44,7 @@ from ..model.finding import Finding
 from ..model.record import Layout, StepRecord
 from ..model.steps import Mode
 from ..numerics.statistics import NAN, NEGINF
-from ..store import Store
+from ..store import BytesLike, Store
 
 FrameArray = npt.NDArray[np.generic]
 _MOST_LAYOUTS = 8
@@ -69,33 +67,74 @@ class FrameWriter:
         self.left_out = 0
         self._layouts: list[_WrittenLayout] = []  # that used last is the last
         self._num_layouts = 0
+        # Up to where it may be written before the layouts have to be looked through.
+        self._safe_until = 0
 
     def write(
         self, kind: str, meta: Mapping[str, object], arrays: Mapping[str, FrameArray]
-    ) -> None:
-        parts = encode_frame(kind, meta, arrays)
-        size_bytes = FRAME_BYTES + sum(len(part) for part in parts)
+    ) -> bool:
+        """Write a frame; return whether there was room for it."""
+        return self._write(encode_frame(kind, meta, arrays))
+
+    def write_step(
+        self, record: StepRecord, raw: Mapping[str, FrameArray], elsewhere: str = ""
+    ) -> bool:
+        """Write a step that is over; return whether there was room for it.
+
+        Args:
+            record: The step.
+            raw: Those of its full values that are written with it.
+            elsewhere: The name of the file that holds the others, if one does.
+        """
         with self.lock:
-            if size_bytes > self.capacity:
-                self.left_out += 1
-                return
-            # What tells the rows of steps apart must stay, as long as they do.
-            room_after = self.ring.room_after
-            self._layouts = [one for one in self._layouts if room_after(one.used) >= size_bytes]
-            needed = size_bytes + self.size_of_layouts()
-            for one in self._layouts:
-                if room_after(one.start) < needed - one.size_bytes:
-                    self._write_layout(one)
-            self.ring.write(parts)
+            layout = self.number_of(record.layout)
+            if not layout:
+                return False
+            return self._write(encode_step(record, layout, self.left_out, raw, elsewhere))
+
+    def _write(self, parts: Sequence[BytesLike]) -> bool:
+        size_bytes = FRAME_BYTES + sum(map(len, parts))
+        with self.lock:
+            is_written = size_bytes <= self.capacity and self._rewrite_layouts(size_bytes)
+            is_written = is_written and self.ring.write(parts)
+            self.left_out += not is_written
+            return is_written
+
+    def _rewrite_layouts(self, size_bytes: int) -> bool:
+        """Write again the layouts that a frame would write over; return whether all are there."""
+        # What tells the rows of steps apart must stay, as long as they do.
+        if self.ring.written + size_bytes <= self._safe_until:
+            return True
+        room_after = self.ring.room_after
+        self._layouts = [one for one in self._layouts if room_after(one.used) >= size_bytes]
+        needed = size_bytes + self.size_of_layouts()
+        are_there = all(
+            self._write_layout(one)
+            for one in self._layouts
+            if room_after(one.start) < needed - one.size_bytes
+        )
+        first = min((one.start for one in self._layouts), default=self.ring.written)
+        self._safe_until = first + self.capacity - self.size_of_layouts()
+        return are_there
 
     def number_of(self, layout: Layout) -> int:
-        """Return the number of the layout of a step; a new one is written first."""
+        """Return the number of the layout of a step, which is written first if it is new.
+
+        Returns:
+            At least 1; 0 if there was no room to write it.
+        """
         with self.lock:
+            if self._layouts and self._layouts[-1].layout is layout:  # as at most steps
+                self._layouts[-1].used = self.ring.written
+                return self._layouts[-1].number
+            self._safe_until = 0
             known = self._known(layout)
             if known is None:
-                self._num_layouts += 1
+                self._num_layouts += 1  # first: whatever interrupts it, no number comes twice
                 known = _WrittenLayout(layout, self._num_layouts)
-                self._write_layout(known)
+                if not self._write_layout(known):
+                    self.left_out += 1
+                    return 0
             others = [one for one in self._layouts if one is not known]
             known.layout, known.used = layout, self.ring.written
             self._layouts = [*others, known][-_MOST_LAYOUTS:]
@@ -112,10 +151,14 @@ class FrameWriter:
         equal = (one for one in self._layouts if one.layout.tensors == layout.tensors)
         return next(very, None) or next(equal, None)
 
-    def _write_layout(self, one: _WrittenLayout) -> None:
-        one.start = self.ring.written
-        self.ring.write(encode_frame(LAYOUT_FRAME, layout_meta(one.number, one.layout), {}))
-        one.size_bytes = self.ring.written - one.start
+    def _write_layout(self, one: _WrittenLayout) -> bool:
+        start = self.ring.written
+        is_written = self.ring.write(
+            encode_frame(LAYOUT_FRAME, layout_meta(one.number, one.layout), {})
+        )
+        if is_written:
+            one.start, one.size_bytes = start, self.ring.written - start
+        return is_written
 
 
 @dataclass(slots=True)
@@ -130,6 +173,7 @@ class _WrittenLayout:
 
 
 Array = npt.NDArray[np.generic]
+_NO_VALUES: Mapping[str, Array] = {}
 Arrays = Callable[[], Mapping[str, Array]]
 Offer = Callable[[Callable[[], None], int], bool]
 
@@ -154,7 +198,8 @@ def open_black_box(
         snapshot_every: See ``BlackBox``.
     """
     try:
-        return BlackBox(store, worker, open_ring(store, worker, size_bytes), offer, snapshot_every)
+        frames = FrameWriter(open_ring(store, worker, size_bytes))
+        return BlackBox(store, worker, frames, offer, snapshot_every)
     except OSError as error:
         logging.getLogger("stepwatch").warning("training goes on without a black box: %s", error)
         return None
@@ -166,20 +211,30 @@ class BlackBox:
     Args:
         store: Where dumps go.
         worker: The worker.
-        ring: Holds the frames.
+        frames: Writes the frames.
         offer: See ``open_black_box``.
         snapshot_every: The state before every n-th TRAIN step is wanted; 0 for none.
+        store_dump: Has what the ring holds stored under a key, where another process does that;
+            ``judge`` and ``settle`` are then called on the training thread.
     """
 
     def __init__(
-        self, store: Store, worker: str, ring: Ring, offer: Offer, snapshot_every: int = 0
+        self,
+        store: Store,
+        worker: str,
+        frames: FrameWriter,
+        offer: Offer,
+        snapshot_every: int = 0,
+        store_dump: Callable[[str], object] | None = None,
     ) -> None:
-        self.capacity = ring.capacity
+        self.capacity = frames.capacity
         self.snapshot_every = snapshot_every
         #: Why the next TRAIN step should be captured in detail; whoever does so sets it to "".
         self.wanted = ""
-        self._store, self._worker, self._ring, self._offer = store, worker, ring, offer
-        self._frames = FrameWriter(ring)
+        self._store, self._worker, self._offer = store, worker, offer
+        self._frames, self._ring = frames, frames.ring
+        self._store_dump = store_dump or self._put_content
+        self._judges_here = store_dump is not None
         self._num_requested_dumps = self._num_dumps = self._num_triggers = 0
         self._finders: list[FindingsSource] = []
         self._num_findings: list[int] = []  # of each of them, those that are noted
@@ -187,6 +242,7 @@ class BlackBox:
         self._announced = -1
         # Of the last TRAIN steps that have begun: which, and where in the ring.
         self._begun: deque[tuple[int, int]] = deque(maxlen=_MOST_BEGUN)
+        self._dumped = -2  # the step that was over when the last dump was made
         self._due = ""  # why a dump is to be made once the TRAIN step that runs is over
         self._was_finite = True
 
@@ -197,10 +253,14 @@ class BlackBox:
             listeners: The others, each with ``on_step``; the findings of those that have
                 ``findings`` are noted.
         """
-        self._finders = [one for one in listeners if isinstance(one, FindingsSource)]
-        self._num_findings = [0] * len(self._finders)
+        self.watch(listeners)
         callbacks = [one.on_step for one in listeners]  # type: ignore[attr-defined]
         return [self.record, *callbacks, self.judge]
+
+    def watch(self, listeners: Sequence[object]) -> None:
+        """Note the findings of those listeners that have ``findings``."""
+        self._finders = [one for one in listeners if isinstance(one, FindingsSource)]
+        self._num_findings = [0] * len(self._finders)
 
     # On the training thread
 
@@ -242,32 +302,38 @@ class BlackBox:
         if self._num_requested_dumps >= MOST_DUMPS:
             return False
         self._num_requested_dumps += 1
-        self._offer(partial(self._expect, reason), 0)
+        if self._judges_here:
+            self._expect(reason)
+        else:
+            self._offer(partial(self._expect, reason), 0)
         return True
 
     # On the background thread
 
     def record(self, record: StepRecord) -> None:
         """Keep a step that is over, and its full values as far as its beginning stays."""
-        self._step = record.step
         with self._frames.lock:
-            layout = self._frames.number_of(record.layout)
-            meta = {**_step_position(record), "layout": layout, "left_out": self.left_out}
-            arrays: dict[str, Array] = {STATISTICS_ARRAY: record.statistics}
-            begun = [start for step, start in self._begun if step >= record.mode_step]
-            room = self._ring.room_after(begun[0] if begun else self._ring.written)
-            room = room if room > 0 else self.capacity // 2
-            room -= record.statistics.nbytes + _FACTS_BYTES
-            room -= self._frames.size_of_layouts()  # they may have to be written again
-            for name, array in record.raw.items():
-                room -= array.nbytes + 2 * len(name) + 100
-                if room >= 0:
-                    arrays[RAW_PREFIX + name] = array
-            self._frames.write(STEP_FRAME, meta, arrays)
+            self._frames.write_step(record, self.fitting(record) if record.raw else _NO_VALUES)
+
+    def fitting(self, record: StepRecord) -> Mapping[str, Array]:
+        """Return the full values that leave what the step began with where it is."""
+        self._frames.number_of(record.layout)  # a new layout is written first
+        begun = [start for step, start in self._begun if step >= record.mode_step]
+        room = self._ring.room_after(begun[0] if begun else self._ring.written)
+        room = room if room > 0 else self.capacity // 2
+        room -= record.statistics.nbytes + _FACTS_BYTES
+        room -= self._frames.size_of_layouts()  # they may have to be written again
+        fitting: dict[str, Array] = {}
+        for name, array in record.raw.items():
+            room -= array.nbytes + 2 * len(name) + 100
+            if room >= 0:
+                fitting[name] = array
+        return fitting
 
     def judge(self, record: StepRecord) -> None:
         """Note what the listeners found in a step, and make the dump that is due."""
-        self._note_findings()
+        self._step = record.step
+        self.note_findings()
         if record.mode is not Mode.TRAIN:
             return
         if self._went_wrong(record) and not self._due:
@@ -280,14 +346,18 @@ class BlackBox:
 
         With snapshots the ring stays: steps can be run again from it.
         """
-        self._note_findings()
+        if not self.settle(state, error):
+            remove_ring(self._store, self._worker, self._ring.path)
+
+    def settle(self, state: str, error: str) -> bool:
+        """Dump if the run ended badly; return whether the ring is to stay."""
+        self.note_findings()
         if state == "failed":
             self._want("exception", {"error": error, "time_ns": time.time_ns()})
         self._due = self._due or self.wanted
         dumped = bool(self._due) and self._dump(max(self._step, self._announced))
         in_vain = state == "finished" and not (self._num_triggers or self.snapshot_every)
-        if dumped or in_vain:
-            remove_ring(self._store, self._worker, self._ring)
+        return not (dumped or in_vain)
 
     def _keep(self, kind: str, meta: Mapping[str, Any], arrays: Arrays) -> None:
         with self._frames.lock:
@@ -300,21 +370,30 @@ class BlackBox:
     def _expect(self, reason: str) -> None:
         self._due = self._due or reason
 
-    def _want(self, reason: str, meta: Mapping[str, object]) -> None:
-        """Note that something went wrong in a step that is over, to capture the next in detail."""
+    def _want(self, reason: str, meta: Mapping[str, object], *, is_new: bool = True) -> None:
+        """Note that something went wrong in a step that is over, to capture the next in detail.
+
+        Args:
+            reason: What went wrong.
+            meta: Facts.
+            is_new: Whether that step is in no dump yet.
+        """
         self._num_triggers += 1
         self._frames.write(TRIGGER_FRAME, {"reason": reason, **meta}, {})
-        if not self._due:
+        if is_new and not self._due:
             self.wanted = reason
 
-    def _note_findings(self) -> None:
+    def note_findings(self) -> None:
+        """Note what the listeners have found since; may be called on any thread."""
         for which, one in enumerate(self._finders):
-            new = one.findings[self._num_findings[which] :]
-            self._num_findings[which] += len(new)
+            with self._frames.lock:
+                new = one.findings[self._num_findings[which] :]
+                self._num_findings[which] += len(new)
             for finding in new:
                 if finding.severity != "info":
                     facts = {"step": finding.step, "finding": finding.to_dict()}
-                    self._want(finding.rule, {**facts, "time_ns": time.time_ns()})
+                    is_new = not 0 <= finding.step <= self._dumped
+                    self._want(finding.rule, {**facts, "time_ns": time.time_ns()}, is_new=is_new)
 
     def _went_wrong(self, record: StepRecord) -> bool:
         """Return whether a loss of this step is not finite, and those of the step before were."""
@@ -330,11 +409,14 @@ class BlackBox:
         reason, self._due = self._due, ""
         if self._num_dumps >= MOST_DUMPS:
             return False
-        self._num_dumps += 1
+        self._num_dumps, self._dumped = self._num_dumps + 1, step
+        self._store_dump(dump_key(self._worker, step, reason))
+        return True
+
+    def _put_content(self, key: str) -> None:
         with self._frames.lock:
             content = self._ring.content()
-        self._store.put(dump_key(self._worker, step, reason), content)
-        return True
+        self._store.put(key, content)
 
 
 @runtime_checkable

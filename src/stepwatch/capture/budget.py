@@ -16,13 +16,16 @@ from ..model.collection import Collection
 from ..model.steps import Mode
 
 #: The collections that are observed at every step.
-KEPT = frozenset({"losses", "metrics", "scalars", "tensors"})
+KEPT = frozenset({"losses", "learning_rates", "metrics", "scalars", "tensors"})
 #: The first steps of each mode, which are observed in full: most faults are there from the start.
 FULL_STEPS = 21
 #: The periods to choose from; multiples of ten meet what is saved every tenth step anyway.
 PERIODS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-# So many full steps are measured before the period is chosen, and chosen anew.
-_MEASURED = 8
+# So many full steps are measured before the period is chosen; each time that it is chosen anew,
+# twice as many as before, so that it settles, and the most from then on.
+_MEASURED, _MOST_MEASURED = 8, 256
+#: What a step may cost however short it is, seconds: a share of a millisecond is no evidence.
+LEAST_S = 0.25e-3
 # What the steps between the full ones cost cannot be thinned; this part of the budget is left to
 # full steps all the same.
 _LEAST_ROOM = 0.25
@@ -55,6 +58,7 @@ class Budget:
 
     Args:
         share: How much longer a training may take, relative to its own time; ``None`` for no limit.
+            A step may always take ``LEAST_S`` longer.
         requested: What the user asked to save: it is saved in every step, as asked.
         background_s: Returns the processor time that our background thread took so far, seconds.
         changed: Called with a line for the user when another period is chosen.
@@ -82,6 +86,7 @@ class Budget:
         self._began_at = self._ended_at = self._before_s = self._before_background_s = 0.0
         self._first_s = 0.0
         self._full_until = FULL_STEPS
+        self._measured = _MEASURED
         self._train_step = 0
         self._full: list[float] = []
         self._thin: list[float] = []
@@ -134,7 +139,8 @@ class Budget:
             self._began_at, self._first_s = now, self.spent_s
         self._ended_at, self._before_s = now, self.spent_s
         self._before_background_s = background_s
-        if len(self._full) >= _MEASURED and mode_step + 1 >= FULL_STEPS:
+        if len(self._full) >= self._measured and mode_step + 1 >= FULL_STEPS:
+            self._measured = min(2 * self._measured, _MOST_MEASURED)
             self._choose(mode_step)
 
     def cost(self) -> float | None:
@@ -155,7 +161,8 @@ class Budget:
         thin = statistics.median(self._thin) * factor if self._thin else 0.0
         # A slow moment of the machine is not the training's own time.
         plain = sorted(self._plain)[len(self._plain) // 4]
-        room = max(self.share * plain - thin, _LEAST_ROOM * self.share * plain)
+        allowed = max(self.share * plain, LEAST_S)
+        room = max(allowed - thin, _LEAST_ROOM * allowed)
         fits = (one for one in PERIODS if (full - thin) / one <= room)
         period = next(fits, PERIODS[-1])
         self._full, self._thin, self._plain, self._background = [], [], [], []

@@ -47,6 +47,11 @@ class Control:
         if self._closed:
             self.close()
 
+    @property
+    def has_requests(self) -> bool:
+        """Whether anything is requested, or the training is to end."""
+        return self._end is not None or not self._requests.empty()
+
     def answer(self) -> None:
         """Serve all requests; called on the training's thread, between steps."""
         for request, settle in self._pop_requests():

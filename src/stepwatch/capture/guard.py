@@ -39,14 +39,20 @@ def guarded(method: Method) -> Method:
         except Exception:
             if self.strict:
                 raise
-            _give_up(self, method.__qualname__)
+            give_up(self, method.__qualname__)
             return None
 
     return call  # type: ignore[return-value]  # same signature, kept by functools.wraps
 
 
-def _give_up(guarded: Guarded, where: str) -> None:
-    """Log and detach; a broken log handler, or half a detachment, must not stop training."""
+def give_up(guarded: Guarded, where: str) -> None:
+    """Log the exception that is being handled, and detach the object.
+
+    A broken log handler, or half a detachment, must not stop training.
+
+    Args:
+        where: What of ours failed.
+    """
     error = sys.exc_info()[1]
     with suppress(Exception):  # the text of an error is somebody's code, too
         guarded.failure = f"{type(error).__name__}: {error}"

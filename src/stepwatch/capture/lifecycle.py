@@ -105,12 +105,12 @@ class DroppedSteps:
     """
 
     def __init__(self) -> None:
-        self._came = 0
+        #: How many came to the writers.
+        self.num_came = 0
         self._refusal = ""
-        self._blind = ""
 
-    def came(self) -> None:
-        self._came += 1
+    def came(self, count: int = 1) -> None:
+        self.num_came += count
 
     def store(self, call: Callable[..., object], *arguments: object) -> None:
         """Call what stores something; note what it raises, and raise it."""
@@ -120,11 +120,6 @@ class DroppedSteps:
             self._refusal = self._refusal or describe_error(error)
             raise
 
-    def failed(self, failure: str, last_step: int) -> None:
-        """Note that capturing failed before the training ended."""
-        after = f"all after step {last_step}" if last_step >= 0 else "all steps"
-        self._blind = f"{after} (capturing failed: {failure})"
-
     def count(self, steps: int, refused: int = 0) -> int:
         """Return how many steps are not stored.
 
@@ -132,14 +127,14 @@ class DroppedSteps:
             steps: How many were recorded.
             refused: How many came to the writers and are not stored.
         """
-        return steps - self._came + refused
+        return steps - self.num_came + refused
 
     def line(self, steps: int, refused: int = 0) -> str:
         """Return what is missing and why, ``""`` for nothing; see ``count``."""
         counts = {self._refusal or _TOO_SLOW: refused}
-        counts[_TOO_SLOW] = counts.get(_TOO_SLOW, 0) + steps - self._came
+        counts[_TOO_SLOW] = counts.get(_TOO_SLOW, 0) + steps - self.num_came
         lost = [f"{count} of {steps} steps ({why})" for why, count in counts.items() if count]
-        return ", ".join([*lost, self._blind] if self._blind else lost)
+        return ", ".join(lost)
 
 
 def describe_error(error: BaseException) -> str:

@@ -11,7 +11,7 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from time import monotonic, sleep
-from typing import Any
+from typing import Protocol
 
 from ..errors import ConfigError, StepwatchError, StoreError
 from ..formats.copying import RunCopy
@@ -27,6 +27,16 @@ _TEXT = "waiting for %s to take the last steps, %.0f s at most; Ctrl-C leaves th
 _log = logging.getLogger("stepwatch")
 
 
+class Waits(Protocol):
+    """What has something to do."""
+
+    def flush(self, timeout: float) -> bool:
+        """Wait until all that was handed over before is done; return whether it is."""
+
+    def close(self, timeout: float) -> BackgroundReport:
+        """Accept nothing more, and return within ``timeout`` seconds."""
+
+
 class ShutdownWait:
     """Waits until the background has done what was handed over.
 
@@ -34,12 +44,12 @@ class ShutdownWait:
     else.
 
     Args:
-        background: Has yet to store something.
+        background: Has yet to store something; a ``Background``, or what stands for one.
         target: Where to, for people.
         timeout: Seconds that all waiting may take together.
     """
 
-    def __init__(self, background: Background[Any], target: str, timeout: float) -> None:
+    def __init__(self, background: Waits, target: str, timeout: float) -> None:
         self._background, self._target = background, target
         self._warn_at = monotonic() + min(SILENT_S, timeout)
         self._give_up_at = monotonic() + timeout
@@ -98,11 +108,20 @@ class Mirror:
         self.url = target.url
         self._copy = RunCopy(store, target, worker=worker, is_first=is_first, is_new=is_new)
         #: Where the recorder is to write: the run's store, which notes what is to be copied.
-        self.store: Store = _NotifyingStore(store, self._copy.note)
+        self.store: Store = _NotifyingStore(store, lambda key: self._note(key))
+        self._note: Callable[[str], object] = self._copy.note
         self._pid = os.getpid()
         self._pause, self._again_at = TICK_S, 0.0
         self._is_failing = self._is_closing = self._is_over = False
         self._background: Background[None] | None = None
+
+    def note(self, key: str) -> None:
+        """A value was set or deleted by another process."""
+        self._copy.note(key)
+
+    def relay(self, note: Callable[[str], object]) -> None:
+        """Call this with what is to be copied: another process does it."""
+        self._note = note
 
     def start(self) -> None:
         self._background = Background(
@@ -155,7 +174,7 @@ class Mirror:
 class _NotifyingStore(StoreProxy):
     """A store that calls ``note`` with every key that was set or deleted."""
 
-    def __init__(self, store: Store, note: Callable[[str], None]) -> None:
+    def __init__(self, store: Store, note: Callable[[str], object]) -> None:
         super().__init__(store)
         self._note = note
 
@@ -189,6 +208,10 @@ class NoMirror:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+
+    def note(self, key: str) -> None: ...
+
+    def relay(self, note: Callable[[str], object]) -> None: ...
 
     def start(self) -> None: ...
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, TypedDict
 
 from ..errors import ConfigError
-from ..formats import RunTarget, Selection, open_writer
+from ..formats import RunTarget, Selection, attach_writer, open_writer
 from ..formats.interface import RunWriter
 from ..formats.smdebug.collections import SavedCollection, Stored
 from ..formats.tensorboard import TensorBoardWriter
@@ -93,7 +94,9 @@ class Output:
             was stored of it and of all that follow is replaced. ``None`` for a new run.
         budget: How much longer the training may take, relative to its own time, such as 0.03:
             where observing takes more, most steps are observed by their losses only; see
-            ``capture.budget``. ``None`` for no limit. For PyTorch.
+            ``capture.budget``. ``None`` for no limit.
+        companion: Whether rules, writers and the mirror work in a process of their own, where
+            that can be; see ``capture.companion``.
     """
 
     format: str = "native"
@@ -105,6 +108,7 @@ class Output:
     mirror: str | None = None
     resume: int | None = None
     budget: float | None = None
+    companion: bool = False
 
     def __post_init__(self) -> None:
         for what, value in (
@@ -151,12 +155,22 @@ class Output:
             return {}
         return self.hook_config.stored_collections(self.num_workers(size))
 
-    def open_mirror(self, store: Store, worker: str, *, is_first: bool) -> Mirror | NoMirror:
-        """Return what copies a worker's part elsewhere, with the store to write to."""
+    def open_mirror(
+        self, store: Store, worker: str, *, is_first: bool, is_new: bool | None = None
+    ) -> Mirror | NoMirror:
+        """Return what copies a worker's part elsewhere, with the store to write to.
+
+        Args:
+            store: Where the run is written.
+            worker: Whose part.
+            is_first: Whether it is the first worker.
+            is_new: Whether nothing of it was written before; by default as this output says.
+        """
         url = self.mirror or (self.hook_config and self.hook_config.mirror)
         if not url:
             return NoMirror(store)
-        is_new = self.resume is None and not self.over_unfinished
+        if is_new is None:
+            is_new = self.resume is None and not self.over_unfinished
         return Mirror(store, url, worker, is_first=is_first, is_new=is_new)
 
     def open_black_box(self, store: Store, worker: str, offer: Offer) -> BlackBox | None:
@@ -167,6 +181,23 @@ class Output:
 
     def open_writers(self, target: RunTarget, plan: ConfiguredPlan | None) -> list[RunWriter]:
         """Return the writers; none in a dry run, or where only the first process writes."""
+        return self._writers(target, plan, open_writer)
+
+    def attach_writers(self, target: RunTarget, first_step: int) -> list[RunWriter]:
+        """Return writers that go on with what another process opened, for a companion.
+
+        Args:
+            target: As it was opened.
+            first_step: The first global step that comes; what is stored of later ones is removed.
+        """
+        return self._writers(target, None, partial(attach_writer, first_step=first_step))
+
+    def _writers(
+        self,
+        target: RunTarget,
+        plan: ConfiguredPlan | None,
+        make: Callable[[RunTarget, Selection], RunWriter],
+    ) -> list[RunWriter]:
         config = self.hook_config
         if config is not None and (config.dry_run or not (config.all_workers or target.is_first)):
             return []
@@ -175,7 +206,7 @@ class Output:
         if self.tensorboard is not None:  # first: a wrong URL must not leave a run claimed
             shown = (plan.histogram, plan.scalar) if plan else ()
             boards.append(TensorBoardWriter(self.tensorboard, target.worker, *shown))
-        return [open_writer(target, selection), *boards]
+        return [make(target, selection), *boards]
 
 
 #: What a hook writes unless it is given something else.

@@ -277,6 +277,9 @@ class Profiler:
 
     def on_step(self, record: StepRecord) -> None: ...
 
+    def remote(self, send: object) -> None:
+        """All is measured in the process of the training."""
+
     def tick(self) -> None:
         """Store what was gathered; read the configuration again if it is due."""
         self.spans.tick()

@@ -10,53 +10,30 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
-from functools import partial
-from typing import Any, Protocol
+from typing import Any
+
+import numpy as np
 
 from .. import config
 from ..formats import RunTarget
-from ..formats.interface import RunWriter
-from ..formats.manifest import End, end_key
-from ..formats.native.writer import warm_up
+from ..formats.manifest import End
 from ..model.collection import Policy, as_collections, parse_save
-from ..model.record import Layout, StepRecord
+from ..model.record import Layout, StepRecord, TensorInfo
 from ..model.steps import Mode, StepCounter
-from ..runtime.background import Background
-from ..store import Store, open_store
+from ..numerics.statistics import NUM_FIELDS, summarize_into
+from ..store import open_store
 from .budget import Budget
-from .lifecycle import DroppedSteps, describe_run, rank_and_size, resume_run, worker_name
-from .mirror import ShutdownWait
+from .in_process import InProcess
+from .lifecycle import describe_run, rank_and_size, resume_run, worker_name
+from .link import open_link
 from .open_step import OpenStep
 from .output import Output
+from .pipeline import Listener as Listener
 from .plan import Plan, PlanOverlay, Plans
 from .profiling import Profiler
 
-
-class Listener(Protocol):
-    """Is called with every step on the background thread, before it is stored.
-
-    It may have ``tick()``, called a few times a second, and ``evidence``, ``--save`` texts of
-    what it needs.
-    """
-
-    def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
-        """Learn where the run lies; called once, before the first step."""
-
-    def on_step(self, record: StepRecord) -> None:
-        """Evaluate one step."""
-
-    def finish(self) -> None:
-        """Called after the last step."""
-
-
 # How long the end of training may wait for what is still queued.
 CLOSE_TIMEOUT_S = 60.0
-# And, if that was not enough, for the note that says so.
-NOTE_TIMEOUT_S = 5.0
-# How often writers store what they gathered long enough.
-TICK_S = 0.25
 
 
 class Recorder:
@@ -103,52 +80,43 @@ class Recorder:
         self.configured_plan = output.configured_plan()
         #: What is saved of which tensor; may be replaced between steps.
         self.plan: Plans = self.configured_plan or Plan(collections)
-        self._background_s = 0.0
         #: Decides which steps are observed in full.
         self.budget = Budget(
             None if self.configured_plan else output.budget,
             requested,
-            lambda: self._background_s,
+            lambda: self._carrier.background_s,
         )
         self.counter = StepCounter(start.step, start.within) if start else StepCounter()
         #: What is profiled, if a listener does that.
         self.profiler = next((x for x in listeners if isinstance(x, Profiler)), Profiler(None))
         self.profiler.phases.counter = self.counter
         self._open: dict[Mode, OpenStep] = {}
+        self._layout_of_scalars = Layout(())
         self._layouts: dict[tuple[Mode, int], Layout] = {}
-        self._writers = output.open_writers(
-            RunTarget(
-                self.store,
-                self.worker,
-                self.manifest,
-                is_first=is_first,
-                over_unfinished=output.over_unfinished,
-                marks_end=not config.is_in_sagemaker(),
-                start=start,
-            ),
-            self.configured_plan,
+        target = RunTarget(
+            self.store,
+            self.worker,
+            self.manifest,
+            is_first=is_first,
+            over_unfinished=output.over_unfinished,
+            marks_end=not config.is_in_sagemaker(),
+            start=start,
         )
-        self._listeners = tuple(listeners)
-        self._on_step: list[Callable[[StepRecord], object]] = [one.on_step for one in listeners]
+        self._writers = output.open_writers(target, self.configured_plan)
         patterns = {c.name: c.patterns for c in collections if c.patterns}
-        for listener in self._listeners:
+        for listener in listeners:
             listener.start(self.store, self.worker, patterns)
         self.num_steps, self._last_step = 0, -1
-        self._dropped = DroppedSteps()
         self._coverage: list[str] = []
         #: The hooks that write here.
         self.hooks: list[Any] = []
         self._leaving: list[Callable[[], str]] = []
         self._end: End | None = None
         # Last: its thread ticks from now on, and a tick uses all of the above.
-        self._background: Background[StepRecord | Callable[[], None]] = Background(
-            self._work, tick=self._tick, tick_s=TICK_S
-        )
-        self._background.submit(warm_up)
-        self._mirror.start()
-        self.black_box = output.open_black_box(self.store, self.worker, self._background.offer)
-        if self.black_box is not None:
-            self._on_step = self.black_box.around(self._listeners)
+        self._carrier = open_link(
+            output, target, self._writers, listeners, patterns, self._mirror
+        ) or InProcess(output, target, self._writers, listeners, self._mirror)
+        self.black_box = self._carrier.black_box
 
     @property
     def closed(self) -> bool:
@@ -185,8 +153,15 @@ class Recorder:
 
     def step_at(self, mode: Mode, mode_step: int) -> OpenStep:
         """Return a step for a hook that counts by itself; it hands it on by ``take``."""
-        thins = self.budget.thins(mode, mode_step) and not self._must_be_full(mode, mode_step)
+        thins = self._thins(mode, mode_step)
         return OpenStep(self.plan, mode, mode_step, self.budget if thins else None)
+
+    def thins_next(self, mode: Mode) -> bool:
+        """Return whether of the step of ``mode`` that comes next only losses are observed."""
+        return not self.budget.has_requests and self._thins(mode, self.counter.peek(mode)[1])
+
+    def _thins(self, mode: Mode, mode_step: int) -> bool:
+        return self.budget.thins(mode, mode_step) and not self._must_be_full(mode, mode_step)
 
     def take(self, step: OpenStep, mode: Mode, number: int, mode_step: int) -> StepRecord | None:
         """Close a step and hand it to the background.
@@ -222,9 +197,36 @@ class Recorder:
         )
         self.num_steps += 1
         self._last_step = number
-        size = statistics.nbytes + sum(array.nbytes for array in step.raw.values())
-        self._background.submit(record, size)
+        self._carrier.take(record)
         return record
+
+    def take_scalars(self, scalars: Mapping[TensorInfo, float]) -> None:
+        """Close a TRAIN step of which a hook observed a few numbers only, without an open step.
+
+        The background takes it with others, a few times a second.
+
+        Args:
+            scalars: The value of each tensor, of one element.
+        """
+        number, mode_step = self.counter.next(Mode.TRAIN)
+        self.budget.end_step(mode_step, is_thin=True)
+        if self._layout_of_scalars.tensors != (infos := tuple(scalars)):
+            self._layout_of_scalars = Layout(infos)
+        rows = np.empty((len(scalars), NUM_FIELDS))
+        for row, (info, value) in zip(rows, scalars.items(), strict=True):
+            summarize_into(np.asarray(value, info.dtype), row)
+        record = StepRecord(
+            worker=self.worker,
+            mode=Mode.TRAIN,
+            step=number,
+            mode_step=mode_step,
+            time_ns=time.time_ns(),
+            layout=self._layout_of_scalars,
+            statistics=rows,
+        )
+        self.num_steps += 1
+        self._last_step = number
+        self._carrier.take_soon(record)
 
     def _must_be_full(self, mode: Mode, mode_step: int) -> bool:
         """Return whether something was requested for which a step has to be observed in full."""
@@ -241,7 +243,7 @@ class Recorder:
 
     def flush(self, timeout: float = CLOSE_TIMEOUT_S) -> bool:
         """Wait until every closed step was evaluated and handed to the writers."""
-        return self._background.flush(timeout)
+        return self._carrier.flush(timeout)
 
     def covered(self, line: str) -> None:
         """Note what of a model is captured, for the note at the end."""
@@ -266,9 +268,11 @@ class Recorder:
             return self._end
         while self._leaving:
             failure = self._leaving.pop()() or failure
+        lost = ""
         if failure:
             self.abandon()
-            self._dropped.failed(failure, self._last_step)
+            after = f"all after step {self._last_step}" if self._last_step >= 0 else "all steps"
+            lost = f"{after} (capturing failed: {failure})"
             error = error or f"capturing failed: {failure}"
         for mode in list(self._open):
             self.end_step(mode)
@@ -279,57 +283,8 @@ class Recorder:
             self.num_steps,
             error=error,
             coverage=covered,
+            lost=lost,
             cost=self.budget.cost(),
         )
-        wait = ShutdownWait(self._background, self.store.url, CLOSE_TIMEOUT_S)
-        if wait.is_done():  # so that there is room for what ends the run
-            for listener in self._listeners:
-                self._background.submit(listener.finish)
-            for writer in self._writers:
-                self._background.submit(partial(self._dropped.store, writer.flush))
-            if self.black_box is not None:
-                self._background.submit(partial(self.black_box.close, state, error))
-            for writer in self._writers:
-                self._background.submit(partial(self._close, writer, note))
-        report = wait.close()
-        self._end = self._with_losses(note)
-        if not report.drained and self._writers:  # the store is too slow even for the end
-            beside: Background[bytes] = Background(partial(self.store.put, end_key(self.worker)))
-            beside.submit(self._end.to_json())
-            beside.close(NOTE_TIMEOUT_S)
-        self._mirror.close()
+        self._end = self._carrier.end(note, CLOSE_TIMEOUT_S)
         return self._end
-
-    def _work(self, item: StepRecord | Callable[[], None]) -> None:
-        if not isinstance(item, StepRecord):
-            item()
-            return
-        with ExitStack() as work:  # each is done, whatever the others raise
-            for writer in reversed(self._writers):
-                work.callback(self._dropped.store, writer.write, item)
-            work.callback(self._dropped.came)
-            for on_step in reversed(self._on_step):
-                work.callback(on_step, item)
-        self._background_s = time.thread_time()
-
-    def _tick(self) -> None:
-        with ExitStack() as work:
-            for writer in reversed(self._writers):
-                work.callback(self._dropped.store, writer.tick)
-            for listener in self._listeners:
-                work.callback(getattr(listener, "tick", lambda: None))
-        self._background_s = time.thread_time()
-
-    def _close(self, writer: RunWriter, note: End) -> None:
-        writer.close(self._with_losses(note))
-
-    def _with_losses(self, note: End) -> End:
-        report = self._background.report()
-        refused = max((writer.lost for writer in self._writers), default=0)
-        return replace(
-            note,
-            dropped=self._dropped.count(self.num_steps, refused),
-            failures=report.failures,
-            error=note.error or (str(report.first_error) if report.first_error else ""),
-            lost=self._dropped.line(self.num_steps, refused),
-        )

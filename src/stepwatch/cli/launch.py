@@ -25,6 +25,7 @@ import numpy as np
 
 from ..actions.policy import PolicyEntry
 from ..actions.reactions import Reactions
+from ..capture.companion import MakeRemote, Report
 from ..capture.control import Control
 from ..capture.lifecycle import end_state, rank_and_size
 from ..capture.output import Output
@@ -33,6 +34,7 @@ from ..capture.recorder import Listener
 from ..config import environment
 from ..errors import ConfigError, StepwatchError
 from ..judge.live import LiveWatch
+from ..judge.parameters import Spec
 from ..judge.rule import Watched, required_captures
 from ..model.collection import Collection, parse_save
 from ..model.finding import Finding
@@ -208,25 +210,40 @@ class SaveCosts:
 
     def __init__(self, rules: Sequence[Watched], print_line: Callable[[str], None]) -> None:
         self._print_line = print_line
-        self._waiting = [
-            (one.name, text, parse_save(text)) for one in rules for text in required_captures([one])
-        ]
+        self._waiting = [(one.name, text) for one in rules for text in required_captures([one])]
 
     def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None: ...
 
     def on_step(self, record: StepRecord) -> None:
         """Report what a step holds for rules that were not reported yet."""
         still_waiting = []
-        for rule, text, collection in self._waiting:
-            sizes = _sizes_bytes(collection, record)
+        for rule, text in self._waiting:
+            sizes = _sizes_bytes(parse_save(text), record)
             if sizes:
                 count = f"{len(sizes)} tensor{'' if len(sizes) == 1 else 's'}"
                 self._print_line(
                     f"saving for {rule}: {text}, {count}, {sum(sizes):,} bytes at each time"
                 )
             else:
-                still_waiting.append((rule, text, collection))
+                still_waiting.append((rule, text))
         self._waiting = still_waiting
+
+    def remote(self, send: object) -> MakeRemote | None:
+        """Return what looks at the steps in another process; see ``capture.link.Divided``."""
+        del send
+        return partial(SaveCosts.of, self._waiting) if self._waiting else None
+
+    def receive(self, message: Mapping[str, Any]) -> None:
+        """Show what was reported there."""
+        if "line" in message:
+            self._print_line(message["line"])
+
+    @classmethod
+    def of(cls, waiting: Sequence[tuple[str, str]], report: Report) -> SaveCosts:
+        """Return one that reports lines, for rules by name and what is saved for them."""
+        costs = cls([], lambda line: report({"line": line}))
+        costs._waiting = list(waiting)
+        return costs
 
     def finish(self) -> None: ...
 
@@ -326,7 +343,7 @@ class Launcher:
     Args:
         script: The program.
         run: Where to write.
-        rules: What judges, ready to look at the first step.
+        rules: What judges, as specs.
         policy: ``--save`` texts.
         reactions: What is done about findings.
         output: How the run is written.
@@ -341,7 +358,7 @@ class Launcher:
         script: Script,
         run: str,
         *,
-        rules: Sequence[Watched],
+        rules: Sequence[Spec],
         policy: Sequence[str] | None,
         reactions: Sequence[PolicyEntry],
         output: Output,
@@ -353,7 +370,7 @@ class Launcher:
         self._run = run
         self._progress = Progress(run, quiet=quiet)
         self._live = LiveWatch(rules, self._found)
-        self._save_costs = SaveCosts(rules, self._progress.print_detail)
+        self._save_costs = SaveCosts(self._live.watched, self._progress.print_detail)
         self._reactions = Reactions(
             reactions,
             self._progress.print_line,

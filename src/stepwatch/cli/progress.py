@@ -210,6 +210,13 @@ class Progress:
             self._pause = min(2 * self._pause, _LAST_LINE_S)
             self.print_line(self._state(now))
 
+    def remote(self, send: object) -> None:
+        """All is shown by the process of the training."""
+
+    def on_sample(self, record: StepRecord) -> None:
+        """Take in the last of some steps."""
+        self.on_step(record)
+
     def finish(self) -> None: ...
 
     def count(self, finding: Finding) -> None:

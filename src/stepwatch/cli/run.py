@@ -171,7 +171,12 @@ def _parse_steps(text: str) -> Range:
     default="none",
     show_default=True,
     help="How much longer the training may take, such as 3%: where observing takes more, most "
-    "steps are observed by their losses only. For PyTorch.",
+    "steps are observed by their losses only.",
+)
+@click.option(
+    "--companion/--no-companion",
+    default=False,
+    help="Have rules judge and files written by a process of their own.",
 )
 @click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as in python -m.")
 @click.option("-q", "--quiet", is_flag=True, help="Say only what was found.")
@@ -191,6 +196,7 @@ def run(
     resume: int | None,
     budget: str,
     *,
+    companion: bool,
     module: bool,
     quiet: bool,
     **profiling: Any,
@@ -201,7 +207,8 @@ def run(
     they were.
     """
     load_format(run_format)
-    watched = parse_rules(rule_specs(rules, DEFAULT_RULES))
+    specs = rule_specs(rules, DEFAULT_RULES)
+    watched = parse_rules(specs)
     for text in save:
         parse_save(text)
     snapshot_every = _parse_snapshot(snapshot, black_box_mb)
@@ -227,7 +234,10 @@ def run(
         if resume:
             find_resume_point(store, resume, size, is_first=True)
         elif resume is None or not store.list(RUN_KEY):
-            (configs.check_target if configs else _check_target)(store, url)
+            if configs:
+                configs.check_target(store, url)
+            else:
+                _check_target(store, url, others=size > 1)
             _check_writable(store)
         if mirror is not None:
             _check_mirror(open_store(mirror), mirror, of=store, is_new=resume is None)
@@ -242,11 +252,12 @@ def run(
         mirror=mirror,
         resume=resume,
         budget=share,
+        companion=companion,
     )
     return Launcher(
         program,
         url,
-        rules=watched,
+        rules=specs,
         policy=list(save),
         reactions=reactions,
         output=output,
@@ -302,11 +313,15 @@ def _read_hook_configs(file: str | None, save: Sequence[str]) -> HookConfigs | N
     return configs
 
 
-def _check_target(store: Store, url: str) -> None:
-    """Raise before training for a store that holds something."""
+def _check_target(store: Store, url: str, *, others: bool) -> None:
+    """Raise before training for a store that holds something.
+
+    Args:
+        others: Whether other workers may have begun to write to it.
+    """
     if store.list("run.json"):
         raise RunExists(f"{url} already holds a run; give another --run, or delete it")
-    if store.list():
+    if not others and store.list():
         raise ConfigError(f"{url} is not empty and holds no run; give another --run")
 
 

@@ -124,6 +124,11 @@ class ProfilerConfig:
     timer: str = "total_time"
     open_failures: int = 50
 
+    @property
+    def has_ranges(self) -> bool:
+        """Whether anything is profiled in some steps only."""
+        return any((self.detailed, self.loader, self.collectives, self.python))
+
     def __post_init__(self) -> None:
         if 0 < self.interval_ms < LEAST_INTERVAL_MS or self.interval_ms < 0:
             raise ConfigError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from ..errors import ConfigError, RunNotFound
@@ -158,6 +158,22 @@ def open_writer(target: RunTarget, selection: Selection | None = None) -> RunWri
     if not target.is_first:
         write_process(target.store, target.worker, Process.of(target.manifest))
     return writer
+
+
+def attach_writer(target: RunTarget, selection: Selection, *, first_step: int) -> RunWriter:
+    """Return what writes to a run that ``open_writer`` started, joined or resumed elsewhere.
+
+    Args:
+        target: As it was opened.
+        selection: As for ``open_writer``.
+        first_step: The first global step that comes; what is stored of it, and of all that follow,
+            is removed.
+    """
+    if target.start is None and not first_step and target.manifest.run_format == "native":
+        return NativeWriter(target.store, target.worker)
+    run_format = load_format(target.manifest.run_format)
+    run_format.truncate(target.store, target.worker, first_step)
+    return run_format.open_writer(replace(target, start=ResumePoint(first_step, {})), selection)
 
 
 class NativeFormat:

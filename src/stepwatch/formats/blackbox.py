@@ -20,8 +20,10 @@ Kind         What it says
 ``snapshot`` Weights, buffers and the optimizers' state, from before the optimizers' step.
 ``merge``    The frames of the step belong ``into`` the one before: two optimizers step in it.
 ``layout``   The tensors of the steps that follow; their ``layout`` is its number.
-``step``     A step that is over: its statistics, and full values as far as there was room.
+``step``     A step that is over: its statistics, digests and exponents, and full values as far as
+             there was room.
 ``trigger``  Why the ring was copied to a dump.
+``message``  What the training process has its companion do.
 ============ ======================================================================================
 """
 
@@ -37,6 +39,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -65,6 +68,7 @@ _CRC32C, _CRC32 = b"C\n", b"\r\n"
 _CHECKSUMS: dict[bytes, Callable[..., int]] = {_CRC32C: crc32c_of_array, _CRC32: zlib.crc32}
 _KIND = _CRC32 if kernel is None else _CRC32C
 FRAME_BYTES = _FRAME.size
+_SMALL_BYTES = 64 << 10
 
 
 class Ring:
@@ -112,22 +116,30 @@ class Ring:
         Returns:
             Whether it was: one that is larger than the ring is not.
         """
-        pieces = [np.frombuffer(part, np.uint8) for part in parts if len(part)]
-        length = sum(piece.nbytes for piece in pieces)
+        length = sum(len(part) for part in parts)
         if FRAME_BYTES + length > self.capacity:
             return False
+        numbers = _NUMBERS.pack(length, self._sequence)
         checksum = _CHECKSUMS[_KIND]
-        crc = checksum(_numbers(length, self._sequence))
-        for piece in pieces:
-            crc = checksum(piece, crc)
-        head = _FRAME.pack(_MARKER + _KIND, length, self._sequence, crc)
+        if length <= _SMALL_BYTES:  # a call for each piece would take longer than to join them
+            body = b"".join(parts)
+            crc = checksum(np.frombuffer(numbers + body, np.uint8))
+            pieces: list[BytesLike] = [self._head(length, crc) + body]
+        else:
+            crc = checksum(np.frombuffer(numbers, np.uint8))
+            for part in parts:
+                crc = checksum(np.frombuffer(part, np.uint8), crc) if len(part) else crc
+            pieces = [self._head(length, crc), *filter(len, parts)]
         start = self.written
-        for piece in (np.frombuffer(head, np.uint8), *pieces):
-            self._copy(piece, start % self.capacity)
-            start += piece.nbytes
+        for piece in pieces:
+            self._copy(np.frombuffer(piece, np.uint8), start % self.capacity)
+            start += len(piece)
         self.written = start
         self._sequence += 1
         return True
+
+    def _head(self, length: int, crc: int) -> bytes:
+        return _FRAME.pack(_MARKER + _KIND, length, self._sequence, crc)
 
     def room_after(self, start: int) -> int:
         """Return how many more bytes can be written before those at ``start`` are written over.
@@ -145,9 +157,23 @@ class Ring:
         return np.concatenate([self._bytes[start:], self._bytes[:start]]).data
 
     def _copy(self, piece: npt.NDArray[np.uint8], start: int) -> None:
-        first = min(piece.nbytes, self.capacity - start)
-        self._bytes[start : start + first] = piece[:first]
-        self._bytes[: piece.nbytes - first] = piece[first:]
+        first = self.capacity - start
+        if piece.nbytes <= first:
+            self._bytes[start : start + piece.nbytes] = piece
+        else:
+            self._bytes[start:] = piece[:first]
+            self._bytes[: piece.nbytes - first] = piece[first:]
+
+
+def ring_bytes(file: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Return the frames of a ring file, without its header."""
+    return file[_HEADER.size :]
+
+
+def frame_bytes(head: npt.NDArray[np.uint8]) -> int:
+    """Return how large a frame is, from its first ``FRAME_BYTES`` bytes."""
+    length: int = _FRAME.unpack(head.tobytes())[1]
+    return FRAME_BYTES + length
 
 
 def _allocate(file: int, size_bytes: int) -> None:
@@ -229,22 +255,26 @@ def open_ring(store: Store, worker: str, size_bytes: int) -> Ring:
     Raises:
         OSError: There is no space or no permission for it.
     """
+    return Ring(ring_path(store, worker), size_bytes)
+
+
+def ring_path(store: Store, worker: str) -> Path:
+    """Return where the ring of a worker is to lie; if not in the run, a note there says where."""
     if scheme_of(store.url) == "file":
-        folder = Path(unquote(urlsplit(store.url).path))
-        return Ring(folder / f"{BLACKBOX_FOLDER}{worker}{_RING}", size_bytes)
+        return Path(unquote(urlsplit(store.url).path)) / f"{BLACKBOX_FOLDER}{worker}{_RING}"
     path = Path(tempfile.mkdtemp(prefix="stepwatch-")) / f"{worker}{_RING}"
     note = {"host": socket.gethostname(), "path": str(path)}
     store.put(f"{BLACKBOX_FOLDER}{worker}{_NOTE}", json.dumps(note).encode())
-    return Ring(path, size_bytes)
+    return path
 
 
-def remove_ring(store: Store, worker: str, ring: Ring) -> None:
+def remove_ring(store: Store, worker: str, path: Path) -> None:
     """Remove a ring, and what said where it was."""
-    ring.path.unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
     if scheme_of(store.url) != "file":
         store.delete(f"{BLACKBOX_FOLDER}{worker}{_NOTE}")
     with suppress(OSError):  # dumps lie in it, or other rings
-        ring.path.parent.rmdir()
+        path.parent.rmdir()
 
 
 def is_ring(key: str) -> bool:
@@ -281,7 +311,16 @@ def _ring_elsewhere(note: bytes) -> bytes:
 
 
 Array = npt.NDArray[np.generic]
-BEGIN_FRAME, LOSS_FRAME, SNAPSHOT_FRAME, MERGE_FRAME, LAYOUT_FRAME, STEP_FRAME, TRIGGER_FRAME = (
+(
+    BEGIN_FRAME,
+    LOSS_FRAME,
+    SNAPSHOT_FRAME,
+    MERGE_FRAME,
+    LAYOUT_FRAME,
+    STEP_FRAME,
+    TRIGGER_FRAME,
+    MESSAGE_FRAME,
+) = (
     "begin",
     "loss",
     "snapshot",
@@ -289,9 +328,10 @@ BEGIN_FRAME, LOSS_FRAME, SNAPSHOT_FRAME, MERGE_FRAME, LAYOUT_FRAME, STEP_FRAME, 
     "layout",
     "step",
     "trigger",
+    "message",
 )
 _LENGTH = struct.Struct("<I")
-STATISTICS_ARRAY, RAW_PREFIX = "statistics", "raw/"
+STATISTICS_ARRAY, RAW_PREFIX, EXPONENTS_PREFIX = "statistics", "raw/", "exponents/"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -331,6 +371,52 @@ def encode_frame(
     return [_LENGTH.pack(len(text)), text, *(encode_parts(arrays) if arrays else ())]
 
 
+def encode_step(
+    record: StepRecord, layout: int, left_out: int, raw: Mapping[str, Array], elsewhere: str = ""
+) -> list[BytesLike]:
+    """Return the payload of a ``step`` frame, in pieces, as ``encode_frame`` would.
+
+    Every step pays for it, so what is the same in most of them is not encoded anew.
+
+    Args:
+        record: The step.
+        layout: The number of its layout.
+        left_out: How many frames are missing.
+        raw: The full values that are kept.
+        elsewhere: The name of the file that holds the others, if one does.
+    """
+    text = (
+        f'{{"kind": "{STEP_FRAME}", "mode": "{record.mode.value}", "mode_step": {record.mode_step},'
+        f' "step": {record.step}, "time_ns": {record.time_ns}, "layout": {layout},'
+        f' "left_out": {left_out}'
+    )
+    if record.digests:
+        text += f', "digests": {json.dumps(dict(record.digests))}'
+    if elsewhere:
+        text += f', "elsewhere": {json.dumps(elsewhere)}'
+    facts = f"{text}}}".encode()
+    head: list[BytesLike] = [_LENGTH.pack(len(facts)), facts]
+    if not raw and not record.exponents:
+        return [*head, _head_of_statistics(len(record.layout)), record.statistics.tobytes()]
+    arrays: dict[str, Array] = {STATISTICS_ARRAY: record.statistics}
+    arrays.update((EXPONENTS_PREFIX + name, counts) for name, counts in record.exponents.items())
+    arrays.update((RAW_PREFIX + name, array) for name, array in raw.items())
+    return [*head, *encode_parts(arrays)]
+
+
+@lru_cache(maxsize=64)
+def _head_of_statistics(rows: int) -> bytes:
+    """Return all but the numbers of a file with the statistics of so many tensors alone."""
+    length, header, _ = encode_parts({STATISTICS_ARRAY: np.empty((rows, NUM_FIELDS))})
+    return bytes(length) + bytes(header)
+
+
+def is_of_kind(payload: memoryview, kind: str) -> bool:
+    """Return whether a payload is that of a frame of a kind, without decoding it."""
+    start = f'{{"kind": "{kind}"'.encode()
+    return payload[_LENGTH.size : _LENGTH.size + len(start)] == start
+
+
 def decode_frame(worker: str, whole: CompleteFrame) -> Frame:
     """Return the frame that has this payload.
 
@@ -356,6 +442,8 @@ def decode_frame(worker: str, whole: CompleteFrame) -> Frame:
 def read_frames(store: Store, worker: str | None = None) -> list[Frame]:
     """Return the frames of a run's rings and dumps, each once, in order for each worker.
 
+    Messages to a companion, which say nothing of the training, are left out.
+
     Args:
         store: Where the run lies; it may still be written.
         worker: Only this one's.
@@ -364,7 +452,8 @@ def read_frames(store: Store, worker: str | None = None) -> list[Frame]:
     for who, wholes in rings_and_dumps(store):
         if worker in (None, who):
             found |= {(who, whole.sequence): whole for whole in wholes}
-    return _with_steps([decode_frame(who, found[who, number]) for who, number in sorted(found)])
+    frames = [decode_frame(who, found[who, number]) for who, number in sorted(found)]
+    return _with_steps([frame for frame in frames if frame.kind != MESSAGE_FRAME])
 
 
 def _with_steps(frames: list[Frame]) -> list[Frame]:
@@ -396,12 +485,12 @@ def step_records(frames: Iterable[Frame]) -> list[StepRecord]:
     """Return the steps that are over, as they were recorded; those of which all is known."""
     frames = list(frames)
     layouts = {
-        (frame.worker, frame.meta["layout"]): _layout(frame.meta)
+        (frame.worker, frame.meta["layout"]): layout_of(frame.meta)
         for frame in frames
         if frame.kind == LAYOUT_FRAME
     }
     return [
-        _record(frame, layout)
+        step_record(frame, layout)
         for frame in frames
         if frame.kind == STEP_FRAME
         and (layout := layouts.get((frame.worker, frame.meta["layout"]))) is not None
@@ -409,14 +498,16 @@ def step_records(frames: Iterable[Frame]) -> list[StepRecord]:
     ]
 
 
-def _layout(meta: Mapping[str, Any]) -> Layout:
+def layout_of(meta: Mapping[str, Any]) -> Layout:
+    """Return the layout that ``layout_meta`` was given."""
     values = ([tuple(v) if isinstance(v, list) else v for v in row] for row in meta["tensors"])
     return Layout(
         tuple(TensorInfo(**dict(zip(meta["fields"], row, strict=True))) for row in values)
     )
 
 
-def _record(frame: Frame, layout: Layout) -> StepRecord:
+def step_record(frame: Frame, layout: Layout) -> StepRecord:
+    """Return the step of a ``step`` frame, as it was recorded."""
     meta = frame.meta
     return StepRecord(
         worker=frame.worker,
@@ -426,9 +517,15 @@ def _record(frame: Frame, layout: Layout) -> StepRecord:
         time_ns=int(meta["time_ns"]),
         layout=layout,
         statistics=np.asarray(frame.arrays[STATISTICS_ARRAY], np.float64),
-        raw={
-            name[len(RAW_PREFIX) :]: array
-            for name, array in frame.arrays.items()
-            if name.startswith(RAW_PREFIX)
-        },
+        raw=_named(frame.arrays, RAW_PREFIX),
+        digests=meta.get("digests", {}),
+        exponents=_named(frame.arrays, EXPONENTS_PREFIX),
     )
+
+
+def _named(arrays: Mapping[str, Array], prefix: str) -> dict[str, Any]:
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import importlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from time import perf_counter
 from types import TracebackType
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import __version__
+from ..capture.budget import Budget
 from ..capture.control import Control
 from ..capture.lifecycle import end_state
 from ..capture.output import HOOK_OUTPUT, Output, OutputOptions
@@ -66,6 +69,43 @@ def _missing(reasons: Mapping[str, str | None]) -> str:
     if not by_reason:
         return ""
     return " (" + "; ".join(f"{why}: {abbreviate(names)}" for why, names in by_reason.items()) + ")"
+
+
+class Timed(Protocol):
+    """What ``timed`` expects of the object whose methods it measures."""
+
+    budget: Budget
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def timed(method: Method) -> Method:
+    """Count what a method takes as ours, and once where one such method calls another.
+
+    Leave out of it what the training takes, such as the wait for what an accelerator computes.
+    """
+
+    @functools.wraps(method)
+    def call(self: Timed, *args: object, **kwargs: object) -> object:
+        budget = self.budget
+        before, began = budget.spent_s, perf_counter()
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            budget.spent_s = before + perf_counter() - began
+
+    return call  # type: ignore[return-value]  # same signature, kept by functools.wraps
+
+
+@contextmanager
+def own_time(budget: Budget) -> Iterator[None]:
+    """Count what runs inside as ours, such as what is compiled for us only; see ``timed``."""
+    before, began = budget.spent_s, perf_counter()
+    try:
+        yield
+    finally:
+        budget.spent_s = before + perf_counter() - began
 
 
 Array = npt.NDArray[np.generic]
@@ -128,6 +168,7 @@ class Hook:
             run, policy=policy, output=replace(output, **options), listeners=listeners,
             command=command, versions=versions, rank=rank,
         )  # fmt: skip
+        self.budget = self.recorder.budget
         self.control = control or Control()
         self._on_begin = on_begin
         self._has_begun = False
@@ -135,7 +176,7 @@ class Hook:
         self._stopped: TrainingStopped | None = None
         self.recorder.hooks.append(self)
         self.recorder.before_close(self.let_go)
-        self.recorder.budget.changed = self._on_budget
+        self.budget.changed = self._on_budget
         atexit.register(self._close_at_exit)
 
     @classmethod

@@ -21,6 +21,7 @@ from lightgbm.basic import LightGBMError
 from lightgbm.callback import EarlyStopException
 
 from ..capture.guard import guarded
+from .base import timed
 from .boosting.hook import BoostingHook
 from .boosting.rounds import (
     OWN_EVERY,
@@ -227,6 +228,7 @@ class LightGBMHook(BoostingHook):
         if self.is_ended():
             raise EarlyStopException(env.iteration, env.evaluation_result_list or [])
 
+    @timed
     @guarded
     def _observe_round(self, env: Any) -> None:
         results = env.evaluation_result_list or []

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any, Protocol
@@ -24,7 +24,7 @@ from ..capture.recorder import Recorder
 from ..model.record import TensorInfo
 from ..model.steps import Mode
 from ..numerics.packed import Rows
-from ..numerics.statistics import COUNT, Row
+from ..numerics.statistics import COUNT, NAN, NEGINF, POSINF, Row
 
 #: Where this package lies, with the slash at the end.
 OURS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
@@ -166,6 +166,18 @@ class Observations:
         packed = PackedTensors(tensor_refs, self._reader, self._recorder, self._pack)
         self.note(mode, packed, packed.values, packed.statistics)
 
+    def known(self, tensor_refs: Sequence[TensorRef]) -> PackedTensors:
+        """Return what ``observe_values`` needs to know of tensors."""
+        packed = PackedTensors(tensor_refs, self._reader, self._recorder, lambda _: ())
+        packed.release()
+        return packed
+
+    def observe_values(self, mode: Mode, known: PackedTensors, values: list[Any]) -> None:
+        """Observe tensors that are known by other values of theirs."""
+        statistics = () if self._reader.on_host or not values else self._pack(values)
+        left = [value for value, leaves in zip(values, known.leaves, strict=True) if leaves]
+        self.note(mode, known, left, statistics)
+
     def note(
         self, mode: Mode, packed: PackedTensors, values: Sequence[Any], statistics: Sequence[Any]
     ) -> None:
@@ -188,9 +200,11 @@ class Observations:
                 self._computed(step, info, row, value)
 
     def _read(self, step: OpenStep, info: TensorInfo, value: Any) -> None:
-        if step.level(info) != NOTHING:
+        level = step.level(info)
+        if level != NOTHING:
             array = self._reader.to_numpy(value)
-            step.add(replace(info, shape=array.shape), array)
+            known = info if info.shape == array.shape else replace(info, shape=array.shape)
+            step.add(known, array, level)
 
     def _computed(self, step: OpenStep, info: TensorInfo, row: Row, value: Any) -> None:
         level = step.level(info)
@@ -199,6 +213,49 @@ class Observations:
             step.add_statistics(info, row)
         if level > STATISTICS and value is not None:
             step.add_more(info, self._reader.to_numpy(value), level)
+
+
+class RepeatedTensors:
+    """Observes tensors that are the same in every step, such as weights: only values are new."""
+
+    def __init__(self, recorder: Recorder, observations: Observations) -> None:
+        self._recorder, self._observations = recorder, observations
+        self._layout: object = None
+        self._plan: object = None
+        self._indexes: list[int] = []
+        self._known: PackedTensors | None = None
+
+    def observe(
+        self,
+        mode: Mode,
+        values: Sequence[Any],
+        layout: object,
+        tensor_refs: Callable[[], Iterable[TensorRef | None]],
+    ) -> None:
+        """Observe them in the open step of a mode.
+
+        Args:
+            values: The values of all of them.
+            layout: Something that is equal as long as they are the same in the same order.
+            tensor_refs: Returns what each is, ``None`` for one that is not observed.
+        """
+        if self._known is None or (self._layout, self._plan) != (layout, self._recorder.plan):
+            self._layout, self._plan = layout, self._recorder.plan
+            found = list(tensor_refs())
+            self._indexes = [index for index, one in enumerate(found) if one is not None]
+            self._known = self._observations.known([one for one in found if one is not None])
+        chosen = [values[index] for index in self._indexes]
+        self._observations.observe_values(mode, self._known, chosen)
+
+
+def has_non_finite_loss(step: OpenStep) -> bool:
+    """Return whether any loss of a step is nan or infinite."""
+    rows = (step.statistics_of(row) for row, info in enumerate(step.tensors) if _is_loss(info))
+    return any(row[NAN] or row[POSINF] or row[NEGINF] for row in rows)
+
+
+def _is_loss(info: TensorInfo) -> bool:
+    return info.collection == "losses"
 
 
 def _whole(shape: tuple[int | None, ...], count: int) -> tuple[int, ...]:

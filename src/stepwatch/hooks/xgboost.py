@@ -21,6 +21,7 @@ from xgboost.callback import CallbackContainer, TrainingCallback
 from xgboost.core import XGBoostError
 
 from ..capture.guard import guarded
+from .base import timed
 from .boosting.hook import BoostingHook
 from .boosting.rounds import (
     OWN_EVERY,
@@ -226,6 +227,7 @@ class XGBoostHook(BoostingHook, TrainingCallback):  # type: ignore[misc]  # xgbo
             self._observe_round(container, model, number, train, evals)
         return self.is_ended()
 
+    @timed
     @guarded
     def _observe_round(
         self, container: Any, model: Any, number: int, train: Any, evals: Sequence[Any]

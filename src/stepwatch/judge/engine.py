@@ -11,8 +11,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from ..model.finding import Finding
+from ..model.record import Layout
+from ..model.steps import Mode
 from ..profile.windows import ProfileSource, WindowSplitter
 from .parameters import Spec, parse_rules
 from .rule import SCAN_INTERVAL_US
@@ -54,6 +57,9 @@ class Watch:
         self._patterns = patterns or {}
         self._observed = ObservedInputs(names)
         self._entries = [RuleRunner(watched) for watched in parse_rules(rules)]
+        self._by_layout: WeakKeyDictionary[Layout, dict[Mode, list[RuleRunner]]] = (
+            WeakKeyDictionary()
+        )
         self._finished = False
         self._trained = ModelChange()
         self._last_step = -1
@@ -80,10 +86,24 @@ class Watch:
         if goes_back:
             self.end_episodes()
         findings: list[Finding] = []
-        for entry in self._entries:
+        for entry in self._entries_for(step):
             if entry.running:
                 findings += entry.evaluate(step)
         return findings
+
+    def _entries_for(self, step: StepView) -> list[RuleRunner]:
+        """Return the rules that may evaluate a step: most steps have the layout of many others."""
+        if len(step.records) > 1:
+            return self._entries
+        layout = step.records[0].layout
+        by_mode = self._by_layout.get(layout)
+        if by_mode is None:
+            by_mode = self._by_layout[layout] = {}
+        entries = by_mode.get(step.mode)
+        if entries is None:
+            entries = [entry for entry in self._entries if entry.may_evaluate(step)]
+            by_mode[step.mode] = entries
+        return entries
 
     def tick(
         self,

@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
+from typing import Any
 
+from ..capture.companion import MakeRemote, Report
 from ..formats.findings import write_findings, write_statuses
 from ..formats.manifest import are_several
 from ..model.finding import Finding
@@ -42,10 +45,16 @@ class LiveWatch:
         rules: str | Sequence[Spec],
         on_finding: Callable[[Finding], None] = lambda _: None,
     ) -> None:
-        watched = parse_rules(rules)
+        #: The rules.
+        self.watched = parse_rules(rules)
         #: What must be saved for them, as ``--save`` takes it.
-        self.evidence = required_captures(watched)
-        self._watch = Watch(watched)
+        self.evidence = required_captures(self.watched)
+        self._watch = Watch(self.watched)
+        specs = [rules] if isinstance(rules, str) else list(rules)
+        self._specs = [one for one in specs if isinstance(one, (str, Mapping))]
+        self._are_specs = len(self._specs) == len(specs)
+        self._send: Report = lambda _: None
+        self._statuses: list[RuleStatus] | None = None
         self._on_finding = on_finding
         self._patterns: Mapping[str, Sequence[str]] = {}
         self._store: Store | None = None
@@ -71,6 +80,7 @@ class LiveWatch:
     def end_episodes(self) -> None:
         """The training goes on from an earlier state: what holds from here on is news."""
         self._watch.end_episodes()
+        self._send("end_episodes")
 
     def finish(self) -> None:
         """Report what the rules find in the whole run, and store their statuses."""
@@ -82,15 +92,73 @@ class LiveWatch:
 
     def statuses(self) -> list[RuleStatus]:
         """Return the status of each rule."""
-        return self._watch.statuses()
+        return self._watch.statuses() if self._statuses is None else self._statuses
 
-    def _report(self, findings: Sequence[Finding]) -> None:
-        if not findings:
-            return
+    # Where the rules judge in a companion
+
+    def remote(self, send: Report) -> MakeRemote:
+        """Return what makes the rules anew in another process; see ``capture.link.Divided``.
+
+        Raises:
+            NotImplementedError: Some are given as objects.
+        """
+        if not self._are_specs:
+            raise NotImplementedError
+        self._send = send
+        earlier = [finding.to_json() for finding in self.findings]
+        return partial(RemoteWatch, self._specs, earlier)
+
+    def receive(self, message: Mapping[str, Any]) -> None:
+        """Take in what the rules in the companion found, and in the end their statuses."""
+        self._announce([Finding.from_json(line) for line in message.get("findings", ())])
+        if "statuses" in message:
+            self._statuses = [RuleStatus(**fields) for fields in message["statuses"]]
+        if "lost" in message:
+            self._watch.stop()
+
+    def _announce(self, findings: Sequence[Finding]) -> None:
         self.findings.extend(findings)
         for chain in chains(findings):  # what began it is reported before what followed
             for finding in chain.findings:
                 self._on_finding(finding)
+
+    def _report(self, findings: Sequence[Finding]) -> None:
+        if not findings:
+            return
+        self._announce(findings)
         if self._store is not None:
             lines = [finding.to_json() for finding in self.findings]
             write_findings(self._store, self._worker, lines)
+
+
+class RemoteWatch(LiveWatch):
+    """The rules of a ``LiveWatch``, in the companion of its process.
+
+    Args:
+        specs: The rules.
+        earlier: What was found before, by a companion that ended.
+        report: Passes findings and statuses to the ``LiveWatch``.
+    """
+
+    def __init__(
+        self,
+        specs: Sequence[str | Mapping[str, object]],
+        earlier: Sequence[str],
+        report: Report,
+    ) -> None:
+        super().__init__(specs)
+        self.findings += map(Finding.from_json, earlier)
+        self._pass_on = report
+
+    def receive(self, message: object) -> None:
+        """Do what the training process asks for."""
+        if message == "end_episodes":
+            self.end_episodes()
+
+    def finish(self) -> None:
+        super().finish()
+        self._pass_on({"statuses": [asdict(status) for status in self.statuses()]})
+
+    def _announce(self, findings: Sequence[Finding]) -> None:
+        self.findings.extend(findings)
+        self._pass_on({"findings": [finding.to_json() for finding in findings]})

@@ -55,6 +55,10 @@ class ObservedInputs:
                 self._add_layout(mode, record.layout)
                 self._in_parts |= step.in_parts
 
+    def num_steps(self, mode: str | None) -> int:
+        """Return how many steps there were of a mode, or of all."""
+        return sum(count for each, (count, *_) in self._steps.items() if mode in (None, each))
+
     def why_nothing(self, watched: Watched) -> str:
         """Return why a rule evaluated no step at all."""
         if not self._steps:
@@ -226,6 +230,13 @@ class RuleRunner:
         """Whether it judges the profile of a run, and not its steps."""
         return hasattr(self.watched.rule, "scan")
 
+    def may_evaluate(self, step: StepView) -> bool:
+        """Return whether it evaluates this step, or another of its mode and layout."""
+        if self.scans or not step.is_of(self.watched.scope.mode):
+            return False
+        view = self.watched.scope.view(step)
+        return view is None or self._has_evidence(view)
+
     def evaluate(self, step: StepView) -> list[Finding]:
         view = None if self.scans else self.watched.scope.view(step)
         if view is None or not self._has_evidence(view):
@@ -301,7 +312,10 @@ class RuleRunner:
             return "NotEvaluated", f"{self._unevaluated}{left_out}{observed.hint(self.watched)}"
         summary = getattr(self.watched.rule, "summary", str)()
         more = f"; {summary}" if summary else ""
-        return "NoIssuesFound", f"{self.evaluations} evaluations{left_out}{more}"
+        # Most steps may have held nothing for it, as by a budget.
+        steps = observed.num_steps(self.watched.scope.mode)
+        few = f" in {steps} steps" if 2 * self.evaluations < steps and not self.scans else ""
+        return "NoIssuesFound", f"{self.evaluations} evaluations{few}{left_out}{more}"
 
     def _found(self) -> str:
         if not self.findings:

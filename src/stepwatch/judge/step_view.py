@@ -117,6 +117,8 @@ class TensorGroup(Sequence[TensorView]):
         return TensorGroup(self.record, self.rows[chosen])
 
 
+# To take the value of a mode costs more than all else that is done to compare it.
+_GLOBAL, _TRAIN = Mode.GLOBAL.value, Mode.TRAIN.value
 _NO_ROWS = np.empty(0, np.intp)
 _NO_PATTERNS: Mapping[str, Sequence[str]] = {}
 
@@ -169,9 +171,8 @@ class StepView:
 
         A training that knows no modes has steps of ``GLOBAL`` only, and these train.
         """
-        if mode == Mode.TRAIN.value and self.mode is Mode.GLOBAL:
-            return True
-        return mode in (None, Mode.GLOBAL.value, self.mode.value)
+        mine = self.records[0].mode
+        return mode in (None, mine, _GLOBAL) or (mine is Mode.GLOBAL and mode == _TRAIN)
 
     @property
     def mode_step(self) -> int:

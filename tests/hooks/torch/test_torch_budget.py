@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from contextlib import suppress
+
 import pytest
 import torch
 from torch import nn
 
 from stepwatch.capture import budget
-from tests.support.hooks.torch.trainings import X, fit, mlp, sgd
+from stepwatch.capture.recorder import Recorder
+from tests.support.hooks.torch.trainings import X, Y, fit, mlp, sgd
 
 
-@pytest.fixture
-def every_fifth(watched, monkeypatch):
-    """Return a function that hooks torch and observes every fifth step in full."""
+@pytest.fixture(params=[True, False], ids=["held", "at-once"])
+def every_fifth(request, watched, monkeypatch):
+    """Return a function that hooks torch and observes every fifth step in full.
+
+    Only steps that are handed on at once can go as usual; see ``hooks.torch.usual``.
+    """
     monkeypatch.setattr(budget, "FULL_STEPS", 2)
     monkeypatch.setattr(budget, "_MEASURED", 10**9)  # the period stays as it is
 
     def watch(**options):
-        seen = watched(budget=0.03, **options)
+        seen = watched(budget=0.03, hold=request.param, **options)
         seen.hook.recorder.budget.period = 5
         return seen
 
+    watch.holds = request.param
     return watch
 
 
@@ -34,6 +43,7 @@ class TestThinSteps:
             losses = fit(mlp(), steps=12)
 
         assert losses == seen.series("loss/mse_loss")
+        assert [*range(12)] == steps_of(seen, "learning_rate/0")
         for name in ("0.weight", "gradient/0.weight", "output/0", "loop/backwards", "batch/0"):
             assert [0, 1, 5, 10] == steps_of(seen, name), name
 
@@ -62,10 +72,12 @@ class TestThinSteps:
         assert [0, 1, 5] == steps_of(seen, "0.weight")
 
     def test_what_the_script_saves_is_in_every_step(self, every_fifth):
+        """Saved after the optimizer's step it is of that step if that is held."""
         with every_fifth() as seen:
             fit(mlp(), steps=8, each=lambda step: seen.hook.save_scalar("mine", step))
 
-        assert [*range(8)] == steps_of(seen, "scalar/mine")
+        first = 0 if every_fifth.holds else 1
+        assert [*range(first, first + 8)] == steps_of(seen, "scalar/mine")
 
     def test_evaluations_are_thinned_as_well(self, every_fifth):
         with every_fifth() as seen:
@@ -116,6 +128,154 @@ class TestThinSteps:
 
         assert {"TRAIN": 8} == seen.counts
         assert [0, 1, 5] == steps_of(seen, "gradient/0.weight")
+
+
+class TestUsualSteps:
+    """Steps that go like those before are not taken apart; everything else still is."""
+
+    @pytest.fixture
+    def taken(self, every_fifth, monkeypatch):
+        """Return how many numbers were taken of each step that went as usual."""
+        found = []
+        take = Recorder.take_scalars
+        monkeypatch.setattr(
+            Recorder,
+            "take_scalars",
+            lambda recorder, given: (found.append(len(given)), take(recorder, given))[1],
+        )
+        return found
+
+    @pytest.mark.parametrize("every_fifth", [False], indirect=True)
+    def test_most_thin_steps_are(self, every_fifth, taken):
+        with every_fifth() as seen:
+            losses = fit(mlp(), steps=20)
+
+        assert taken == [2] * sum(step > 1 and step % 5 != 0 for step in range(20))
+        assert losses == seen.series("loss/mse_loss")
+
+    def test_listeners_are_given_all_steps_in_order(self, every_fifth):
+        class Notes:
+            def start(self, *_): ...
+            def finish(self): ...
+            def on_step(self, record):
+                steps.append(record.step)
+
+        steps = []
+        with every_fifth(listeners=[Notes()]):
+            fit(mlp(), steps=23)
+
+        assert [*range(23)] == steps
+
+    def test_a_step_that_computes_another_loss_as_well_has_both(self, every_fifth):
+        def two(x, y):
+            calls.append(1)
+            loss = nn.functional.mse_loss(x, y)
+            return loss + nn.functional.l1_loss(x, y) if len(calls) % 3 == 0 else loss
+
+        calls = []
+        with every_fifth() as seen:
+            fit(mlp(), steps=13, loss=two)
+
+        assert [*range(13)] == steps_of(seen, "loss/mse_loss")
+        assert [2, 5, 8, 11] == steps_of(seen, "loss/l1_loss")
+
+    def test_an_evaluation_in_between_is_a_step_of_its_own(self, every_fifth):
+        with every_fifth() as seen:
+            model = mlp()
+            optimizer = sgd(model)
+            for step in range(12):
+                optimizer.zero_grad()
+                nn.functional.mse_loss(model(X), Y).backward()
+                optimizer.step()
+                if step % 4 == 3:
+                    model.eval()
+                    with torch.no_grad():
+                        nn.functional.mse_loss(model(X), Y)
+                    model.train()
+
+        assert {"TRAIN": 12, "EVAL": 3} == seen.counts
+        assert [*range(12)] == steps_of(seen, "loss/mse_loss")
+
+    def test_micro_batches_are_one_step(self, every_fifth):
+        with every_fifth() as seen:
+            model = mlp()
+            optimizer = sgd(model)
+            for _ in range(12):
+                optimizer.zero_grad()
+                for _ in range(2):
+                    nn.functional.mse_loss(model(X), Y).backward()
+                optimizer.step()
+
+        assert {"TRAIN": 12} == seen.counts
+        assert {2.0} == set(seen.series("loss/mse_loss", "count"))
+
+    def test_a_model_that_raised_is_observed_again(self, every_fifth):
+        class Moody(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer, self.num_runs = nn.Linear(4, 1), 0
+
+            def forward(self, x):
+                self.num_runs += 1
+                if self.num_runs == 9:
+                    raise ValueError("not today")
+                return self.layer(x)
+
+        with every_fifth() as seen:
+            model = Moody()
+            optimizer = sgd(model)
+            for _ in range(16):
+                optimizer.zero_grad()
+                with suppress(ValueError):
+                    nn.functional.mse_loss(model(X), Y).backward()
+                    optimizer.step()
+            assert not model._forward_hooks
+
+        assert {"TRAIN": 15} == seen.counts
+        assert [0, 1, 5, 10] == steps_of(seen, "output/layer")
+
+
+class TestModelWhileItRuns:
+    """Inside of a model no hooks are called in thin steps; the model is as it was."""
+
+    def test_it_can_be_copied_and_pickled(self, every_fifth):
+        def keep(*_):
+            for one in model:
+                one._forward_pre_hooks.clear()
+            copies.append(copy.deepcopy(model))
+            copies.append(pickle.loads(pickle.dumps(model)))
+
+        copies = []
+        with every_fifth() as seen:
+            model = mlp()
+            optimizer = sgd(model)
+            for _ in range(8):
+                optimizer.zero_grad()
+                model[0].register_forward_pre_hook(keep)
+                nn.functional.mse_loss(model(X), Y).backward()
+                optimizer.step()
+
+        assert 16 == len(copies)
+        assert {tuple(Y.shape)} == {tuple(one(X).shape) for one in copies}
+        assert [0, 1, 5] == steps_of(seen, "output/0")
+
+    def test_a_hook_that_the_script_adds_inside_stays(self, every_fifth):
+        class Adds(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer, self.num_runs = nn.Linear(4, 1), 0
+
+            def forward(self, x):
+                self.num_runs += 1
+                if self.num_runs == 5:
+                    self.register_forward_hook(lambda *_: called.append(self.num_runs))
+                return self.layer(x)
+
+        called = []
+        with every_fifth():
+            fit(Adds(), steps=8)
+
+        assert [5, 6, 7, 8] == called
 
 
 def test_what_observing_took_is_in_the_note_at_the_end(watched):

@@ -2,7 +2,12 @@
 
 What a graph holds is decided when it is traced: the statistics of what is wanted at a step, and
 full values where those are. Where a later step wants others, another graph is compiled, and each is
-used where it fits; most trainings want the same at every step and have one.
+used where it fits; most trainings want the same at every step and have one, or by a budget two.
+
+Of a single number, and on the CPU of all that is in no loop, only the value leaves: it is read
+there faster than a compiled function sums it up. All of one dtype leave as one vector. Fewer
+outputs cost less; and a compiler goes on fusing what computes a value with what uses it, so that
+the training stays the same bit for bit, which it did not where each value was an output itself.
 
 A row of ``WIDTH`` int32 numbers stands for one array: how many elements are nan, inf, -inf and
 zero; then the floats of a packed row and the power of two by which the elements were divided before
@@ -16,9 +21,10 @@ beside its graph: whichever of its graphs runs, its output describes itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import jax
@@ -32,8 +38,8 @@ from ...capture.plan import NOTHING, STATISTICS
 from ...model.record import TensorInfo
 from ...numerics.packed import unpack_rows
 
-#: What a graph holds of a tensor.
-NONE, PACKED, FULL = 0, 1, 2
+#: What a graph holds of a tensor: nothing, its statistics, its value, or both.
+NONE, PACKED, VALUE, FULL = 0, 1, 2, 3
 
 
 class GraphPlan:
@@ -45,9 +51,12 @@ class GraphPlan:
 
     def __init__(self, step: OpenStep) -> None:
         self.step = step
+        self.only_losses = step.has_only_losses
         self._held: dict[str, tuple[TensorInfo, int]] = {}
 
     def of(self, info: TensorInfo) -> int:
+        if self.only_losses and not self.step.wants(info.collection):
+            return NONE  # nor is it in any other step for which this is
         known = self._held.get(info.name)
         if known is None:
             known = self._held[info.name] = info, _held_level(self.step, info)
@@ -55,7 +64,9 @@ class GraphPlan:
 
     def fits(self, step: OpenStep) -> bool:
         """Return whether this is what a step wants of all tensors known here."""
-        return all(_held_level(step, info) == held for info, held in self._held.values())
+        return self.only_losses == step.has_only_losses and all(
+            _held_level(step, info) == held for info, held in self._held.values()
+        )
 
 
 class GraphPlans:
@@ -76,7 +87,16 @@ class GraphPlans:
 
 def _held_level(step: OpenStep, info: TensorInfo) -> int:
     level = step.level(info)
-    return level if level in (NOTHING, STATISTICS) else FULL
+    if level == NOTHING:
+        return NONE
+    if math.prod(info.shape) == 1 or is_on_host():
+        return VALUE
+    return PACKED if level == STATISTICS else FULL
+
+
+def is_on_host() -> bool:
+    """Return whether arrays are read where they lie; called while something is traced."""
+    return bool(jax.default_backend() == "cpu" and jax.process_count() == 1)
 
 
 PackedStats = npt.NDArray[np.int32]
@@ -180,32 +200,40 @@ def unpack_stats(sent: PackedStats, infos: Sequence[TensorInfo]) -> npt.NDArray[
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=["packed", "whole", "inner"],
-    meta_fields=["infos", "whole_of", "trains", "is_loop"],
+    data_fields=["packed", "flat", "whole", "inner"],
+    meta_fields=["infos", "packed_of", "flat_of", "whole_of", "trains", "runs", "is_loop"],
 )
 @dataclass(frozen=True)
 class TraceStats:
     """What was observed in a traced function.
 
     Args:
-        packed: The statistics, shape ``[infos, WIDTH]``, int32; ``None`` if there are none.
+        packed: Statistics, shape ``[packed_of, WIDTH]``, int32; ``None`` if there are none.
+        flat: Values of tensors, one vector for all of a dtype.
         whole: Full values of some of the tensors.
         inner: What was observed in loops inside.
+        packed_of: The indexes in ``infos`` of the tensors whose statistics are in ``packed``.
+        flat_of: For each vector of ``flat`` the indexes in ``infos`` of what lies in it.
         whole_of: The indexes in ``infos`` of the tensors whose values are in ``whole``.
         trains: Whether gradients were computed.
+        runs: Whether a module ran of which nothing is observed.
         is_loop: Whether all arrays have one more axis in front: the turns of a loop.
     """
 
     packed: Any = None
+    flat: tuple[Any, ...] = ()
     whole: tuple[Any, ...] = ()
     inner: tuple[TraceStats, ...] = ()
     infos: tuple[TensorInfo, ...] = ()
+    packed_of: tuple[int, ...] = ()
+    flat_of: tuple[tuple[int, ...], ...] = ()
     whole_of: tuple[int, ...] = ()
     trains: bool = False
+    runs: bool = False
     is_loop: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.infos or self.inner or self.trains)
+        return bool(self.infos or self.inner or self.trains or self.runs)
 
     @property
     def kinds(self) -> set[str]:
@@ -223,11 +251,11 @@ class TraceStats:
 
 @dataclass(frozen=True)
 class TraceStep:
-    """Something of one step: tensors with their statistics, and full values by index."""
+    """Something of one step: tensors, with statistics and values by their index."""
 
     infos: tuple[TensorInfo, ...]
-    packed: PackedStats
-    whole: dict[int, Any]
+    statistics: dict[int, npt.NDArray[np.float64]]
+    values: dict[int, Any]
 
 
 def trace_steps(stats: TraceStats) -> list[list[TraceStep]]:
@@ -241,8 +269,7 @@ def trace_steps(stats: TraceStats) -> list[list[TraceStep]]:
     steps: list[list[TraceStep]] = []
     parts: list[TraceStep] = []
     if stats.infos:
-        whole = dict(zip(stats.whole_of, stats.whole, strict=True))
-        parts.append(TraceStep(stats.infos, stats.packed, whole))
+        parts.append(TraceStep(stats.infos, _statistics_of(stats), _values_of(stats)))
     for inner in stats.inner:
         for turn in inner.turns() if inner.is_loop else [inner]:
             *before, last = trace_steps(turn)
@@ -255,6 +282,48 @@ def trace_steps(stats: TraceStats) -> list[list[TraceStep]]:
         steps[-1] += parts
         return steps
     return [*steps, parts]
+
+
+def _statistics_of(stats: TraceStats) -> dict[int, npt.NDArray[np.float64]]:
+    if not stats.packed_of:
+        return {}
+    rows = unpack_stats(stats.packed, [stats.infos[index] for index in stats.packed_of])
+    return dict(zip(stats.packed_of, rows, strict=True))
+
+
+def _values_of(stats: TraceStats) -> dict[int, Any]:
+    shapes = [info.shape for info in stats.infos]
+    whole = dict(zip(stats.whole_of, stats.whole, strict=True))
+    return whole | split_vectors(stats.flat, stats.flat_of, shapes)
+
+
+Vectors = tuple[tuple[jax.Array, ...], tuple[tuple[int, ...], ...]]
+
+
+def as_vectors(values: Mapping[int, Any]) -> Vectors:
+    """Return the elements of arrays, one vector for all of a dtype, and of which array each is."""
+    indexes: dict[Any, list[int]] = {}
+    for index, value in values.items():
+        indexes.setdefault(value.dtype, []).append(index)
+    chosen = (tuple(values[index] for index in of_dtype) for of_dtype in indexes.values())
+    return tuple(map(_flatten_jit, chosen)), tuple(map(tuple, indexes.values()))
+
+
+def split_vectors(
+    vectors: Sequence[Any], indexes: Sequence[Sequence[int]], shapes: Sequence[tuple[int, ...]]
+) -> dict[int, Any]:
+    """Return the arrays of ``as_vectors``, which share its memory.
+
+    Args:
+        shapes: That of each array, by its index.
+    """
+    values = {}
+    for vector, of_vector in zip(vectors, indexes, strict=True):
+        end = 0
+        for index in of_vector:
+            begin, end = end, end + math.prod(shapes[index])
+            values[index] = vector[begin:end].reshape(shapes[index])
+    return values
 
 
 def on_host(stats: TraceStats) -> TraceStats:
@@ -270,7 +339,12 @@ def _on_host(value: Any) -> Any:
     return np.asarray(value.addressable_data(0))  # of several processes: it is the same in each
 
 
-_pack_stats_jit = jax.jit(pack_stats)
+def _flatten(values: Sequence[Any]) -> jax.Array:
+    """Return the elements of arrays of one dtype, one array after the other."""
+    return jnp.concatenate([jnp.ravel(value) for value in values])
+
+
+_pack_stats_jit, _flatten_jit = jax.jit(pack_stats), jax.jit(_flatten)
 
 
 class Collector:
@@ -287,13 +361,18 @@ class Collector:
 
     def __init__(self, plan: GraphPlan, *, in_loop: bool = False) -> None:
         self.plan, self.in_loop = plan, in_loop
-        self.trains = False
+        self.trains = self.runs = False
         self._level = get_opaque_trace_state()
         self._infos: list[TensorInfo] = []
         self._values: list[Any] = []
         self._stats: list[TraceStats] = []
         #: What was observed under a name, to be recognized.
         self.observed: dict[str, Any] = {}
+
+    @property
+    def only_losses(self) -> bool:
+        """Whether nothing else is observed, in no turn of a loop either."""
+        return self.plan.only_losses and not self.in_loop
 
     @property
     def is_here(self) -> bool:
@@ -309,6 +388,7 @@ class Collector:
     def add(self, stats: TraceStats) -> None:
         """Take over what was observed in a function that was called here."""
         self.trains |= stats.trains
+        self.runs |= stats.runs
         self._stats.append(stats)
 
     def close(self) -> TraceStats:
@@ -317,23 +397,41 @@ class Collector:
         loops = [
             one for stats in self._stats for one in ([stats] if stats.is_loop else stats.inner)
         ]
-        infos, rows, whole_of, whole = self._own()
-        for stats in flat:
-            whole_of += [len(infos) + index for index in stats.whole_of]
-            whole += stats.whole
-            infos += stats.infos
-            rows += [stats.packed] if stats.infos else []
+        merged = reduce(_joined, flat, self._own())
+        return replace(merged, inner=tuple(loops), trains=self.trains, runs=self.runs)
+
+    def _own(self) -> TraceStats:
+        held = [PACKED if self.in_loop else self.plan.of(info) for info in self._infos]
+        packed_of = tuple(index for index, one in enumerate(held) if one & PACKED)
+        whole_of = tuple(index for index, one in enumerate(held) if one == FULL)
+        flat, flat_of = as_vectors(
+            {index: self._values[index] for index, one in enumerate(held) if one == VALUE}
+        )
         return TraceStats(
-            jnp.concatenate(rows) if rows else None,
-            tuple(whole),
-            tuple(loops),
-            tuple(infos),
-            tuple(whole_of),
-            trains=self.trains,
+            packed=_pack_stats_jit(self._chosen(packed_of)) if packed_of else None,
+            flat=flat,
+            whole=self._chosen(whole_of),
+            infos=tuple(self._infos),
+            packed_of=packed_of,
+            flat_of=flat_of,
+            whole_of=whole_of,
         )
 
-    def _own(self) -> tuple[list[TensorInfo], list[Any], list[int], list[Any]]:
-        held = [PACKED if self.in_loop else self.plan.of(info) for info in self._infos]
-        whole_of = [index for index, one in enumerate(held) if one == FULL]
-        rows = [_pack_stats_jit(tuple(self._values))] if self._values else []
-        return list(self._infos), rows, whole_of, [self._values[index] for index in whole_of]
+    def _chosen(self, indexes: Iterable[int]) -> tuple[Any, ...]:
+        return tuple(self._values[index] for index in indexes)
+
+
+def _joined(one: TraceStats, other: TraceStats) -> TraceStats:
+    """Return what was observed in a function and in one that it called, loops left out."""
+    before = len(one.infos)
+    rows = [stats.packed for stats in (one, other) if stats.packed_of]
+    return TraceStats(
+        packed=jnp.concatenate(rows) if rows else None,
+        flat=one.flat + other.flat,
+        whole=one.whole + other.whole,
+        infos=one.infos + other.infos,
+        packed_of=one.packed_of + tuple(before + index for index in other.packed_of),
+        flat_of=one.flat_of
+        + tuple(tuple(before + index for index in indexes) for indexes in other.flat_of),
+        whole_of=one.whole_of + tuple(before + index for index in other.whole_of),
+    )

@@ -19,10 +19,13 @@ import jax
 from jax.extend.core import get_opaque_trace_state
 
 from ...capture.guard import guarded
+from ...capture.open_step import OpenStep
 from ...capture.plan import NOTHING, STATISTICS
 from ...capture.recorder import Recorder
 from ...model.record import TensorInfo
 from ...model.steps import Mode
+from ..base import own_time, timed
+from ..observations import has_non_finite_loss
 from .modules import (
     ModuleCalls,
     ModulePaths,
@@ -40,7 +43,6 @@ from .packed_stats import (
     is_readable,
     on_host,
     trace_steps,
-    unpack_stats,
 )
 
 _OF_THE_USER = frozenset({"scalars", "tensors"})
@@ -66,6 +68,7 @@ class Steps:
     ) -> None:
         self.strict, self.failure, self.detach = strict, "", detach
         self._recorder, self._on_end, self._stop_if_requested = recorder, on_end, stop_if_requested
+        self.budget = recorder.budget
         #: The mode that the user set; else it is derived.
         self.mode: Mode | None = None
         self.last_mode = Mode.TRAIN
@@ -87,21 +90,42 @@ class Steps:
         finally:
             self.mode, self._is_one = before, False
 
-    @guarded
-    def take(self, stats: TraceStats) -> Mode | None:
-        """Take what a call observed, and read what the one before did; return its mode."""
+    def take(self, stats: TraceStats, step: OpenStep) -> Mode | None:
+        """Take what a call observed, and read what the one before did; return its mode.
+
+        Args:
+            step: The step that this opens, if it does, as it was planned.
+        """
         if not stats:
             return None
-        if not self._is_one and not (self._pending and stats.kinds <= _OF_THE_USER):
+        is_of_user = stats.kinds <= _OF_THE_USER and not stats.runs
+        if not self._is_one and not (self._pending and is_of_user):
             self.settle()
             self.last_mode = self.mode or (Mode.TRAIN if stats.trains else Mode.EVAL)
+        return self._add(stats, step)
+
+    def settle(self) -> None:
+        """Read what is waiting, and end the step that it belongs to."""
+        self._wait()
+        self._settle()
+
+    @timed
+    @guarded
+    def _add(self, stats: TraceStats, step: OpenStep) -> Mode:
+        if step.mode is self.last_mode and not self._recorder.is_open(self.last_mode):
+            self._recorder.move(step, self.last_mode)
         self._recorder.open_step(self.last_mode)  # what is saved from here on belongs to it
         self._pending.append(stats)
         return self.last_mode
 
     @guarded
-    def settle(self) -> None:
-        """Read what is waiting, and end the step that it belongs to."""
+    def _wait(self) -> None:
+        """Wait for what the last call computes, which is the time of the training."""
+        jax.block_until_ready(jax.tree.leaves(self._pending[-1:])[:1])  # all is there together
+
+    @timed
+    @guarded
+    def _settle(self) -> None:
         pending, self._pending = self._pending, []
         for number, stats in enumerate(pending):
             *before, last = trace_steps(on_host(stats))
@@ -118,15 +142,20 @@ class Steps:
     def _fill(self, parts: list[TraceStep]) -> None:
         step = self._recorder.open_step(self.last_mode)
         for part in parts:
-            rows = unpack_stats(part.packed, part.infos)
             for index, info in enumerate(part.infos):
                 level = step.level(info)
+                if level != NOTHING and index not in part.statistics:
+                    step.add(info, part.values[index], level)
+                    continue
                 if level != NOTHING:
-                    step.add_statistics(info, rows[index])
-                if level > STATISTICS and index in part.whole:
-                    step.add_more(info, part.whole[index], level)
+                    step.add_statistics(info, part.statistics[index])
+                if level > STATISTICS and index in part.values:
+                    step.add_more(info, part.values[index], level)
 
     def _end(self) -> None:
+        step = self._recorder.open_step(self.last_mode)
+        if step.is_thin and step.mode is Mode.TRAIN and has_non_finite_loss(step):
+            self.budget.insist()
         self._recorder.end_step(self.last_mode)
         self._on_end(self.last_mode)
 
@@ -141,6 +170,9 @@ class InstrumentedFunction(Protocol):
 
     def with_stats(self, plan: GraphPlan) -> Function:
         """Return the function that returns its output and ``TraceStats``."""
+
+    def is_another(self, plan: GraphPlan) -> bool:
+        """Return whether this is compiled once more, for a plan."""
 
 
 class Tracker:
@@ -157,6 +189,7 @@ class Tracker:
     ) -> None:
         self.strict, self.failure, self.detach = strict, "", detach
         self._recorder, self._steps, self._module_calls = recorder, steps, module_calls
+        self.budget = recorder.budget
         #: Whether it is paused.
         self.is_paused = False
         self._process, self._thread = os.getpid(), threading.get_ident()
@@ -196,8 +229,13 @@ class Tracker:
         if not self._is_outermost():
             return plain(*args, **kwargs)
         self._choose_plan(carrier.mode)
-        output, stats = carrier.with_stats(self._plan)(*args, **kwargs)
-        carrier.mode = self._steps.take(stats) or carrier.mode
+        step = self._plan.step
+        if carrier.is_another(self._plan):
+            with own_time(self.budget):  # the training alone would compile it once
+                output, stats = carrier.with_stats(self._plan)(*args, **kwargs)
+        else:
+            output, stats = carrier.with_stats(self._plan)(*args, **kwargs)
+        carrier.mode = self._steps.take(stats, step) or carrier.mode
         return output
 
     def differentiate(
@@ -223,10 +261,11 @@ class Tracker:
 
     def _run_openly(self, mode: Mode, run: Callable[[], Any]) -> Any:
         self._choose_plan(mode)
+        step = self._plan.step
         with self.collecting() as collector:
             output = run()
             stats = self.closed(collector)
-        self._steps.take(stats)
+        self._steps.take(stats, step)
         return output
 
     def _is_outermost(self) -> bool:
@@ -235,6 +274,10 @@ class Tracker:
     def _choose_plan(self, mode: Mode) -> None:
         """A call begins that is no part of another one."""
         self._steps.before_call()
+        self._find_plan(mode)
+
+    @timed
+    def _find_plan(self, mode: Mode) -> None:
         self._plan = self._plans.at(self._recorder.new_step(self._steps.mode or mode))
 
     # Collecting
@@ -261,10 +304,12 @@ class Tracker:
         """Return what was collected; nothing if that failed."""
         return self._closed(collector) or TraceStats()
 
+    @timed
     @guarded
     def _closed(self, collector: Collector) -> TraceStats:
         return collector.close()
 
+    @timed
     @guarded
     def differentiated(
         self,
@@ -278,6 +323,10 @@ class Tracker:
         collector = self._stack[-1]
         collector.add(stats)
         collector.trains = True
+        losses = {f"loss/{function_name(function)}": loss}
+        if collector.only_losses:
+            self._observe(collector, "losses", losses)
+            return
         single = not isinstance(argnums, (tuple, list))
         numbers = (argnums,) if single else argnums
         named = argument_names(function, numbers)
@@ -290,7 +339,7 @@ class Tracker:
             self.parameters[name] = None if known else "of a dtype without statistics"
         new = {n: v for n, v in parameters.items() if collector.observed.get(n) is not v}
         self._observe(collector, "weights", new, trainable=True)
-        self._observe(collector, "losses", {f"loss/{function_name(function)}": loss})
+        self._observe(collector, "losses", losses)
         gradient = {f"gradient/{name}": value for name, value in slopes.items()}
         self._observe(collector, "gradients", gradient)
 
@@ -327,12 +376,17 @@ class Tracker:
         self._returned(module, output)
         return output
 
+    @timed
     @guarded
     def _enter(self, model: Any) -> None:
         self._paths = self.modules.inside(model)
 
+    @timed
     @guarded
     def _returned(self, module: Any, output: Any) -> None:
+        if self._stack[-1].only_losses:
+            self._stack[-1].runs = True
+            return
         name = self._paths.get(id(module))
         if name is not None:
             self.modules.reasons[name] = None

@@ -82,6 +82,9 @@ class JittedFunction:
             self._with_stats[plan] = self._jit(returning_stats(self._function), **self._options)
         return self._with_stats[plan]
 
+    def is_another(self, plan: GraphPlan) -> bool:
+        return bool(self._with_stats) and plan not in self._with_stats
+
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
@@ -162,6 +165,10 @@ class InstrumentedScan:
         """Return a loop that also returns what is observed in its turns."""
         return self._with_stats
 
+    def is_another(self, plan: GraphPlan) -> bool:
+        del plan
+        return False
+
     def _with_stats(self, f: Function, *args: Any, **kwargs: Any) -> Any:
         carry, (outputs, stats) = self._scan(self._turn(f), *args, **kwargs)
         return (carry, outputs), stats.as_loop()
@@ -223,6 +230,10 @@ class CheckpointedFunction:
     def with_stats(self, plan: GraphPlan) -> Function:  # noqa: ARG002  it is traced with its caller
         """Return the function that also returns what is observed in it."""
         return self._carrying
+
+    def is_another(self, plan: GraphPlan) -> bool:
+        del plan
+        return False
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)

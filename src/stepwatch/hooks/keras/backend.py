@@ -61,33 +61,59 @@ class StepTrace:
 Array = npt.NDArray[np.generic]
 EagerObserver = Callable[[OpenStep, str, Any, str], None]
 
-#: The keys of what an instrumented step returns: its own result, and what leaves beside it.
-RETURNED, SIDE_OUTPUT = "returned", "stepwatch"
+#: The key of its own result in what an instrumented step returns.
+RETURNED = "stepwatch/returned"
+
+
+#: The values of the variables of a model, of those that are trained and of the others.
+Variables = tuple[Sequence[Any], Sequence[Any]]
 
 
 class Session(Protocol):
     """Observes what a model runs for each batch."""
 
-    def begins(self, trainable: Sequence[Any], non_trainable: Sequence[Any]) -> None:
-        """A batch is about to run, with these values of the model's variables."""
+    def begins(self, variables: Callable[[], Variables]) -> bool:
+        """A batch is about to run.
 
-    def collecting(self) -> AbstractContextManager[StepTrace]:
+        Args:
+            variables: Returns the values of the model's variables.
+
+        Returns:
+            Whether nothing but losses is observed of it.
+        """
+
+    def collecting(self, *, only_losses: bool = False) -> AbstractContextManager[StepTrace]:
         """What runs inside is a step, or is traced as one."""
 
+    def compiling(self) -> AbstractContextManager[None]:
+        """What runs inside is compiled for us only."""
+
     def packed(self, trace: StepTrace) -> dict[str, Any]:
-        """Return what was observed in a form in which it can leave the step."""
+        """Return what was observed in a form in which it can leave the step, beside ``RETURNED``.
+
+        It is flat: TensorFlow rebuilds all that is nested in Python, for every batch.
+        """
 
     def note(self, what: str) -> None:
         """Add to the coverage line what is not captured."""
 
-    def ran(self, beside: Mapping[str, Any], returned: object, kept: Sequence[Any]) -> None:
+    def ran(
+        self,
+        beside: Mapping[str, Any],
+        returned: object,
+        optimizer_variables: Callable[[], Sequence[Any]],
+    ) -> None:
         """A batch ran.
 
         Args:
-            beside: What ``packed`` returned for it, with values.
+            beside: What ``packed`` returned for it, with values, and ``RETURNED``.
             returned: What the step returned.
-            kept: The values of the optimizer's variables.
+            optimizer_variables: Returns the values of the optimizer's variables.
         """
+
+
+#: What leaves a step, and what of its values gets back those of which it was made.
+Outputs = tuple[Sequence[Any], Callable[[Sequence[Any]], Sequence[Any]]]
 
 
 class Backend(Reader, Protocol):
@@ -96,6 +122,8 @@ class Backend(Reader, Protocol):
     #: Observes a value at once, where it may be changed in place a moment later: a step, a
     #: name, a value and a collection.
     at_once: EagerObserver | None = None
+    #: Whether a step returns before it was computed, and what it returned stays as it is.
+    returns_early: bool = False
 
     def dtype_name(self, value: Any) -> str:
         return str(keras.backend.standardize_dtype(value.dtype))
@@ -107,6 +135,10 @@ class Backend(Reader, Protocol):
     def scope(self) -> object:
         """Return something that is equal wherever the values of one trace may be used."""
 
+    def wait(self, values: Any) -> None:
+        """Wait until what a step returned is computed."""
+        del values
+
     def instrument(
         self, model: Any, kind: str, make: Callable[[], None], session: Session
     ) -> Callable[..., Any]:
@@ -117,6 +149,10 @@ class Backend(Reader, Protocol):
             make: Lets the model make its function, and keep it as ``train_function`` and so on.
         """
 
+    def as_outputs(self, values: Sequence[Any]) -> Outputs:
+        """Return tensors as they are to leave a step, and what gets them back from these."""
+        return values, lambda left: left
+
     def stored(self, value: Any) -> Any:
         """Return what is stored of a gradient, as one tensor; of a sparse one its rows."""
         return value
@@ -126,6 +162,17 @@ def backend() -> Backend:
     """Return the one that Keras uses."""
     made: Backend = import_module(f".{keras.backend.backend()}_backend", __package__).BACKEND()
     return made
+
+
+def made_function(model: Any, kind: str, make: Callable[[], None], **stand_ins: Any) -> Any:
+    """Return the function that a model makes with other attributes; it keeps the one it has."""
+    name = f"{kind}_function"
+    held = getattr(model, name)
+    with temporary_attributes(model, **stand_ins):
+        make()
+    function = getattr(model, name)
+    setattr(model, name, held)
+    return function
 
 
 @contextmanager

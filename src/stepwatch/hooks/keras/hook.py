@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import keras
 
 from ...capture.guard import guarded
+from ...capture.open_step import OpenStep
 from ...errors import TrainingStopped
 from ...model.steps import Mode
-from ..base import Array, Hook
+from ..base import Array, Hook, timed
 from ..observations import Observations
 from ..patching import PatchSet
 from .backend import backend
 from .tracker import MODES, ModelCoverage, ModelFunctions
+
+#: Waits until what is observed of a step is computed, and reads it into the open step.
+Reading = tuple[Callable[[], object], Callable[[], object]]
+#: Of a step: the global one, and that within its mode.
+Number = tuple[int, int]
 
 
 class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras has no types
@@ -49,6 +56,9 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         #: The mode of the step that runs, or ran last.
         self._running = Mode.TRAIN
         self._is_over = self._is_in_fit = False
+        # How the step that runs is read later, and how the one before it is.
+        self._reading: Reading | None = None
+        self._unread: Callable[[], None] | None = None
         self._trains: Any = None
         self.attach()
 
@@ -66,6 +76,7 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
 
     def detach(self) -> None:
         """Let go of Keras; nothing is captured until ``attach``."""
+        self._settle()
         self.active = False
         self._replaced.remove()
         self._functions.detach()
@@ -73,6 +84,7 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
     def finish(self) -> None:
         if self._is_over:
             self._hand_on()
+        self._settle()
 
     def describe_coverage(self) -> str:
         return self.model_coverage.coverage(self.observations.names)
@@ -97,13 +109,20 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
 
     # What a tracker calls
 
-    def begins(self, mode: Mode, model: Any) -> Mode:
-        """A step begins; return which mode it counts as."""
+    def begins(self, mode: Mode, model: Any) -> OpenStep:
+        """A step begins; return it."""
         if self._is_over:
             self._hand_on()
         self._running = self._mode or mode
         self._trains = model
-        return self._running
+        step = self.recorder.open_step(self._running)
+        if not step.has_only_losses:
+            self._settle()  # before more is read, for the time that it takes to count as its own
+        return step
+
+    def reads_later(self, reading: Reading) -> None:
+        """Of a step only losses are observed: read them when the next step runs."""
+        self._reading = reading
 
     def is_over(self) -> None:
         """A step is over, but for what the script saves with it."""
@@ -136,5 +155,35 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
     @guarded
     def _hand_on(self) -> None:
         self._is_over = False
-        self.recorder.end_step(self._running)
+        self._settle()
+        reading, self._reading = self._reading, None
+        step = None if reading is None else self.recorder.move(None, self._running)
+        if reading is None or step is None:
+            self._end_step()
+        else:
+            number = self.recorder.counter.next(self._running)
+            self._unread = partial(self._read_step, step, self._running, number, reading)
         self.stepped(self._running)
+
+    @timed
+    def _end_step(self) -> None:
+        self.recorder.end_step(self._running)
+
+    def _settle(self) -> None:
+        """Read what was left unread of the last step, and hand that on."""
+        unread, self._unread = self._unread, None
+        if unread is not None:
+            unread()
+
+    def _read_step(self, step: OpenStep, mode: Mode, number: Number, reading: Reading) -> None:
+        wait, read = reading
+        wait()
+        self._take(step, mode, number, read)
+
+    @timed
+    @guarded
+    def _take(self, step: OpenStep, mode: Mode, number: Number, read: Callable[[], object]) -> None:
+        following = self.recorder.move(step, mode)
+        read()
+        self.recorder.move(following, mode)
+        self.recorder.take(step, mode, *number)

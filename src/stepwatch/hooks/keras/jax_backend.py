@@ -11,14 +11,15 @@ import numpy as np
 
 from ...model.record import TensorInfo
 from ...numerics.packed import Rows
-from ..jax.packed_stats import pack_stats, unpack_stats
+from ..jax.packed_stats import as_vectors, pack_stats, split_vectors, unpack_stats
 from .backend import (
     RETURNED,
-    SIDE_OUTPUT,
     Array,
     Backend,
+    Outputs,
     Session,
     StepTrace,
+    made_function,
     temporary_attributes,
 )
 
@@ -28,8 +29,65 @@ except ImportError:  # before it moved
     from jax.core import get_opaque_trace_state as _trace_state
 
 
+class CompiledStep:
+    """What a model runs for a batch, with what is observed in it as a further output.
+
+    Args:
+        make: Lets the model make its function.
+        only_losses: Observe nothing else.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        kind: str,
+        make: Callable[[], None],
+        session: Session,
+        *,
+        only_losses: bool,
+    ) -> None:
+        self._model, self._kind, self._make = model, kind, make
+        self._session, self._only_losses = session, only_losses
+        self._original, self._make_function = getattr(model, f"{kind}_step"), model._make_function
+        self._step = {f"{kind}_step": self._run}  # it is looked up when it is made, or traced
+        self._compiled: Callable[..., Any] | None = None
+
+    def made(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function that the model makes of this, with ``run`` for each batch."""
+
+        def make_function(compiled: Callable[..., Any], **named: Any) -> Any:
+            self._compiled = compiled
+            return self._make_function(run, **named)
+
+        stand_ins = {**self._step, "_make_function": make_function}
+        function: Callable[..., Any] = made_function(
+            self._model, self._kind, self._make, **stand_ins
+        )
+        return function
+
+    def __call__(self, state: Any, data: Any) -> tuple[Mapping[str, Any], Any]:
+        if self._compiled is None:
+            self.made(self)
+            with self._session.compiling():
+                return self(state, data)
+        assert self._compiled is not None
+        with temporary_attributes(self._model, **self._step):
+            found, state = self._compiled(state, data)
+        if not (isinstance(found, Mapping) and RETURNED in found):
+            found = {RETURNED: found}  # nnx is not given what stands in
+        return found, state
+
+    def _run(self, state: Any, data: Any) -> Any:
+        collecting = self._session.collecting(only_losses=self._only_losses)
+        with collecting as trace, differentiating(trace):
+            returned, state = self._original(state, data)
+        return {RETURNED: returned, **self._session.packed(trace)}, state
+
+
 class JaxBackend(Backend):
     """How JAX runs models."""
+
+    returns_early = True
 
     def __init__(self) -> None:
         self.on_host = jax.default_backend() == "cpu"
@@ -37,38 +95,37 @@ class JaxBackend(Backend):
     def scope(self) -> object:
         return _trace_state(convention="nnx")
 
+    def wait(self, values: Any) -> None:
+        jax.block_until_ready(jax.tree.leaves(values)[:1])  # all is there together
+
     def instrument(
         self, model: Any, kind: str, make: Callable[[], None], session: Session
     ) -> Callable[..., Any]:
-        name = f"{kind}_step"
-        original, make_function = getattr(model, name), model._make_function
+        full, of_losses = (
+            CompiledStep(model, kind, make, session, only_losses=only) for only in (False, True)
+        )
 
-        def step(state: Any, data: Any) -> Any:
-            with session.collecting() as trace, differentiating(trace):
-                returned, state = original(state, data)
-            return {RETURNED: returned, SIDE_OUTPUT: session.packed(trace)}, state
+        def run(state: Any, data: Any) -> Any:
+            only_losses = session.begins(lambda: (state[0], state[1]))
+            found, state_after = (of_losses if only_losses else full)(state, data)
+            kept = state_after[2] if kind == "train" else ()
+            session.ran(found, found[RETURNED], lambda: kept)
+            return found[RETURNED], state_after
 
-        def make_instrumented(compiled: Callable[..., Any], **named: Any) -> Any:
-            def one(state: Any, data: Any) -> Any:
-                session.begins(state[0], state[1])
-                found, state = compiled(state, data)
-                if not (isinstance(found, Mapping) and SIDE_OUTPUT in found):
-                    found = {RETURNED: found, SIDE_OUTPUT: {}}  # nnx is not given what stands in
-                kept = state[2] if kind == "train" else ()
-                session.ran(found[SIDE_OUTPUT], found[RETURNED], kept)
-                return found[RETURNED], state
+        return full.made(run)
 
-            return make_function(one, **named)
+    def as_outputs(self, values: Sequence[Any]) -> Outputs:
+        """Return few outputs: each costs more than what is copied for it to be one of few."""
+        if not self.on_host:
+            return values, lambda left: left
+        vectors, indexes = as_vectors(dict(enumerate(values)))
+        shapes = [tuple(value.shape) for value in values]
 
-        with temporary_attributes(model, **{name: step, "_make_function": make_instrumented}):
-            make()
-        function = getattr(model, f"{kind}_function")
+        def split(left: Sequence[Any]) -> Sequence[Any]:
+            found = split_vectors([np.asarray(one) for one in left], indexes, shapes)
+            return [found[index] for index in range(len(shapes))]
 
-        def run(state: Any, iterator: Any) -> Any:
-            with temporary_attributes(model, **{name: step}):  # it is looked up when it is traced
-                return function(state, iterator)
-
-        return run
+        return vectors, split
 
     def pack(self, values: Sequence[Any]) -> tuple[Any, ...]:
         return (pack_stats(values),)

@@ -115,21 +115,26 @@ Listeners = list[LayerListener]
 
 
 class LayerEvents(ListenerPatches[LayerListener]):
-    """Wraps layers, losses and optimizers while there are listeners."""
+    """Wraps layers, losses and optimizers while there are listeners.
 
-    def __init__(self) -> None:
-        scaled = keras.optimizers.LossScaleOptimizer
-        super().__init__(
-            (
-                (keras.layers.Layer, "__call__", self._layer),
-                (keras.layers.Layer, "stateless_call", self._stateless_layer),
-                (keras.Model, "compute_loss", self._loss),
-                (keras.Model, "_compute_loss", self._loss),
-                (keras.optimizers.Optimizer, "apply", self._apply),
-                (scaled, "apply", self._apply),
-                (scaled, "stateless_apply", self._stateless_apply),
-            )
+    Args:
+        only_losses: Wrap nothing but losses.
+    """
+
+    def __init__(self, *, only_losses: bool = False) -> None:
+        losses = (
+            (keras.Model, "compute_loss", self._loss),
+            (keras.Model, "_compute_loss", self._loss),
         )
+        scaled = keras.optimizers.LossScaleOptimizer
+        others = (
+            (keras.layers.Layer, "__call__", self._layer),
+            (keras.layers.Layer, "stateless_call", self._stateless_layer),
+            (keras.optimizers.Optimizer, "apply", self._apply),
+            (scaled, "apply", self._apply),
+            (scaled, "stateless_apply", self._stateless_apply),
+        )
+        super().__init__(losses if only_losses else (*others, *losses))
         self._inside = threading.local()
 
     def _layer(self, original: Function, listeners: Listeners) -> Function:
@@ -202,5 +207,6 @@ class LayerEvents(ListenerPatches[LayerListener]):
             setattr(self._inside, what, depth)
 
 
-#: There is one, because methods are wrapped once.
+#: There is one of each, because methods are wrapped once.
 LAYER_EVENTS = LayerEvents()
+LOSS_EVENTS = LayerEvents(only_losses=True)

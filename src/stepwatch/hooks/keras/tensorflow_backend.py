@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -12,10 +12,10 @@ import tensorflow as tf
 from ..tensorflow.graphs import TensorReader, is_on_host
 from .backend import (
     RETURNED,
-    SIDE_OUTPUT,
     Array,
     Backend,
     Session,
+    made_function,
     temporary_attributes,
 )
 
@@ -23,6 +23,7 @@ from .backend import (
 class TensorFlowBackend(TensorReader, Backend):
     """How TensorFlow runs models."""
 
+    returns_early = True
     dtype_name = Backend.dtype_name  # of variables of Keras, too
 
     def __init__(self) -> None:
@@ -41,29 +42,23 @@ class TensorFlowBackend(TensorReader, Backend):
                 make()
                 plain: Callable[..., Any] = model.predict_function
                 return plain
-        name = f"{kind}_step"
-        original = getattr(model, name)
-
-        def step(data: Any) -> Any:
-            num_replicas = tf.distribute.get_strategy().num_replicas_in_sync
-            if num_replicas > 1:  # each in a thread of its own
-                session.note(f"no gradients and outputs of {num_replicas} replicas")
-                return {RETURNED: original(data), SIDE_OUTPUT: {}}
-            with session.collecting() as trace:
-                returned = original(data)
-            return {RETURNED: returned, SIDE_OUTPUT: session.packed(trace)}
-
-        with temporary_attributes(model, **{name: step}):
-            make()
-        function = getattr(model, f"{kind}_function")
+        full = _instrumented(model, kind, make, session)
+        of_losses: Callable[..., Any] | None = None
 
         def run(given: Any) -> Any:
-            session.begins(model.trainable_variables, model.non_trainable_variables)
-            with temporary_attributes(model, **{name: step}):  # it is looked up when it is traced
-                found = function(given)
-            optimizer = getattr(model, "optimizer", None)
-            kept = [] if optimizer is None else optimizer.variables
-            session.ran(found[SIDE_OUTPUT], found[RETURNED], kept)
+            nonlocal of_losses
+            only_losses = session.begins(
+                lambda: (model.trainable_variables, model.non_trainable_variables)
+            )
+            if not only_losses:
+                found = full(given)
+            elif of_losses is not None:
+                found = of_losses(given)
+            else:
+                of_losses = _instrumented(model, kind, make, session, only_losses=True)
+                with session.compiling():
+                    found = of_losses(given)
+            session.ran(found, found[RETURNED], lambda: _variables_of_optimizer(model))
             return found[RETURNED]
 
         return run
@@ -76,6 +71,36 @@ class TensorFlowBackend(TensorReader, Backend):
     def stored(self, value: Any) -> Any:
         # Made dense, the gradient of an embedding would be as large as its table.
         return value.values if isinstance(value, tf.IndexedSlices) else value
+
+
+def _instrumented(
+    model: Any, kind: str, make: Callable[[], None], session: Session, *, only_losses: bool = False
+) -> Callable[..., Any]:
+    """Return what a model makes to run for each batch, with what is observed in what it returns."""
+    name = f"{kind}_step"
+    original = getattr(model, name)
+
+    def step(data: Any) -> Any:
+        num_replicas = tf.distribute.get_strategy().num_replicas_in_sync
+        if num_replicas > 1:  # each in a thread of its own
+            session.note(f"no gradients and outputs of {num_replicas} replicas")
+            return {RETURNED: original(data)}
+        with session.collecting(only_losses=only_losses) as trace:
+            returned = original(data)
+        return {RETURNED: returned, **session.packed(trace)}
+
+    function = made_function(model, kind, make, **{name: step})
+
+    def run(given: Any) -> Any:
+        with temporary_attributes(model, **{name: step}):  # it is looked up when it is traced
+            return function(given)
+
+    return run
+
+
+def _variables_of_optimizer(model: Any) -> Sequence[Any]:
+    optimizer = getattr(model, "optimizer", None)
+    return [] if optimizer is None else list(optimizer.variables)
 
 
 BACKEND = TensorFlowBackend

@@ -14,7 +14,7 @@ from ...numerics.statistics import Row
 from ..torch.device import DeviceBatch
 from ..torch.observe import Observer
 from ..torch.tensors import to_numpy
-from .backend import Array, Backend, Session
+from .backend import Array, Backend, Session, Variables
 
 
 class TorchBackend(Backend):
@@ -37,20 +37,25 @@ class TorchBackend(Backend):
         make()
         function = getattr(model, f"{kind}_function")
 
-        def run(data: Any) -> Any:
-            session.begins(
+        def variables() -> Variables:
+            return (
                 [one.value for one in model.trainable_variables],
                 [one.value for one in model.non_trainable_variables],
             )
+
+        def optimizer_variables() -> Sequence[Any]:
+            optimizer = getattr(model, "optimizer", None)
+            return [] if optimizer is None else [one.value for one in optimizer.variables]
+
+        def run(data: Any) -> Any:
+            only_losses = session.begins(variables)
             if model.jit_compile:  # calls inside of what torch compiles are not observed
                 session.note("no gradients and outputs inside of torch.compile")
                 returned = function(data)
             else:
-                with session.collecting():
+                with session.collecting(only_losses=only_losses):
                     returned = function(data)
-            optimizer = getattr(model, "optimizer", None)
-            values = () if optimizer is None else [one.value for one in optimizer.variables]
-            session.ran({}, returned, values)
+            session.ran({}, returned, optimizer_variables)
             return returned
 
         return run

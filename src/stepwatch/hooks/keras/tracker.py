@@ -6,19 +6,28 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from weakref import WeakSet
 
 import keras
 
+from ...capture.budget import Budget
 from ...capture.guard import guarded
+from ...capture.open_step import OpenStep
 from ...capture.recorder import Recorder
+from ...model.record import TensorInfo
 from ...model.steps import Mode
-from ..base import coverage_line
-from ..observations import Observations, PackedTensors, TensorRef
+from ..base import coverage_line, own_time, timed
+from ..observations import (
+    Observations,
+    PackedTensors,
+    RepeatedTensors,
+    TensorRef,
+    has_non_finite_loss,
+)
 from ..patching import PatchSet
-from .backend import Array, Backend, StepTrace, tensors_in
-from .layers import LAYER_EVENTS, ModelNames, slot_names
+from .backend import RETURNED, Array, Backend, StepTrace, Variables, tensors_in
+from .layers import LAYER_EVENTS, LOSS_EVENTS, ModelNames, slot_names
 
 
 class ModelCoverage:
@@ -71,12 +80,15 @@ class TrackerOwner(Protocol):
     strict: bool
     failure: str
     active: bool
+    budget: Budget
     recorder: Recorder
     backend: Backend
     observations: Observations
     model_coverage: ModelCoverage
 
-    def begins(self, mode: Mode, model: Any) -> Mode: ...
+    def begins(self, mode: Mode, model: Any) -> OpenStep: ...
+
+    def reads_later(self, reading: tuple[Callable[[], None], Callable[[], object]]) -> None: ...
 
     def is_over(self) -> None: ...
 
@@ -85,6 +97,22 @@ class TrackerOwner(Protocol):
     def observe(self, name: str, kind: str, value: Array, mode: Mode | None = None) -> None: ...
 
     def detach(self) -> None: ...
+
+
+class SideOutput(NamedTuple):
+    """What leaves a trace of a step for us.
+
+    Args:
+        packed: What is known of the tensors.
+        num_outputs: How many outputs hold their values.
+        num_tensors: How many there are with their statistics.
+        restore: Returns the values of the tensors, of those of the outputs.
+    """
+
+    packed: PackedTensors
+    num_outputs: int
+    num_tensors: int
+    restore: Callable[[Sequence[Any]], Sequence[Any]]
 
 
 class BatchTracker:
@@ -96,15 +124,18 @@ class BatchTracker:
     """
 
     def __init__(self, owner: TrackerOwner, model: Any, kind: str) -> None:
-        self.owner, self.strict = owner, owner.strict
+        self.owner, self.strict, self.budget = owner, owner.strict, owner.budget
         self._backend, self._observations = owner.backend, owner.observations
         self._model, self._kind, self._mode = model, kind, MODES[kind]
         self._names = ModelNames(model)
         self._step_trace: StepTrace | None = None
         self._thread = 0
-        self._slots: list[str] = []
-        #: What each trace of the step meets.
-        self._traces: list[PackedTensors] = []
+        self._weights, self._states = (
+            RepeatedTensors(owner.recorder, self._observations) for _ in range(2)
+        )
+        self._log_infos: dict[str, TensorInfo] = {}
+        self._only_losses = False
+        self._traces: list[SideOutput] = []
 
     @property
     def failure(self) -> str:
@@ -120,25 +151,37 @@ class BatchTracker:
 
     # A batch; see ``Session``
 
+    @timed
     @guarded
-    def begins(self, trainable: Sequence[Any], non_trainable: Sequence[Any]) -> None:
-        if self.owner.active:
-            self._mode = self.owner.begins(MODES[self._kind], self._model)
-            self._name()
-            if self._kind == "train":
-                weights = self._variables(trainable, non_trainable)
-                self._observations.observe(self._mode, list(weights))
+    def begins(self, variables: Callable[[], Variables]) -> bool:
+        if not self.owner.active:
+            return False
+        step = self.owner.begins(MODES[self._kind], self._model)
+        self._mode, self._only_losses = step.mode, step.has_only_losses
+        if self._only_losses:
+            return True
+        self._name()
+        if self._kind == "train":
+            trainable, others = variables()
+            self._weights.observe(
+                self._mode,
+                [*trainable, *others],
+                (self._names, len(trainable)),
+                lambda: self._variables(trainable, others),
+            )
+        return False
 
     @contextmanager
-    def collecting(self) -> Iterator[StepTrace]:
+    def collecting(self, *, only_losses: bool = False) -> Iterator[StepTrace]:
+        events = LOSS_EVENTS if only_losses else LAYER_EVENTS
         step_trace = StepTrace(self._backend.scope)
         before, self._step_trace = self._step_trace, step_trace
         self._thread = threading.get_ident()
-        LAYER_EVENTS.add(self)
+        events.add(self)
         try:
             yield step_trace
         finally:
-            LAYER_EVENTS.remove(self)
+            events.remove(self)
             self.owner.model_coverage.missed |= step_trace.missed
             self._step_trace = before
 
@@ -149,30 +192,70 @@ class BatchTracker:
         return self._packed(step_trace) or {}
 
     @guarded
-    def _packed(self, step_trace: StepTrace) -> dict[str, Any] | None:
+    def _packed(self, step_trace: StepTrace) -> dict[str, Any]:
         packed = self._observations.packed(step_trace.observed)
-        self._traces.append(packed)
-        trace = keras.ops.convert_to_tensor(len(self._traces) - 1, "int32")
-        beside = {"trace": trace, "values": packed.values, "statistics": packed.statistics}
+        outputs, restore = self._backend.as_outputs(packed.values)
+        tensors = [*outputs, *packed.statistics]
+        trace = len(self._traces)
+        self._traces.append(SideOutput(packed, len(outputs), len(tensors), restore))
         packed.release()
-        return beside
+        return {f"{trace}/{index}": tensor for index, tensor in enumerate(tensors)}
 
-    @guarded
-    def ran(self, beside: Mapping[str, Any], returned: object, kept: Sequence[Any]) -> None:
+    def compiling(self) -> AbstractContextManager[None]:
+        return own_time(self.budget)
+
+    def ran(
+        self,
+        beside: Mapping[str, Any],
+        returned: object,
+        optimizer_variables: Callable[[], Sequence[Any]],
+    ) -> None:
         if not self.owner.active:
             return
-        if beside:
-            packed = self._traces[int(beside["trace"])]
-            self._observations.note(self._mode, packed, beside["values"], beside["statistics"])
-        self._backend.finish()
-        if isinstance(returned, Mapping):
-            self._logs(returned)
-        if self._kind == "train" and self.owner.recorder.open_step(self._mode).wants(_STATES):
-            self._observations.observe(self._mode, list(self._states(kept)))
+        wait = partial(self._wait, returned)
+        read = partial(self._read, self._mode, beside, returned)
+        if self._only_losses and self._backend.returns_early:
+            self.owner.reads_later((wait, read))
+        else:
+            wait()
+            read()
+            if not self._only_losses and self._kind == "train":
+                self._read_states(optimizer_variables)
         self.owner.is_over()
+
+    @guarded
+    def _wait(self, returned: object) -> None:
+        self._backend.wait(returned)
+
+    @timed
+    @guarded
+    def _read(self, mode: Mode, beside: Mapping[str, Any], returned: object) -> None:
+        """Read what a batch has left, into the open step."""
+        trace = next((key.partition("/")[0] for key in beside if key != RETURNED), None)
+        if trace is not None:
+            side = self._traces[int(trace)]
+            tensors = [beside[f"{trace}/{index}"] for index in range(side.num_tensors)]
+            values = side.restore(tensors[: side.num_outputs])
+            self._observations.note(mode, side.packed, values, tensors[side.num_outputs :])
+        self._backend.finish()
+        step = self.owner.recorder.open_step(mode)
+        if isinstance(returned, Mapping):
+            self._logs(step, returned)
+        if step.is_thin and mode is Mode.TRAIN and has_non_finite_loss(step):
+            self.budget.insist()
+
+    @timed
+    @guarded
+    def _read_states(self, optimizer_variables: Callable[[], Sequence[Any]]) -> None:
+        if self.owner.recorder.open_step(self._mode).wants(_STATES):
+            values = optimizer_variables()
+            self._states.observe(
+                self._mode, values, len(values), lambda: self._optimizer_states(values)
+            )
 
     # See ``LayerListener``
 
+    @timed
     @guarded
     def returned(self, layer: Any, output: Any) -> None:
         name = self._names.of_layer(layer)
@@ -180,13 +263,17 @@ class BatchTracker:
             for path, tensor in tensors_in(output):
                 self._note(f"output/{name}{path}", "outputs", tensor)
 
+    @timed
     @guarded
     def lost(self, given: Mapping[str, Any], loss: Any) -> None:
         self._note(LOSS, "losses", loss)
+        if self._only_losses:
+            return
         for what, kind, key in (("prediction", "predictions", "y_pred"), ("label", "labels", "y")):
             for path, tensor in tensors_in(given.get(key)):
                 self._note(f"{what}/loss{path}", kind, tensor)
 
+    @timed
     @guarded
     def applies(self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
         if self._step_trace is None:
@@ -228,7 +315,7 @@ class BatchTracker:
 
     def _variables(
         self, trainable: Sequence[Any], non_trainable: Sequence[Any]
-    ) -> Iterator[TensorRef]:
+    ) -> Iterator[TensorRef | None]:
         for values, variables, trains in (
             (trainable, self._model.trainable_variables, True),
             (non_trainable, self._model.non_trainable_variables, False),
@@ -239,24 +326,32 @@ class BatchTracker:
                     yield TensorRef(name, "weights", value, trains)
                 elif variable.name != "seed_generator_state":
                     yield TensorRef(name, "buffers", value)
+                else:
+                    yield None
 
-    def _states(self, values: Sequence[Any]) -> Iterator[TensorRef]:
-        if len(self._slots) != len(values):
-            weights = self._model.trainable_variables
-            named = [(variable, self._names.of_variable(variable)) for variable in weights]
-            self._slots = slot_names(self._model.optimizer, named)
-        for slot, value in zip(self._slots, values, strict=True):
-            if slot != "learning_rate":
-                yield TensorRef(f"optimizer_state/{slot}", _STATES, value)
+    def _optimizer_states(self, values: Sequence[Any]) -> Iterator[TensorRef | None]:
+        weights = self._model.trainable_variables
+        named = [(variable, self._names.of_variable(variable)) for variable in weights]
+        slots = slot_names(self._model.optimizer, named)
+        for slot, value in zip(slots, values, strict=True):
+            is_rate = slot == "learning_rate"
+            yield None if is_rate else TensorRef(f"optimizer_state/{slot}", _STATES, value)
 
-    def _logs(self, logs: Mapping[str, Any]) -> None:
+    def _logs(self, step: OpenStep, logs: Mapping[str, Any]) -> None:
         numbers = {key: self._backend.to_numpy(value) for key, value in logs.items()}
         for key, number in numbers.items():
             if number.ndim == 0 and number.dtype.kind in "fiub":
-                self.owner.observe(f"metric/{key}", "metrics", number, self._mode)
+                step.add(self._log_info(key, f"metric/{key}", "metrics", number), number)
         # A step of the script's own may compute its loss in its own way.
         if LOSS not in self._observations.names and "loss" in numbers:
-            self.owner.observe(LOSS, "losses", numbers["loss"], self._mode)
+            step.add(self._log_info("", LOSS, "losses", numbers["loss"]), numbers["loss"])
+
+    def _log_info(self, key: str, name: str, collection: str, number: Array) -> TensorInfo:
+        known = self._log_infos.get(key)
+        if known is None:
+            dtype = number.dtype.name
+            known = self._log_infos[key] = TensorInfo(name, collection, dtype, number.shape)
+        return known
 
 
 _STATES = "optimizer_states"

@@ -97,6 +97,20 @@ def _pack_tensor(value: Any) -> tuple[Any, Any]:
     )
 
 
+class Condition:
+    """A variable that graphs read: whether they are to report more than losses."""
+
+    def __init__(self) -> None:
+        self._holds = True
+        with tf.init_scope():
+            self.variable = ResourceVariable(initial_value=True, trainable=False)
+
+    def set(self, *, holds: bool) -> None:
+        if holds is not self._holds:
+            self._holds = holds
+            self.variable.assign(holds)
+
+
 #: Takes what a slot holds: its tensors, their values and their statistics.
 SlotConsumer = Callable[[PackedTensors, list[Any], list[Any]], None]
 
@@ -105,18 +119,34 @@ class Slot:
     """Variables for what one point of a graph reports.
 
     Args:
-        packed: The tensors, of the graph that is being traced.
+        pack: Returns the tensors, of the graph that is being traced.
         take: Called when the graph ran, with what is in the variables.
+        condition: Report only when the graph runs while this holds.
     """
 
-    def __init__(self, packed: PackedTensors, take: SlotConsumer) -> None:
-        self._packed, self._take = packed, take
+    def __init__(
+        self,
+        pack: Callable[[], PackedTensors],
+        take: SlotConsumer,
+        condition: Condition | None = None,
+    ) -> None:
+        self._pack, self._take = pack, take
+        self.is_conditional = condition is not None
         self._runs = _variable(tf.TensorShape([]), tf.int64)
         self._num_gathered = 0
+        if condition is None:
+            self._write()
+        else:
+            tf.cond(condition.variable.read_value(), self._write, lambda: None)
+
+    def _write(self) -> None:
+        """Add to the graph what writes to the variables."""
+        self._packed = packed = self._pack()
         self._values = [_cell(tensor) for tensor in packed.values]
         self._statistics = [_cell(tensor) for tensor in packed.statistics]
         self._runs.assign_add(1)
         packed.release()
+        del self._pack  # it holds tensors of the graph
 
     def gather(self) -> int:
         """Take what is there if the graph ran; return how often it ran since the last time."""
@@ -156,10 +186,16 @@ class Slots:
             self._traced.setdefault(graph, []).append(slot)
             graph = graph.outer_graph
 
-    def gather(self, function: Any) -> int:
-        """Take what a ``tf.function`` reports that returned; return how often a slot ran."""
+    def gather(self, function: Any, *, only_losses: bool = False) -> int:
+        """Take what a ``tf.function`` reports that returned; return how often a slot ran.
+
+        Args:
+            only_losses: What is reported on a condition was not.
+        """
         graphs = [concrete.graph for concrete in function._function_cache.values()]
-        return max((slot.gather() for one in graphs for slot in self._of(one)), default=0)
+        slots = [slot for one in graphs for slot in self._of(one)]
+        chosen = [slot for slot in slots if not (only_losses and slot.is_conditional)]
+        return max((slot.gather() for slot in chosen), default=0)
 
     def _of(self, graph: Any) -> list[Slot]:
         """Return what a graph runs, in the order in which it runs it."""

@@ -11,6 +11,7 @@ import tensorflow as tf
 from ...capture.guard import guarded
 from ...model.steps import Mode
 from ..base import Hook, coverage_line
+from ..observations import has_non_finite_loss
 from ..patching import PatchSet
 from .tapes import Tapes
 
@@ -79,6 +80,9 @@ class TensorFlowHook(Hook):
     def end_open(self) -> None:
         mode = self.mode()
         if self.recorder.is_open(mode):
+            step = self.recorder.open_step(mode)
+            if step.is_thin and mode is Mode.TRAIN and has_non_finite_loss(step):
+                self.budget.insist()
             self.recorder.end_step(mode)
             self.stepped(mode)
             self._has_ended = True
@@ -121,6 +125,7 @@ class TensorFlowHook(Hook):
 
     def _calling(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def call(function: Any, *args: Any, **named: Any) -> Any:
+            self._tapes.calls()
             returned = original(function, *args, **named)
             self._tapes.gather(function)
             self._apply_requests()

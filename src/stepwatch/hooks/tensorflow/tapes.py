@@ -11,11 +11,13 @@ from typing import Any, Protocol
 import tensorflow as tf
 from tensorflow.python.eager.record import stop_recording
 
+from ...capture.budget import KEPT
 from ...capture.guard import guarded
 from ...capture.recorder import Recorder
 from ...model.steps import Mode
+from ..base import timed
 from ..observations import Observations, PackedTensors, TensorRef
-from .graphs import Slot, Slots, TensorReader, is_on_host, stored
+from .graphs import Condition, Slot, Slots, TensorReader, is_on_host, stored
 
 
 class VariableNames:
@@ -100,6 +102,9 @@ class Tapes:
         self.naming = VariableNames()
         self._pending: list[tuple[object, Any, Any]] = []
         self._slots = Slots()
+        self.budget = recorder.budget
+        self._condition: Condition | None = None
+        self._only_losses = False
         self._thread = threading.get_ident()
         self._num_recording = 0
         self._moved: set[str] = set()
@@ -147,6 +152,7 @@ class Tapes:
         if self._is_here():
             self._num_recording = max(0, self._num_recording - 1)
 
+    @timed
     @guarded
     def differentiated(self, target: Any, sources: Any, gradients: Any) -> None:
         """A tape returned the gradients of a target by its sources."""
@@ -159,6 +165,7 @@ class Tapes:
         with stop_recording():
             self._differentiated_by(target, weights)
 
+    @timed
     @guarded
     def applies(self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
         del gradients
@@ -170,17 +177,38 @@ class Tapes:
                 observed_refs = TensorRef(f"learning_rate/{number}", "learning_rates", rate)
                 self._report([observed_refs], partial(self._moves, names))
 
+    @timed
+    @guarded
+    def calls(self) -> None:
+        """A function of the script is called: decide what its graph computes for us."""
+        if self._condition is not None and self._is_observing() and tf.executing_eagerly():
+            recorder, mode = self._owner.recorder, self._owner.mode()
+            # Whether it begins the next step or goes on with the open one is not known yet.
+            is_open_thin = not recorder.is_open(mode) or self._has_only_losses()
+            self._only_losses = is_open_thin and recorder.new_step(mode).has_only_losses
+            self._condition.set(holds=not self._only_losses)
+
+    @timed
     @guarded
     def gather(self, function: Any) -> None:
         """A function of the script has returned: take what its graph computed."""
         if self._slots and self._is_observing() and tf.executing_eagerly():
-            most = self._slots.gather(function)
+            most = self._slots.gather(function, only_losses=self._only_losses)
             if most > 1:
                 self.notes.add(f"the last of {most} steps that one call of a tf.function did")
 
     # How
 
+    def _has_only_losses(self) -> bool:
+        return self._owner.recorder.open_step(self._owner.mode()).has_only_losses
+
     def _differentiated_by(self, target: Any, weights: list[tuple[Any, Any]]) -> None:
+        if tf.executing_eagerly():
+            names = frozenset(self.naming.of_variable(one) for one, _ in weights)
+            if self._is_thin_after(names):
+                self._pending = []
+                self._at_hand.observe(self._owner.mode(), self._targets(target, names))
+                return
         tensor_refs = self._outputs()  # first: it learns the names of what is in a model
         named = [(self.naming.of_variable(one), one, gradient) for one, gradient in weights]
         names = frozenset(name for name, *_ in named)
@@ -201,6 +229,19 @@ class Tapes:
             self._moved, self._differentiated = set(), set()
         self._differentiated |= names
 
+    def _is_thin_after(self, names: frozenset[str]) -> bool:
+        """Begin a step if weights that are differentiated by do, and if it has only losses.
+
+        Returns:
+            Whether the step that is open then has only losses.
+        """
+        recorder, mode = self._owner.recorder, self._owner.mode()
+        is_next = bool(names & (self._moved if self._optimizers else self._differentiated))
+        step = recorder.new_step(mode) if is_next else recorder.open_step(mode)
+        if step.has_only_losses:
+            self._step(names)
+        return step.has_only_losses
+
     def _moves(self, names: set[str]) -> None:
         self._moved |= names
 
@@ -218,8 +259,23 @@ class Tapes:
         elif tf.distribute.get_strategy().num_replicas_in_sync > 1:
             self.notes.add("nothing inside of replicas")
         else:
-            take = partial(self._take, first)
-            self._slots.add(Slot(self._traced.packed(tensor_refs), take))
+            self._add_slots(tensor_refs, first)
+
+    def _add_slots(self, tensor_refs: list[TensorRef], first: Note) -> None:
+        """Let the graph that is traced report tensors; by a budget most only if it is to."""
+        if self.budget.share is None:
+            self._add_slot(tensor_refs, first)
+            return
+        self._condition = self._condition or Condition()
+        others = [one for one in tensor_refs if one.collection not in KEPT]
+        self._add_slot([one for one in tensor_refs if one.collection in KEPT], first)
+        self._add_slot(others, lambda: None, self._condition)
+
+    def _add_slot(
+        self, tensor_refs: list[TensorRef], first: Note, condition: Condition | None = None
+    ) -> None:
+        pack = partial(self._traced.packed, tensor_refs)
+        self._slots.add(Slot(pack, partial(self._take, first), condition))
 
     def _take(
         self, first: Note, packed: PackedTensors, values: list[Any], statistics: list[Any]

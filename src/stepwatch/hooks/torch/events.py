@@ -32,14 +32,15 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from time import perf_counter
-from types import MethodType
 from typing import Any
+from weakref import WeakSet
 
 from torch import nn
 
 from ...capture.budget import Budget
-from ...capture.guard import guarded
+from ...capture.guard import give_up
 from ...model.collection import LOSS_FUNCTIONS
 from .internals import current_graph_task_id, tracing_state
 
@@ -108,6 +109,12 @@ class LossCall:
         return self.args[index] if 0 <= index < len(self.args) else None
 
 
+class Detail(IntEnum):
+    """How much is observed: everything, losses only, or losses of a step like those before."""
+
+    FULL, LOSSES, USUAL = range(3)
+
+
 class HookGuard:
     """What is guarded, and observes only its own process and thread."""
 
@@ -116,25 +123,39 @@ class HookGuard:
         #: What ended capturing, if it failed.
         self.failure = ""
         self.active = True
-        self._process, self._thread = os.getpid(), threading.get_ident()
+        self._is_fork = False
+        self._thread = threading.get_ident()
+        _guards.add(self)
 
     def is_observing_here(self) -> bool:
         """Return whether what runs now is to be observed."""
         # In one expression, as it is evaluated twice for each module that runs.
         return (
             self.active
-            and os.getpid() == self._process
+            and not self._is_fork
             and threading.get_ident() == self._thread
             and not tracing_state()
         )
 
     def is_same_process(self) -> bool:
         """Return whether this is the process that we were made in, and no fork of it."""
-        return os.getpid() == self._process
+        return not self._is_fork
 
     def detach(self) -> None:
         """Stop; called after the first failure."""
         self.active = False
+
+
+_guards: WeakSet[HookGuard] = WeakSet()
+
+
+def _note_fork() -> None:
+    for guard in _guards:
+        guard._is_fork = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
 
 
 class Events:
@@ -142,16 +163,25 @@ class Events:
 
     Args:
         guard: Says whether anything is observed, and is detached by the first failure.
-        budget: Is told what the subscribers of torch's events take.
+        budget: Adds up what the subscribers of torch's events take.
     """
 
     def __init__(self, guard: HookGuard, budget: Budget) -> None:
         self._guard, self._budget = guard, budget
         self._subscribers: defaultdict[str, list[Subscriber]] = defaultdict(list)
+        self._of_losses: defaultdict[str, list[Subscriber]] = defaultdict(list)
+        self._of_usual: defaultdict[str, list[Subscriber]] = defaultdict(list)
+        #: Whose subscribers are called where torch emits.
+        self.detail = Detail.FULL
 
     def subscribe(self, event: str, *subscribers: Subscriber) -> None:
         """Have functions called with what an event carries."""
         self._subscribers[event] += subscribers
+
+    def subscribe_at(self, detail: Detail, event: str, subscriber: Subscriber) -> None:
+        """Have a function called with what an event of torch carries where ``detail`` is less."""
+        table = self._of_losses if detail is Detail.LOSSES else self._of_usual
+        table[event].append(subscriber)
 
     def subscribers(self, event: str) -> list[Subscriber]:
         """Return who subscribed; the list itself, for what is emitted for every module."""
@@ -165,22 +195,28 @@ class Events:
     def source(self, event: str) -> Callable[..., None]:
         """Return what torch is to call for an event.
 
-        It calls the subscribers where anything is observed, and does not raise.
+        It calls the subscribers where anything is observed, and does not raise: the first failure
+        detaches the guard, as ``capture.guard.guarded`` does.
         """
-        subscribers, guard = self._subscribers[event], self._guard
+        tables = self._subscribers, self._of_losses, self._of_usual
+        by_detail = [table[event] for table in tables]
+        events, guard, budget = self, self._guard, self._budget
         in_backward = event not in _NOT_IN_BACKWARD
 
-        def emit(guard: HookGuard, *carried: Any, **named: Any) -> None:
-            if guard.is_observing_here() and (in_backward or current_graph_task_id() == -1):
-                for subscriber in subscribers:
-                    subscriber(*carried, **named)
-
-        def emit_timed(guard: HookGuard, *carried: Any, **named: Any) -> None:
+        # One frame, for some of these are called for each module that runs.
+        def emit(*carried: Any, **named: Any) -> None:
+            subscribers = by_detail[events.detail]
+            if not subscribers:
+                return
             began = perf_counter()
-            emit(guard, *carried, **named)
+            try:
+                if guard.is_observing_here() and (in_backward or current_graph_task_id() == -1):
+                    for subscriber in subscribers:
+                        subscriber(*carried, **named)
+            except Exception:
+                if guard.strict:
+                    raise
+                give_up(guard, event)
             budget.spent_s += perf_counter() - began
 
-        budget = self._budget
-        call = emit if budget.share is None else emit_timed
-        call.__qualname__ = event  # by this a failure is logged
-        return MethodType(guarded(call), guard)  # costs no frame of its own, unlike a closure
+        return emit

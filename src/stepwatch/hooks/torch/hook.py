@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +30,15 @@ from ...model.collection import Policy
 from ...model.steps import Mode
 from ..base import Hook, abbreviate, coverage_line
 from .graphs import GraphSlots
-from .internals import Loss, dynamo_disable, dynamo_skip_frame, eager_only, has_compiled_graphs
+from .internals import (
+    Loss,
+    dynamo_disable,
+    dynamo_skip_frame,
+    eager_only,
+    global_forward_hooks,
+    global_forward_pre_hooks,
+    has_compiled_graphs,
+)
 from .intervene.control import TorchControl
 from .models import Names
 from .observe import Observer
@@ -106,9 +116,84 @@ def _why_unobserved(module: torch.nn.Module) -> str:
     return "not called in this step"
 
 
+class ModuleHooks:
+    """Hooks on every module, which can be off for what is inside of one while that runs.
+
+    Torch calls a module faster where there is no hook at all.
+
+    Args:
+        before: Called before each module with the module and its positional arguments.
+        after: Called after each with the module, both kinds of arguments, and what it returned.
+    """
+
+    def __init__(self, before: Callable[..., None], after: Callable[..., None]) -> None:
+        self._before = register_module_forward_pre_hook(before)
+        self._after = register_module_forward_hook(after, with_kwargs=True, always_call=True)
+        self._hooks: dict[int, Callable[..., None]] = {
+            self._before.id: before,
+            self._after.id: after,
+        }
+        # The module that runs without, and the hooks of its own that it had before.
+        self._root: tuple[torch.nn.Module, dict[int, Callable[..., Any]]] | None = None
+
+    def remove(self) -> None:
+        self.resume()
+        self._before.remove()
+        self._after.remove()
+
+    def pause_inside(self, root: torch.nn.Module) -> None:
+        """Call no hooks until this module, which is about to run, returns or raises."""
+        alone = len(global_forward_pre_hooks) == len(global_forward_hooks) == 1
+        usual = type(root).__call__ is torch.nn.Module.__call__ and not isinstance(
+            root, torch.jit.ScriptModule
+        )
+        # What was compiled with the hooks would be compiled again without them.
+        if self._root is not None or not alone or not usual or has_compiled_graphs():
+            return
+        own = root._forward_hooks
+        self._root = root, own
+        # Another dictionary: torch may go through that one when this is undone.
+        number = self._after.id
+        root.__dict__["_forward_hooks"] = OrderedDict(own)
+        root._forward_hooks[number] = _Returned(self)
+        root._forward_hooks_always_called[number] = True
+        global_forward_pre_hooks.clear()
+        global_forward_hooks.clear()
+
+    def resume(self) -> None:
+        """Call the hooks again, if they are not called."""
+        if self._root is None:
+            return
+        (root, own), self._root = self._root, None
+        added = root._forward_hooks.keys() - own.keys() - {self._after.id}
+        own.update((number, root._forward_hooks[number]) for number in added)
+        root.__dict__["_forward_hooks"] = own
+        root._forward_hooks_always_called.pop(self._after.id, None)
+        global_forward_pre_hooks[self._before.id] = self._hooks[self._before.id]
+        global_forward_hooks[self._after.id] = self._hooks[self._after.id]
+
+    def returned(self, module: torch.nn.Module, *given: Any) -> None:
+        """The module inside of which no hooks were called has returned, or raised."""
+        self.resume()
+        self._hooks[self._after.id](module, *given)
+
+
+class _Returned:
+    """The hook that a module has while it runs; whoever copies the module then gets another."""
+
+    def __init__(self, hooks: ModuleHooks) -> None:
+        self._hooks = hooks
+
+    def __call__(self, module: torch.nn.Module, *given: Any) -> None:
+        self._hooks.returned(module, *given)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return functools.partial, (sys.audit, "stepwatch")  # does nothing, whatever it is given
+
+
 def register_global_hooks(
     tracker: Tracker, control: TorchControl, after_step: Callable[[], None]
-) -> list[RemovableHandle]:
+) -> list[RemovableHandle | ModuleHooks]:
     """Let torch tell a tracker of everything that runs.
 
     Args:
@@ -125,16 +210,22 @@ def register_global_hooks(
 
     def before_optimizer(optimizer: torch.optim.Optimizer, args: Any, named: Any) -> Any:
         given = with_closure(args, named, lambda: notify_after_closure(optimizer))
-        with tracker.observer.without_gradients(given is not None):
+        if given is None:
             notify_before_optimizer(optimizer)
-        control.before_update(optimizer, args, named)
+        else:
+            with tracker.observer.without_gradients():
+                notify_before_optimizer(optimizer)
+        if control.skips_updates:
+            control.before_update(optimizer, args, named)
         return given
 
     def after_optimizer(optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        control.after_update(optimizer)
+        if control.skips_updates:
+            control.after_update(optimizer)
         notify_after_optimizer(optimizer)
-        control.after_step()
-        after_step()
+        if control.has_work:
+            control.after_step()
+            after_step()
 
     # A function of its own, so that a compiler sees constants and what it is to trace.
     def after_forward(module: torch.nn.Module, inputs: Any, *rest: Any) -> None:
@@ -145,11 +236,10 @@ def register_global_hooks(
         elif not exporting():
             record(type(module).__name__ if isinstance(module, Loss) else "output", rest[-1])
 
+    modules = ModuleHooks(eager_only(source("before_forward")), dynamo_skip_frame(after_forward))
+    tracker.pause_inside, tracker.resume_inside = modules.pause_inside, modules.resume
     return [
-        register_module_forward_pre_hook(eager_only(source("before_forward"))),
-        register_module_forward_hook(
-            dynamo_skip_frame(after_forward), with_kwargs=True, always_call=True
-        ),
+        modules,
         register_optimizer_step_pre_hook(eager_only(before_optimizer)),
         register_optimizer_step_post_hook(eager_only(after_optimizer)),
     ]
@@ -239,7 +329,7 @@ class TorchHook(Hook):
         )
         #: Ends the training in a way of its own; returns whether it can.
         self.ends_training: Callable[[BaseException], bool] = cannot_end
-        self._handles: list[RemovableHandle] = []
+        self._handles: list[RemovableHandle | ModuleHooks] = []
         self._attached = False
         self._patches: Patches | None = None
         self.attach()

@@ -84,6 +84,15 @@ is_profiling: Callable[[], bool] = private(
 )
 
 
+#: The hooks on all modules, by the number of their handle.
+global_forward_pre_hooks: dict[int, object] = private(
+    "torch.nn.modules.module:_global_forward_pre_hooks", "modules cost more", {}
+)
+global_forward_hooks: dict[int, object] = private(
+    "torch.nn.modules.module:_global_forward_hooks", "modules cost more", {}
+)
+
+
 def in_backward() -> bool:
     """Return whether gradients are being computed: what runs now is computed anew for them."""
     return current_graph_task_id() != -1
@@ -455,9 +464,14 @@ def has_compiled_graphs() -> bool:
     """Return whether anything was compiled."""
     if "torch._dynamo" not in sys.modules:
         return False
+    return bool(_compiler_counters().get("stats", {}).get("unique_graphs"))
+
+
+@cache
+def _compiler_counters() -> dict[str, dict[str, int]]:
     without = "what was compiled before the hook is not observed"
-    counters = private("torch._dynamo.utils:counters", without, {})
-    return bool(counters.get("stats", {}).get("unique_graphs"))
+    counters: dict[str, dict[str, int]] = private("torch._dynamo.utils:counters", without, {})
+    return counters
 
 
 def traced_frames() -> list[Any]:

@@ -127,9 +127,9 @@ class Observer:
                     self._gradient(step, tracked, None)
 
     @contextmanager
-    def without_gradients(self, without: bool) -> Iterator[None]:
+    def without_gradients(self) -> Iterator[None]:
         """Leave gradients out inside: an optimizer will have them computed within its step."""
-        self._with_gradients = not without
+        self._with_gradients = False
         try:
             yield
         finally:
@@ -139,6 +139,11 @@ class Observer:
         """Observe a loss, and which function computed it; return whether it could be."""
         self._add(step, name, "losses", _as_scalar(value), function)
         return name not in self.refused
+
+    def known_scalar(self, name: str) -> TensorInfo | None:
+        """Return what is known of a tensor of one element that was observed before."""
+        info = self._infos.get(name)
+        return info if info is not None and info.shape == () else None
 
     def statistics(self, step: OpenStep, info: TensorInfo, row: Row) -> None:
         """Observe a tensor of which only the statistics are known, shape ``[NUM_FIELDS]``."""

@@ -86,6 +86,19 @@ class Steps:
         """Whether an optimizer is in its step; what runs now is its closure."""
         return self._in_optimizer
 
+    @property
+    def goes_by_optimizer(self) -> bool:
+        """Whether a TRAIN step is over, and the next ends with the next step of an optimizer."""
+        return (
+            self.mode in (None, Mode.TRAIN)
+            and self._last_mode is Mode.TRAIN
+            and not (self.hold or self._by_hand or self._stepped or self._next)
+        )
+
+    def continue_train(self) -> None:
+        """A model has run to be trained, which was not noted."""
+        self._last_mode, self._train_forward = Mode.TRAIN, True
+
     def has_stepped(self, optimizer: torch.optim.Optimizer) -> bool:
         """Return whether an optimizer has stepped in the open step: it ends with the next."""
         return any(reference() is optimizer for reference in self._stepped)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from operator import methodcaller
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ import torch
 from ...capture.guard import guarded
 from ...capture.open_step import OpenStep
 from ...capture.recorder import Recorder
+from ...model.record import TensorInfo
 from ...model.steps import Mode
 from .collectors.activations import Activity, Quantiles, Routing
 from .collectors.attention import Attention
@@ -23,13 +24,14 @@ from .collectors.loop import Loop
 from .collectors.loss import LossInputs
 from .collectors.optimizer import Clipping, OptimizerStates, Updates
 from .collectors.profiling import ProfileCollector
-from .events import Events, HookGuard, LossCall, Subscriber
+from .events import Detail, Events, HookGuard, LossCall, Subscriber
 from .graphs import Graphs
 from .internals import Loss, in_transform, loss_scale
 from .models import AccumulatedGradients, Names, Optimizers, Parameters, TorchLossNames, unwrap
 from .observe import Observer, Scalars, Summaries, has_non_finite
 from .replay.feed import BlackBoxFeed
 from .steps import Steps
+from .usual import UsualSteps
 
 
 class Tracker(HookGuard):
@@ -56,9 +58,9 @@ class Tracker(HookGuard):
         self.optimizers = Optimizers(self._is_ours)
         self.parameters = Parameters(self.names, self.optimizers)
         self.steps = Steps(
-            recorder, self.observer, self.optimizers, self._complete, on_step, hold=hold
+            recorder, self.observer, self.optimizers, self._complete, self._on_end, hold=hold
         )
-        self._only = model
+        self._recorder, self._on_step, self._only = recorder, on_step, model
         if model is not None:
             self.names.add(model)
         self._losses = TorchLossNames()
@@ -74,15 +76,22 @@ class Tracker(HookGuard):
         self.root: torch.nn.Module | None = None
         self._stepping: list[torch.optim.Optimizer] = []
         self._loss_since_backward = False
-        self.loss_depth = self._num_optimizer_steps = self._num_stale = 0
+        self.loss_depth = self.num_optimizer_steps = self._num_stale = 0
         self._num_before_scaler = 0
         self._loss_scale: torch.Tensor | None = None
         self._carried: WeakKeyDictionary[torch.optim.Optimizer, AccumulatedGradients] = (
             WeakKeyDictionary()
         )
         self._budget = recorder.budget
-        # Whether of the model that runs, and of what follows, only losses are observed.
-        self._only_losses = False
+        #: Returns the model that ran last to be trained.
+        self.last_model: Callable[[], torch.nn.Module | None] = lambda: None
+        #: Whether an optimizer computed gradients within its step.
+        self.has_closure = False
+        # Models that have parameters, or are the only one.
+        self._models: WeakSet[torch.nn.Module] = WeakSet()
+        #: Turns off the hooks on modules inside of one until it returned, and on again.
+        self.pause_inside: Callable[[torch.nn.Module], None] = lambda _: None
+        self.resume_inside: Callable[[], None] = lambda: None
         self.events = Events(self, recorder.budget)
         self._subscribe(recorder)
 
@@ -106,9 +115,9 @@ class Tracker(HookGuard):
             ("after_loss", self._after_loss),
             ("before_backward", self._before_backward),
             ("after_backward", self._after_backward),
-            ("before_scaled_step", self._before_scaled_step),
+            ("before_scaled_step", self.before_scaled_step),
             ("after_scaled_step", self._after_scaled_step),
-            ("before_optimizer", self._before_any_optimizer),
+            ("before_optimizer", self.before_any_optimizer),
             ("after_closure", self._after_closure),
             ("after_optimizer", self._after_any_optimizer),
             ("zero_grad", self._on_zero_grad),
@@ -140,6 +149,20 @@ class Tracker(HookGuard):
             ("pauses", dependence.forget, loop.pause, profile.pause),
         ):
             self.events.subscribe(event, *subscribers)
+        for event, subscriber in (
+            ("before_forward", self.before_thin_forward),
+            ("after_forward", self._after_thin_forward),
+            ("after_loss", self._after_loss),
+            ("before_backward", self.before_thin_backward),
+            ("after_backward", self._after_thin_backward),
+            ("before_scaled_step", self.before_scaled_step),
+            ("after_scaled_step", self._after_scaled_step),
+            ("before_optimizer", self.before_any_optimizer),
+            ("after_optimizer", self._after_any_optimizer),
+            ("scheduler_step", loop.scheduled),
+        ):
+            self.events.subscribe_at(Detail.LOSSES, event, subscriber)
+        self._usual = UsualSteps(self, recorder, loop)
         # What modules return is observed by those that want it in a step, which is asked once.
         self._output_observers: tuple[tuple[Callable[[OpenStep], bool], Subscriber], ...] = (
             (methodcaller("wants", "activity"), activity.returned),
@@ -159,6 +182,7 @@ class Tracker(HookGuard):
     def detach(self) -> None:
         """Observe no more, until ``attach``."""
         self.active = False
+        self._usual.leave()
         self.root, self.loss_depth, self._stepping = None, 0, []
         self.events.emit("pauses")
 
@@ -173,28 +197,23 @@ class Tracker(HookGuard):
             if self.is_model(module):
                 self.root = module
                 self._begin(module, inputs)
-        elif not self._only_losses and self.names.of(module) is None:
+        elif self.names.of(module) is None:
             trained = self.steps.last_mode is Mode.TRAIN and not in_transform()
             self.names.adopt(module, self.root, trained=trained)
-        if not self._only_losses:
+        if self.events.detail is Detail.FULL:
             for begin in self._module_begins:
                 begin(module)
 
     def _after_forward(self, module: torch.nn.Module, given: Any, output: object) -> None:
-        if not self._only_losses:
-            self._attention.leave(module)
+        self._attention.leave(module)
         if isinstance(module, Loss):
-            self.loss_depth = max(0, self.loss_depth - 1)
-            if self.loss_depth == 0:
-                inputs, keywords = given
-                call = LossCall(type(module).__name__, inputs, keywords, module)
-                self._on_loss(call.name, output, call)
+            self._after_loss_module(module, given, output)
             return
         if type(module) in self.graphs.slots.roots:  # one like it was compiled
             self._gather(module)  # first: what is inside ended before
-        if self.root is not None and (not self._only_losses or module is self.root):
+        if self.root is not None:
             name, step = self.names.of(module), self.steps.current()
-            if not self._only_losses and name is not None and output is not None:
+            if name is not None and output is not None:
                 self.observer.outputs(step, name, given, output)
                 for observe in self._observe_output:
                     observe(step, module, name, given, output)
@@ -202,32 +221,63 @@ class Tracker(HookGuard):
                 self._loop.leave(step, is_trained=self.names.is_trained(module))
                 self.root = None
 
+    def before_thin_forward(self, module: torch.nn.Module, inputs: tuple[object, ...]) -> None:
+        if isinstance(module, Loss):
+            self.loss_depth += 1
+        elif (self.root is None or module is self.root) and self.is_model(module):
+            self.root = module
+            self._begin(module, inputs)
+            if self.events.detail is Detail.LOSSES:
+                self.pause_inside(module)
+
+    def _after_thin_forward(self, module: torch.nn.Module, given: Any, output: object) -> None:
+        if isinstance(module, Loss):
+            self._after_loss_module(module, given, output)
+            return
+        if type(module) in self.graphs.slots.roots:
+            self._gather(module)
+        if module is self.root:
+            step = self.steps.current()
+            if step.mode is not Mode.TRAIN:
+                self._loop.leave(step, is_trained=self.names.is_trained(module))
+            self.root = None
+
     def _begin(self, model: torch.nn.Module, inputs: object) -> None:
         mode = self.steps.on_forward(model)
         if self.names.of(unwrap(model)) is None:
             self.names.add(model, plain=mode is Mode.TRAIN or self.optimizers.may_hold(model))
         step = self.steps.current()
-        self._only_losses = step.has_only_losses
+        self.events.detail = Detail.LOSSES if step.has_only_losses else Detail.FULL
         if mode is Mode.TRAIN:
+            self.last_model = ref(model)
             self.names.set_trained(model)
         if step.has_only_losses:
-            self._profile.begin(step)
-            self._loop.begin(step)
+            self._begin_thin(step)
             return
         if mode is Mode.TRAIN:
             self._black_box.begin(model, step, inputs)
         self.events.emit("model_begins", step, model, inputs)
         self._observe_output = [observe for wants, observe in self._output_observers if wants(step)]
 
+    def _begin_thin(self, step: OpenStep) -> None:
+        self._profile.begin(step)
+        self._loop.begin(step)
+
     # Losses and gradients
 
     def _before_loss(self, name: str, inputs: tuple[object, ...], keywords: Any = None) -> None:
-        if self.loss_depth == 0 and not self._only_losses:
+        if self.loss_depth == 0:
             self._black_box.loss(name, inputs, keywords)
 
     def _after_loss(self, name: str, value: object, inputs: tuple[Any, ...], keywords: Any) -> None:
         if self.loss_depth == 0:
-            self._on_loss(name, value, LossCall(name, inputs, keywords))
+            self.after_any_loss(name, value, inputs, keywords)
+
+    def _after_loss_module(self, module: Loss, given: Any, output: object) -> None:
+        self.loss_depth = max(0, self.loss_depth - 1)
+        if self.loss_depth == 0:
+            inputs, keywords = given
+            self.after_any_loss(type(module).__name__, output, inputs, keywords, module)
 
     def _on_loss(self, what: str, value: object, call: LossCall | None = None) -> None:
         if isinstance(value, torch.Tensor) and value.numel() == 1:
@@ -247,24 +297,31 @@ class Tracker(HookGuard):
             self._black_box.judge(step, name)
 
     def _before_backward(self, roots: object) -> None:
+        for carried in self._carried.values():
+            carried.before_backward()
+        self.before_thin_backward(roots)
+        self._loop.before_backward()
+
+    def before_thin_backward(self, roots: object) -> None:
         self.steps.before_backward()
         self._gather()
-        for carried in self._carried.values() if not self._only_losses else ():
-            carried.before_backward()
         if not self._loss_since_backward and isinstance(roots, torch.Tensor) and roots.numel() == 1:
             self._on_loss("backward", roots)
         self._loss_since_backward = False
-        self._loop.before_backward()
 
     def _after_backward(self) -> None:
         self.events.emit("backward_ends")
-        self.graphs.slots.clear()  # graphs that ran again, to be differentiated
-        for carried in self._carried.values() if not self._only_losses else ():
+        for carried in self._carried.values():
             carried.after_backward()
+        if self._after_thin_backward():
+            self.observer.parameters(self.steps.current(), self.parameters.free())
+
+    def _after_thin_backward(self) -> bool:
+        """Return whether the script updates the parameters itself."""
+        self.graphs.slots.clear()  # graphs that ran again, to be differentiated
         by_hand = self.parameters.are_updated_by_hand()
         self.steps.after_backward(by_hand=by_hand)
-        if by_hand and not self._only_losses:
-            self.observer.parameters(self.steps.current(), self.parameters.free())
+        return by_hand
 
     def _on_zero_grad(self) -> None:
         if not self.steps.in_optimizer:  # what its closure does is its own business
@@ -272,18 +329,18 @@ class Tracker(HookGuard):
 
     # Optimizers
 
-    def _before_scaled_step(self, scaler: object) -> None:
+    def before_scaled_step(self, scaler: object) -> None:
         self._loss_scale = loss_scale(scaler)
-        self._num_before_scaler = self._num_optimizer_steps
+        self._num_before_scaler = self.num_optimizer_steps
 
     def _after_scaled_step(self, optimizer: torch.optim.Optimizer) -> None:
         """The scaler skipped the step if no optimizer stepped: a gradient was infinite."""
-        skipped = self._num_optimizer_steps == self._num_before_scaler
+        skipped = self.num_optimizer_steps == self._num_before_scaler
         if skipped and self._is_ours(optimizer):
             self._before_optimizer(optimizer, skipped=1.0)
             self._after_optimizer(optimizer)
 
-    def _before_any_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+    def before_any_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer is about to step; gradients are as it sees them."""
         if self._is_ours(optimizer):
             # On the list already: its last step raised, which no hook notices.
@@ -302,14 +359,17 @@ class Tracker(HookGuard):
 
     def _after_closure(self, optimizer: torch.optim.Optimizer) -> None:
         """Gradients were computed within a step; the first ones are those of it."""
+        self.has_closure = True
         if self.steps.in_optimizer:
             self.observer.gradients(self.steps.current(), self.parameters.of(optimizer))
 
     def _before_optimizer(self, optimizer: torch.optim.Optimizer, skipped: object = 0.0) -> None:
         step = self.steps.before_optimizer(optimizer)
         if step.has_only_losses:
+            self.resume_inside()  # its model was interrupted, else they are on
             self._gather()
             self.optimizers.steps(optimizer)
+            self._learning_rates(step, optimizer)
             self._carried.clear()  # which gradients are left over is known from step to step
             self._loss_scale = None
             return
@@ -327,14 +387,17 @@ class Tracker(HookGuard):
             self.observer.scalar(step, "optimizer/skipped", skipped, "optimizer")
         scale = getattr(optimizer, "grad_scale", None)
         self.observer.parameters(step, self.parameters.of(optimizer), scale)
+        self._learning_rates(step, optimizer)
+        self.events.emit("update_begins", step, optimizer)
+
+    def _learning_rates(self, step: OpenStep, optimizer: torch.optim.Optimizer) -> None:
         for number, group in self.optimizers.numbered_groups(optimizer):
             if "lr" in group:
                 self.observer.scalar(step, f"learning_rate/{number}", group["lr"], "learning_rates")
                 self._loop.on_learning_rate(group)
-        self.events.emit("update_begins", step, optimizer)
 
     def _after_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
-        self._num_optimizer_steps += 1
+        self.num_optimizer_steps += 1
         step = self.steps.current()
         if not step.has_only_losses:
             self.events.emit("update_ends", step, optimizer)
@@ -347,11 +410,40 @@ class Tracker(HookGuard):
     def close(self) -> None:
         """Training is over: end the steps that are open."""
         if self.active and self.is_same_process():
+            self._usual.leave()
             self._gather()
             self.steps.close()
 
+    # Steps that went as usual so far
+
+    def loss_name(self, what: str) -> str:
+        """Return the name of the loss ``what`` that the script computes now."""
+        return self._losses.name(self.steps.last_mode, what)
+
+    def after_any_loss(
+        self, name: str, value: object, inputs: Any, keywords: Any, module: Any = None
+    ) -> None:
+        """A loss was computed, and not inside of another."""
+        self._on_loss(name, value, LossCall(name, inputs, keywords, module))
+
+    def continue_step(self, model: torch.nn.Module, *, runs: bool) -> None:
+        """Observe the rest of a TRAIN step in which a model has run, or runs."""
+        self.steps.continue_train()
+        self.root = model if runs else None
+        self._begin_thin(self.steps.current())
+
+    def continue_loss(self, info: TensorInfo, value: float, *, is_new: bool) -> None:
+        """Add a loss that was computed before.
+
+        Args:
+            is_new: Whether no gradients were computed since.
+        """
+        self.steps.current().add(info, np.asarray(value, info.dtype))
+        self._loss_since_backward = is_new
+
     def save(self, name: str, value: object, collection: str, mode: Mode | None = None) -> None:
         """Observe something of the user's in the step that is observed, or is open in a mode."""
+        self._usual.leave()
         step = self.steps.current(mode)
         value = torch.as_tensor(value) if isinstance(value, np.ndarray) else value
         if isinstance(value, torch.Tensor) and value.numel() != 1:
@@ -362,9 +454,15 @@ class Tracker(HookGuard):
     # How
 
     def is_model(self, module: torch.nn.Module) -> bool:
+        if module in self._models:
+            return True
         if self._only is not None:
-            return unwrap(module) is unwrap(self._only)
-        return next(module.parameters(), None) is not None
+            is_model = unwrap(module) is unwrap(self._only)
+        else:
+            is_model = next(module.parameters(), None) is not None
+        if is_model:
+            self._models.add(module)
+        return is_model
 
     def _is_ours(self, optimizer: torch.optim.Optimizer) -> bool:
         if self._only is None:
@@ -376,6 +474,14 @@ class Tracker(HookGuard):
         """Observe what ran in compiled graphs; see ``Graphs.gather``."""
         if self.graphs.gather(owner):
             self._loss_since_backward = True
+
+    def _on_end(self, mode: Mode) -> None:
+        if mode is Mode.TRAIN:  # what happens from here on belongs to the next
+            thins = self._recorder.thins_next(mode)
+            self.events.detail = Detail.LOSSES if thins else Detail.FULL
+            if thins:
+                self._usual.begin()
+        self._on_step(mode)
 
     def _complete(self, step: OpenStep) -> None:
         """A TRAIN step ends: add what belongs to no optimizer."""

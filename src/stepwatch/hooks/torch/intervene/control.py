@@ -132,6 +132,21 @@ class TorchControl(Control, HookGuard):
 
     # Called by the hook
 
+    @property
+    def skips_updates(self) -> bool:
+        """Whether updates are judged, and left out where they are bad."""
+        return self._bad_updates is not None
+
+    @property
+    def has_work(self) -> bool:
+        """Whether ``after_step`` has anything to do, and the training may have to end by it."""
+        return bool(
+            self.has_requests
+            or self._states is not None
+            or self._bad_updates is not None
+            or isinstance(self._recorder.plan, PlanOverlay)
+        )
+
     @guarded
     def before_update(
         self, optimizer: torch.optim.Optimizer, args: Sequence[object], named: Mapping[str, object]

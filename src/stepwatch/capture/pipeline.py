@@ -1,0 +1,115 @@
+"""The pipeline: what becomes of each step once the training is done with it.
+
+The same in the background of the training process and in a process of its own. Nothing here may be
+lost because something else failed: each listener and each writer is called, whatever the others
+raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from typing import Protocol
+
+from ..formats.interface import RunWriter
+from ..formats.manifest import End
+from ..model.record import StepRecord
+from ..store import Store
+from .black_box import BlackBox
+from .lifecycle import DroppedSteps
+
+
+class Listener(Protocol):
+    """Is called with every step in the background, before it is stored.
+
+    It may have ``tick()``, called a few times a second, and ``evidence``, ``--save`` texts of
+    what it needs.
+    """
+
+    def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
+        """Learn where the run lies; called once, before the first step."""
+
+    def on_step(self, record: StepRecord) -> None:
+        """Evaluate one step."""
+
+    def finish(self) -> None:
+        """Called after the last step."""
+
+
+class Pipeline:
+    """Shows each step to the listeners, then stores it.
+
+    Args:
+        listeners: Called in this order.
+        writers: Take each step after that.
+    """
+
+    def __init__(self, listeners: Sequence[Listener], writers: Sequence[RunWriter]) -> None:
+        self.listeners, self.writers = tuple(listeners), writers
+        self.dropped = DroppedSteps()
+        self._on_step: list[Callable[[StepRecord], object]] = [one.on_step for one in listeners]
+        self._black_box: BlackBox | None = None
+
+    def add_black_box(self, box: BlackBox) -> None:
+        """Have a black box keep each step before the listeners see it, and judge it after."""
+        self._black_box = box
+        self._on_step = box.around(self.listeners)
+
+    def take(self, record: StepRecord) -> None:
+        """Take a step, later than the ones before."""
+        with ExitStack() as work:
+            for writer in reversed(self.writers):
+                work.callback(self.dropped.store, writer.write, record)
+            work.callback(self.dropped.came)
+            for on_step in reversed(self._on_step):
+                work.callback(on_step, record)
+
+    def tick(self) -> None:
+        """Called a few times a second, and after the last step."""
+        with ExitStack() as work:
+            for writer in reversed(self.writers):
+                work.callback(self.dropped.store, writer.tick)
+            for listener in self.listeners:
+                work.callback(getattr(listener, "tick", lambda: None))
+
+    def ending(
+        self, state: str, error: str, note: Callable[[], End]
+    ) -> Iterator[Callable[[], object]]:
+        """Yield what is to be done after the last step, in order; each may raise.
+
+        Args:
+            state: How the run ended.
+            error: The exception that ended training, if one did.
+            note: Returns the note to be stored, with what was lost up to then.
+        """
+        for listener in self.listeners:
+            yield listener.finish
+        for writer in self.writers:
+            yield partial(self.dropped.store, writer.flush)
+        if self._black_box is not None:
+            yield partial(self._black_box.close, state, error)
+        for writer in self.writers:
+            yield partial(_close, writer, note)
+
+    def with_losses(self, note: End, failures: int, first_error: str) -> End:
+        """Return a note with what was lost so far.
+
+        Args:
+            note: Says how many steps were recorded, and in ``lost`` what never was.
+            failures: How often something here raised.
+            first_error: What the first was, ``""`` for none.
+        """
+        refused = max((writer.lost for writer in self.writers), default=0)
+        return replace(
+            note,
+            dropped=self.dropped.count(note.steps, refused),
+            failures=failures,
+            error=note.error or first_error,
+            lost=", ".join(filter(None, [self.dropped.line(note.steps, refused), note.lost])),
+        )
+
+
+def _close(writer: RunWriter, note: Callable[[], End]) -> None:
+    writer.close(note())
