@@ -17,9 +17,11 @@ class Training:
     Args:
         monkeypatch: Of the test.
         share: The budget.
+        start_s: ``START_S``.
     """
 
-    def __init__(self, monkeypatch, share=0.03):
+    def __init__(self, monkeypatch, share=0.03, start_s=0.0):
+        monkeypatch.setattr(module, "START_S", start_s)
         self._now, self._background_s, self._step = 100.0, 0.0, 0
         self.lines = []
         monkeypatch.setattr(module, "perf_counter", lambda: self._now)
@@ -45,6 +47,14 @@ class TestPeriod:
 
         assert not any(training.budget.thins(Mode.TRAIN, step) for step in range(FULL_STEPS))
         assert [] == training.lines
+
+    def test_so_are_those_after_them_until_observing_took_a_while(self, monkeypatch):
+        training = Training(monkeypatch, start_s=0.5)
+        training.train(99, plain_ms=1, full_ms=4, background_ms=1)
+        assert [] == training.lines
+
+        training.train(2, plain_ms=1, full_ms=4, background_ms=1)
+        assert "from step 101 on" in training.lines[0]
 
     @pytest.mark.parametrize(
         ("plain_ms", "full_ms", "thin_ms", "period"),

@@ -19,6 +19,9 @@ from ..model.steps import Mode
 KEPT = frozenset({"losses", "learning_rates", "metrics", "scalars", "tensors"})
 #: The first steps of each mode, which are observed in full: most faults are there from the start.
 FULL_STEPS = 21
+#: The TRAIN steps after them are observed in full until observing took so long, seconds: in a small
+#: training those are hundreds, and a short one is over by then.
+START_S = 0.5
 #: The periods to choose from; multiples of ten meet what is saved every tenth step anyway.
 PERIODS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 # So many full steps are measured before the period is chosen; each time that it is chosen anew,
@@ -86,6 +89,7 @@ class Budget:
         self._began_at = self._ended_at = self._before_s = self._before_background_s = 0.0
         self._first_s = 0.0
         self._full_until = FULL_STEPS
+        self._start_s = START_S  # what is left of it
         self._measured = _MEASURED
         self._train_step = 0
         self._full: list[float] = []
@@ -132,14 +136,17 @@ class Budget:
         now, background_s = perf_counter(), self._background_s()
         own = self.spent_s - self._before_s
         if self._began_at:
+            in_background = background_s - self._before_background_s
             (self._thin if is_thin else self._full).append(own)
             self._plain.append(max(0.0, now - self._ended_at - own))
-            self._background.append(background_s - self._before_background_s)
+            self._background.append(in_background)
+            self._start_s -= own + in_background
         else:
             self._began_at, self._first_s = now, self.spent_s
         self._ended_at, self._before_s = now, self.spent_s
         self._before_background_s = background_s
-        if len(self._full) >= self._measured and mode_step + 1 >= FULL_STEPS:
+        is_started = mode_step + 1 >= FULL_STEPS and self._start_s <= 0
+        if is_started and len(self._full) >= self._measured:
             self._measured = min(2 * self._measured, _MOST_MEASURED)
             self._choose(mode_step)
 

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.framework
 def every_fifth(monkeypatch, tmp_path):
     """Return a function that trains under a hook which observes every fifth step in full."""
     monkeypatch.setattr(budget, "FULL_STEPS", 2)
+    monkeypatch.setattr(budget, "START_S", 0.0)
     monkeypatch.setattr(budget, "_MEASURED", 10**9)  # the period stays as it is
 
     def watched(train, **options):

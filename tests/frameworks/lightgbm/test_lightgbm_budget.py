@@ -17,6 +17,7 @@ pytestmark = pytest.mark.framework
 def test_rounds_between_full_ones_have_losses_only(tmp_path, monkeypatch):
     """Our own time is measured, so that by the smallest budget a thousandth of rounds is full."""
     monkeypatch.setattr(budget, "FULL_STEPS", 10)
+    monkeypatch.setattr(budget, "START_S", 0.0)
     monkeypatch.setattr(budget, "LEAST_S", 0.0)
     x = np.random.default_rng(0).normal(size=(200, 10))
     with LightGBMHook(run=tmp_path / "run", say=str, strict=True, budget=1e-9):

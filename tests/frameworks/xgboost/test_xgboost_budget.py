@@ -14,6 +14,7 @@ pytestmark = pytest.mark.framework
 def test_rounds_between_full_ones_have_losses_only_and_the_model_is_the_same(tmp_path, monkeypatch):
     """Our own time is measured, so that by the smallest budget a thousandth of rounds is full."""
     monkeypatch.setattr(budget, "FULL_STEPS", 10)
+    monkeypatch.setattr(budget, "START_S", 0.0)
     monkeypatch.setattr(budget, "LEAST_S", 0.0)
     x = table()
     _, plain = trained(tmp_path / "plain", {}, x, x.sum(1), 15)
