@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from stepwatch.capture import Recorder
+from stepwatch.capture import Recorder, in_process
 from stepwatch.capture.in_process import InProcess
 from stepwatch.capture.output import Output
 from stepwatch.errors import RunExists, StoreError
@@ -60,6 +60,35 @@ class TestSteps:
 
         assert [True, False, False, True, False, False, True] == found
         assert [0, 3, 6] == Trial(url).steps()
+
+    def test_listeners_get_steps_in_order_where_some_wake_nobody(self, url, monkeypatch):
+        """Here the thread ticks after each step, and comes to the second when all have ended."""
+        monkeypatch.setattr(in_process, "TICK_S", 0.0)
+        have_ended = threading.Event()
+        seen = []
+
+        class Slow:
+            def start(self, *_):
+                pass
+
+            def on_step(self, record):
+                seen.append(record.step)
+                have_ended.wait(30)
+
+            def finish(self):
+                pass
+
+        recorder = Recorder(url, rank=(0, 1), listeners=[Slow()])
+        loss = TensorInfo("loss", "losses", "float32", ())
+        for step in range(12):
+            if step % 3:
+                recorder.take_scalars({loss: 1.0})
+            else:
+                observe(recorder, step)
+        have_ended.set()
+        recorder.close()
+
+        assert list(range(12)) == seen
 
     def test_the_open_step_is_closed_at_the_end(self, url):
         """What was observed is stored."""

@@ -6,7 +6,6 @@ never a slow training.
 
 from __future__ import annotations
 
-import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -53,6 +52,8 @@ class InProcess:
         self._pipeline = Pipeline(listeners, writers)
         self._mirror = mirror
         self._soon: deque[StepRecord] = deque()
+        # The steps that were submitted and are not taken yet: none after them may be taken first.
+        self._submitted: deque[int] = deque()
         #: Processor time that the thread took, seconds.
         self.background_s = 0.0
         self.background: Background[StepRecord | Callable[[], object]] = Background(
@@ -68,7 +69,9 @@ class InProcess:
     def take(self, record: StepRecord) -> None:
         """Hand over a step that is over."""
         values = sum(array.nbytes for array in record.raw.values())
-        self.background.submit(record, record.statistics.nbytes + values)
+        self._submitted.append(record.step)
+        if not self.background.submit(record, record.statistics.nbytes + values):
+            self._submitted.remove(record.step)
 
     def take_soon(self, record: StepRecord) -> None:
         """Hand over a step without waking the thread: it takes them a few times a second."""
@@ -107,7 +110,8 @@ class InProcess:
     def _work(self, item: StepRecord | Callable[[], object]) -> None:
         try:
             if isinstance(item, StepRecord):
-                self._take_all(before=item.step)
+                self._take_waiting()
+                self._submitted.popleft()
                 self._pipeline.take(item)
             else:
                 item()
@@ -116,13 +120,18 @@ class InProcess:
 
     def _tick(self) -> None:
         try:
-            self._take_all()
+            self._take_waiting()
             self._pipeline.tick()
         finally:
             self.background_s = time.thread_time()
 
-    def _take_all(self, before: float = math.inf) -> None:
-        while self._soon and self._soon[0].step < before:
+    def _take_waiting(self) -> None:
+        """Take the steps that came before the first one that was submitted."""
+        while self._soon:
+            # First: a step that comes before it was submitted before it came.
+            step = self._soon[0].step
+            if self._submitted and self._submitted[0] < step:
+                return
             self._pipeline.take(self._soon.popleft())
 
     def _with_losses(self, note: End) -> End:
