@@ -401,7 +401,9 @@ class BlackBox:
         if rows is None:
             return False
         was_finite = self._was_finite
-        self._was_finite = not record.statistics[rows, NAN : NEGINF + 1].any()
+        self._was_finite = all(
+            not any(record.statistics[row, NAN : NEGINF + 1].tolist()) for row in rows.tolist()
+        )
         return was_finite and not self._was_finite
 
     def _dump(self, step: int) -> bool:

@@ -8,7 +8,6 @@ raise.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
@@ -49,30 +48,38 @@ class Pipeline:
     def __init__(self, listeners: Sequence[Listener], writers: Sequence[RunWriter]) -> None:
         self.listeners, self.writers = tuple(listeners), writers
         self.dropped = DroppedSteps()
-        self._on_step: list[Callable[[StepRecord], object]] = [one.on_step for one in listeners]
         self._black_box: BlackBox | None = None
+        self._take_by([one.on_step for one in listeners])
+        self._ticks: list[Callable[[], object]] = [
+            *(one.tick for one in reversed(self.listeners) if hasattr(one, "tick")),
+            *(partial(self._tick, writer) for writer in writers),
+        ]
 
     def add_black_box(self, box: BlackBox) -> None:
         """Have a black box keep each step before the listeners see it, and judge it after."""
         self._black_box = box
-        self._on_step = box.around(self.listeners)
+        self._take_by(box.around(self.listeners))
+
+    def _take_by(self, on_step: Sequence[Callable[[StepRecord], object]]) -> None:
+        self._takers: list[Callable[[StepRecord], object]] = [
+            *on_step,
+            lambda _: self.dropped.came(),
+            *(partial(self._write, writer) for writer in self.writers),
+        ]
+
+    def _write(self, writer: RunWriter, record: StepRecord) -> None:
+        self.dropped.store(writer.write, record)
+
+    def _tick(self, writer: RunWriter) -> None:
+        self.dropped.store(writer.tick)
 
     def take(self, record: StepRecord) -> None:
         """Take a step, later than the ones before."""
-        with ExitStack() as work:
-            for writer in reversed(self.writers):
-                work.callback(self.dropped.store, writer.write, record)
-            work.callback(self.dropped.came)
-            for on_step in reversed(self._on_step):
-                work.callback(on_step, record)
+        _call_each(iter(self._takers), record)
 
     def tick(self) -> None:
         """Called a few times a second, and after the last step."""
-        with ExitStack() as work:
-            for writer in reversed(self.writers):
-                work.callback(self.dropped.store, writer.tick)
-            for listener in self.listeners:
-                work.callback(getattr(listener, "tick", lambda: None))
+        _call_each(iter(self._ticks))
 
     def ending(
         self, state: str, error: str, note: Callable[[], End]
@@ -109,6 +116,16 @@ class Pipeline:
             error=note.error or first_error,
             lost=", ".join(filter(None, [self.dropped.line(note.steps, refused), note.lost])),
         )
+
+
+def _call_each(calls: Iterator[Callable[..., object]], *arguments: object) -> None:
+    """Make the calls in order, each whatever the others raise; raise what was raised last."""
+    for call in calls:
+        try:
+            call(*arguments)
+        except BaseException:
+            _call_each(calls, *arguments)  # those that are left
+            raise
 
 
 def _close(writer: RunWriter, note: Callable[[], End]) -> None:

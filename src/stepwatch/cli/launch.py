@@ -11,7 +11,7 @@ import os
 import runpy
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -210,28 +210,33 @@ class SaveCosts:
 
     def __init__(self, rules: Sequence[Watched], print_line: Callable[[str], None]) -> None:
         self._print_line = print_line
-        self._waiting = [(one.name, text) for one in rules for text in required_captures([one])]
+        self._wait_for((one.name, text) for one in rules for text in required_captures([one]))
+
+    def _wait_for(self, needs: Iterable[tuple[str, str]]) -> None:
+        # Most are waited for at every step of the run.
+        self._waiting = [(rule, text, parse_save(text)) for rule, text in needs]
 
     def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None: ...
 
     def on_step(self, record: StepRecord) -> None:
         """Report what a step holds for rules that were not reported yet."""
         still_waiting = []
-        for rule, text in self._waiting:
-            sizes = _sizes_bytes(parse_save(text), record)
+        for rule, text, collection in self._waiting:
+            sizes = _sizes_bytes(collection, record)
             if sizes:
                 count = f"{len(sizes)} tensor{'' if len(sizes) == 1 else 's'}"
                 self._print_line(
                     f"saving for {rule}: {text}, {count}, {sum(sizes):,} bytes at each time"
                 )
             else:
-                still_waiting.append((rule, text))
+                still_waiting.append((rule, text, collection))
         self._waiting = still_waiting
 
     def remote(self, send: object) -> MakeRemote | None:
         """Return what looks at the steps in another process; see ``capture.link.Divided``."""
         del send
-        return partial(SaveCosts.of, self._waiting) if self._waiting else None
+        needs = [(rule, text) for rule, text, _ in self._waiting]
+        return partial(SaveCosts.of, needs) if needs else None
 
     def receive(self, message: Mapping[str, Any]) -> None:
         """Show what was reported there."""
@@ -242,7 +247,7 @@ class SaveCosts:
     def of(cls, waiting: Sequence[tuple[str, str]], report: Report) -> SaveCosts:
         """Return one that reports lines, for rules by name and what is saved for them."""
         costs = cls([], lambda line: report({"line": line}))
-        costs._waiting = list(waiting)
+        costs._wait_for(waiting)
         return costs
 
     def finish(self) -> None: ...

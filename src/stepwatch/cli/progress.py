@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TextIO
 
+import numpy as np
+
 from ..config import environment
 from ..formats.manifest import End, are_several
 from ..judge.engine import RuleStatus
@@ -174,7 +176,7 @@ class Progress:
         self._began = self._drawn = time.monotonic()
         self._pause = _FIRST_LINE_S
         self._steps: dict[Mode, int] = {}
-        self._losses: dict[Mode, float] = {}
+        self._losses: dict[Mode, list[float]] = {}  # the statistics of the last loss
         self._findings = 0
         self._order = StepOrder()
         self._dedup = FindingDedup(self._order)
@@ -199,7 +201,7 @@ class Progress:
         self._steps[record.mode] = record.mode_step + 1
         rows = record.layout.rows_of.get("losses")
         if rows is not None:
-            self._losses[record.mode] = float(quantity(record.statistics[rows[-1]], "mean"))
+            self._losses[record.mode] = record.statistics[rows[-1]].tolist()
         now = time.monotonic()
         if self._quiet or now - self._drawn < (_REDRAW_S if self._line.enabled else self._pause):
             return
@@ -289,8 +291,8 @@ class Progress:
         steps = sum(self._steps.values())
         rate = steps / max(now - self._began, 1e-9)
         losses = "  ".join(
-            f"{'' if mode is Mode.TRAIN else f'{mode} '}loss {loss:.4g}"
-            for mode, loss in self._losses.items()
+            f"{'' if mode is Mode.TRAIN else f'{mode} '}loss {quantity(np.array(row), 'mean'):.4g}"
+            for mode, row in self._losses.items()
         )
         hidden = self._dedup.num_hidden
         follow = f" ({hidden} may follow from others)" if hidden else ""

@@ -33,6 +33,7 @@ class StepOrder:
 
     def __init__(self, layouts: Iterable[Layout] = ()) -> None:
         self._known: WeakSet[Layout] = WeakSet()
+        self._last: Layout | None = None
         self._collections: dict[str, str] = {}
         self._rows: dict[str, int] = {}
         for layout in layouts:
@@ -40,6 +41,9 @@ class StepOrder:
 
     def add(self, layout: Layout) -> None:
         """Add the tensors of a step."""
+        if layout is self._last:  # as at most steps
+            return
+        self._last = layout
         if layout in self._known:
             return
         self._known.add(layout)
