@@ -26,6 +26,8 @@ from .step_view import StepView
 if TYPE_CHECKING:
     from ..trial import Trial
 
+# The rules that evaluate steps of a layout and mode, and those for which they only count.
+_Shortlist = tuple[list[RuleRunner], list[RuleRunner]]
 _UNKNOWN: Mapping[str, int] = {}
 #: How often a profile is read.
 _SCAN_NS = 5 * 10**9
@@ -57,9 +59,8 @@ class Watch:
         self._patterns = patterns or {}
         self._observed = ObservedInputs(names)
         self._entries = [RuleRunner(watched) for watched in parse_rules(rules)]
-        self._by_layout: WeakKeyDictionary[Layout, dict[Mode, list[RuleRunner]]] = (
-            WeakKeyDictionary()
-        )
+        self._by_layout: WeakKeyDictionary[Layout, dict[Mode, _Shortlist]] = WeakKeyDictionary()
+        self._last: tuple[Layout, Mode, _Shortlist] | None = None
         self._finished = False
         self._trained = ModelChange()
         self._last_step = -1
@@ -85,25 +86,40 @@ class Watch:
                 entry.start_anew()
         if goes_back:
             self.end_episodes()
+        if len(step.records) > 1:
+            return [
+                finding
+                for entry in self._entries
+                if entry.running
+                for finding in entry.evaluate(step)
+            ]
         findings: list[Finding] = []
-        for entry in self._entries_for(step):
+        evaluate, only_count = self._shortlist(step)
+        for entry in evaluate:
             if entry.running:
-                findings += entry.evaluate(step)
+                findings += entry.evaluate(step, may_evaluate=True)
+        for entry in only_count:
+            if entry.running:
+                entry.count(step)
         return findings
 
-    def _entries_for(self, step: StepView) -> list[RuleRunner]:
+    def _shortlist(self, step: StepView) -> _Shortlist:
         """Return the rules that may evaluate a step: most steps have the layout of many others."""
-        if len(step.records) > 1:
-            return self._entries
-        layout = step.records[0].layout
+        layout, mode = step.records[0].layout, step.mode
+        last = self._last
+        if last is not None and last[0] is layout and last[1] is mode:
+            return last[2]
         by_mode = self._by_layout.get(layout)
         if by_mode is None:
             by_mode = self._by_layout[layout] = {}
-        entries = by_mode.get(step.mode)
-        if entries is None:
+        shortlist = by_mode.get(mode)
+        if shortlist is None:
             entries = [entry for entry in self._entries if entry.may_evaluate(step)]
-            by_mode[step.mode] = entries
-        return entries
+            only_count = [entry for entry in entries if entry.only_counts(step)]
+            evaluate = [entry for entry in entries if entry not in only_count]
+            shortlist = by_mode[mode] = evaluate, only_count
+        self._last = layout, mode, shortlist
+        return shortlist
 
     def tick(
         self,

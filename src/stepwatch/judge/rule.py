@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from sys import intern
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -209,6 +210,14 @@ class Rule:
 
     def begin(self) -> None:
         """Set up what it remembers; called by the constructor, with the parameters set."""
+
+    def concerns(self, step: StepView) -> bool:  # noqa: ARG002
+        """Return whether ``check`` might find or remember anything at a step.
+
+        Asked once of all steps that hold the same tensors, by their names; of others the rule
+        only counts that it has evaluated them.
+        """
+        return True
 
     def check(self, step: StepView) -> Iterable[Finding]:
         """Evaluate one step and yield what is wrong with it."""
@@ -478,6 +487,8 @@ class Selection:
         for regex in self.regexes:
             compiled("tensor_regex", regex)
         self.found_any = False
+        #: The same for all that select the same; a text, whose hash is computed once.
+        self.key = intern(repr((self.collections, self.regexes, keep)))
         self._keep = keep
         self._known: WeakKeyDictionary[Layout, Selected] = WeakKeyDictionary()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -41,18 +42,23 @@ class ObservedInputs:
         self._workers: dict[str, None] = {}
         self._in_parts: set[str] = set()
         self._layouts: dict[str, WeakSet[Layout]] = {}
+        self._last: dict[str, Layout] = {}
 
     def add(self, step: StepView) -> None:
         """Count one step."""
         mode, number = step.mode.value, step.number
         count, first, _ = self._steps.get(mode, (0, number, number))
         self._steps[mode] = (count + 1, first, number)
-        known = self._layouts.setdefault(mode, WeakSet())
         for record in step.records:
-            if record.layout not in known:
-                known.add(record.layout)
+            layout = record.layout
+            if self._last.get(mode) is layout:  # as at most steps
+                continue
+            self._last[mode] = layout
+            known = self._layouts.setdefault(mode, WeakSet())
+            if layout not in known:
+                known.add(layout)
                 self._workers[record.worker] = None
-                self._add_layout(mode, record.layout)
+                self._add_layout(mode, layout)
                 self._in_parts |= step.in_parts
 
     def num_steps(self, mode: str | None) -> int:
@@ -150,13 +156,15 @@ class ModelChange:
 
         In boosting it is another model once rounds are counted from the beginning.
         """
-        if step.mode is Mode.TRAIN:
+        if step.mode is not Mode.TRAIN:
+            return False
+        layouts = tuple([record.layout for record in step.records])
+        if any(ROUND in layout.row_of for layout in layouts):
             for one in step.tensors("boosting"):
                 if one.name == ROUND:
                     before, self._round = self._round, one.scalar
                     return before >= self._round
-        layouts = tuple(record.layout for record in step.records)
-        if step.mode is not Mode.TRAIN or layouts == self._layouts:
+        if layouts == self._layouts:
             return False
         names = {
             layout.tensors[row].name
@@ -206,6 +214,13 @@ class RuleRunner:
         self.watched = watched
         per_model = getattr(watched.rule, "per_model", False)
         self._training_only: bool = getattr(watched.rule, "training_only", False)
+        #: Whether it judges the profile of a run, and not its steps.
+        self.scans = hasattr(watched.rule, "scan")
+        scope = watched.scope
+        # Whether all of a step is in scope, if it is one of its range and mode.
+        self._takes_whole = not (scope.workers or scope.include_regex or scope.exclude_regex)
+        self._first_step = scope.start_step
+        self._end_step: float = math.inf if scope.end_step is None else scope.end_step
         self._unused = copy.deepcopy(watched.rule) if per_model else None
         self._evaluated_before = False
         self.evaluations = 0
@@ -225,28 +240,57 @@ class RuleRunner:
         """Whether it still evaluates steps."""
         return not (self._ended or self.stopped or self._error)
 
-    @property
-    def scans(self) -> bool:
-        """Whether it judges the profile of a run, and not its steps."""
-        return hasattr(self.watched.rule, "scan")
-
     def may_evaluate(self, step: StepView) -> bool:
         """Return whether it evaluates this step, or another of its mode and layout."""
         if self.scans or not step.is_of(self.watched.scope.mode):
             return False
-        view = self.watched.scope.view(step)
+        view = step if self._takes_whole else self.watched.scope.view(step)
         return view is None or self._has_evidence(view)
 
-    def evaluate(self, step: StepView) -> list[Finding]:
-        view = None if self.scans else self.watched.scope.view(step)
-        if view is None or not self._has_evidence(view):
-            return []
+    def only_counts(self, step: StepView) -> bool:
+        """Return whether a step that it may evaluate, and others alike, hold nothing for it."""
+        if not self._takes_whole:
+            return False
+        if self._training_only and not step.trains:
+            return True
+        concerns = getattr(self.watched.rule, "concerns", None)
+        return concerns is not None and not concerns(step)
+
+    def count(self, step: StepView) -> None:
+        """Evaluate a step of which ``only_counts`` says that it holds nothing for it."""
+        if self._first_step <= step.number < self._end_step:
+            self.evaluations += 1
+            self._last_step = step.number
+
+    def evaluate(self, step: StepView, *, may_evaluate: bool = False) -> list[Finding]:
+        """Evaluate a step.
+
+        Args:
+            step: The step.
+            may_evaluate: What the method of that name returned for it; false where not asked.
+
+        Returns:
+            What is news.
+        """
+        if may_evaluate and self._takes_whole:
+            if not self._first_step <= step.number < self._end_step:
+                return []
+            view = step
+        else:
+            part = None if self.scans else self.watched.scope.view(step)
+            if part is None or not self._has_evidence(part):
+                return []
+            view = part
         self.evaluations += 1
         self._last_step = view.number
         if self._training_only and not view.trains:
             return []
-        found = self._guarded(lambda: list(self.watched.rule.check(view)))
-        return self._news(found, view) if found else []
+        try:
+            found = list(self.watched.rule.check(view))
+        except Exception as error:  # noqa: BLE001 - a rule is anybody's code, others must go on
+            self._fail(error)
+            return []
+        return self._news(found, view) if found else found
 
     def scan(self, window: ProfileWindow) -> list[Finding]:
         self.evaluations += 1
@@ -375,8 +419,11 @@ class RuleRunner:
         try:
             return act()
         except Exception as error:  # noqa: BLE001 - a rule is anybody's code, others must go on
-            first_line = (str(error).splitlines() or [""])[0]
-            self._error = f"{type(error).__name__}: {first_line}"
-            # its own traceback, once: the rule gets no further step
-            _log.error("rule %s ended by %s", self.watched.name, self._error, exc_info=error)
+            self._fail(error)
             return None
+
+    def _fail(self, error: Exception) -> None:
+        first_line = (str(error).splitlines() or [""])[0]
+        self._error = f"{type(error).__name__}: {first_line}"
+        # its own traceback, once: the rule gets no further step
+        _log.error("rule %s ended by %s", self.watched.name, self._error, exc_info=error)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from ..model.record import StepRecord, TensorInfo
 from ..model.sharding import assemble_records
 from ..model.steps import Mode
 from ..numerics import statistics
-from ..numerics.measures import scalar_value
+from ..numerics.measures import any_non_finite, scalar_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,50 +144,39 @@ class StepView:
         exclude: str | None = None,
         others: bool = False,
     ) -> None:
+        # Attributes, and no properties: rules ask for them dozens of times at every step.
         self.others = others
         self._given = tuple(records)
-        self.records = assemble_records(records)
+        self.records = assemble_records(self._given)
         self.patterns = patterns
         self._include = include
         self._exclude = exclude
-
-    @property
-    def number(self) -> int:
-        """The global step."""
-        return self.records[0].step
-
-    @property
-    def mode(self) -> Mode:
-        """What the model was used for."""
-        return self.records[0].mode
-
-    @property
-    def trains(self) -> bool:
-        """Whether the model is trained at it."""
-        return self.is_of(Mode.TRAIN.value)
+        first = self.records[0]
+        #: The global step.
+        self.number: int = first.step
+        #: What the model was used for.
+        self.mode: Mode = first.mode
+        #: The step within the mode.
+        self.mode_step: int = first.mode_step
+        #: Whether the model is trained at it.
+        self.trains: bool = self.mode is Mode.TRAIN or self.mode is Mode.GLOBAL
+        #: The workers of which there are records.
+        self.workers: tuple[str, ...] = tuple([record.worker for record in self.records])
+        #: What rules computed of this step, for those that need the same, by what it is.
+        self.computed: dict[Hashable, Any] = {}
 
     def is_of(self, mode: str | None) -> bool:
         """Return whether the step is of a mode; ``None`` and ``GLOBAL`` are all.
 
         A training that knows no modes has steps of ``GLOBAL`` only, and these train.
         """
-        mine = self.records[0].mode
+        mine = self.mode
         return mode in (None, mine, _GLOBAL) or (mine is Mode.GLOBAL and mode == _TRAIN)
-
-    @property
-    def mode_step(self) -> int:
-        """The step within the mode."""
-        return self.records[0].mode_step
 
     @property
     def time_ns(self) -> int:
         """When the step ended, nanoseconds since the Unix epoch."""
         return self.records[0].time_ns
-
-    @property
-    def workers(self) -> tuple[str, ...]:
-        """The workers of which there are records."""
-        return tuple(record.worker for record in self.records)
 
     @property
     def in_parts(self) -> frozenset[str]:
@@ -227,6 +216,26 @@ class StepView:
         """Return the scalar of this name that a worker recorded; nan if there is none."""
         tensor = self.tensor(name, worker)
         return math.nan if tensor is None else tensor.scalar
+
+    def scalars(self, names: Sequence[str], worker: str) -> list[float]:
+        """Return the scalars of these names that a worker recorded; nan for those of none."""
+        for record in self.records:
+            if record.worker == worker:
+                row_of, rows = record.layout.row_of, record.statistics
+                found = [row_of.get(name) for name in names]
+                return [math.nan if row is None else scalar_value(rows[row]) for row in found]
+        return [math.nan] * len(names)
+
+    def has_non_finite(self, record: StepRecord) -> bool:
+        """Return whether any tensor of a record, in scope or not, has an element nan or infinite.
+
+        Not known counts as no.
+        """
+        key = "has_non_finite", id(record)
+        known: bool | None = self.computed.get(key)
+        if known is None:
+            known = self.computed[key] = any_non_finite(record.statistics)
+        return known
 
     def _rows(self, record: StepRecord, collections: tuple[str, ...]) -> npt.NDArray[np.intp]:
         layout = record.layout

@@ -133,9 +133,9 @@ def assemble_records(records: Sequence[StepRecord]) -> tuple[StepRecord, ...]:
     Args:
         records: What each worker saw of the step.
     """
-    layouts = tuple(record.layout for record in records)
-    if not any(layout.has_parts for layout in layouts):
+    if not any(record.layout.has_parts for record in records):
         return tuple(records)
+    layouts = tuple(record.layout for record in records)
     plan = _plan(layouts)
     rows = np.concatenate([record.statistics for record in records])
     merged = merge_shard_rows(rows[plan.order], plan.starts)

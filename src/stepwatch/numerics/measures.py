@@ -59,6 +59,22 @@ def non_finite(rows: Floats) -> Floats:
     return count
 
 
+#: Up to so many rows plain numbers cost less than arrays.
+FEW_ROWS = 8
+
+
+def any_non_finite(rows: Floats) -> bool:
+    """Return whether any element is nan or infinite; what is not known, a count of nan, is not.
+
+    Args:
+        rows: Statistics, shape ``[tensors, NUM_FIELDS]``.
+    """
+    counts = rows[:, NAN : NEGINF + 1]
+    if len(rows) > FEW_ROWS:
+        return bool((counts > 0).any())
+    return any(count > 0 for row in counts.tolist() for count in row)
+
+
 def scalar_value(row: Floats) -> float:
     """Return the mean of a scalar's parts, not finite as soon as one part is not.
 

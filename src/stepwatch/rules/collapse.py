@@ -51,6 +51,9 @@ class GanCollapse(Rule):
     def begin(self) -> None:
         self._games: Series[str, tuple[float, float]] = Series(self.window)
 
+    def concerns(self, step: StepView) -> bool:
+        return any(True for worker in step.workers for _ in _binary(step, worker))
+
     def check(self, step: StepView) -> Findings:
         for worker in step.workers:
             losses = _losses(step, worker)
@@ -175,6 +178,9 @@ class RlCollapse(Rule):
         self._first = FirstValues(self.warmup)
         self._rewards: dict[str, _Rewards] = {}
         self._warmup = self.warmup
+
+    def concerns(self, step: StepView) -> bool:
+        return any(True for what in self._regexes for _ in self._named(step, what))
 
     def check(self, step: StepView) -> Findings:
         for tensor in self._named(step, "reward"):

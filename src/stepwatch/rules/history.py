@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -116,18 +116,28 @@ class RecentLosses:
 
     def __init__(self, window: int) -> None:
         self.losses: deque[float] = deque(maxlen=window)
+        # Those that no later one exceeds, and how many losses there were before each.
+        self._maxima: deque[tuple[int, float]] = deque()
+        self._window = window
         self.count = 0
         self.spike: LossJump | None = None
 
     def add(self, loss: float) -> None:
         """Remember one more loss."""
         self.losses.append(loss)
+        maxima = self._maxima
+        # one comparison of nan is always false, and infinity must not hide what comes after it
+        if loss < math.inf:
+            while maxima and maxima[-1][1] < loss:
+                maxima.pop()
+            maxima.append((self.count, loss))
         self.count += 1
+        if maxima and maxima[0][0] < self.count - self._window:
+            maxima.popleft()
 
     def largest(self) -> float:
         """Return the largest finite loss; minus infinity when there is none."""
-        # one comparison of nan is always false, and infinity must not hide what comes after it
-        return max((loss for loss in self.losses if loss < math.inf), default=-math.inf)
+        return self._maxima[0][1] if self._maxima else -math.inf
 
     def median(self, most: int) -> float:
         """Return the median of the last ``most`` losses; infinity if one is not finite."""
@@ -150,7 +160,7 @@ class Round:
     )
     evaluated: bool = False
 
-    def add(self, mode: Mode, losses: dict[str, float]) -> None:
+    def add(self, mode: Mode, losses: Mapping[str, float]) -> None:
         """Add the losses of one step."""
         sums = self.losses[mode]
         for name, loss in losses.items():
@@ -186,7 +196,7 @@ def _metric(name: str) -> str:
     return name.partition("-")[2]
 
 
-def boosting_round(step: int, losses: dict[str, float]) -> Round | None:
+def boosting_round(step: int, losses: Mapping[str, float]) -> Round | None:
     """Return the round that one step of boosting is: a metric of training and of validation.
 
     Args:
@@ -211,7 +221,7 @@ class Rounds:
         self.last_step = 0
         self._steps = {Mode.TRAIN: 0, Mode.EVAL: 0}
 
-    def add(self, mode: Mode, step: int, losses: dict[str, float]) -> Round | None:
+    def add(self, mode: Mode, step: int, losses: Mapping[str, float]) -> Round | None:
         """Add one step; return the round that it is the first step after.
 
         EVAL steps before any TRAIN step, such as a sanity check, belong to no round. Where no

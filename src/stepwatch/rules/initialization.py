@@ -92,7 +92,7 @@ class PoorWeightInitialization(Rule):
             return "neither inputs of activations nor gradients were seen at the first TRAIN steps"
         return None
 
-    def _stale(self, losses: dict[str, float]) -> int:
+    def _stale(self, losses: Mapping[str, float]) -> int:
         """Return for how many steps none of the losses got better; nan is no better."""
         for name, loss in losses.items():
             best, _ = self._best.setdefault(name, (math.inf, self._steps))
@@ -133,7 +133,7 @@ class PoorWeightInitialization(Rule):
             return float(np.fmin.reduce(ranges, initial=np.nan))
         return math.nan
 
-    def _finding(self, step: StepView, losses: dict[str, float], stale: int) -> Finding:
+    def _finding(self, step: StepView, losses: Mapping[str, float], stale: int) -> Finding:
         name = max(self._best, key=lambda one: self._best[one][1])
         parts = []
         if self._spread > self.threshold:

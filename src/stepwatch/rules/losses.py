@@ -87,22 +87,23 @@ class Objectives:
 
     def plain(self, step: StepView, losses: Mapping[str, float]) -> dict[str, float]:
         """Return the losses of a step that can be judged by whether they fall."""
-        self._apart |= {name for name, loss in losses.items() if loss < 0}
-        if self._apart:
-            self.why = self.why or f"{min(self._apart)} was negative, so it need not fall"
-        if step.mode is Mode.TRAIN and self._is_opposed(step):
-            self.why = "several optimizers update in one step, perhaps against each other"
-            self._apart |= set(losses)
+        apart, sums = self._apart, self._sums
+        for name, loss in losses.items():
+            if loss < 0:
+                apart.add(name)
+        if apart and not self.why:
+            self.why = f"{min(apart)} was negative, so it need not fall"
         if step.mode is Mode.TRAIN:
+            if self._is_opposed(step):
+                self.why = "several optimizers update in one step, perhaps against each other"
+                apart.update(losses)
             for name, loss in losses.items():
-                self._sums[name] = self._sums.get(name, 0.0) + (
-                    abs(loss) if math.isfinite(loss) else 0
-                )
-        least = _SMALL_PART * max(self._sums.values(), default=0.0)
+                sums[name] = sums.get(name, 0.0) + (abs(loss) if math.isfinite(loss) else 0)
+        least = _SMALL_PART * max(sums.values(), default=0.0)
         return {
             name: loss
             for name, loss in losses.items()
-            if name not in self._apart and self._sums.get(name, least) >= least
+            if name not in apart and sums.get(name, least) >= least
         }
 
     def _is_opposed(self, step: StepView) -> bool:
@@ -370,7 +371,9 @@ class LossSpike(Rule):
 
     def check(self, step: StepView) -> Findings:
         for name, loss in losses_of(step, self._losses).items():
-            recent = self._recent.setdefault(name, RecentLosses(self.window))
+            recent = self._recent.get(name)
+            if recent is None:
+                recent = self._recent[name] = RecentLosses(self.window)
             if recent.spike is not None and recent.count - recent.spike.at >= self.horizon_steps:
                 yield from self._aftermath(name, step, recent)
             if recent.count >= self.warmup_steps:

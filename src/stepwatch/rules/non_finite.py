@@ -343,7 +343,7 @@ class ExplodingTensor(NonFiniteRule):
         for group, _ in self._tensors.groups(step):
             excused = self.excuses(step, group.record.worker)
             # nothing non-finite in the whole step, at nearly every step of nearly every run
-            if (group.record.statistics[:, NAN : NEGINF + 1] > 0).any():
+            if step.has_non_finite(group.record):
                 bad += group.where(self._bad(group, excused=excused))
         if bad:
             yield self._finding(step, bad)
@@ -422,7 +422,7 @@ class NonFiniteOrigin(NonFiniteRule):
         origins: list[tuple[str, Origin]] = []
         for record in step.records:
             excused = self.excuses(step, record.worker)
-            if (record.statistics[:, NAN : NEGINF + 1] > 0).any():
+            if step.has_non_finite(record):
                 origin = find_origin(
                     step, record, whitelist=self.whitelist_regex, backward=not excused
                 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -16,7 +16,7 @@ from ..judge.step_view import StepView, TensorGroup
 from ..numerics.measures import Floats, listed, non_finite, number, robust_z
 from ..numerics.statistics import MAX, MIN
 from .history import Series
-from .shared import is_scalar, is_skipped, largest_of, losses_of, prefixed, weighted_mean
+from .shared import is_scalar, is_skipped, largest_of, losses_of, means, prefixed, weighted_mean
 
 # Moments that are averages of what was, and the power of the gradient that they average.
 _MOMENTS = {"exp_avg": 1, "exp_avg_sq": 2}
@@ -214,6 +214,13 @@ class _State:
         return value > SLACK ** _MOMENTS[what] * max(before, largest, 1e-30)
 
 
+#: What is known of how often a training updates, and its schedules are stepped.
+_LOOP = tuple(
+    f"loop/{what}"
+    for what in (
+        "optimizer_steps", "scheduler_steps", "backwards", "schedulers", "scheduler_level"
+    )
+)  # fmt: skip
 #: A schedule that is stepped so many times as often as the optimizer, or more, is stepped in a
 #: loop that is not that of the steps: two schedules may take turns, three do not.
 TOO_OFTEN = 3
@@ -324,19 +331,18 @@ class LearningRateAnomaly(Rule):
             return
         self._steps += 1
         for worker in step.workers:
-            yield from self._evaluate_pace(step, worker)
-            yield from self._evaluate_level(step, worker)
+            loop = step.scalars(_LOOP, worker)
+            if not all(map(math.isnan, loop)):  # else nothing is known, as between full steps
+                yield from self._evaluate_pace(step, worker, loop)
+                yield from self._evaluate_level(step, worker, loop)
         for group in rates:
-            values = group.quantity("mean").tolist()
-            for info, value in zip(group.infos, values, strict=True):
-                yield from self._evaluate_rate(step, group.record.worker, info.name, value)
+            tensors = group.record.layout.tensors
+            for row, value in zip(group.rows.tolist(), means(group), strict=True):
+                yield from self._evaluate_rate(step, group.record.worker, tensors[row].name, value)
         yield from self._evaluate_jump(step)
 
-    def _evaluate_pace(self, step: StepView, worker: str) -> Findings:
-        steps, scheduled, parts = (
-            step.scalar(f"loop/{what}", worker)
-            for what in ("optimizer_steps", "scheduler_steps", "backwards")
-        )
+    def _evaluate_pace(self, step: StepView, worker: str, loop: Sequence[float]) -> Findings:
+        steps, scheduled, parts, *_ = loop
         if not steps >= self.end_steps or not scheduled > 0:
             return
         pace = scheduled / steps
@@ -360,14 +366,9 @@ class LearningRateAnomaly(Rule):
                 " schedule as much longer",
             )
 
-    def _evaluate_level(self, step: StepView, worker: str) -> Findings:
+    def _evaluate_level(self, step: StepView, worker: str, loop: Sequence[float]) -> Findings:
         """Judge how far a schedule came from where its warm-up begins."""
-        steps, scheduled, made, level = (
-            step.scalar(f"loop/{what}", worker)
-            for what in (
-                "optimizer_steps", "scheduler_steps", "schedulers", "scheduler_level"
-            )
-        )  # fmt: skip
+        steps, scheduled, _, made, level = loop
         if level >= WARM:
             self._warm.add(worker)  # what falls again later waits for no warm-up
         waits = made > 0 and worker not in self._warm and level < WARM and steps >= self.slow_steps
@@ -394,7 +395,7 @@ class LearningRateAnomaly(Rule):
         """Judge how long a learning rate has stood still since it fell step by step."""
         before = self._steps - rate.since
         long = rate.since > MOST_REST * before and rate.since >= self.slow_steps
-        if rate.num_falls >= SMOOTH and long and rate.last < rate.peak / 2:
+        if long and rate.last < rate.peak / 2:
             yield self.finding(
                 step,
                 name,
@@ -409,7 +410,9 @@ class LearningRateAnomaly(Rule):
             )
 
     def _evaluate_rate(self, step: StepView, worker: str, name: str, value: float) -> Findings:
-        rate = self._rates.setdefault((worker, name), _Rate())
+        rate = self._rates.get((worker, name))
+        if rate is None:
+            rate = self._rates[worker, name] = _Rate()
         before, rate.last = rate.last, value
         if value > self.jump_ratio * rate.peak > 0 and self._jump is None:
             losses = {loss: list(recent) for loss, recent in self._recent.items()}
@@ -438,7 +441,8 @@ class LearningRateAnomaly(Rule):
         rate.since = rate.since + 1 if value == before else 0
         if value != before:
             rate.num_falls = rate.num_falls + 1 if value < before else 0
-        yield from self._evaluate_rest(step, worker, name, rate)
+        if rate.num_falls >= SMOOTH:
+            yield from self._evaluate_rest(step, worker, name, rate)
         if value > before:
             # a restart leaves the low end in one jump
             rate.num_rises += 1 if is_low or rate.num_rises else 0

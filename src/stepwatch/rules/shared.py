@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,7 +16,8 @@ from ..judge.declaration import parameter
 from ..judge.rule import Rule, Selection
 from ..judge.step_view import StepView, TensorGroup, TensorView
 from ..model.record import Layout, StepRecord, TensorInfo
-from ..numerics.measures import Floats, scalar_value
+from ..numerics.measures import FEW_ROWS, Floats, scalar_value
+from ..numerics.statistics import COUNT, NAN, NEGINF, POSINF, SUM
 
 Array = npt.NDArray[np.generic]
 
@@ -98,13 +99,33 @@ def out_of_range(
             yield side, limit, f"{leader} {side}", indices
 
 
-def losses_of(step: StepView, selection: Selection) -> dict[str, float]:
+def losses_of(step: StepView, selection: Selection) -> Mapping[str, float]:
     """Return each selected scalar, the mean over the workers; not finite where one is not."""
-    values: dict[str, list[float]] = {}
-    for group, names in selection.groups(step):
-        for name, row in zip(names, group.record.statistics[group.rows], strict=True):
-            values.setdefault(name, []).append(scalar_value(row))
-    return {name: sum(parts) / len(parts) for name, parts in values.items()}
+    losses: dict[str, float] | None = step.computed.get(selection.key)
+    if losses is None:
+        values: dict[str, list[float]] = {}
+        for group, names in selection.groups(step):
+            statistics = group.record.statistics
+            for name, row in zip(names, group.rows.tolist(), strict=True):
+                values.setdefault(name, []).append(scalar_value(statistics[row]))
+        losses = {name: sum(parts) / len(parts) for name, parts in values.items()}
+        step.computed[selection.key] = losses
+    selection.found_any |= bool(losses)
+    return losses
+
+
+def means(group: TensorGroup) -> list[float]:
+    """Return the mean of each tensor, as ``quantity("mean")`` does and faster for a few."""
+    if len(group) > FEW_ROWS:
+        values: list[float] = group.quantity("mean").tolist()
+        return values
+    statistics = group.record.statistics
+    found = []
+    for row in group.rows.tolist():
+        fields = statistics[row].tolist()
+        finite = fields[COUNT] - fields[NAN] - fields[POSINF] - fields[NEGINF]
+        found.append(fields[SUM] / finite if finite else math.nan)
+    return found
 
 
 def raw_values(step: StepView, selection: Selection) -> Iterator[tuple[str, str, Array]]:

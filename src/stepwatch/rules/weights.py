@@ -271,6 +271,9 @@ class AllZero(TensorRule):
         True, "Leave out, at step 0, biases and others that start at zero; `false` in compat."
     )
 
+    def concerns(self, step: StepView) -> bool:
+        return any(True for _ in self._tensors.groups(step))
+
     def check(self, step: StepView) -> Findings:
         for group, names in self._tensors.groups(step):
             percent = self._percent(group)
