@@ -50,7 +50,7 @@ setup(
         Extension(
             "stepwatch._kernel",
             [f"src/stepwatch/{name}.c" for name in ("_kernel", *PARTS)],
-            depends=[f"src/stepwatch/{name}.h" for name in PARTS],
+            depends=[f"src/stepwatch/{name}.h" for name in (*PARTS, "_dlpack")],
             extra_compile_args=flags,
             define_macros=[("Py_LIMITED_API", "0x030A0000")],
             py_limited_api=True,

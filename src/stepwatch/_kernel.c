@@ -23,6 +23,7 @@
 
 #include "_crc32c.h"
 #include "_digest.h"
+#include "_dlpack.h"
 #include "_exponents.h"
 #include "_files.h"
 
@@ -45,6 +46,7 @@
 enum { LANES = 16, BLOCK = 2048 };                            /* BLOCK is a multiple of LANES */
 enum { GIL_COUNT = 64 * 1024 };                               /* above it, others may run */
 enum { KIND_FLOAT32, KIND_FLOAT64, KIND_BFLOAT16, KIND_FLOAT16, NUM_KINDS };
+enum { KIND_INT64 = NUM_KINDS };                              /* of tensors only */
 enum { NUM_FIELDS = 11 };
 
 typedef struct {
@@ -193,6 +195,14 @@ static void widen_float16(const uint16_t *x, size_t count, float *wide)
     widen_float16_anywhere(x, count, wide);
 }
 
+static void add_whole_numbers(const int64_t *numbers, size_t count, Totals *totals)
+{
+    double wide[BLOCK];
+    for (size_t i = 0; i < count; i++)
+        wide[i] = (double)numbers[i];
+    add_doubles(wide, count, totals);
+}
+
 static void add_block(const char *data, size_t count, int kind, Totals *totals)
 {
     float wide[BLOCK];
@@ -202,6 +212,9 @@ static void add_block(const char *data, size_t count, int kind, Totals *totals)
         return;
     case KIND_FLOAT64:
         add_doubles((const double *)(const void *)data, count, totals);
+        return;
+    case KIND_INT64:
+        add_whole_numbers((const int64_t *)(const void *)data, count, totals);
         return;
     case KIND_BFLOAT16:
         widen_bfloat16((const uint16_t *)(const void *)data, count, wide);
@@ -229,7 +242,7 @@ static int threads_may_help(void)
            && !threads.are_running();
 }
 
-static const size_t ITEMSIZE[NUM_KINDS] = {4, 8, 2, 2};
+static const size_t ITEMSIZE[NUM_KINDS + 1] = {4, 8, 2, 2, 8};
 
 /* A large array is read in pieces, each with totals of its own that are added up in order. How it
  * is cut depends on nothing but its size, so the sums are the same however many threads read. */
@@ -406,6 +419,163 @@ static PyObject *py_summarize(PyObject *module, PyObject *const *args, Py_ssize_
     Py_RETURN_TRUE;
 }
 
+enum { MOST_AXES = 16 };
+
+/* Return 1 if the elements lie in memory without gaps, in whatever order of the axes. */
+static int is_dense(const DLTensor *tensor, int in_order)
+{
+    int64_t sizes[MOST_AXES], strides[MOST_AXES], next = 1;
+    int num_axes = 0;
+    if (!tensor->strides)
+        return 1;
+    for (int axis = tensor->ndim - 1; axis >= 0; axis--) {
+        int64_t size = tensor->shape[axis], stride = tensor->strides[axis];
+        if (size == 0)
+            return 1;
+        if (size == 1)
+            continue; /* its stride says nothing */
+        if (num_axes == MOST_AXES)
+            return 0;
+        int at = num_axes++;
+        for (; !in_order && at > 0 && strides[at - 1] > stride; at--) {
+            sizes[at] = sizes[at - 1];
+            strides[at] = strides[at - 1];
+        }
+        sizes[at] = size;
+        strides[at] = stride;
+    }
+    for (int axis = 0; axis < num_axes; axis++) {
+        if (strides[axis] != next)
+            return 0;
+        next *= sizes[axis];
+    }
+    return 1;
+}
+
+/* Return the kind of the elements, -1 if they are not read here. */
+static int kind_of(DLDataType dtype)
+{
+    if (dtype.lanes != 1)
+        return -1;
+    if (dtype.code == DL_FLOAT)
+        return dtype.bits == 32 ? KIND_FLOAT32 : dtype.bits == 64 ? KIND_FLOAT64
+               : dtype.bits == 16 ? KIND_FLOAT16 : -1;
+    if (dtype.code == DL_BFLOAT)
+        return dtype.bits == 16 ? KIND_BFLOAT16 : -1;
+    return dtype.code == DL_INT && dtype.bits == 64 ? KIND_INT64 : -1;
+}
+
+/* So many whole numbers statistics.py reads as one block of float64. */
+enum { MOST_WHOLE_NUMBERS = PIECE };
+
+/* Return 1 if the statistics of a tensor were written, 0 if it cannot be read here as it lies. */
+static int summarize_tensor(const DLPackExchangeAPI *api, PyObject *object, PyObject *is_neg,
+                            double *row)
+{
+    DLTensor tensor;
+    if (api->dltensor_from_py_object_no_sync(object, &tensor)) {
+        PyErr_Clear(); /* it has no memory of its own: sparse, nested, or within a transform */
+        return 0;
+    }
+    int kind = kind_of(tensor.dtype);
+    if (kind < 0 || tensor.device.device_type != DL_CPU || !is_dense(&tensor, kind == KIND_INT64))
+        return 0;
+    size_t count = 1;
+    for (int axis = 0; axis < tensor.ndim; axis++)
+        count *= (size_t)tensor.shape[axis];
+    const char *data = (const char *)tensor.data + tensor.byte_offset;
+    if (count && (!tensor.data || (uintptr_t)data % ITEMSIZE[kind]))
+        return 0;
+    if (kind == KIND_INT64 && count > MOST_WHOLE_NUMBERS)
+        return 0;
+    PyObject *negated = PyObject_CallMethodObjArgs(object, is_neg, NULL);
+    Py_XDECREF(negated);
+    if (negated != Py_False) {
+        PyErr_Clear();
+        return 0;
+    }
+    if (count > GIL_COUNT) {
+        Py_BEGIN_ALLOW_THREADS
+        summarize(data, count, kind, row);
+        Py_END_ALLOW_THREADS
+    } else {
+        summarize(data, count, kind, row);
+    }
+    return 1;
+}
+
+/* Return the rows of a matrix of statistics from one on; NULL, and an exception, if there is no
+ * room for so many. */
+static double *rows_of(PyObject *capsule, Py_ssize_t first, Py_ssize_t number)
+{
+    const ArrayStruct *matrix = array_struct(capsule);
+    if (!matrix)
+        return NULL;
+    int needed = C_CONTIGUOUS | ALIGNED | NATIVE | WRITEABLE;
+    if ((matrix->flags & needed) != needed || matrix->typekind != 'f' || matrix->itemsize != 8
+        || matrix->nd != 2 || matrix->shape[1] != NUM_FIELDS || first < 0
+        || number > matrix->shape[0] - first) {
+        PyErr_Format(PyExc_ValueError, "need a writable, contiguous float64 matrix with rows of "
+                     "%d elements, and room for %zd of them from %zd on", NUM_FIELDS, number, first);
+        return NULL;
+    }
+    return (double *)matrix->data + first * NUM_FIELDS;
+}
+
+static PyObject *py_summarize_tensors(PyObject *module, PyObject *const *args, Py_ssize_t num_args)
+{
+    (void)module;
+    if (num_args != 5 || !PyTuple_Check(args[1]) || !PyTuple_Check(args[2])) {
+        PyErr_SetString(PyExc_TypeError, "need an interface, a tuple of classes, a tuple of "
+                        "tensors, a matrix and a row");
+        return NULL;
+    }
+    const DLPackExchangeAPI *api = PyCapsule_GetPointer(args[0], "dlpack_exchange_api");
+    if (!api)
+        return NULL;
+    Py_ssize_t first = PyLong_AsSsize_t(args[4]), number = PyTuple_Size(args[2]), done = 0;
+    if (first == -1 && PyErr_Occurred())
+        return NULL;
+    double *rows = rows_of(args[3], first, number);
+    PyObject *is_neg = rows ? PyUnicode_InternFromString("is_neg") : NULL;
+    if (!is_neg)
+        return NULL;
+    int is_known = api->header.version.major == 1 && api->dltensor_from_py_object_no_sync;
+    for (; is_known && done < number; done++) {
+        PyObject *tensor = PyTuple_GetItem(args[2], done);
+        Py_ssize_t which = 0, num_classes = PyTuple_Size(args[1]);
+        while (which < num_classes && (PyObject *)Py_TYPE(tensor) != PyTuple_GetItem(args[1], which))
+            which++;
+        if (which == num_classes
+            || !summarize_tensor(api, tensor, is_neg, rows + done * NUM_FIELDS))
+            break;
+    }
+    Py_DECREF(is_neg);
+    return PyLong_FromSsize_t(done);
+}
+
+static PyObject *py_summarize_numbers(PyObject *module, PyObject *const *args, Py_ssize_t num_args)
+{
+    (void)module;
+    if (num_args != 3 || !PyTuple_Check(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "need a tuple of numbers, a matrix and a row");
+        return NULL;
+    }
+    Py_ssize_t first = PyLong_AsSsize_t(args[2]), number = PyTuple_Size(args[0]);
+    if (first == -1 && PyErr_Occurred())
+        return NULL;
+    double *rows = rows_of(args[1], first, number);
+    if (!rows)
+        return NULL;
+    for (Py_ssize_t i = 0; i < number; i++) {
+        double value = PyFloat_AsDouble(PyTuple_GetItem(args[0], i));
+        if (value == -1 && PyErr_Occurred())
+            return NULL;
+        summarize((const char *)&value, 1, KIND_FLOAT64, rows + i * NUM_FIELDS);
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *py_use_threads(PyObject *module, PyObject *const *args, Py_ssize_t num_args)
 {
     (void)module;
@@ -538,6 +708,13 @@ static PyMethodDef METHODS[] = {
      "summarize(source, kind, target): fill a row with the statistics of an array.\n\n"
      "source and target are the __array_struct__ of the array and of the row. False, and\n"
      "nothing done, where the array cannot be read as it lies in memory."},
+    {"summarize_numbers", (PyCFunction)(void (*)(void))py_summarize_numbers, METH_FASTCALL,
+     "summarize_numbers(numbers, target, first): fill rows with the statistics of one number each."},
+    {"summarize_tensors", (PyCFunction)(void (*)(void))py_summarize_tensors, METH_FASTCALL,
+     "summarize_tensors(api, classes, tensors, target, first): fill rows; return how many.\n\n"
+     "api is the DLPack exchange interface of the classes, target the __array_struct__ of a\n"
+     "matrix. It stops at the first tensor that is none of these classes, or cannot be read\n"
+     "as it lies in memory."},
 #if HAVE_WRITE_FILES
     {"write_files", py_write_files, METH_O,
      "write_files(files): write (aside, path, data) in order; return how many, and an errno."},

@@ -14,6 +14,42 @@ def summarize(source: object, kind: int, target: object, /) -> bool:
         ValueError: A target that is no such row.
     """
 
+def summarize_tensors(
+    api: object,
+    classes: tuple[type, ...],
+    tensors: tuple[object, ...],
+    target: object,
+    first: int,
+    /,
+) -> int:
+    """Fill rows with the statistics of tensors; stop at the first that cannot be read as it lies.
+
+    Args:
+        api: What the classes have as ``__dlpack_c_exchange_api__``.
+        classes: Tensors of these classes are read, and not those of classes derived from them.
+        tensors: The tensors.
+        target: ``__array_struct__`` of a contiguous, writable float64 matrix.
+        first: The row of the first of them.
+
+    Returns:
+        How many were read.
+
+    Raises:
+        ValueError: A target that is no such matrix, or without room for all of them.
+    """
+
+def summarize_numbers(numbers: tuple[float, ...], target: object, first: int, /) -> None:
+    """Fill rows with the statistics of one number each.
+
+    Args:
+        numbers: The numbers.
+        target: As for ``summarize_tensors``.
+        first: The row of the first of them.
+
+    Raises:
+        ValueError: As for ``summarize_tensors``.
+    """
+
 def use_threads(*functions: int) -> None:
     """Let threads of an OpenMP library help the calling thread in ``summarize``, or no longer.
 

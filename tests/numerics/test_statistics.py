@@ -33,6 +33,7 @@ from stepwatch.numerics.statistics import (
     quantity,
     summarize,
     summarize_into,
+    summarize_numbers,
 )
 
 FLOATS = [np.float64, np.float32, np.float16, ml_dtypes.bfloat16]
@@ -340,6 +341,18 @@ class TestSummarizeInto:
             thread.join()
 
         assert (matrix == summarize(array)).all()
+
+
+class TestSummarizeNumbers:
+    def test_each_is_a_tensor_of_one_element(self):
+        """The same bits as of an array; other rows are left alone."""
+        numbers = (0.0, -0.0, 1e200, -2.5, math.nan, math.inf, -math.inf, 3)
+        rows = np.zeros((len(numbers) + 2, NUM_FIELDS))
+        summarize_numbers(numbers, rows, 1)
+
+        for row, number in zip(rows[1:-1], numbers, strict=True):
+            assert summarize(np.asarray(number, np.float64)).tobytes() == row.tobytes()
+        assert not rows[[0, -1]].any()
 
 
 class TestMerge:

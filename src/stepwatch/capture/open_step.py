@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import KeysView
+from collections.abc import KeysView, Sequence, Set
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +11,20 @@ from ..model.record import Layout, TensorInfo
 from ..model.steps import Mode
 from ..numerics.digest import digest
 from ..numerics.exponents import count_exponents
-from ..numerics.statistics import COUNT, NUM_FIELDS, Row, merge, summarize_into
+from ..numerics.statistics import (
+    COUNT,
+    NAN,
+    NEGINF,
+    NUM_FIELDS,
+    POSINF,
+    ReadTensors,
+    Row,
+    merge,
+    summarize_into,
+    summarize_numbers,
+)
 from .budget import Budget
-from .plan import DIGEST, EXPONENTS, NOTHING, RAW, STATISTICS, Plans
+from .plan import DIGEST, EXPONENTS, NOTHING, RAW, STATISTICS, Plan, Plans
 
 Array = npt.NDArray[np.generic]
 
@@ -60,9 +71,13 @@ class OpenStep:
         self.raw = Arrays()
         self.digests: dict[str, int] = {}
         self.exponents: dict[str, npt.NDArray[np.int64]] = {}
-        #: How many bytes of weights and gradients are kept raw, whatever the plan says.
-        self.raw_room = 0
-        self._rows: dict[str, int] = {}
+        self._raw_room = 0
+        #: Of these tensors statistics are saved, and nothing else; there may be others.
+        self.usual: Set[str] = frozenset()
+        if thinned_by is None and isinstance(plan, Plan):
+            self.usual = plan.always
+        #: The row of each tensor, by name; to be read only.
+        self.rows: dict[str, int] = {}
         self._matrix = np.empty((64, NUM_FIELDS))
 
     def __len__(self) -> int:
@@ -79,19 +94,30 @@ class OpenStep:
         return self._budget is not None and not self._budget.has_requests
 
     @property
+    def raw_room(self) -> int:
+        """How many bytes of weights and gradients are kept raw, whatever the plan says."""
+        return self._raw_room
+
+    @raw_room.setter
+    def raw_room(self, size_bytes: int) -> None:
+        self._raw_room = size_bytes
+        if size_bytes:
+            self.usual = frozenset()
+
+    @property
     def names(self) -> KeysView[str]:
-        return self._rows.keys()
+        return self.rows.keys()
 
     def __contains__(self, name: str) -> bool:
-        return name in self._rows
+        return name in self.rows
 
     def level(self, info: TensorInfo) -> int:
         """Return what is saved of this tensor at this step; see ``Plan.level``."""
         if self._budget is not None and not self._budget.keeps(info.name, info.collection):
             return NOTHING
         level = self._plan.level(info.name, info.collection, self.mode, self.mode_step)
-        if self.raw_room and level and info.collection in ("weights", "gradients"):
-            return level | RAW if self.raw.size_bytes < self.raw_room else level
+        if self._raw_room and level and info.collection in ("weights", "gradients"):
+            return level | RAW if self.raw.size_bytes < self._raw_room else level
         return level
 
     def wants(self, kind: str) -> bool:
@@ -112,7 +138,7 @@ class OpenStep:
             level = self.level(info)
         if level == NOTHING:
             return None
-        row = self._rows.get(info.name)
+        row = self.rows.get(info.name)
         if row is None:
             self._make_room()
             # It may refuse the array: nothing was added yet.
@@ -126,6 +152,41 @@ class OpenStep:
         if level > STATISTICS:
             self.add_more(info, array, level)
         return added
+
+    def add_read(
+        self, infos: Sequence[TensorInfo], values: tuple[object, ...], read: ReadTensors
+    ) -> int:
+        """Observe tensors that are new, by what reads many at a time, up to the first it cannot.
+
+        Args:
+            infos: What is known of them; each is in ``usual``, none is in this step.
+            values: Their values.
+            read: What reads them.
+
+        Returns:
+            How many were added.
+        """
+        row = len(self.tensors)
+        while row + len(values) > len(self._matrix):
+            self._grow()
+        added = read(values, self._matrix, row)
+        if added < len(values):
+            infos = infos[:added]
+        self.tensors += infos
+        for info in infos:
+            self.rows[info.name] = row
+            row += 1
+        return added
+
+    def add_number(self, info: TensorInfo, number: float) -> None:
+        """Observe a tensor of one element, float64."""
+        name = info.name
+        if name not in self.usual or name in self.rows:
+            self.add(info, np.asarray(number, np.float64))
+            return
+        self._make_room()
+        summarize_numbers((number,), self._matrix, len(self.tensors))
+        self._append(info)
 
     def add_more(self, info: TensorInfo, array: Array, level: int) -> None:
         """Save of a tensor what ``level`` asks for beside its statistics.
@@ -154,8 +215,8 @@ class OpenStep:
             info: The tensor; that it is saved was asked before.
             statistics: Shape ``[NUM_FIELDS]``, float64.
         """
-        if info.name in self._rows:
-            mine = self.statistics_of(self._rows[info.name])
+        if info.name in self.rows:
+            mine = self.statistics_of(self.rows[info.name])
             mine[:] = merge(np.stack([mine, statistics]))
         else:
             row = self.add_row(info)
@@ -172,7 +233,7 @@ class OpenStep:
         Returns:
             Shape ``[NUM_FIELDS]``, float64, not initialized; fill it before the next tensor.
         """
-        row = self._rows.get(info.name)
+        row = self.rows.get(info.name)
         if row is None:
             row = self.add_row(info)
         self.tensors[row] = info
@@ -187,10 +248,10 @@ class OpenStep:
             False, and nothing is added, if it is not new, or if something is wanted of it that
             the row does not have.
         """
-        if info.name in self._rows:
+        if info.name in self.rows:
             return False
         source = self.tensors[row].name
-        level = self.level(info)
+        level = STATISTICS if info.name in self.usual else self.level(info)
         if level & RAW:
             if source not in self.raw:
                 return False
@@ -203,12 +264,17 @@ class OpenStep:
         return True
 
     def row_of(self, name: str) -> int:
-        return self._rows[name]
+        return self.rows[name]
 
     def statistics_of(self, row: int) -> npt.NDArray[np.float64]:
         """Return the statistics of a row, shape ``[NUM_FIELDS]``, to read or to fill."""
         found: npt.NDArray[np.float64] = self._matrix[row]
         return found
+
+    def is_finite(self, row: int) -> bool:
+        """Return whether all elements of the tensor of a row are."""
+        matrix = self._matrix
+        return not (matrix[row, NAN] or matrix[row, POSINF] or matrix[row, NEGINF])
 
     def absorb(self, other: OpenStep) -> None:
         """Take over the observations of a step that turned out to belong to this one."""
@@ -222,13 +288,16 @@ class OpenStep:
             self.add_exponents(name, counts)
 
     def _append(self, info: TensorInfo) -> int:
-        row = self._rows[info.name] = len(self.tensors)
+        row = self.rows[info.name] = len(self.tensors)
         self.tensors.append(info)
         return row
 
     def _make_room(self) -> None:
         if len(self.tensors) == len(self._matrix):
-            self._matrix = np.concatenate([self._matrix, np.empty_like(self._matrix)])
+            self._grow()
+
+    def _grow(self) -> None:
+        self._matrix = np.concatenate([self._matrix, np.empty_like(self._matrix)])
 
     def close(self, last: Layout | None) -> tuple[Layout, npt.NDArray[np.float64]]:
         """Return layout and statistics, shape ``[tensors, NUM_FIELDS]``.

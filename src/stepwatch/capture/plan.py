@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from ..model.collection import BUILT_IN, Collection, default_policy
-from ..model.save_policy import SavePolicy, Schedule
+from ..model.save_policy import EVERY_STEP, SavePolicy, Schedule
 from ..model.steps import Mode
 
 _NOTHING = SavePolicy(statistics=None)
@@ -53,9 +53,10 @@ class Plan:
         self._kinds = {name: requested.get(name, [default_policy(name)]) for name in BUILT_IN}
         self._policies: dict[str, tuple[SavePolicy, ...]] = {}
         self._schedules: dict[str, tuple[tuple[int, Schedule], ...]] = {}
-        self._wanted: dict[str, tuple[Schedule, ...]] = {}
-        # Most tensors have the default, and their level is needed at every step.
-        self._always: set[str] = set()
+        # None where every step is wanted.
+        self._wanted: dict[str, tuple[Schedule, ...] | None] = {}
+        #: Of these tensors statistics are saved at every step, and nothing else: of most.
+        self.always: set[str] = set()
 
     def level(self, tensor: str, kind: str, mode: Mode, mode_step: int) -> int:
         """Return what is saved of a tensor at a step; the modes are all alike.
@@ -64,13 +65,13 @@ class Plan:
             ``NOTHING``, or ``STATISTICS`` with any of ``RAW``, ``DIGEST`` and ``EXPONENTS`` added.
         """
         del mode
-        if tensor in self._always:
+        if tensor in self.always:
             return STATISTICS
         schedules = self._schedules.get(tensor)
         if schedules is None:
             policies = self.policies(tensor, kind)
             if policies == (_DEFAULT,):
-                self._always.add(tensor)
+                self.always.add(tensor)
             schedules = self._schedules[tensor] = tuple(
                 chosen for policy in policies for chosen in _schedules(policy)
             )
@@ -81,12 +82,18 @@ class Plan:
         return level
 
     def wants(self, kind: str, mode_step: int | None = None) -> bool:
-        schedules = self._wanted.get(kind)
-        if schedules is None:
+        if kind not in self._wanted:
             policies = [*self._kinds.get(kind, _USUAL), *(policy for _, policy in self._matched)]
             found = (schedule for policy in policies for _, schedule in _schedules(policy))
-            schedules = self._wanted[kind] = tuple(dict.fromkeys(found))
-        return any(mode_step is None or schedule.wants(mode_step) for schedule in schedules)
+            schedules = tuple(dict.fromkeys(found))
+            self._wanted[kind] = None if EVERY_STEP in schedules else schedules
+        wanted = self._wanted[kind]
+        if wanted is None or mode_step is None:
+            return wanted is None or bool(wanted)
+        for schedule in wanted:  # noqa: SIM110  any() would take twice as long, at each step
+            if schedule.wants(mode_step):
+                return True
+        return False
 
     def policies(self, tensor: str, kind: str) -> tuple[SavePolicy, ...]:
         """Return the policies of a tensor of this name and built-in kind.

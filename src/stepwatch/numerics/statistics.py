@@ -90,6 +90,48 @@ def summarize_into(array: Array, out_row: Row) -> None:
         out_row[:] = _summarize_in_blocks(array)
 
 
+#: Writes the statistics of tensors into the rows of a matrix from one on, and returns how many it
+#: could read: ``read(tensors, matrix, first)``.
+ReadTensors = Callable[[tuple[object, ...], Row, int], int]
+
+
+def tensor_reader(*classes: type) -> ReadTensors:
+    """Return what reads tensors of a framework where they lie, many in one call.
+
+    It stops at the first that it cannot read so: of a derived class, on an accelerator, with gaps
+    between its elements, or of a dtype that the kernel does not know. Of those that it reads the
+    statistics are what ``summarize`` gives, bit for bit.
+
+    Args:
+        classes: The classes of the tensors. Where they offer no C interface of DLPack, no tensor
+            is read.
+    """
+    api = getattr(classes[0], "__dlpack_c_exchange_api__", None)
+    if _kernel is None or api is None:
+        return lambda tensors, matrix, first: 0  # noqa: ARG005
+    summarize_tensors = _kernel.summarize_tensors
+
+    def read(tensors: tuple[object, ...], matrix: Row, first: int) -> int:
+        return summarize_tensors(api, classes, tensors, matrix.__array_struct__, first)
+
+    return read
+
+
+def summarize_numbers(numbers: tuple[float, ...], out_rows: Row, first: int) -> None:
+    """Write the statistics of tensors of one element, float64, into the rows of a matrix.
+
+    Args:
+        numbers: The element of each.
+        out_rows: Shape ``[rows, NUM_FIELDS]``, float64, contiguous and writable.
+        first: The row of the first of them.
+    """
+    if _kernel is not None:
+        _kernel.summarize_numbers(numbers, out_rows.__array_struct__, first)
+        return
+    for row, number in enumerate(numbers, first):
+        summarize_into(np.asarray(number, np.float64), out_rows[row])
+
+
 def use_threads(functions: Sequence[int]) -> None:
     """Let the calling thread be helped by a framework's threads when it reads large arrays.
 

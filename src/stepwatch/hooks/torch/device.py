@@ -254,20 +254,21 @@ class TensorVersion:
         since; false if it is gone.
         """
         tensor = self._reference()
-        if tensor is None or self._version is None or other.is_inference():
-            return False
-        if self._version != other._version:
+        if tensor is None or self._version is None:
             return False
         if tensor is other:
-            return True
-        if tensor.dtype is not other.dtype or tensor.numel() != other.numel():
-            return False
+            return self._version == other._version
         # Views of one storage share the version.
         is_view = tensor is other._base or (
             tensor._base is not None and tensor._base is other._base
         )
-        shares = is_view or other is tensor._base
-        return shares and _memory_layout(tensor) == _memory_layout(other)
+        if not (is_view or other is tensor._base):
+            return False
+        if other.is_inference() or self._version != other._version:
+            return False
+        if tensor.dtype is not other.dtype or tensor.numel() != other.numel():
+            return False
+        return _memory_layout(tensor) == _memory_layout(other)
 
 
 def _memory_layout(tensor: torch.Tensor) -> tuple[object, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
@@ -15,7 +15,7 @@ import torch
 from ...capture.open_step import OpenStep
 from ...capture.plan import DIGEST, EXPONENTS, NOTHING, RAW, STATISTICS
 from ...model.record import TensorInfo
-from ...numerics.statistics import NAN, NEGINF, POSINF, Row, summarize
+from ...numerics.statistics import Row, summarize
 from .device import DeviceRows, PackedBits, TensorVersion
 from .internals import isolated_compute
 from .tensors import (
@@ -26,6 +26,7 @@ from .tensors import (
     is_sparse_or_complex,
     local_shard,
     plain,
+    read_tensors,
     shard_info,
     stored_part,
     tensors_in,
@@ -67,7 +68,14 @@ class Observer:
             given: Its positional and its keyword arguments, each as a whole.
             output: Of any kind; tensors are looked for in it.
         """
-        if module in self.returned and not step.wants("outputs"):
+        is_known = module in self.returned
+        if is_known and not step.wants("outputs"):
+            return
+        if type(output) is torch.Tensor and is_known and self.returned[module] is None:
+            name = f"output/{module}"
+            self._add(step, name, "outputs", output)
+            if has_non_finite(step, name):
+                self._inputs(step, module, given)
             return
         bad, whys = False, []
         for path, tensor in (("", output),) if type(output) is torch.Tensor else tensors_in(output):
@@ -91,7 +99,7 @@ class Observer:
     def parameters(
         self,
         step: OpenStep,
-        all_tracked: Iterable[TrackedParameter],
+        all_tracked: Sequence[TrackedParameter],
         scale: torch.Tensor | None = None,
     ) -> None:
         """Observe weights, and the gradients of those that have one, as they are now.
@@ -99,14 +107,40 @@ class Observer:
         Args:
             scale: By what the optimizer is going to divide the gradients.
         """
+        if scale is None and self._with_gradients and self._add_parameters(step, all_tracked):
+            return
         with self._on_device(step).burst():
             for tracked in all_tracked:
                 self._parameter(step, tracked, scale)
 
+    def _add_parameters(self, step: OpenStep, all_tracked: Sequence[TrackedParameter]) -> bool:
+        """Observe weights and gradients together, where statistics of new ones are all."""
+        found = [
+            (info, tensor)
+            for tracked in all_tracked
+            for info, tensor in (
+                (tracked.weight, tracked.parameter),
+                (tracked.gradient, tracked.parameter.grad),
+            )
+            if tensor is not None
+        ]
+        names = {info.name for info, _ in found}
+        are_new = len(names) == len(found) and names.isdisjoint(step.rows)
+        if not (are_new and names <= step.usual and found and found[0][1].is_cpu):
+            return False
+        infos, tensors = zip(*found, strict=True)
+        added = step.add_read(infos, tensors, read_tensors)
+        self.observed.update(names)
+        if added < len(infos):
+            with self._on_device(step).burst():
+                for info, tensor in found[added:]:
+                    self._add_known(step, info, tensor)
+        return True
+
     def _parameter(
         self, step: OpenStep, tracked: TrackedParameter, scale: torch.Tensor | None
     ) -> None:
-        if tracked.weight.name in step:
+        if tracked.weight.name in step.rows:
             return
         self._add_known(step, tracked.weight, tracked.parameter)
         if self._with_gradients:
@@ -160,8 +194,12 @@ class Observer:
         if isinstance(value, torch.Tensor):
             self._add(step, name, collection, _as_scalar(value))
         else:
-            info = self._info(name, collection, "float64", ())
-            step.add(info, np.asarray(value, np.float64))
+            info = self._infos.get(name) or self._info(name, collection, "float64", ())
+            if isinstance(value, (float, int)) and info.dtype == "float64" and info.shape == ():
+                step.add_number(info, value)
+            else:
+                info = self._info(name, collection, "float64", ())
+                step.add(info, np.asarray(value, np.float64))
             self.observed.add(name)
 
     def joined(
@@ -200,6 +238,23 @@ class Observer:
         info = self._info(name, collection, dtype_name(tensor.dtype), shape, function)
         self._add_known(step, info, tensor)
 
+    def _add_usual(self, step: OpenStep, info: TensorInfo, tensor: torch.Tensor) -> bool:
+        """Observe a tensor that is new and of which statistics are all, as most are.
+
+        Returns:
+            False, and nothing is added, if it cannot be read as it lies in memory.
+        """
+        if info.collection in _ALIASES and self._last is not None and type(tensor) is torch.Tensor:
+            last, where, row = self._last
+            # A container returns what its last child returned; so does a model to its loss.
+            if where is step and last.is_same(tensor) and step.alias(info, row):
+                return True
+        if not (tensor.is_cpu and step.add_read((info,), (tensor,), read_tensors)):
+            return False
+        if info.collection == "outputs":
+            self._last = (TensorVersion(tensor), step, step.rows[info.name])
+        return True
+
     def _add_known(
         self,
         step: OpenStep,
@@ -208,6 +263,11 @@ class Observer:
         scale: torch.Tensor | None = None,
     ) -> None:
         """Observe a tensor of which everything is known but its value, divided by ``scale``."""
+        name = info.name
+        is_usual = scale is None and name in step.usual and name not in step.rows
+        if is_usual and self._add_usual(step, info, tensor):
+            self.observed.add(name)
+            return
         level = step.level(info)
         if level == NOTHING and info.name in self.observed:
             return
@@ -324,10 +384,8 @@ def _as_scalar(value: torch.Tensor) -> torch.Tensor:
 
 def has_non_finite(step: OpenStep, name: str) -> bool:
     """Return whether a tensor of a step, if it is observed there, holds nan or infinity."""
-    if name not in step:
-        return False
-    statistics = step.statistics_of(step.row_of(name))
-    return bool(statistics[NAN] or statistics[POSINF] or statistics[NEGINF])
+    row = step.rows.get(name)
+    return row is not None and not step.is_finite(row)
 
 
 class Scalars:

@@ -23,7 +23,17 @@ import numpy.typing as npt
 import torch
 
 from ...model.record import TensorInfo
-from ...numerics.statistics import ABS_MIN, COUNT, MAX, MIN, NUM_FIELDS, ZEROS, merge, summarize
+from ...numerics.statistics import (
+    ABS_MIN,
+    COUNT,
+    MAX,
+    MIN,
+    NUM_FIELDS,
+    ZEROS,
+    merge,
+    summarize,
+    tensor_reader,
+)
 from .internals import (
     is_functorch_wrapped,
     is_pending_collective,
@@ -47,6 +57,8 @@ _VIEWED: dict[torch.dtype, tuple[torch.dtype, np.dtype[np.generic]]] = {
     if hasattr(torch, name) and hasattr(ml_dtypes, name)
 }
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
+#: Writes the statistics of tensors that lie here into the rows of a matrix.
+read_tensors = tensor_reader(*_PLAIN)
 _LAYOUTS = frozenset(
     getattr(torch, name)
     for name in ("strided", *(f"sparse_{kind}" for kind in ("coo", "csr", "csc", "bsr", "bsc")))
@@ -177,7 +189,7 @@ class Shard(NamedTuple):
     missing: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class TrackedParameter:
     """One parameter and what is said of it."""
 
