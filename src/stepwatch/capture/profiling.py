@@ -18,7 +18,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from importlib.util import find_spec
-from itertools import pairwise
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -159,6 +158,8 @@ class Spans:
 
 # Of a step that never ends the rest is one phase.
 _MOST_TURNS = 10_000
+# So many steps may wait until their phases are stored.
+_MOST_STEPS = 20_000
 
 
 class Phases:
@@ -170,13 +171,16 @@ class Phases:
 
     def __init__(self, spans: Spans) -> None:
         self._spans = spans
+        # When a step began and ended, its mode and number, and its turns; made spans of later.
+        self._steps: deque[tuple[int, int, str, int, list[tuple[int, str]]]] = deque()
+        spans.gatherers.append(self._gather)
         #: Numbers the steps; that of the recorder.
         self.counter = StepCounter()
         self._ticks = spans.clock.ticks
         #: Whether phases are recorded.
         self.on = False
         self._began: int | None = None
-        #: From when on which phase lasts, ascending.
+        #: From when on which phase lasts; not before the one that came before it.
         self._turns: list[tuple[int, str]] = []
         self._ended_step = -1
 
@@ -187,8 +191,7 @@ class Phases:
         start = self._ticks() - ago_ns
         if self._began is None:
             self._began = start
-        after = self._turns[-1][0] if self._turns else self._began
-        self._turns.append((max(start, after), phase))
+        self._turns.append((start, phase))
 
     def waited(self, seconds: float) -> None:
         """Note that the next batch of data was waited for, up to now."""
@@ -212,21 +215,32 @@ class Phases:
     def pause(self) -> None:
         """Make no step of the time until the next phase begins."""
         self._began = None
-        self._turns.clear()
+        self._turns = []
 
     def _end(self, mode: Mode, step: int) -> None:
-        now, name = self._ticks(), mode.value
+        now = self._ticks()
         if self.on and self._began is not None:
-            self._spans.add(Span(self._began, now - self._began, "step", name, name, step))
-            turns = [(self._began, "other"), *self._turns, (now, "")]
-            for (start, phase), (stop, _) in pairwise(turns):
-                if stop > start:
-                    self._spans.add(Span(start, stop - start, "phase", phase, name, step))
+            if len(self._steps) < _MOST_STEPS:
+                self._steps.append((self._began, now, mode.value, step, self._turns))
+            else:
+                self._spans.dropped += 1
         self._begin(now)
 
     def _begin(self, now: int) -> None:
         self._began = now
-        self._turns.clear()
+        self._turns = []
+
+    def _gather(self) -> None:
+        """Hand over the spans of the steps that ended; called where spans are stored."""
+        while self._steps:
+            began, ended, name, step, turns = self._steps.popleft()
+            self._spans.add(Span(began, ended - began, "step", name, name, step))
+            start, phase = began, "other"
+            for turned, next_phase in (*turns, (ended, "")):
+                stop = max(start, turned)
+                if stop > start:
+                    self._spans.add(Span(start, stop - start, "phase", phase, name, step))
+                start, phase = stop, next_phase
 
 
 # A configuration that changed is noticed within this time.

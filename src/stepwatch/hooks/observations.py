@@ -42,6 +42,7 @@ class LossNames:
         self._not_the_script = (OURS, *libraries)
         self._names: dict[tuple[Mode, str, object], str] = {}
         self._used: dict[tuple[Mode, str], int] = {}
+        self._are_the_script: dict[str, bool] = {}  # files
 
     def name(self, mode: Mode, what: str, line: object = None) -> str:
         """Return the name of the loss ``what`` that a line, by default the calling, computes."""
@@ -56,9 +57,11 @@ class LossNames:
         """Return the innermost line outside of the framework and of this package."""
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
-            code = frame.f_code
-            if not code.co_filename.startswith(self._not_the_script):
-                return code.co_filename, frame.f_lineno
+            file = frame.f_code.co_filename
+            if file not in self._are_the_script:
+                self._are_the_script[file] = not file.startswith(self._not_the_script)
+            if self._are_the_script[file]:
+                return file, frame.f_lineno
             frame = frame.f_back
         return None
 

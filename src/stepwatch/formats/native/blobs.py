@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import ml_dtypes
@@ -41,6 +42,7 @@ _NAMES: dict[np.dtype[np.generic], str] = {
 }
 _DTYPES = {name: dtype for dtype, name in _NAMES.items()}
 _LENGTH_BYTES = 8
+_SMALL_BYTES = 8192
 # No header of ours comes near; a larger one is damage, not data.
 _HEADER_LIMIT = 100_000_000
 
@@ -56,26 +58,48 @@ def encode(arrays: Mapping[str, Array]) -> bytes:
 
 def encode_parts(arrays: Mapping[str, Array]) -> list[bytes | memoryview]:
     """Return the same in pieces, which are views of the arrays wherever they can be."""
-    header: dict[str, object] = {}
-    split_names: dict[str, str] = {}
-    payload: list[memoryview] = []
-    offset = 0
+    stored: dict[str, Array] = {}
+    split: list[tuple[str, str]] = []
     for name, array in arrays.items():
-        part = _PARTS.get(array.dtype.kind) if array.dtype not in _NAMES else None
-        if part is not None:
-            split_names[name] = array.dtype.newbyteorder("<").str
-            array = _apart(array, part)
-        dtype = _stored_dtype(array.dtype)
-        data = np.ascontiguousarray(array, dtype).reshape(-1).view(np.uint8).data
-        spot = [offset, offset + data.nbytes]
-        header[name] = {"dtype": _NAMES[dtype], "shape": list(array.shape), "data_offsets": spot}
-        payload.append(data)
-        offset += data.nbytes
-    if split_names:
-        header["__metadata__"] = split_names
+        if array.dtype not in _NAMES or not array.dtype.isnative:
+            part = _PARTS.get(array.dtype.kind) if array.dtype not in _NAMES else None
+            if part is not None:
+                split.append((name, array.dtype.newbyteorder("<").str))
+                array = _apart(array, part)
+            array = np.ascontiguousarray(array, _stored_dtype(array.dtype))
+        stored[name] = array
+    entries = tuple([(name, array.dtype, array.shape) for name, array in stored.items()])
+    return [*_head(entries, tuple(split)), *map(_bytes_of, stored.values())]
+
+
+@lru_cache(maxsize=256)
+def _head(
+    entries: tuple[tuple[str, np.dtype[np.generic], tuple[int, ...]], ...],
+    split: tuple[tuple[str, str], ...],
+) -> tuple[bytes, bytes]:
+    """Return what comes before the values: the length of the header, and it.
+
+    Args:
+        entries: The name, dtype and shape of each, as they are stored.
+        split: The names of those of which each element is stored apart, and the dtype of each.
+    """
+    header: dict[str, object] = {}
+    start = 0
+    for name, dtype, shape in entries:
+        spot = [start, start + math.prod(shape) * dtype.itemsize]
+        header[name] = {"dtype": _NAMES[dtype], "shape": list(shape), "data_offsets": spot}
+        start = spot[1]
+    if split:
+        header["__metadata__"] = dict(split)
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    return [len(text).to_bytes(_LENGTH_BYTES, "little"), text, *payload]
+    return len(text).to_bytes(_LENGTH_BYTES, "little"), text
+
+
+def _bytes_of(array: Array) -> bytes | memoryview:
+    if array.nbytes <= _SMALL_BYTES:  # to copy it takes less than to make a view
+        return array.tobytes()
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
 #: What the elements of text, and of complex numbers, consist of.

@@ -28,11 +28,12 @@ Events of the step to which these belong, emitted by ``tracker``:
 from __future__ import annotations
 
 import os
-import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cache
+from threading import get_ident
 from time import perf_counter
 from typing import Any
 from weakref import WeakSet
@@ -84,8 +85,8 @@ class LossCall:
         """The function that computes it, also where a module of torch does; else its name."""
         if self.module is None:
             return self.name
-        bases = (kind.__name__ for kind in type(self.module).__mro__)
-        return next((LOSS_FUNCTIONS[base] for base in bases if base in LOSS_FUNCTIONS), self.name)
+        # mypy takes the __hash__ of the instances for that of the class.
+        return _function_of(type(self.module)) or self.name  # type: ignore[arg-type]
 
     @property
     def prediction(self) -> object:
@@ -109,6 +110,12 @@ class LossCall:
         return self.args[index] if 0 <= index < len(self.args) else None
 
 
+@cache
+def _function_of(kind: type) -> str | None:
+    bases = (base.__name__ for base in kind.__mro__)
+    return next((LOSS_FUNCTIONS[base] for base in bases if base in LOSS_FUNCTIONS), None)
+
+
 class Detail(IntEnum):
     """How much is observed: everything, losses only, or losses of a step like those before."""
 
@@ -123,23 +130,20 @@ class HookGuard:
         #: What ended capturing, if it failed.
         self.failure = ""
         self.active = True
-        self._is_fork = False
-        self._thread = threading.get_ident()
+        #: Whether this is a fork of the process that it was made in.
+        self.is_fork = False
+        #: The thread that it was made in.
+        self.thread = get_ident()
         _guards.add(self)
 
     def is_observing_here(self) -> bool:
         """Return whether what runs now is to be observed."""
-        # In one expression, as it is evaluated twice for each module that runs.
-        return (
-            self.active
-            and not self._is_fork
-            and threading.get_ident() == self._thread
-            and not tracing_state()
-        )
+        is_here = self.active and not self.is_fork and get_ident() == self.thread
+        return is_here and not tracing_state()
 
     def is_same_process(self) -> bool:
         """Return whether this is the process that we were made in, and no fork of it."""
-        return not self._is_fork
+        return not self.is_fork
 
     def detach(self) -> None:
         """Stop; called after the first failure."""
@@ -151,7 +155,7 @@ _guards: WeakSet[HookGuard] = WeakSet()
 
 def _note_fork() -> None:
     for guard in _guards:
-        guard._is_fork = True
+        guard.is_fork = True
 
 
 if hasattr(os, "register_at_fork"):
@@ -201,22 +205,30 @@ class Events:
         tables = self._subscribers, self._of_losses, self._of_usual
         by_detail = [table[event] for table in tables]
         events, guard, budget = self, self._guard, self._budget
-        in_backward = event not in _NOT_IN_BACKWARD
+        in_backward, is_timed = event not in _NOT_IN_BACKWARD, budget.share is not None
 
         # One frame, for some of these are called for each module that runs.
         def emit(*carried: Any, **named: Any) -> None:
             subscribers = by_detail[events.detail]
             if not subscribers:
                 return
-            began = perf_counter()
+            began = perf_counter() if is_timed else 0.0
             try:
-                if guard.is_observing_here() and (in_backward or current_graph_task_id() == -1):
+                # As ``is_observing_here``, and what torch is asked for comes last.
+                if (
+                    guard.active
+                    and not guard.is_fork
+                    and get_ident() == guard.thread
+                    and not tracing_state()
+                    and (in_backward or current_graph_task_id() == -1)
+                ):
                     for subscriber in subscribers:
                         subscriber(*carried, **named)
             except Exception:
                 if guard.strict:
                     raise
                 give_up(guard, event)
-            budget.spent_s += perf_counter() - began
+            if is_timed:
+                budget.spent_s += perf_counter() - began
 
         return emit

@@ -10,7 +10,7 @@ import os
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, takewhile
+from itertools import chain
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, ref
 
@@ -299,8 +299,11 @@ class Optimizers:
         self, optimizer: torch.optim.Optimizer
     ) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the groups of an optimizer, counted over all optimizers that step."""
-        before = takewhile(lambda known: known is not optimizer, self.stepped)
-        first = sum(len(other.param_groups) for other in before)
+        first = 0
+        for other in self:
+            if other is optimizer:
+                break
+            first += len(other.param_groups) if other in self._stepped else 0
         return enumerate(optimizer.param_groups, first)
 
 
@@ -339,11 +342,12 @@ class Parameters:
             self._structure = self._now()
 
     def _now(self) -> object:
-        groups = [
-            [(id(group["params"]), len(group["params"])) for group in optimizer.param_groups]
-            for optimizer in self._optimizers
-        ]
-        return self._names.version, self._optimizers.version, groups
+        found: list[object] = [self._names.version, self._optimizers.version]
+        for optimizer in self._optimizers:
+            found.append(None)
+            for group in optimizer.param_groups:
+                found += id(group["params"]), len(group["params"])
+        return found
 
     def _rebuild(self) -> None:
         num_groups = Counter(map(id, _parameters(self._optimizers)))
@@ -392,7 +396,9 @@ def _current(tracked: list[TrackedParameter]) -> list[TrackedParameter]:
     """Return the same, with what may change of a parameter in place as it is now."""
     for index, one in enumerate(tracked):
         weight, parameter = one.weight, one.parameter
-        if isinstance(parameter, torch.nn.UninitializedParameter):
+        if type(parameter) is not torch.nn.Parameter and isinstance(
+            parameter, torch.nn.UninitializedParameter
+        ):
             continue
         if parameter.requires_grad is not weight.trainable or parameter.shape != weight.shape:
             tracked[index] = _track(weight.name, parameter, weight.optimizer_groups or 0)
@@ -414,14 +420,13 @@ class AccumulatedGradients:
 
     def __init__(self, tracked: list[TrackedParameter]) -> None:
         self._tracked = tracked
-        marks = [_mark(one.parameter.grad) for one in tracked]
-        self._kept = {index: mark for index, mark in enumerate(marks) if mark is not None}
+        self._kept = self._marks_now(range(len(tracked)))
         self._backwards = 0
 
     def before_backward(self) -> None:
         """Gradients are about to be added to: those that were zeroed or replaced are let go."""
-        now = self._marks_now()
-        self._kept = {index: mark for index, mark in self._kept.items() if mark == now[index]}
+        now = self._marks_now(self._kept)
+        self._kept = {index: mark for index, mark in now.items() if mark == self._kept[index]}
         # Zeroing through .data leaves no mark; one gradient that is not zero speaks for all.
         if self._backwards == 0 and not any(map(self._is_not_zero, self._kept)):
             self._kept = {}
@@ -429,24 +434,24 @@ class AccumulatedGradients:
     def after_backward(self) -> None:
         """Gradients were added to: those that are still kept have a new mark."""
         self._backwards += 1
-        self._kept = {index: mark for index, mark in self._marks_now().items() if mark is not None}
+        self._kept = self._marks_now(self._kept)
 
     def count(self) -> int:
         """Return how many gradients hold what was there before the optimizer's last step."""
         return len(self._kept) if self._backwards else 0
 
-    def _marks_now(self) -> dict[int, GradientMark | None]:
-        return {index: _mark(self._tracked[index].parameter.grad) for index in self._kept}
+    def _marks_now(self, indexes: Iterable[int]) -> dict[int, GradientMark]:
+        marks = {}
+        for index in indexes:
+            gradient = self._tracked[index].parameter.grad
+            if gradient is None:
+                continue
+            # A tensor that is spread over processes has its values in another.
+            local = gradient if type(gradient) is torch.Tensor else local_shard(gradient).tensor
+            if type(local) is torch.Tensor and local.layout is torch.strided:
+                marks[index] = local.data_ptr(), local._version
+        return marks
 
     def _is_not_zero(self, index: int) -> bool:
         gradient = self._tracked[index].parameter.grad
         return gradient is not None and bool(local_shard(gradient).tensor.any())
-
-
-def _mark(gradient: torch.Tensor | None) -> GradientMark | None:
-    if gradient is None:
-        return None
-    local = local_shard(gradient).tensor
-    if type(local) is not torch.Tensor or local.layout is not torch.strided:
-        return None
-    return local.data_ptr(), local._version

@@ -107,6 +107,8 @@ class Observer:
         Args:
             scale: By what the optimizer is going to divide the gradients.
         """
+        if not all_tracked:
+            return
         if scale is None and self._with_gradients and self._add_parameters(step, all_tracked):
             return
         with self._on_device(step).burst():
@@ -238,8 +240,10 @@ class Observer:
         info = self._info(name, collection, dtype_name(tensor.dtype), shape, function)
         self._add_known(step, info, tensor)
 
-    def _add_usual(self, step: OpenStep, info: TensorInfo, tensor: torch.Tensor) -> bool:
-        """Observe a tensor that is new and of which statistics are all, as most are.
+    def _add_in_memory(
+        self, step: OpenStep, info: TensorInfo, tensor: torch.Tensor, level: int
+    ) -> bool:
+        """Observe a tensor that is new, as most are.
 
         Returns:
             False, and nothing is added, if it cannot be read as it lies in memory.
@@ -251,6 +255,8 @@ class Observer:
                 return True
         if not (tensor.is_cpu and step.add_read((info,), (tensor,), read_tensors)):
             return False
+        if level > STATISTICS:
+            step.add_more(info, to_numpy(tensor), level)
         if info.collection == "outputs":
             self._last = (TensorVersion(tensor), step, step.rows[info.name])
         return True
@@ -264,11 +270,11 @@ class Observer:
     ) -> None:
         """Observe a tensor of which everything is known but its value, divided by ``scale``."""
         name = info.name
-        is_usual = scale is None and name in step.usual and name not in step.rows
-        if is_usual and self._add_usual(step, info, tensor):
+        level = STATISTICS if name in step.usual else step.level(info)
+        is_new = level != NOTHING and scale is None and name not in step.rows
+        if is_new and self._add_in_memory(step, info, tensor, level):
             self.observed.add(name)
             return
-        level = step.level(info)
         if level == NOTHING and info.name in self.observed:
             return
         self.observed.add(info.name)

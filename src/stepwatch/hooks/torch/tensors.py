@@ -108,7 +108,7 @@ def _what_is_unsupported(tensor: torch.Tensor) -> str | None:
 def to_numpy(tensor: torch.Tensor) -> Array:
     """Return the value of a tensor; it shares the memory of a tensor on the CPU."""
     tensor = tensor.detach()
-    if tensor.is_conj():
+    if tensor.dtype.is_complex and tensor.is_conj():
         tensor = tensor.resolve_conj()
     if tensor.is_neg():
         tensor = tensor.resolve_neg()
@@ -156,14 +156,17 @@ def tensors_in(
         yield path, value
     elif id(value) not in around:
         for key, inner in _items(value):
-            yield from tensors_in(inner, f"{path}/{key}", around | {id(value)})
+            if type(inner) is torch.Tensor:
+                yield f"{path}/{key}", inner
+            else:
+                yield from tensors_in(inner, f"{path}/{key}", around | {id(value)})
 
 
 def _items(value: object) -> Iterable[tuple[object, object]]:
-    if isinstance(value, Mapping):
-        return value.items()
     if isinstance(value, (tuple, list)):
         return enumerate(value)
+    if isinstance(value, Mapping):
+        return value.items()
     if is_dataclass(value) and not isinstance(value, type):
         return ((field.name, getattr(value, field.name, None)) for field in fields(value))
     return ()

@@ -282,8 +282,9 @@ class Loop:
         # What says nothing in an ordinary training is left out: each number costs microseconds.
         if num_lost:
             self._add(step, "backwards_lost", num_lost)
-        if self._weights.num_graphs > 1:
-            self._add(step, "graphs", self._weights.num_graphs)
+        num_graphs = self._weights.num_graphs
+        if num_graphs > 1:
+            self._add(step, "graphs", num_graphs)
         if num_backwards:
             self._add(step, "loss_weight", math.nan if weights is None else weights)
         self._add(step, "optimizer_steps", self._num_optimizer_steps)

@@ -91,7 +91,9 @@ class Copies:
 
 def why_not_copied(tensor: torch.Tensor) -> str | None:
     """Return why the values of a tensor cannot be copied, ``None`` if they can."""
-    if is_lazy(tensor):  # first: of such a one nothing else may be asked
+    if type(tensor) is not torch.Tensor and is_lazy(
+        tensor
+    ):  # first: of such a one nothing else may be asked
         return "not initialized"
     why = unsupported(tensor)
     if why is None and tensor.layout is not torch.strided:
@@ -100,7 +102,7 @@ def why_not_copied(tensor: torch.Tensor) -> str | None:
 
 
 def size_of(tensor: torch.Tensor) -> int:
-    return tensor.numel() * tensor.element_size()
+    return tensor.nbytes
 
 
 def random_states() -> tuple[dict[str, object], dict[str, Array]]:
