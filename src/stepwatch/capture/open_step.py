@@ -78,7 +78,8 @@ class OpenStep:
             self.usual = plan.always
         #: The row of each tensor, by name; to be read only.
         self.rows: dict[str, int] = {}
-        self._matrix = np.empty((64, NUM_FIELDS))
+        self._room, self._matrix = 0, np.empty((0, NUM_FIELDS))
+        self._grow()
 
     def __len__(self) -> int:
         return len(self.tensors)
@@ -167,9 +168,9 @@ class OpenStep:
             How many were added.
         """
         row = len(self.tensors)
-        while row + len(values) > len(self._matrix):
+        while row + len(values) > self._room:
             self._grow()
-        added = read(values, self._matrix, row)
+        added = read(values, self._struct, row)
         if added < len(values):
             infos = infos[:added]
         self.tensors += infos
@@ -178,15 +179,37 @@ class OpenStep:
             row += 1
         return added
 
-    def add_number(self, info: TensorInfo, number: float) -> None:
-        """Observe a tensor of one element, float64."""
-        name = info.name
-        if name not in self.usual or name in self.rows:
-            self.add(info, np.asarray(number, np.float64))
-            return
-        self._make_room()
-        summarize_numbers((number,), self._matrix, len(self.tensors))
-        self._append(info)
+    def add_read_one(self, info: TensorInfo, value: object, read: ReadTensors) -> bool:
+        """Observe one as ``add_read`` does; return whether it was added."""
+        row = len(self.tensors)
+        if row == self._room:
+            self._grow()
+        if not read((value,), self._struct, row):
+            return False
+        self.rows[info.name] = row
+        self.tensors.append(info)
+        return True
+
+    def add_numbers(self, infos: Sequence[TensorInfo], numbers: tuple[float, ...]) -> None:
+        """Observe tensors of one element each, float64.
+
+        Args:
+            infos: What is known of them; no two have one name.
+            numbers: The elements.
+        """
+        for info in infos:
+            if info.name not in self.usual or info.name in self.rows:
+                for one, number in zip(infos, numbers, strict=True):
+                    self.add(one, np.asarray(number, np.float64))
+                return
+        row = len(self.tensors)
+        while row + len(numbers) > self._room:
+            self._grow()
+        summarize_numbers(numbers, self._matrix, row)
+        self.tensors += infos
+        for info in infos:
+            self.rows[info.name] = row
+            row += 1
 
     def add_more(self, info: TensorInfo, array: Array, level: int) -> None:
         """Save of a tensor what ``level`` asks for beside its statistics.
@@ -293,11 +316,15 @@ class OpenStep:
         return row
 
     def _make_room(self) -> None:
-        if len(self.tensors) == len(self._matrix):
+        if len(self.tensors) == self._room:
             self._grow()
 
     def _grow(self) -> None:
-        self._matrix = np.concatenate([self._matrix, np.empty_like(self._matrix)])
+        self._room = max(64, 2 * self._room)
+        before, self._matrix = self._matrix, np.empty((self._room, NUM_FIELDS))
+        self._matrix[: len(before)] = before
+        # Where it lies, for what fills its rows.
+        self._struct = self._matrix.__array_struct__
 
     def close(self, last: Layout | None) -> tuple[Layout, npt.NDArray[np.float64]]:
         """Return layout and statistics, shape ``[tensors, NUM_FIELDS]``.

@@ -67,6 +67,7 @@ _MARKER = b"\xf5frame"
 _CRC32C, _CRC32 = b"C\n", b"\r\n"
 _CHECKSUMS: dict[bytes, Callable[..., int]] = {_CRC32C: crc32c_of_array, _CRC32: zlib.crc32}
 _KIND = _CRC32 if kernel is None else _CRC32C
+_checksum_of_bytes: Callable[[bytes], int] = zlib.crc32 if kernel is None else kernel.crc32c
 FRAME_BYTES = _FRAME.size
 _SMALL_BYTES = 64 << 10
 
@@ -116,16 +117,16 @@ class Ring:
         Returns:
             Whether it was: one that is larger than the ring is not.
         """
-        length = sum(len(part) for part in parts)
+        length = sum(map(len, parts))
         if FRAME_BYTES + length > self.capacity:
             return False
         numbers = _NUMBERS.pack(length, self._sequence)
-        checksum = _CHECKSUMS[_KIND]
         if length <= _SMALL_BYTES:  # a call for each piece would take longer than to join them
             body = b"".join(parts)
-            crc = checksum(np.frombuffer(numbers + body, np.uint8))
+            crc = _checksum_of_bytes(numbers + body)
             pieces: list[BytesLike] = [self._head(length, crc) + body]
         else:
+            checksum = _CHECKSUMS[_KIND]
             crc = checksum(np.frombuffer(numbers, np.uint8))
             for part in parts:
                 crc = checksum(np.frombuffer(part, np.uint8), crc) if len(part) else crc
@@ -331,6 +332,7 @@ Array = npt.NDArray[np.generic]
     "message",
 )
 _LENGTH = struct.Struct("<I")
+_to_json = json.JSONEncoder().encode
 STATISTICS_ARRAY, RAW_PREFIX, EXPONENTS_PREFIX = "statistics", "raw/", "exponents/"
 
 
@@ -367,7 +369,7 @@ def encode_frame(
     Raises:
         TypeError: An array of a dtype that cannot be stored, or facts that are no JSON.
     """
-    text = json.dumps({"kind": kind, **meta}).encode()
+    text = _to_json({"kind": kind, **meta}).encode()
     return [_LENGTH.pack(len(text)), text, *(encode_parts(arrays) if arrays else ())]
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -91,8 +92,8 @@ def summarize_into(array: Array, out_row: Row) -> None:
 
 
 #: Writes the statistics of tensors into the rows of a matrix from one on, and returns how many it
-#: could read: ``read(tensors, matrix, first)``.
-ReadTensors = Callable[[tuple[object, ...], Row, int], int]
+#: could read: ``read(tensors, matrix.__array_struct__, first)``.
+ReadTensors = Callable[[tuple[object, ...], object, int], int]
 
 
 def tensor_reader(*classes: type) -> ReadTensors:
@@ -109,12 +110,7 @@ def tensor_reader(*classes: type) -> ReadTensors:
     api = getattr(classes[0], "__dlpack_c_exchange_api__", None)
     if _kernel is None or api is None:
         return lambda tensors, matrix, first: 0  # noqa: ARG005
-    summarize_tensors = _kernel.summarize_tensors
-
-    def read(tensors: tuple[object, ...], matrix: Row, first: int) -> int:
-        return summarize_tensors(api, classes, tensors, matrix.__array_struct__, first)
-
-    return read
+    return partial(_kernel.summarize_tensors, api, classes)
 
 
 def summarize_numbers(numbers: tuple[float, ...], out_rows: Row, first: int) -> None:

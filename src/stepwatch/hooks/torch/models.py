@@ -97,8 +97,10 @@ class Names:
 
     def is_plain(self, root: torch.nn.Module) -> bool:
         """Return whether this is the model whose names are its own paths."""
-        plain = (reference() for reference, _, prefix in self._roots if not prefix)
-        return next(plain, None) is unwrap(root)
+        for reference, _, prefix in self._roots:
+            if not prefix:
+                return reference() is unwrap(root)
+        return False
 
     def add(self, root: torch.nn.Module, *, plain: bool = True) -> None:
         """Name everything in a model, anew if it is known already.

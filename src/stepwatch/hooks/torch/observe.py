@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
@@ -50,6 +50,7 @@ class Observer:
 
     def __init__(self) -> None:
         self._infos: dict[str, TensorInfo] = {}
+        self._numbers: dict[tuple[str, ...], list[TensorInfo]] = {}
         self._device: dict[int, DeviceRows] = {}
         self._bad: WeakKeyDictionary[OpenStep, set[str]] = WeakKeyDictionary()
         self._last: tuple[TensorVersion, OpenStep, int] | None = None
@@ -196,13 +197,22 @@ class Observer:
         if isinstance(value, torch.Tensor):
             self._add(step, name, collection, _as_scalar(value))
         else:
-            info = self._infos.get(name) or self._info(name, collection, "float64", ())
-            if isinstance(value, (float, int)) and info.dtype == "float64" and info.shape == ():
-                step.add_number(info, value)
+            info = self._info(name, collection, "float64", ())
+            if isinstance(value, (float, int)):
+                step.add_numbers((info,), (value,))
             else:
-                info = self._info(name, collection, "float64", ())
                 step.add(info, np.asarray(value, np.float64))
             self.observed.add(name)
+
+    def numbers(self, step: OpenStep, numbers: Mapping[str, float], collection: str) -> None:
+        """Observe numbers of one collection, by name."""
+        names = tuple(numbers)
+        infos = self._numbers.get(names)
+        if infos is None:
+            infos = [self._info(name, collection, "float64", ()) for name in names]
+            self._numbers[names] = infos
+        step.add_numbers(infos, tuple(numbers.values()))
+        self.observed.update(names)
 
     def joined(
         self,
@@ -237,7 +247,9 @@ class Observer:
         self, step: OpenStep, name: str, collection: str, tensor: torch.Tensor, function: str = ""
     ) -> None:
         shape = () if tensor.is_nested else tensor.shape  # a nested one has none
-        info = self._info(name, collection, dtype_name(tensor.dtype), shape, function)
+        dtype, info = dtype_name(tensor.dtype), self._infos.get(name)
+        if info is None or info.shape != shape or info.dtype != dtype:
+            info = self._info(name, collection, dtype, shape, function)
         self._add_known(step, info, tensor)
 
     def _add_in_memory(
@@ -253,7 +265,7 @@ class Observer:
             # A container returns what its last child returned; so does a model to its loss.
             if where is step and last.is_same(tensor) and step.alias(info, row):
                 return True
-        if not (tensor.is_cpu and step.add_read((info,), (tensor,), read_tensors)):
+        if not (tensor.is_cpu and step.add_read_one(info, tensor, read_tensors)):
             return False
         if level > STATISTICS:
             step.add_more(info, to_numpy(tensor), level)
@@ -273,7 +285,8 @@ class Observer:
         level = STATISTICS if name in step.usual else step.level(info)
         is_new = level != NOTHING and scale is None and name not in step.rows
         if is_new and self._add_in_memory(step, info, tensor, level):
-            self.observed.add(name)
+            if name not in self.observed:
+                self.observed.add(name)
             return
         if level == NOTHING and info.name in self.observed:
             return

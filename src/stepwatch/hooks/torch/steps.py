@@ -107,7 +107,7 @@ class Steps:
         """Return the step to which what happens now belongs; or that which is open in a mode."""
         if mode is not None:
             return self._recorder.open_step(mode)
-        if self._last_mode is Mode.TRAIN and self.is_over:
+        if self._stepped and self._last_mode is Mode.TRAIN and self.is_over:
             if self._next is None:
                 self._next = self._recorder.new_step(Mode.TRAIN)
             return self._next

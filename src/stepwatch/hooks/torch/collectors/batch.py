@@ -51,7 +51,7 @@ class Batches:
             return
         # Digests do not merge, so each batch of a step has a name of its own.
         name = f"batch_{number}{name}" if number else f"batch{name}"
-        for given in (inputs, call_keywords()):
+        for given in filter(None, (inputs, call_keywords())):
             for path, tensor in tensors_in(given, name):
                 self._observer.tensor(step, path, tensor, "batches")
 

@@ -214,15 +214,17 @@ class Loop:
             if evaluates:
                 self._end_interval(None)
             return
+        numbers: dict[str, float] = {}
         if self._num_modules:
-            in_train = self._num_modules - self._num_in_eval
-            self._add(step, "modules", self._num_modules)
+            numbers["loop/modules"] = self._num_modules
             if step.mode is Mode.TRAIN:
-                self._add(step, "modules_in_eval", self._num_in_eval)
+                numbers["loop/modules_in_eval"] = self._num_in_eval
             else:
-                self._add(step, "modules_in_train", in_train)
+                numbers["loop/modules_in_train"] = self._num_modules - self._num_in_eval
         if evaluates:
-            self._end_interval(step)
+            self._end_interval(numbers)
+        if numbers:
+            self._observer.numbers(step, numbers, _COLLECTION)
 
     def on_loss(self, step: OpenStep, name: str, value: torch.Tensor, *_: object) -> None:  # noqa: ARG002
         if step.mode is Mode.TRAIN and step.wants(_COLLECTION):
@@ -277,37 +279,41 @@ class Loop:
         if not step.wants(_COLLECTION):
             self._end_interval(None)
             return
-        self._end_interval(step)
-        self._add(step, "backwards", num_backwards)
+        numbers: dict[str, float] = {}
+        self._end_interval(numbers)
+        numbers["loop/backwards"] = num_backwards
         # What says nothing in an ordinary training is left out: each number costs microseconds.
         if num_lost:
-            self._add(step, "backwards_lost", num_lost)
+            numbers["loop/backwards_lost"] = num_lost
         num_graphs = self._weights.num_graphs
         if num_graphs > 1:
-            self._add(step, "graphs", num_graphs)
-        if num_backwards:
-            self._add(step, "loss_weight", math.nan if weights is None else weights)
-        self._add(step, "optimizer_steps", self._num_optimizer_steps)
+            numbers["loop/graphs"] = num_graphs
+        if num_backwards and isinstance(weights, torch.Tensor):
+            self._observer.numbers(step, numbers, _COLLECTION)
+            self._scalars.add(step, "loop/loss_weight", _COLLECTION, weights)
+            numbers = {}
+        elif num_backwards and not isinstance(weights, torch.Tensor):
+            numbers["loop/loss_weight"] = math.nan if weights is None else weights
+        numbers["loop/optimizer_steps"] = self._num_optimizer_steps
         for name, value in self._schedules.numbers():
-            self._add(step, name, value)
+            numbers[f"loop/{name}"] = value
+        self._observer.numbers(step, numbers, _COLLECTION)
 
-    def _end_interval(self, step: OpenStep | None) -> None:
-        """Let the time that passed be that of a step, or of none."""
+    def _end_interval(self, numbers: dict[str, float] | None) -> None:
+        """Let the time that passed be that of a step, or of none.
+
+        Args:
+            numbers: What is observed of the step, by name.
+        """
         now = perf_counter()
-        if step is not None and self._began_at is not None:
-            self._add(step, "step_seconds", now - self._began_at)
+        if numbers is not None and self._began_at is not None:
+            numbers["loop/step_seconds"] = now - self._began_at
             if self._waited_s is not None:
-                self._add(step, "data_wait_seconds", self._waited_s)
+                numbers["loop/data_wait_seconds"] = self._waited_s
             if self._backward_at is not None and is_one_of_several():
-                self._add(step, "forward_seconds", self._backward_at - self._began_at)
+                numbers["loop/forward_seconds"] = self._backward_at - self._began_at
         self._began_at, self._backward_at = now, None
         self._waited_s = None if self._waited_s is None else 0.0
-
-    def _add(self, step: OpenStep, name: str, value: float | torch.Tensor) -> None:
-        if isinstance(value, torch.Tensor):
-            self._scalars.add(step, f"loop/{name}", _COLLECTION, value)
-        else:
-            self._observer.scalar(step, f"loop/{name}", value, _COLLECTION)
 
 
 def _depends_on_mode(kind: type) -> bool:

@@ -252,7 +252,8 @@ class BlackBoxFeed:
 def _call_tensors(inputs: object) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield the tensors that the module is given which is about to be called, by name."""
     yield from tensors_in(inputs, "batch/args")
-    yield from tensors_in(call_keywords(), "batch/kwargs")
+    if keywords := call_keywords():
+        yield from tensors_in(keywords, "batch/kwargs")
 
 
 def _is_out_of_reach() -> bool:

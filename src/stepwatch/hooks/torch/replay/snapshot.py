@@ -17,6 +17,7 @@ import json
 import math
 import random
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -112,7 +113,7 @@ def random_states() -> tuple[dict[str, object], dict[str, Array]]:
     CUDA is used. A generator that a script has made for itself is not known.
     """
     version, numbers, gauss = random.getstate()
-    arrays: dict[str, Array] = {"rng/python": np.array(numbers, np.uint32)}
+    arrays: dict[str, Array] = {"rng/python": _array_of(numbers)}
     numbers_of_torch = torch.get_rng_state()
     if unsupported(numbers_of_torch) is None:  # inside of a transform it is no plain tensor
         arrays["rng/torch"] = numbers_of_torch.numpy()
@@ -126,6 +127,12 @@ def random_states() -> tuple[dict[str, object], dict[str, Array]]:
         for device, cuda in enumerate(torch.cuda.get_rng_state_all()):
             arrays[f"rng/cuda/{device}"] = cuda.numpy()
     return facts, arrays
+
+
+@lru_cache(maxsize=1)
+def _array_of(numbers: tuple[int, ...]) -> Array:
+    """Return the state of Python's generator as an array; most trainings draw none from it."""
+    return np.array(numbers, np.uint32)
 
 
 def set_random_states(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
