@@ -74,8 +74,9 @@ class OpenStep:
         self._raw_room = 0
         #: Of these tensors statistics are saved, and nothing else; there may be others.
         self.usual: Set[str] = frozenset()
+        self._wanted: Set[str] = frozenset()
         if thinned_by is None and isinstance(plan, Plan):
-            self.usual = plan.always
+            self.usual, self._wanted = plan.always, plan.always_wanted
         #: The row of each tensor, by name; to be read only.
         self.rows: dict[str, int] = {}
         self._room, self._matrix = 0, np.empty((0, NUM_FIELDS))
@@ -123,6 +124,8 @@ class OpenStep:
 
     def wants(self, kind: str) -> bool:
         """Return whether any tensor of a kind may be saved at this step; see ``Plan.wants``."""
+        if kind in self._wanted:
+            return True
         if self._budget is not None and not self._budget.may_keep(kind):
             return False
         return self._plan.wants(kind, self.mode_step)

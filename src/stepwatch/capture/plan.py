@@ -53,8 +53,9 @@ class Plan:
         self._kinds = {name: requested.get(name, [default_policy(name)]) for name in BUILT_IN}
         self._policies: dict[str, tuple[SavePolicy, ...]] = {}
         self._schedules: dict[str, tuple[tuple[int, Schedule], ...]] = {}
-        # None where every step is wanted.
-        self._wanted: dict[str, tuple[Schedule, ...] | None] = {}
+        #: Of these kinds something may be saved at every step; there may be others.
+        self.always_wanted: set[str] = set()
+        self._wanted: dict[str, tuple[Schedule, ...]] = {}
         #: Of these tensors statistics are saved at every step, and nothing else: of most.
         self.always: set[str] = set()
 
@@ -82,16 +83,16 @@ class Plan:
         return level
 
     def wants(self, kind: str, mode_step: int | None = None) -> bool:
+        if kind in self.always_wanted:
+            return True
         if kind not in self._wanted:
             policies = [*self._kinds.get(kind, _USUAL), *(policy for _, policy in self._matched)]
             found = (schedule for policy in policies for _, schedule in _schedules(policy))
-            schedules = tuple(dict.fromkeys(found))
-            self._wanted[kind] = None if EVERY_STEP in schedules else schedules
-        wanted = self._wanted[kind]
-        if wanted is None or mode_step is None:
-            return wanted is None or bool(wanted)
-        for schedule in wanted:  # noqa: SIM110  any() would take twice as long, at each step
-            if schedule.wants(mode_step):
+            self._wanted[kind] = tuple(dict.fromkeys(found))
+            if EVERY_STEP in self._wanted[kind]:
+                self.always_wanted.add(kind)
+        for schedule in self._wanted[kind]:  # any() would take twice as long, at each step
+            if mode_step is None or schedule.wants(mode_step):
                 return True
         return False
 

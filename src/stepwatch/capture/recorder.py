@@ -90,7 +90,8 @@ class Recorder:
         #: What is profiled, if a listener does that.
         self.profiler = next((x for x in listeners if isinstance(x, Profiler)), Profiler(None))
         self.profiler.phases.counter = self.counter
-        self._open: dict[Mode, OpenStep] = {}
+        #: The steps that are being observed; to be read only.
+        self.opened: dict[Mode, OpenStep] = {}
         self._layout_of_scalars = Layout(())
         self._layouts: dict[tuple[Mode, int], Layout] = {}
         target = RunTarget(
@@ -124,29 +125,29 @@ class Recorder:
 
     def open_step(self, mode: Mode) -> OpenStep:
         """Return the step of ``mode`` that is being observed, a new one if none is."""
-        step = self._open.get(mode)
+        step = self.opened.get(mode)
         if step is None:
-            step = self._open[mode] = self.new_step(mode)
+            step = self.opened[mode] = self.new_step(mode)
         return step
 
     def new_step(self, mode: Mode) -> OpenStep:
         """Return a step that is not open yet: it may become the open one later."""
-        ahead = 1 if mode in self._open else 0
+        ahead = 1 if mode in self.opened else 0
         return self.step_at(mode, self.counter.peek(mode)[1] + ahead)
 
     def is_open(self, mode: Mode) -> bool:
-        return mode in self._open
+        return mode in self.opened
 
     def move(self, step: OpenStep | None, mode: Mode) -> OpenStep | None:
         """Make ``step`` the open one of ``mode`` (``None`` for no one); return the one it was."""
-        before = self._open.pop(mode, None)
+        before = self.opened.pop(mode, None)
         if step is not None:
-            self._open[mode] = step
+            self.opened[mode] = step
         return before
 
     def end_step(self, mode: Mode) -> StepRecord | None:
         """Close the open step of ``mode`` and hand it to the background; see ``take``."""
-        step = self._open.pop(mode, None)
+        step = self.opened.pop(mode, None)
         if step is None:
             return None
         return self.take(step, mode, *self.counter.next(mode))
@@ -177,7 +178,7 @@ class Recorder:
         """
         if mode is Mode.TRAIN:
             self.budget.end_step(mode_step, is_thin=step.is_thin)
-        if not len(step):
+        if not step.tensors:
             return None
         if not step.is_thin:
             self.profiler.phases.took(mode, number)
@@ -239,7 +240,7 @@ class Recorder:
 
     def abandon(self) -> None:
         """Drop the open steps: capturing failed, and half a step says nothing."""
-        self._open.clear()
+        self.opened.clear()
 
     def flush(self, timeout: float = CLOSE_TIMEOUT_S) -> bool:
         """Wait until every closed step was evaluated and handed to the writers."""
@@ -274,7 +275,7 @@ class Recorder:
             after = f"all after step {self._last_step}" if self._last_step >= 0 else "all steps"
             lost = f"{after} (capturing failed: {failure})"
             error = error or f"capturing failed: {failure}"
-        for mode in list(self._open):
+        for mode in list(self.opened):
             self.end_step(mode)
         covered = "; ".join(self._coverage)
         note = End(

@@ -69,7 +69,14 @@ def encode_parts(arrays: Mapping[str, Array]) -> list[bytes | memoryview]:
             array = np.ascontiguousarray(array, _stored_dtype(array.dtype))
         stored[name] = array
     entries = tuple([(name, array.dtype, array.shape) for name, array in stored.items()])
-    return [*_head(entries, tuple(split)), *map(_bytes_of, stored.values())]
+    # To copy what is small takes less than to make a view of it.
+    values = [
+        array.tobytes()
+        if array.nbytes <= _SMALL_BYTES
+        else np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        for array in stored.values()
+    ]
+    return [*_head(entries, tuple(split)), *values]
 
 
 @lru_cache(maxsize=256)
@@ -94,12 +101,6 @@ def _head(
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(_LENGTH_BYTES, "little"), text
-
-
-def _bytes_of(array: Array) -> bytes | memoryview:
-    if array.nbytes <= _SMALL_BYTES:  # to copy it takes less than to make a view
-        return array.tobytes()
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
 #: What the elements of text, and of complex numbers, consist of.

@@ -350,6 +350,11 @@ class GraphSlots:
         self.num_attention = 0
         self.probe = GraphProbe(self._slot, self._has_fixed_shape, self._tensors)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no graph that was compiled has anything to be observed."""
+        return not (self._sources or self._remote)
+
     def gather(self, owner: Module | None) -> Iterator[SlotReading]:
         """Yield what graphs added since, and empty their slots.
 
@@ -497,6 +502,8 @@ class Graphs:
         Args:
             owner: The module that was compiled and has just run, if it is known.
         """
+        if self.slots.is_empty:
+            return False
         on_loss = False
         for gathered in self.slots.gather(owner):
             known_mode = owner is not None or gathered.source.trains

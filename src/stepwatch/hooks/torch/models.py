@@ -70,8 +70,11 @@ class Names:
         return [module for root, *_ in self._roots if (module := root()) is not None]
 
     def of(self, module: torch.nn.Module) -> str | None:
-        known = self._modules.get(id(module))
-        return known[1] if known is not None and known[0]() is module else None
+        number = id(module)
+        if number not in self._modules:
+            return None
+        reference, name = self._modules[number]
+        return name if reference() is module else None
 
     def adopt(self, module: torch.nn.Module, root: torch.nn.Module, *, trained: bool) -> None:
         """A module runs inside of a model and has no name: give it one if it should have.
@@ -346,7 +349,7 @@ class Parameters:
     def _now(self) -> object:
         found: list[object] = [self._names.version, self._optimizers.version]
         for optimizer in self._optimizers:
-            found.append(None)
+            found += [None]
             for group in optimizer.param_groups:
                 found += id(group["params"]), len(group["params"])
         return found

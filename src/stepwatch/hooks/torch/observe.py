@@ -75,7 +75,7 @@ class Observer:
         if type(output) is torch.Tensor and is_known and self.returned[module] is None:
             name = f"output/{module}"
             self._add(step, name, "outputs", output)
-            if has_non_finite(step, name):
+            if name in step.rows and not step.is_finite(step.rows[name]):
                 self._inputs(step, module, given)
             return
         bad, whys = False, []
@@ -247,9 +247,7 @@ class Observer:
         self, step: OpenStep, name: str, collection: str, tensor: torch.Tensor, function: str = ""
     ) -> None:
         shape = () if tensor.is_nested else tensor.shape  # a nested one has none
-        dtype, info = dtype_name(tensor.dtype), self._infos.get(name)
-        if info is None or info.shape != shape or info.dtype != dtype:
-            info = self._info(name, collection, dtype, shape, function)
+        info = self._info(name, collection, dtype_name(tensor.dtype), shape, function)
         self._add_known(step, info, tensor)
 
     def _add_in_memory(
@@ -374,10 +372,12 @@ class Observer:
         shape: tuple[int, ...],
         function: str = "",
     ) -> TensorInfo:
-        info = self._infos.get(name)
-        if info is None or info.shape != shape or info.dtype != dtype:
-            info = TensorInfo(name, collection, dtype, tuple(shape), function=function)
-            self._infos[name] = info
+        if name in self._infos:
+            info = self._infos[name]
+            if info.shape == shape and info.dtype == dtype:
+                return info
+        info = TensorInfo(name, collection, dtype, tuple(shape), function=function)
+        self._infos[name] = info
         return info
 
 
@@ -397,6 +397,8 @@ def _inside(tensor: torch.Tensor, info: TensorInfo) -> tuple[torch.Tensor, Tenso
 
 def _as_scalar(value: torch.Tensor) -> torch.Tensor:
     """Return a tensor of one element, without dimensions where that needs no other process."""
+    if type(value) is torch.Tensor and value.shape == () and not value.requires_grad:
+        return value
     # To reshape one that is spread over processes may start a collective.
     return value if is_distributed(value) else value.detach().reshape(())
 

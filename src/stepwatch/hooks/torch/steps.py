@@ -111,7 +111,10 @@ class Steps:
             if self._next is None:
                 self._next = self._recorder.new_step(Mode.TRAIN)
             return self._next
-        return self._recorder.open_step(self._last_mode)
+        # Asked for each module that returns.
+        return self._recorder.opened.get(self._last_mode) or self._recorder.open_step(
+            self._last_mode
+        )
 
     def evaluation(self) -> OpenStep:
         """Return the step to which belongs what ran without gradients, unseen."""

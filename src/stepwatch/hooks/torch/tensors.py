@@ -287,6 +287,8 @@ def _settled(tensor: torch.Tensor) -> Shard:
 
 def in_memory_order(tensor: torch.Tensor) -> torch.Tensor:
     """Return the elements in the order in which they lie, shape ``[numel]``: mostly a view."""
+    if tensor.is_contiguous():
+        return tensor.detach().reshape(-1)
     strides = tensor.stride()
     order = sorted(range(tensor.dim()), key=lambda dim: -strides[dim])
     return tensor.detach().permute(order).reshape(-1)

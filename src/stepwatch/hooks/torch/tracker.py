@@ -31,6 +31,7 @@ from .models import AccumulatedGradients, Names, Optimizers, Parameters, TorchLo
 from .observe import Observer, Scalars, Summaries, has_non_finite
 from .replay.feed import BlackBoxFeed
 from .steps import Steps
+from .tensors import TrackedParameter
 from .usual import UsualSteps
 
 
@@ -75,6 +76,7 @@ class Tracker(HookGuard):
         self._black_box = BlackBoxFeed(recorder, self.names, self.optimizers)
         self.root: torch.nn.Module | None = None
         self._stepping: list[torch.optim.Optimizer] = []
+        self._stepping_parameters: list[TrackedParameter] = []
         self._loss_since_backward = False
         self.loss_depth = self.num_optimizer_steps = self._num_stale = 0
         self._num_before_scaler = 0
@@ -344,7 +346,7 @@ class Tracker(HookGuard):
         """An optimizer is about to step; gradients are as it sees them."""
         if self._is_ours(optimizer):
             # On the list already: its last step raised, which no hook notices.
-            if any(known is optimizer for known in self._stepping):
+            if self._stepping and any(known is optimizer for known in self._stepping):
                 self._stepping = []
             self._stepping.append(optimizer)
             if len(self._stepping) == 1:
@@ -386,7 +388,8 @@ class Tracker(HookGuard):
             self.observer.scalar(step, "optimizer/loss_scale", scale, "optimizer")
             self.observer.scalar(step, "optimizer/skipped", skipped, "optimizer")
         scale = getattr(optimizer, "grad_scale", None)
-        self.observer.parameters(step, self.parameters.of(optimizer), scale)
+        self._stepping_parameters = self.parameters.of(optimizer)
+        self.observer.parameters(step, self._stepping_parameters, scale)
         self._learning_rates(step, optimizer)
         self.events.emit("update_begins", step, optimizer)
 
@@ -401,7 +404,8 @@ class Tracker(HookGuard):
         step = self.steps.current()
         if not step.has_only_losses:
             self.events.emit("update_ends", step, optimizer)
-            self._carried[optimizer] = AccumulatedGradients(self.parameters.of(optimizer))
+            self._carried[optimizer] = AccumulatedGradients(self._stepping_parameters)
+            self._stepping_parameters = []
         self.steps.after_optimizer(optimizer)
 
     # Users

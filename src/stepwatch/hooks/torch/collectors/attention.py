@@ -104,7 +104,9 @@ class Attention:
     def leave(self, module: torch.nn.Module) -> None:
         """A module returned, or raised; those inside of it that did not return are over as well."""
         running = self._running
-        if (running and running[-1] is module) or any(module is each for each in running):
+        if running and running[-1] is module:
+            del running[-1]
+        elif any(module is each for each in running):
             while running.pop() is not module:
                 pass
 

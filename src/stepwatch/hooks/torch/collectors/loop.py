@@ -194,10 +194,9 @@ class Loop:
     def enter(self, module: torch.nn.Module) -> None:
         """A module inside of the model begins to run."""
         kind = type(module)
-        depends = self._depends.get(kind)
-        if depends is None:
-            depends = self._depends[kind] = _depends_on_mode(kind)
-        if depends and getattr(module, "p", True):
+        if kind not in self._depends:
+            self._depends[kind] = _depends_on_mode(kind)
+        if self._depends[kind] and getattr(module, "p", True):
             self._num_modules += 1
             self._num_in_eval += not module.training
 

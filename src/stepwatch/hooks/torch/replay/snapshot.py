@@ -16,8 +16,8 @@ from __future__ import annotations
 import json
 import math
 import random
+from array import array
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -113,7 +113,7 @@ def random_states() -> tuple[dict[str, object], dict[str, Array]]:
     CUDA is used. A generator that a script has made for itself is not known.
     """
     version, numbers, gauss = random.getstate()
-    arrays: dict[str, Array] = {"rng/python": _array_of(numbers)}
+    arrays: dict[str, Array] = {"rng/python": np.frombuffer(array("I", numbers), np.uint32)}
     numbers_of_torch = torch.get_rng_state()
     if unsupported(numbers_of_torch) is None:  # inside of a transform it is no plain tensor
         arrays["rng/torch"] = numbers_of_torch.numpy()
@@ -127,12 +127,6 @@ def random_states() -> tuple[dict[str, object], dict[str, Array]]:
         for device, cuda in enumerate(torch.cuda.get_rng_state_all()):
             arrays[f"rng/cuda/{device}"] = cuda.numpy()
     return facts, arrays
-
-
-@lru_cache(maxsize=1)
-def _array_of(numbers: tuple[int, ...]) -> Array:
-    """Return the state of Python's generator as an array; most trainings draw none from it."""
-    return np.array(numbers, np.uint32)
 
 
 def set_random_states(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
