@@ -74,14 +74,14 @@ class Observer:
             return
         if type(output) is torch.Tensor and is_known and self.returned[module] is None:
             name = f"output/{module}"
-            self._add(step, name, "outputs", output)
+            self.tensor(step, name, output, "outputs")
             if name in step.rows and not step.is_finite(step.rows[name]):
                 self._inputs(step, module, given)
             return
         bad, whys = False, []
         for path, tensor in (("", output),) if type(output) is torch.Tensor else tensors_in(output):
             name = f"output/{module}{path}"
-            self._add(step, name, "outputs", tensor)
+            self.tensor(step, name, tensor, "outputs")
             bad = bad or has_non_finite(step, name)
             whys.append(self.refused.get(name))
         if self.returned.get(module, "") is not None:
@@ -95,7 +95,7 @@ class Observer:
             bad.add(module)
             for part in given if isinstance(given, tuple) else ():
                 for path, tensor in tensors_in(part):
-                    self._add(step, f"input/{module}{path}", "inputs", tensor)
+                    self.tensor(step, f"input/{module}{path}", tensor, "inputs")
 
     def parameters(
         self,
@@ -174,7 +174,7 @@ class Observer:
 
     def loss(self, step: OpenStep, name: str, value: torch.Tensor, function: str) -> bool:
         """Observe a loss, and which function computed it; return whether it could be."""
-        self._add(step, name, "losses", _as_scalar(value), function)
+        self.tensor(step, name, _as_scalar(value), "losses", function)
         return name not in self.refused
 
     def known_scalar(self, name: str) -> TensorInfo | None:
@@ -191,11 +191,18 @@ class Observer:
     def tensor(
         self, step: OpenStep, name: str, value: torch.Tensor, collection: str, function: str = ""
     ) -> None:
-        self._add(step, name, collection, value, function)
+        """Observe a tensor.
+
+        Args:
+            function: The function that computed it, or the loss function that was given it.
+        """
+        shape = () if value.is_nested else value.shape  # a nested one has none
+        info = self._info(name, collection, dtype_name(value.dtype), shape, function)
+        self._add_known(step, info, value)
 
     def scalar(self, step: OpenStep, name: str, value: object, collection: str) -> None:
         if isinstance(value, torch.Tensor):
-            self._add(step, name, collection, _as_scalar(value))
+            self.tensor(step, name, _as_scalar(value), collection)
         else:
             info = self._info(name, collection, "float64", ())
             if isinstance(value, (float, int)):
@@ -242,13 +249,6 @@ class Observer:
             rows.collect()
         self._device = {}
         self._last = None
-
-    def _add(
-        self, step: OpenStep, name: str, collection: str, tensor: torch.Tensor, function: str = ""
-    ) -> None:
-        shape = () if tensor.is_nested else tensor.shape  # a nested one has none
-        info = self._info(name, collection, dtype_name(tensor.dtype), shape, function)
-        self._add_known(step, info, tensor)
 
     def _add_in_memory(
         self, step: OpenStep, info: TensorInfo, tensor: torch.Tensor, level: int
