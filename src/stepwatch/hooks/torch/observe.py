@@ -129,7 +129,7 @@ class Observer:
         ]
         names = {info.name for info, _ in found}
         are_new = len(names) == len(found) and names.isdisjoint(step.rows)
-        if not (are_new and names <= step.usual and found and found[0][1].is_cpu):
+        if not (are_new and names <= step.usual and found and on_host(found[0][1])):
             return False
         infos, tensors = zip(*found, strict=True)
         added = step.add_read(infos, tensors, read_tensors)
@@ -263,7 +263,7 @@ class Observer:
             # A container returns what its last child returned; so does a model to its loss.
             if where is step and last.is_same(tensor) and step.alias(info, row):
                 return True
-        if not (tensor.is_cpu and step.add_read_one(info, tensor, read_tensors)):
+        if not (on_host(tensor) and step.add_read_one(info, tensor, read_tensors)):
             return False
         if level > STATISTICS:
             step.add_more(info, to_numpy(tensor), level)
