@@ -114,7 +114,7 @@ class TestFloors:
             "__main__",
             "py",
             "_kernel.abi3",
-            *("_crc32c", "_digest", "_exponents", "_files"),  # C
+            *("_crc32c", "_digest", "_dlpack", "_exponents", "_files"),  # C
         }
 
     def test_only_hooks_import_a_framework(self):

@@ -95,6 +95,10 @@ class OpenStep:
         """Whether by the budget nothing is saved but losses and what the script saves itself."""
         return self._budget is not None and not self._budget.has_requests
 
+    def widen(self) -> None:
+        """Save from here on what is planned, whatever the budget leaves out."""
+        self._budget = None
+
     @property
     def raw_room(self) -> int:
         """How many bytes of weights and gradients are kept raw, whatever the plan says."""

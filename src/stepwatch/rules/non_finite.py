@@ -27,9 +27,9 @@ from ..model.record import StepRecord
 from ..numerics.measures import headroom_bits, listed, number
 from ..numerics.statistics import COUNT, NAN, NEGINF, POSINF
 
-Cause = Literal["previous update", "data", "output", "loss", "gradient"]
+Cause = Literal["previous update", "data", "output", "loss", "unknown", "gradient"]
 #: In the order in which they happen within a step.
-CAUSES: tuple[Cause, ...] = ("previous update", "data", "output", "loss", "gradient")
+CAUSES: tuple[Cause, ...] = ("previous update", "data", "output", "loss", "unknown", "gradient")
 
 # What smdebug's names of inputs and outputs end in.
 _SCOPES = re.compile(r"_(input|output)_\d+$")
@@ -196,11 +196,19 @@ class _Search:
         )
 
     def _from_loss(self, bad: npt.NDArray[np.intp]) -> Origin:
+        inputs = self._bad_rows("inputs")
+        if len(inputs):
+            sentence = (
+                f"{self._name(inputs[0])} ({self._counts(inputs[0])}): the data are not finite"
+            )
+            parts = self._tensor(inputs[0]), sentence, self._group([inputs[0]]), self._group([])
+            return Origin("data", *parts)
         outputs = [self._outputs[-1][0]] if self._outputs else []
         sentence = f"{self._name(bad[0])} ({self._counts(bad[0])}) is not finite, though " + (
             "every output is: the loss itself made it so" if outputs else "no output was captured"
         )
-        return Origin("loss", self._tensor(bad[0]), sentence, self._group(outputs), self._group([]))
+        cause: Cause = "loss" if outputs else "unknown"
+        return Origin(cause, self._tensor(bad[0]), sentence, self._group(outputs), self._group([]))
 
     def _from_gradients(self, bad: npt.NDArray[np.intp]) -> Origin:
         ends = {module: row for row, module in self._outputs}
@@ -399,6 +407,7 @@ _REMEDIES = {
     " dtype",
     "loss": "look for log of zero or overflow in the loss; clamp its input or use the version"
     " that takes logits",
+    "unknown": "what made it was not observed: train with --budget none, which observes each step",
     "gradient": "look for square root or norm at zero and for overflow in the backward pass of"
     " this layer; in low precision, check the loss scale",
 }

@@ -12,6 +12,7 @@ from torch import nn
 
 from stepwatch.capture import budget
 from stepwatch.capture.recorder import Recorder
+from stepwatch.judge.engine import watch
 from tests.support.hooks.torch.trainings import X, Y, fit, mlp, sgd
 
 
@@ -91,7 +92,27 @@ class TestThinSteps:
 
         assert 4 == len(seen.trial.tensor("output/0").steps("EVAL"))  # 0, 1, 5 and 10 of EVAL
 
-    def test_after_a_loss_that_is_not_finite_steps_are_observed_in_full(self, every_fifth):
+    def test_a_loss_that_is_not_finite_has_the_rest_of_its_step_observed(self, every_fifth):
+        """And the operation that made it so, and the steps after it."""
+
+        class Spoiled(nn.Module):
+            def forward(self, x):
+                calls.append(1)
+                return torch.log(torch.tanh(x) + 2 - 5 * (len(calls) == 8))
+
+        calls = []
+        model = nn.Sequential(nn.Linear(4, 4), Spoiled(), nn.Linear(4, 1))
+        with every_fifth() as seen:
+            fit(model, steps=10)
+
+        assert [0, 1, 5, 7, 8, 9] == steps_of(seen, "gradient/0.weight")
+        assert [7] == steps_of(seen, "output/log (before 2)")
+        assert [7] == steps_of(seen, "input/log (before 2)")
+        (finding,) = watch(seen.trial, "non_finite_origin", follow=False)
+        assert "output/log (before 2) (" in finding.message
+        assert "made from finite inputs and parameters at step 7" in finding.message
+
+    def test_gradients_that_are_not_finite_are_observed(self, every_fifth):
         """Weights are nan after step 7, and so is the loss of step 8."""
 
         def spoil(x, y):
@@ -102,7 +123,7 @@ class TestThinSteps:
         with every_fifth() as seen:
             fit(mlp(), steps=12, loss=spoil)
 
-        assert [0, 1, 5, 9, 10, 11] == steps_of(seen, "gradient/0.weight")
+        assert [0, 1, 5, 7, 8, 9, 10, 11] == steps_of(seen, "gradient/0.weight")
 
     def test_snapshots_are_kept_when_they_are_due(self, every_fifth):
         with every_fifth(snapshot_every=3) as seen:

@@ -6,6 +6,7 @@ All of them are found as the script uses them: nobody hands them to us.
 from __future__ import annotations
 
 import gc
+import math
 import os
 import weakref
 from collections import Counter
@@ -408,6 +409,40 @@ def _current(tracked: list[TrackedParameter]) -> list[TrackedParameter]:
         if parameter.requires_grad is not weight.trainable or parameter.shape != weight.shape:
             tracked[index] = _track(weight.name, parameter, weight.optimizer_groups or 0)
     return tracked
+
+
+#: Larger tensors take longer to sum up than a small step may.
+_MOST_ELEMENTS = 65_536
+
+
+class FirstGradients:
+    """The gradient of the first parameter that each optimizer holds and that is not large.
+
+    A backward pass ends at the beginning of a model: where a gradient is not finite, those of what
+    comes before it in the model are not either, so the first one speaks for all.
+    """
+
+    def __init__(self) -> None:
+        self._first: WeakKeyDictionary[torch.optim.Optimizer, Callable[[], torch.Tensor | None]] = (
+            WeakKeyDictionary()
+        )
+
+    def is_finite(self, optimizer: torch.optim.Optimizer) -> bool:
+        """Return whether it is finite; true where it is not known without waiting."""
+        first = self._first.get(optimizer)
+        if first is None:
+            small = (
+                parameter
+                for parameter in _parameters([optimizer])
+                if parameter.requires_grad and parameter.numel() <= _MOST_ELEMENTS
+            )
+            found = next(small, None)
+            first = self._first[optimizer] = (lambda: None) if found is None else ref(found)
+        parameter = first()
+        gradient = None if parameter is None else parameter.grad
+        if type(gradient) is not torch.Tensor or not gradient.is_cpu or gradient.is_sparse:
+            return True
+        return math.isfinite(gradient.sum().item())
 
 
 GradientMark = tuple[int, int]

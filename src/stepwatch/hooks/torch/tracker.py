@@ -15,6 +15,7 @@ from ...capture.open_step import OpenStep
 from ...capture.recorder import Recorder
 from ...model.record import TensorInfo
 from ...model.steps import Mode
+from .autograd import find_non_finite
 from .collectors.activations import Activity, Quantiles, Routing
 from .collectors.attention import Attention
 from .collectors.batch import Batches, Channels, Samples
@@ -27,7 +28,15 @@ from .collectors.profiling import ProfileCollector
 from .events import Detail, Events, HookGuard, LossCall, Subscriber
 from .graphs import Graphs
 from .internals import Loss, in_transform, loss_scale
-from .models import AccumulatedGradients, Names, Optimizers, Parameters, TorchLossNames, unwrap
+from .models import (
+    AccumulatedGradients,
+    FirstGradients,
+    Names,
+    Optimizers,
+    Parameters,
+    TorchLossNames,
+    unwrap,
+)
 from .observe import Observer, Scalars, Summaries, has_non_finite
 from .replay.feed import BlackBoxFeed
 from .steps import Steps
@@ -84,6 +93,8 @@ class Tracker(HookGuard):
         self._carried: WeakKeyDictionary[torch.optim.Optimizer, AccumulatedGradients] = (
             WeakKeyDictionary()
         )
+        #: Tell a backward pass that did not stay finite of a step that is not observed in full.
+        self.first_gradients = FirstGradients()
         self._budget = recorder.budget
         #: Returns the model that ran last to be trained.
         self.last_model: Callable[[], torch.nn.Module | None] = lambda: None
@@ -288,8 +299,9 @@ class Tracker(HookGuard):
             step = self.steps.current()
             if self.observer.loss(step, name, value, call.function if call else ""):
                 self._loss_since_backward = True
-            if step.is_thin and has_non_finite(step, name):
-                self._budget.insist()
+            if step.is_thin and step.mode is Mode.TRAIN and has_non_finite(step, name):
+                self.widen(step)
+                self._find_non_finite(step, value)
             if step.has_only_losses:
                 return
             if call is None:
@@ -297,6 +309,23 @@ class Tracker(HookGuard):
             else:
                 self.events.emit("loss", step, name, value, call)
             self._black_box.judge(step, name)
+
+    def widen(self, step: OpenStep) -> None:
+        """Observe the rest of a thin step in full, and some after it: something went wrong."""
+        self._budget.insist()
+        step.widen()
+
+    def _find_non_finite(self, step: OpenStep, loss: torch.Tensor) -> None:
+        """Observe which operation made values that are not finite, of outputs not observed."""
+        # With checkpoints what was saved is computed anew, and in that processes may meet.
+        is_alone = not (torch.distributed.is_available() and torch.distributed.is_initialized())
+        found = find_non_finite(loss, self.names.parameters) if is_alone else None
+        if found is not None:
+            for number, value in enumerate(found.inputs):
+                name = f"input/{found.name}" + (f"/{number}" if number else "")
+                self.observer.tensor(step, name, value.detach(), "inputs")
+            if found.output is not None:
+                self.observer.tensor(step, f"output/{found.name}", found.output.detach(), "outputs")
 
     def _before_backward(self, roots: object) -> None:
         for carried in self._carried.values():
@@ -367,6 +396,8 @@ class Tracker(HookGuard):
 
     def _before_optimizer(self, optimizer: torch.optim.Optimizer, skipped: object = 0.0) -> None:
         step = self.steps.before_optimizer(optimizer)
+        if step.has_only_losses and not self.first_gradients.is_finite(optimizer):
+            self.widen(step)
         if step.has_only_losses:
             self.resume_inside()  # its model was interrupted, else they are on
             self._gather()

@@ -154,7 +154,8 @@ class UsualSteps:
 
     def _before_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         rates = self._learning_rates(optimizer)
-        if optimizer is self._optimizer() and self._losses and self._has_run and rates is not None:
+        is_usual = optimizer is self._optimizer() and self._losses and self._has_run
+        if is_usual and rates is not None and self._tracker.first_gradients.is_finite(optimizer):
             self._scalars = self._losses | rates
             return
         self.leave()

@@ -1,0 +1,163 @@
+"""What the graph of a loss still holds of its forward pass: where values stopped being finite.
+
+Autograd saves for the backward pass what most operations were given, or what came out. So it can
+be found after the fact which operation made the first nan or infinity, of a step in which no output
+of a module was observed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+# Larger graphs are not searched: this happens within somebody's step.
+_MOST_NODES = 20_000
+_PREFIX = "_saved_"
+_RESULTS = re.compile(r"(result|output|out|indices|ret)s?\d*$")
+# Of these operations only what they were given is saved; of a division the divisor is enough.
+_REPEATED: Mapping[str, tuple[str, Callable[[torch.Tensor], torch.Tensor]]] = {
+    "log": ("self", torch.log),
+    "log2": ("self", torch.log2),
+    "log10": ("self", torch.log10),
+    "log1p": ("self", torch.log1p),
+    "acos": ("self", torch.acos),
+    "asin": ("self", torch.asin),
+    "div": ("other", torch.reciprocal),
+}
+# What only gives a parameter another shape.
+_VIEWS = ("TBackward", "ViewBackward", "TransposeBackward", "UnsqueezeBackward")
+
+
+@dataclass(frozen=True)
+class NonFiniteOperation:
+    """The operation that made the first value of a forward pass that is not finite.
+
+    Args:
+        name: Such as ``log``, with the module whose parameters it meets next, where that is known.
+        inputs: What it was given, as far as that was kept, all finite.
+        output: What it made; ``None`` if ``inputs`` are data that were not finite.
+    """
+
+    name: str
+    inputs: tuple[torch.Tensor, ...]
+    output: torch.Tensor | None
+
+
+def find_non_finite(loss: torch.Tensor, names: Mapping[int, str]) -> NonFiniteOperation | None:
+    """Return where the forward pass of a loss stopped being finite; ``None`` if that is unknown.
+
+    A parameter that was not finite before is no operation.
+
+    Args:
+        loss: Of which no gradients were computed yet.
+        names: Of the parameters, by ``id``.
+    """
+    if loss.grad_fn is None:
+        return None
+    for node, consumers in _forward_order(loss.grad_fn):
+        saved = dict(_saved_tensors(node))
+        inputs = {key: value for key, value in saved.items() if not _RESULTS.search(key)}
+        bad = next((value for value in inputs.values() if _is_bad(value)), None)
+        if bad is not None:
+            return _made_by_producer(node, consumers, bad, names)
+        made = [value for key, value in saved.items() if key not in inputs]
+        key, repeat = _REPEATED.get(_operation(node), ("", torch.abs))
+        if key in inputs:
+            made.append(repeat(inputs[key].detach()))
+        for value in made:
+            if not _is_finite(value):
+                name = _title(node, consumers, names)
+                return NonFiniteOperation(name, tuple(inputs.values()), value)
+    return None
+
+
+def _made_by_producer(
+    node: Any, consumers: Sequence[Any], bad: torch.Tensor, names: Mapping[int, str]
+) -> NonFiniteOperation | None:
+    for producer, index in node.next_functions:
+        if producer is None or not _makes(producer, index, bad):
+            continue
+        if hasattr(producer, "variable"):
+            return None
+        inputs = tuple(value for _, value in _saved_tensors(producer))
+        return NonFiniteOperation(_title(producer, (node, *consumers), names), inputs, bad)
+    return NonFiniteOperation(_title(node, (node, *consumers), names), (bad,), None)
+
+
+def _makes(producer: Any, index: int, value: torch.Tensor) -> bool:
+    """Return whether a value may be what a node made."""
+    variable = getattr(producer, "variable", None)
+    if variable is not None:
+        return bool(variable.shape == value.shape and not _is_finite(variable))
+    made = getattr(producer, "_input_metadata", ())
+    return index < len(made) and tuple(made[index].shape) == tuple(value.shape)
+
+
+def _title(node: Any, consumers: Sequence[Any], names: Mapping[int, str]) -> str:
+    module = next(filter(None, (_module_of(one, names) for one in consumers)), "")
+    return f"{_operation(node)} (before {module})" if module else _operation(node)
+
+
+def _operation(node: Any) -> str:
+    """Return the name of the operation of a node, such as ``log`` for ``LogBackward0``."""
+    name = re.sub(r"Backward\d*$", "", type(node).__name__)
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def _module_of(node: Any, names: Mapping[int, str]) -> str:
+    """Return the module whose parameters an operation takes; empty if it takes none."""
+    for producer, _ in node.next_functions:
+        if type(producer).__name__.startswith(_VIEWS):
+            producer = producer.next_functions[0][0]
+        variable = getattr(producer, "variable", None)
+        if variable is not None and id(variable) in names:
+            return names[id(variable)].rpartition(".")[0]
+    return ""
+
+
+def _forward_order(root: Any) -> Iterator[tuple[Any, list[Any]]]:
+    """Yield the nodes of a graph, each after those that it takes values from.
+
+    With each, nodes that use what it makes: one, one that uses what that makes, and so on.
+    """
+    seen, count = {root}, 0
+    stack, path = [iter(root.next_functions)], [root]
+    while stack and count < _MOST_NODES:
+        producer = next((one for one, _ in stack[-1] if one is not None and one not in seen), None)
+        if producer is not None:
+            seen.add(producer)
+            stack.append(iter(producer.next_functions))
+            path.append(producer)
+            continue
+        stack.pop()
+        count += 1
+        node = path.pop()
+        yield node, path[::-1]
+
+
+def _saved_tensors(node: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield what a node saved of its inputs and outputs, floating point only."""
+    for name in dir(node):
+        if not name.startswith(_PREFIX):
+            continue
+        value: object = None
+        with suppress(RuntimeError):  # it was changed in place, or is freed
+            value = getattr(node, name)
+        values: Iterable[object] = value if isinstance(value, (tuple, list)) else (value,)
+        for number, one in enumerate(values):
+            if isinstance(one, torch.Tensor) and one.is_floating_point():
+                yield f"{name.removeprefix(_PREFIX)}{number or ''}", one
+
+
+def _is_bad(value: torch.Tensor) -> bool:
+    """Return whether a value is not finite; minus infinity alone may be a mask."""
+    return not _is_finite(value) and bool((value.isnan() | (value == torch.inf)).any())
+
+
+def _is_finite(value: torch.Tensor) -> bool:
+    return bool(torch.isfinite(value.detach()).all())

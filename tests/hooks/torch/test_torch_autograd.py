@@ -1,0 +1,94 @@
+"""The operation that made the first value that is not finite, found in the graph of a loss."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import nn
+
+from stepwatch.hooks.torch.autograd import find_non_finite
+
+X = torch.linspace(-1, 1, 20).view(5, 4)
+LABELS = torch.tensor([0, 1, 2, 0, 1])
+
+
+class Model(nn.Module):
+    """A linear layer, something, and another linear layer.
+
+    Args:
+        between: What is done between the two.
+    """
+
+    def __init__(self, between=torch.tanh):
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.last, self.between = nn.Linear(4, 8), nn.Linear(8, 3), between
+
+    def forward(self, x):
+        return self.last(self.between(self.first(x)))
+
+
+def found_in(model, x=X, loss=F.cross_entropy):
+    value = loss(model(x), LABELS)
+    assert not torch.isfinite(value)
+    return find_non_finite(value, {id(p): name for name, p in model.named_parameters()})
+
+
+class TestOperation:
+    @pytest.mark.parametrize(
+        ("between", "name"),
+        [
+            (torch.log, "log (before last)"),
+            (torch.sqrt, "sqrt (before last)"),
+            (lambda h: torch.exp(1000 * h), "exp (before last)"),
+            (lambda h: h / (h - h), "div (before last)"),
+            (lambda h: h - torch.log(0 * h.detach().abs() * h), "log (before last)"),
+            (lambda h: torch.log(torch.relu(h)).sum(1, keepdim=True) + h, "log (before last)"),
+        ],
+    )
+    def test_it_is_named_with_what_follows(self, between, name):
+        found = found_in(Model(between))
+
+        assert name == found.name
+        assert not torch.isfinite(found.output).all()
+        assert all(torch.isfinite(one).all() for one in found.inputs)
+
+    def test_that_of_the_loss_itself_has_no_module_after_it(self):
+        found = found_in(
+            Model(), loss=lambda out, labels: -torch.log(torch.relu(out)).mean() + 0 * labels.sum()
+        )
+
+        assert "log" == found.name
+
+    def test_data_that_are_not_finite_were_made_by_none(self):
+        x = X.clone()
+        x[2, 1] = float("nan")
+        found = found_in(Model(), x)
+
+        assert found.output is None
+        assert ["addmm (before first)", 1] == [found.name, len(found.inputs)]
+
+    def test_minus_infinity_may_be_a_mask(self):
+        """The first nan comes after it."""
+        mask = torch.zeros(8).index_fill(0, torch.tensor([1]), -float("inf"))
+        found = found_in(Model(lambda h: torch.log(torch.softmax(h * 1 + mask, -1) - 0.5)))
+
+        assert "log (before last)" == found.name
+
+
+class TestNothing:
+    def test_a_finite_loss(self):
+        loss = F.cross_entropy(Model()(X), LABELS)
+
+        assert find_non_finite(loss, {}) is None
+
+    def test_a_loss_without_a_graph(self):
+        assert find_non_finite(torch.tensor(float("nan")), {}) is None
+
+    def test_a_graph_that_was_freed(self):
+        """Nobody is disturbed."""
+        loss = F.cross_entropy(Model(torch.log)(X), LABELS)
+        loss.backward()
+
+        assert find_non_finite(loss, {}) is None
