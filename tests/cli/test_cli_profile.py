@@ -143,7 +143,8 @@ class TestRun:
     def test_steps_and_machine_are_told_by_default(self, write, tmp_path):
         """A script that knows nothing of us has a profile, on one clock with its tensors."""
         script = write(SLOWLY + LOOP)
-        done = call(STEPWATCH, "run", "--run", "run", "--trace", "3-4", script, "8", cwd=tmp_path)
+        options = ("--run", "run", "--budget", "none", "--trace", "3-4")  # phases of each step
+        done = call(STEPWATCH, "run", *options, script, "8", cwd=tmp_path)
         trial = Trial(tmp_path / "run")
 
         assert 0 == done.returncode, done.stderr

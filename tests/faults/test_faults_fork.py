@@ -57,7 +57,7 @@ class TestForkedChildren:
     @pytest.mark.slow
     def test_a_child_writes_nothing_and_ends_as_it_likes(self, faulty):
         """It trains, unseen, and leaves by sys.exit or os._exit; the run goes on in its parent."""
-        seen = faulty(FORKED)
+        seen = faulty(FORKED, options=("--budget", "none"))  # each step has phases
 
         seen.assert_unharmed()
         assert ("finished", list(range(60))) == (seen.trial.state, seen.trial.steps())
