@@ -51,7 +51,7 @@ STEPS = {
 QUICK = ("tabular", "gpt")
 KERAS_BACKENDS = ("torch", "jax", "tensorflow")
 #: Options of ``stepwatch run`` that are measured beside the defaults.
-OPTIONS = ("--budget 3%", "--companion --budget 3%")
+OPTIONS = ("--budget none", "--companion")
 TOOLS = ("wandb", "wandb-watch", "trackio", "tensorboard")
 _RESULT = re.compile(rb"steps_per_s=(\S+) loss=(\S+)")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -171,6 +172,27 @@ class TestTheScript:
             broken.stdout.splitlines(),
         )
         assert "finished" == Trial(tmp_path / "r").state
+
+
+class TestBudget:
+    @pytest.mark.parametrize(
+        ("options", "is_kept"),
+        [
+            ((), True),
+            (("--budget", "none"), False),
+            (("--snapshot", "every=2"), False),
+            (("--snapshot", "every=2", "--budget", "3%"), True),
+        ],
+    )
+    def test_there_is_one_unless_a_replay_needs_every_step(
+        self, write, stepwatch, options, is_kept
+    ):
+        """The note at the end says what observing cost, where there is a budget."""
+        write("train(4)\n")
+        stepwatch("run", "--run", "r", *options, "script.py")
+        note = (write("").parent / "r/end/worker_0.json").read_text()
+
+        assert is_kept is (json.loads(note)["cost"] is not None)
 
 
 class TestWhatIsTold:

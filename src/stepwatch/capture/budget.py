@@ -15,6 +15,8 @@ from ..errors import ConfigError
 from ..model.collection import Collection
 from ..model.steps import Mode
 
+#: The budget of plain ``stepwatch run``; hooks in scripts have none unless they are given one.
+DEFAULT_SHARE = 0.03
 #: The collections that are observed at every step.
 KEPT = frozenset({"losses", "learning_rates", "metrics", "scalars", "tensors"})
 #: The first steps of each mode, which are observed in full: most faults are there from the start.
@@ -50,8 +52,8 @@ def parse_budget(text: str) -> float | None:
     share = float(number[1]) / (100 if number[2] else 1) if number else 0.0
     if not 0 < share <= 1:
         raise ConfigError(
-            f"--budget {text!r} must be more than 0% and at most 100%, such as 3%;"
-            " leave it out for no limit"
+            f"--budget {text!r} must be more than 0% and at most 100%, such as 3%, or none for"
+            " no limit"
         )
     return share
 
@@ -156,8 +158,14 @@ class Budget:
         Processor time of the background thread counts as if training waited for all of it.
         """
         rest = self._ended_at - self._began_at - self.spent_s + self._first_s
-        own = self.spent_s - self._first_s + self._background_s()
-        return own / rest if self.share is not None and rest > 0 else None
+        cost_s = self.cost_s()
+        return cost_s / rest if cost_s is not None and rest > 0 else None
+
+    def cost_s(self) -> float | None:
+        """Return the same in seconds; ``None`` without a budget."""
+        if self.share is None:
+            return None
+        return self.spent_s - self._first_s + self._background_s()
 
     def _choose(self, mode_step: int) -> None:
         assert self.share is not None

@@ -286,6 +286,7 @@ class Recorder:
             coverage=covered,
             lost=lost,
             cost=self.budget.cost(),
+            cost_s=self.budget.cost_s(),
         )
         self._end = self._carrier.end(note, CLOSE_TIMEOUT_S)
         return self._end

@@ -153,6 +153,8 @@ class FindingDedup:
 _REDRAW_S = 0.25
 _FIRST_LINE_S, _LAST_LINE_S = 5.0, 60.0
 _MOST_CHAINS = 10
+# What observing took is a share of the time where training took longer than this, seconds.
+_LONG_S = 20.0
 _NO_KERNEL = (
     "the compiled kernel is missing: NumPy computes the statistics, about ten times slower; "
     "install a wheel for this platform, or build with a C compiler"
@@ -259,11 +261,11 @@ class Progress:
         else:
             steps = f"{plural(end.steps, 'step')} ({counted or 'none'})"
         self.print_line(f"{end.state}, {steps} in {seconds:.1f} s")
-        if end.cost is not None:
-            self.print_line(
-                f"observing took {end.cost:.1%} of the training's own time, as far as it is"
-                " measured; the first steps are observed in full whatever they cost"
-            )
+        if end.cost and end.cost_s is not None:
+            # Of a short training the start is most.
+            is_long = end.cost_s / end.cost > _LONG_S
+            share = f", {end.cost:.1%} of the training's own time" if is_long else ""
+            self.print_line(f"observing took {end.cost_s:.1f} s{share}, as far as it is measured")
         if end.lost:
             self.print_line(f"lost: {end.lost}")
         elif end.failures:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import click
 
 from ..actions.policy import check_rules, parse_actions
-from ..capture.budget import parse_budget
+from ..capture.budget import DEFAULT_SHARE, parse_budget
 from ..capture.lifecycle import rank_and_size
 from ..capture.output import Output
 from ..capture.profiling import Profiler
@@ -168,10 +168,9 @@ def _parse_steps(text: str) -> Range:
 @click.option(
     "--budget",
     metavar="SHARE",
-    default="none",
-    show_default=True,
-    help="How much longer the training may take, such as 3%: where observing takes more, most "
-    "steps are observed by their losses only.",
+    help="How much longer the training may take, 3% by default: where observing takes more, most "
+    "steps are observed by their losses only. none for every step in full, the default with "
+    "--snapshot: a replay needs them.",
 )
 @click.option(
     "--companion/--no-companion",
@@ -194,7 +193,7 @@ def run(
     snapshot: str,
     mirror: str | None,
     resume: int | None,
-    budget: str,
+    budget: str | None,
     *,
     companion: bool,
     module: bool,
@@ -212,7 +211,9 @@ def run(
     for text in save:
         parse_save(text)
     snapshot_every = _parse_snapshot(snapshot, black_box_mb)
-    share = parse_budget(budget)
+    share = None if snapshot_every else DEFAULT_SHARE
+    if budget is not None:
+        share = parse_budget(budget)
     reactions = parse_actions(on_finding)
     check_rules(reactions, [rule.name for rule in watched])
     if script.startswith("-"):

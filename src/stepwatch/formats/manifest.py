@@ -167,6 +167,7 @@ class End:
         lost: What is not stored and why, in one line; empty for nothing.
         cost: How much longer the training took because it was observed, relative to its own time;
             measured where there is a budget, else ``None``.
+        cost_s: How much longer that was, seconds.
     """
 
     state: str
@@ -178,6 +179,7 @@ class End:
     coverage: str = ""
     lost: str = ""
     cost: float | None = None
+    cost_s: float | None = None
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self), indent=1).encode()
