@@ -69,6 +69,13 @@ class TestOperation:
         assert found.output is None
         assert ["addmm (before first)", 1] == [found.name, len(found.inputs)]
 
+    def test_minus_infinity_counts_where_nothing_else_is_not_finite(self):
+        found = found_in(
+            Model(), loss=lambda out, labels: F.mse_loss(-out.abs() / 0, 0 * labels[:, None] + out)
+        )
+
+        assert "div" == found.name
+
     def test_minus_infinity_may_be_a_mask(self):
         """The first nan comes after it."""
         mask = torch.zeros(8).index_fill(0, torch.tensor([1]), -float("inf"))

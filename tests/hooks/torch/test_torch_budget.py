@@ -112,6 +112,26 @@ class TestThinSteps:
         assert "output/log (before 2) (" in finding.message
         assert "made from finite inputs and parameters at step 7" in finding.message
 
+    def test_a_script_whose_saved_tensors_raise_is_observed_all_the_same(self, every_fifth):
+        """They do when the graph is searched, and not in the backward pass after it."""
+
+        def unpack(tensor):
+            unpacked.append(1)
+            if len(unpacked) == 1:
+                raise ValueError("not now")
+            return tensor
+
+        unpacked = []
+        with every_fifth() as seen:
+            model = mlp()
+            fit(model, steps=7)
+            with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, unpack):
+                fit(model, steps=1, loss=lambda x, y: nn.functional.mse_loss(x / 0, y))
+            fit(model, steps=2)
+
+        assert [7] == steps_of(seen, "loss/mse_loss_1")
+        assert [0, 1, 5, 7, 8, 9] == steps_of(seen, "gradient/0.weight")
+
     def test_gradients_that_are_not_finite_are_observed(self, every_fifth):
         """Weights are nan after step 7, and so is the loss of step 8."""
 

@@ -59,20 +59,24 @@ def find_non_finite(loss: torch.Tensor, names: Mapping[int, str]) -> NonFiniteOp
     """
     if loss.grad_fn is None:
         return None
-    for node, consumers in _forward_order(loss.grad_fn):
-        saved = dict(_saved_tensors(node))
-        inputs = {key: value for key, value in saved.items() if not _RESULTS.search(key)}
-        bad = next((value for value in inputs.values() if _is_bad(value)), None)
-        if bad is not None:
-            return _made_by_producer(node, consumers, bad, names)
-        made = [value for key, value in saved.items() if key not in inputs]
-        key, repeat = _REPEATED.get(_operation(node), ("", torch.abs))
-        if key in inputs:
-            made.append(repeat(inputs[key].detach()))
-        for value in made:
-            if not _is_finite(value):
+    nodes = [
+        (node, consumers, dict(_saved_tensors(node)))
+        for node, consumers in _forward_order(loss.grad_fn)
+    ]
+    for is_bad in (_is_hard, _is_not_finite):  # minus infinity alone may be a mask
+        for node, consumers, saved in nodes:
+            inputs = {key: value for key, value in saved.items() if not _RESULTS.search(key)}
+            bad = next(filter(is_bad, inputs.values()), None)
+            if bad is not None:
+                return _made_by_producer(node, consumers, bad, names)
+            made = [value for key, value in saved.items() if key not in inputs]
+            key, repeat = _REPEATED.get(_operation(node), ("", torch.abs))
+            if key in inputs:
+                made.append(repeat(inputs[key].detach()))
+            bad = next(filter(_is_not_finite, made), None)
+            if bad is not None:
                 name = _title(node, consumers, names)
-                return NonFiniteOperation(name, tuple(inputs.values()), value)
+                return NonFiniteOperation(name, tuple(inputs.values()), bad)
     return None
 
 
@@ -93,7 +97,7 @@ def _makes(producer: Any, index: int, value: torch.Tensor) -> bool:
     """Return whether a value may be what a node made."""
     variable = getattr(producer, "variable", None)
     if variable is not None:
-        return bool(variable.shape == value.shape and not _is_finite(variable))
+        return bool(variable.shape == value.shape and _is_not_finite(variable))
     made = getattr(producer, "_input_metadata", ())
     return index < len(made) and tuple(made[index].shape) == tuple(value.shape)
 
@@ -154,10 +158,10 @@ def _saved_tensors(node: Any) -> Iterator[tuple[str, torch.Tensor]]:
                 yield f"{name.removeprefix(_PREFIX)}{number or ''}", one
 
 
-def _is_bad(value: torch.Tensor) -> bool:
-    """Return whether a value is not finite; minus infinity alone may be a mask."""
-    return not _is_finite(value) and bool((value.isnan() | (value == torch.inf)).any())
+def _is_hard(value: torch.Tensor) -> bool:
+    """Return whether there is nan or plus infinity in a tensor."""
+    return _is_not_finite(value) and bool((value.isnan() | (value == torch.inf)).any())
 
 
-def _is_finite(value: torch.Tensor) -> bool:
-    return bool(torch.isfinite(value.detach()).all())
+def _is_not_finite(value: torch.Tensor) -> bool:
+    return not torch.isfinite(value.detach()).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from operator import methodcaller
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, ref
@@ -319,7 +320,10 @@ class Tracker(HookGuard):
         """Observe which operation made values that are not finite, of outputs not observed."""
         # With checkpoints what was saved is computed anew, and in that processes may meet.
         is_alone = not (torch.distributed.is_available() and torch.distributed.is_initialized())
-        found = find_non_finite(loss, self.names.parameters) if is_alone else None
+        found = None
+        if is_alone:
+            with suppress(Exception):  # what a script hooks into saving may raise anything
+                found = find_non_finite(loss, self.names.parameters)
         if found is not None:
             for number, value in enumerate(found.inputs):
                 name = f"input/{found.name}" + (f"/{number}" if number else "")
