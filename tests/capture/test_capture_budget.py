@@ -125,6 +125,20 @@ class TestThinning:
         thins = [training.budget.thins(Mode.TRAIN, step) for step in range(105, 110)]
         assert [False, False, False, True, True] == thins
 
+    def test_what_goes_on_being_wrong_is_observed_in_full_now_and_then(self, monkeypatch):
+        training = Training(monkeypatch)
+        training.train(105, plain_ms=1, full_ms=10)
+        full = []
+        for step in range(105, 3105):
+            if not training.budget.thins(Mode.TRAIN, step):
+                full.append(step)
+            else:
+                training.budget.insist()
+            training.train(1, plain_ms=1, full_ms=10)
+
+        more = [step for step in full if step % 50]  # its own are multiples of that
+        assert [*range(106, 115), *range(1106, 1115), *range(2106, 2115)] == more
+
     def test_requested_collections_are_kept(self):
         budget = Budget(0.03, as_collections(["gradients:statistics:every=2", "/fc/:raw"]))
 

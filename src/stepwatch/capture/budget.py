@@ -29,6 +29,8 @@ PERIODS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 # So many full steps are measured before the period is chosen; each time that it is chosen anew,
 # twice as many as before, so that it settles, and the most from then on.
 _MEASURED, _MOST_MEASURED = 8, 256
+# What goes on being wrong is observed in full again after so many steps.
+_AGAIN = 1000
 #: What a step may cost however short it is, seconds: a share of a millisecond is no evidence.
 LEAST_S = 0.25e-3
 # What the steps between the full ones cost cannot be thinned; this part of the budget is left to
@@ -92,6 +94,7 @@ class Budget:
         self._first_s = 0.0
         self._full_until = FULL_STEPS
         self._start_s = START_S  # what is left of it
+        self._last_wrong = self._first_wrong = -_AGAIN
         self._measured = _MEASURED
         self._train_step = 0
         self._full: list[float] = []
@@ -107,9 +110,22 @@ class Budget:
             return False
         return mode_step % self.period != 0
 
-    def insist(self, steps: int = 10) -> None:
-        """Have the next TRAIN steps observed in full: something went wrong."""
-        self._full_until = max(self._full_until, self._train_step + 1 + steps)
+    def insist(self, steps: int = 10) -> bool:
+        """Have the next TRAIN steps observed in full: something went wrong in a thin one.
+
+        Where it goes on, as weights that are nan do, they are once in a thousand steps.
+
+        Returns:
+            Whether they are.
+        """
+        now = self._train_step + 1
+        goes_on = now - self._last_wrong <= 2 * steps
+        self._last_wrong = now
+        if goes_on and now - self._first_wrong < _AGAIN:
+            return False
+        self._first_wrong = now
+        self._full_until = max(self._full_until, now + steps)
+        return True
 
     def keeps(self, tensor: str, kind: str) -> bool:
         """Return whether a tensor is observed in the steps between the full ones, too."""

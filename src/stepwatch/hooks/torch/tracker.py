@@ -300,8 +300,8 @@ class Tracker(HookGuard):
             step = self.steps.current()
             if self.observer.loss(step, name, value, call.function if call else ""):
                 self._loss_since_backward = True
-            if step.is_thin and step.mode is Mode.TRAIN and has_non_finite(step, name):
-                self.widen(step)
+            is_spoiled = step.is_thin and step.mode is Mode.TRAIN and has_non_finite(step, name)
+            if is_spoiled and self._widens(step):
                 self._find_non_finite(step, value)
             if step.has_only_losses:
                 return
@@ -311,10 +311,12 @@ class Tracker(HookGuard):
                 self.events.emit("loss", step, name, value, call)
             self._black_box.judge(step, name)
 
-    def widen(self, step: OpenStep) -> None:
-        """Observe the rest of a thin step in full, and some after it: something went wrong."""
-        self._budget.insist()
-        step.widen()
+    def _widens(self, step: OpenStep) -> bool:
+        """Observe the rest of a thin step in full, and some after it; return whether it is."""
+        is_news = self._budget.insist()
+        if is_news:
+            step.widen()
+        return is_news
 
     def _find_non_finite(self, step: OpenStep, loss: torch.Tensor) -> None:
         """Observe which operation made values that are not finite, of outputs not observed."""
@@ -401,7 +403,7 @@ class Tracker(HookGuard):
     def _before_optimizer(self, optimizer: torch.optim.Optimizer, skipped: object = 0.0) -> None:
         step = self.steps.before_optimizer(optimizer)
         if step.has_only_losses and not self.first_gradients.is_finite(optimizer):
-            self.widen(step)
+            self._widens(step)
         if step.has_only_losses:
             self.resume_inside()  # its model was interrupted, else they are on
             self._gather()
