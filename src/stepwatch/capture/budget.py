@@ -110,7 +110,7 @@ class Budget:
             return False
         return mode_step % self.period != 0
 
-    def insist(self, steps: int = 10) -> bool:
+    def observe_next_in_full(self, steps: int = 10) -> bool:
         """Have the next TRAIN steps observed in full: something went wrong in a thin one.
 
         Where it goes on, as weights that are nan do, they are once in a thousand steps.

@@ -167,6 +167,9 @@ class WeightsMoved(Rule):
     rate and gradient where these have grown since, and never less than what is usual for all
     parameters.
 
+    Steps in between that were not observed may have been larger: where there are some, only
+    ``ratio_of_one`` counts.
+
     ``replaced``: most parameters at once, as when averaged weights are left in the model or a
     checkpoint is loaded. ``changed``: some parameters by very much, as by a bit that flips in
     memory.
@@ -200,7 +203,8 @@ class WeightsMoved(Rule):
                 state = self._states[worker] = _MovedWeights(names, self.looks)
             ratios = state.add(step, group)
             self._evaluated |= bool(np.isfinite(ratios).any())
-            most = ratios > self.ratio
+            # Steps between that were not observed may have been larger.
+            most = ratios > (self.ratio if state.passed == 1 else self.ratio_of_one)
             if np.count_nonzero(most) >= max(2, self.share * len(names)):
                 yield self._finding(step, state, ratios, "replaced")
             elif (ratios > self.ratio_of_one).any():
@@ -209,7 +213,8 @@ class WeightsMoved(Rule):
     def _finding(
         self, step: StepView, state: _MovedWeights, ratios: Floats, condition: str
     ) -> Finding:
-        limit = self.ratio if condition == "replaced" else self.ratio_of_one
+        is_close = condition == "replaced" and state.passed == 1
+        limit = self.ratio if is_close else self.ratio_of_one
         chosen = np.flatnonzero(ratios > limit)
         chosen = chosen[np.argsort(-ratios[chosen], kind="stable")]
         names = [state.names[index] for index in chosen]
@@ -251,6 +256,8 @@ class _MovedWeights:
         self.worker = ""
         #: The global step before the last one.
         self.last_step = 0
+        #: How many TRAIN steps lie between the last two.
+        self.passed = 0
         self._updates: deque[tuple[Floats, float, float]] = deque(maxlen=window)
         self._layout: Layout | None = None
         self._before: Floats | None = None
@@ -267,11 +274,11 @@ class _MovedWeights:
         self.worker = group.record.worker
         self.last_step, self._step = self._step, step.number
         rows, before = group.record.statistics[group.rows], self._before
-        passed, self._at = step.mode_step - self._at, step.mode_step
+        self.passed, self._at = step.mode_step - self._at, step.mode_step
         ratios = np.full(len(rows), np.nan)
-        if before is not None and passed > 0:
+        if before is not None and self.passed > 0:
             with np.errstate(divide="ignore", invalid="ignore"):
-                ratios = least_change(before, rows) / (passed * self._allowed)
+                ratios = least_change(before, rows) / (self.passed * self._allowed)
         self._before = rows
         self._allowed = self._allowance(group, np.sqrt(rows[:, SUM_SQ]))
         return ratios

@@ -155,7 +155,7 @@ class Steps:
     def _end(self) -> None:
         step = self._recorder.open_step(self.last_mode)
         if step.is_thin and step.mode is Mode.TRAIN and has_non_finite_loss(step):
-            self.budget.insist()
+            self.budget.observe_next_in_full()
         self._recorder.end_step(self.last_mode)
         self._on_end(self.last_mode)
 

@@ -242,7 +242,7 @@ class BatchTracker:
         if isinstance(returned, Mapping):
             self._logs(step, returned)
         if step.is_thin and mode is Mode.TRAIN and has_non_finite_loss(step):
-            self.budget.insist()
+            self.budget.observe_next_in_full()
 
     @timed
     @guarded

@@ -82,7 +82,7 @@ class TensorFlowHook(Hook):
         if self.recorder.is_open(mode):
             step = self.recorder.open_step(mode)
             if step.is_thin and mode is Mode.TRAIN and has_non_finite_loss(step):
-                self.budget.insist()
+                self.budget.observe_next_in_full()
             self.recorder.end_step(mode)
             self.stepped(mode)
             self._has_ended = True

@@ -313,7 +313,7 @@ class Tracker(HookGuard):
 
     def _widens(self, step: OpenStep) -> bool:
         """Observe the rest of a thin step in full, and some after it; return whether it is."""
-        is_news = self._budget.insist()
+        is_news = self._budget.observe_next_in_full()
         if is_news:
             step.widen()
         return is_news
