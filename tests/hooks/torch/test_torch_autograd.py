@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -82,6 +84,22 @@ class TestOperation:
         found = found_in(Model(lambda h: torch.log(torch.softmax(h * 1 + mask, -1) - 0.5)))
 
         assert "log (before last)" == found.name
+
+    def test_a_deep_graph_takes_no_more_than_its_nodes(self):
+        """As that of a recurrent network over many steps."""
+
+        def deep(h):
+            for _ in range(6000):
+                h = h * 1
+            return torch.log(h)
+
+        tracemalloc.start()
+        found = found_in(Model(deep))
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+
+        assert "log (before last)" == found.name
+        assert peak < 30 * 2**20
 
 
 class TestNothing:

@@ -8,7 +8,7 @@ of a module was observed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -59,12 +59,10 @@ def find_non_finite(loss: torch.Tensor, names: Mapping[int, str]) -> NonFiniteOp
     """
     if loss.grad_fn is None:
         return None
-    nodes = [
-        (node, consumers, dict(_saved_tensors(node)))
-        for node, consumers in _forward_order(loss.grad_fn)
-    ]
+    consumers = _forward_order(loss.grad_fn)
+    nodes = [(node, dict(_saved_tensors(node))) for node in consumers]
     for is_bad in (_is_hard, _is_not_finite):  # minus infinity alone may be a mask
-        for node, consumers, saved in nodes:
+        for node, saved in nodes:
             inputs = {key: value for key, value in saved.items() if not _RESULTS.search(key)}
             bad = next(filter(is_bad, inputs.values()), None)
             if bad is not None:
@@ -75,13 +73,13 @@ def find_non_finite(loss: torch.Tensor, names: Mapping[int, str]) -> NonFiniteOp
                 made.append(repeat(inputs[key].detach()))
             bad = next(filter(_is_not_finite, made), None)
             if bad is not None:
-                name = _title(node, consumers, names)
+                name = _title(node, consumers, names, consumers[node])
                 return NonFiniteOperation(name, tuple(inputs.values()), bad)
     return None
 
 
 def _made_by_producer(
-    node: Any, consumers: Sequence[Any], bad: torch.Tensor, names: Mapping[int, str]
+    node: Any, consumers: Mapping[Any, Any], bad: torch.Tensor, names: Mapping[int, str]
 ) -> NonFiniteOperation | None:
     for producer, index in node.next_functions:
         if producer is None or not _makes(producer, index, bad):
@@ -89,8 +87,8 @@ def _made_by_producer(
         if hasattr(producer, "variable"):
             return None
         inputs = tuple(value for _, value in _saved_tensors(producer))
-        return NonFiniteOperation(_title(producer, (node, *consumers), names), inputs, bad)
-    return NonFiniteOperation(_title(node, (node, *consumers), names), (bad,), None)
+        return NonFiniteOperation(_title(producer, consumers, names, node), inputs, bad)
+    return NonFiniteOperation(_title(node, consumers, names, node), (bad,), None)
 
 
 def _makes(producer: Any, index: int, value: torch.Tensor) -> bool:
@@ -102,9 +100,15 @@ def _makes(producer: Any, index: int, value: torch.Tensor) -> bool:
     return index < len(made) and tuple(made[index].shape) == tuple(value.shape)
 
 
-def _title(node: Any, consumers: Sequence[Any], names: Mapping[int, str]) -> str:
-    module = next(filter(None, (_module_of(one, names) for one in consumers)), "")
-    return f"{_operation(node)} (before {module})" if module else _operation(node)
+def _title(
+    node: Any, consumers: Mapping[Any, Any], names: Mapping[int, str], following: Any
+) -> str:
+    """Return the name of an operation, and the first module with parameters from ``following``."""
+    while following is not None:
+        if module := _module_of(following, names):
+            return f"{_operation(node)} (before {module})"
+        following = consumers[following]
+    return _operation(node)
 
 
 def _operation(node: Any) -> str:
@@ -124,24 +128,24 @@ def _module_of(node: Any, names: Mapping[int, str]) -> str:
     return ""
 
 
-def _forward_order(root: Any) -> Iterator[tuple[Any, list[Any]]]:
-    """Yield the nodes of a graph, each after those that it takes values from.
+def _forward_order(root: Any) -> dict[Any, Any]:
+    """Return the nodes of a graph, each after those that it takes values from.
 
-    With each, nodes that use what it makes: one, one that uses what that makes, and so on.
+    With each, a node that uses what it makes; ``None`` for the root.
     """
-    seen, count = {root}, 0
-    stack, path = [iter(root.next_functions)], [root]
-    while stack and count < _MOST_NODES:
-        producer = next((one for one, _ in stack[-1] if one is not None and one not in seen), None)
+    found: dict[Any, Any] = {}
+    seen, stack = {root}, [(root, None, iter(root.next_functions))]
+    while stack and len(found) < _MOST_NODES:
+        node, consumer, rest = stack[-1]
+        producer = next((one for one, _ in rest if one is not None and one not in seen), None)
         if producer is not None:
             seen.add(producer)
-            stack.append(iter(producer.next_functions))
-            path.append(producer)
+            stack.append((producer, node, iter(producer.next_functions)))
             continue
         stack.pop()
-        count += 1
-        node = path.pop()
-        yield node, path[::-1]
+        found[node] = consumer
+    # Of a larger graph, those that use what was found.
+    return found | {node: consumer for node, consumer, _ in reversed(stack)}
 
 
 def _saved_tensors(node: Any) -> Iterator[tuple[str, torch.Tensor]]:
