@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import config
 from ..formats import RunTarget
@@ -184,20 +185,15 @@ class Recorder:
             self.profiler.phases.took(mode, number)
         alike = mode, len(step)  # steps that observe more have a layout of their own
         self._layouts[alike], statistics = step.close(self._layouts.get(alike))
-        record = StepRecord(
-            worker=self.worker,
-            mode=mode,
-            step=number,
-            mode_step=mode_step,
-            time_ns=time.time_ns(),
-            layout=self._layouts[alike],
-            statistics=statistics,
+        record = self._record(
+            mode,
+            (number, mode_step),
+            self._layouts[alike],
+            statistics,
             raw=step.raw,
             digests=step.digests,
             exponents=step.exponents,
         )
-        self.num_steps += 1
-        self._last_step = number
         self._carrier.take(record)
         return record
 
@@ -216,18 +212,39 @@ class Recorder:
         rows = np.empty((len(scalars), NUM_FIELDS))
         for row, (info, value) in zip(rows, scalars.items(), strict=True):
             summarize_into(np.asarray(value, info.dtype), row)
-        record = StepRecord(
+        numbers = number, mode_step
+        self._carrier.take_soon(self._record(Mode.TRAIN, numbers, self._layout_of_scalars, rows))
+
+    def _record(
+        self,
+        mode: Mode,
+        numbers: tuple[int, int],
+        layout: Layout,
+        statistics: npt.NDArray[np.float64],
+        **values: Any,
+    ) -> StepRecord:
+        """Return the record of a step that is over, and count it.
+
+        Args:
+            mode: Its mode.
+            numbers: Its global step, and the step within its mode.
+            layout: Of its tensors.
+            statistics: Shape ``[tensors, NUM_FIELDS]``.
+            values: Other fields of ``StepRecord``.
+        """
+        step, mode_step = numbers
+        self.num_steps += 1
+        self._last_step = step
+        return StepRecord(
             worker=self.worker,
-            mode=Mode.TRAIN,
-            step=number,
+            mode=mode,
+            step=step,
             mode_step=mode_step,
             time_ns=time.time_ns(),
-            layout=self._layout_of_scalars,
-            statistics=rows,
+            layout=layout,
+            statistics=statistics,
+            **values,
         )
-        self.num_steps += 1
-        self._last_step = number
-        self._carrier.take_soon(record)
 
     def _must_be_full(self, mode: Mode, mode_step: int) -> bool:
         """Return whether something was requested for which a step has to be observed in full."""

@@ -24,7 +24,7 @@ from ..capture.recorder import Recorder
 from ..model.record import TensorInfo
 from ..model.steps import Mode
 from ..numerics.packed import Rows
-from ..numerics.statistics import COUNT, NAN, NEGINF, POSINF, Row
+from ..numerics.statistics import COUNT, Row
 
 #: Where this package lies, with the slash at the end.
 OURS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
@@ -253,12 +253,11 @@ class RepeatedTensors:
 
 def has_non_finite_loss(step: OpenStep) -> bool:
     """Return whether any loss of a step is nan or infinite."""
-    rows = (step.statistics_of(row) for row, info in enumerate(step.tensors) if _is_loss(info))
-    return any(row[NAN] or row[POSINF] or row[NEGINF] for row in rows)
-
-
-def _is_loss(info: TensorInfo) -> bool:
-    return info.collection == "losses"
+    return any(
+        not step.is_finite(row)
+        for row, info in enumerate(step.tensors)
+        if info.collection == "losses"
+    )
 
 
 def _whole(shape: tuple[int | None, ...], count: int) -> tuple[int, ...]:
