@@ -75,7 +75,7 @@ class TestConcerns:
         (status,) = watch.statuses()
         assert 4 == status.evaluations
 
-    def test_a_step_with_other_tensors_is_asked_for_by_itself(self):
+    def test_concerns_is_called_again_for_other_tensors(self):
         watch, rule = self._watch()
         for number, name in enumerate(["a", "b", "a", "b"]):
             watch.evaluate(step_of({"losses": {name: 1.0}}, number))
