@@ -102,6 +102,7 @@ class Ring:
         self.path = path
         # A view: numpy lets other threads run while it copies into it.
         self._bytes = np.frombuffer(self._map, np.uint8)[_HEADER.size :]
+        self._small = memoryview(self._bytes)  # type: ignore[arg-type]  # and that does not
         self.capacity = len(self._bytes)
         #: How many bytes of frames were written, those that are gone included.
         self.written = 0
@@ -133,7 +134,7 @@ class Ring:
             pieces = [self._head(length, crc), *filter(len, parts)]
         start = self.written
         for piece in pieces:
-            self._copy(np.frombuffer(piece, np.uint8), start % self.capacity)
+            self._copy(piece, start % self.capacity)
             start += len(piece)
         self.written = start
         self._sequence += 1
@@ -157,13 +158,17 @@ class Ring:
             return self._bytes[: self.written].copy().data
         return np.concatenate([self._bytes[start:], self._bytes[:start]]).data
 
-    def _copy(self, piece: npt.NDArray[np.uint8], start: int) -> None:
+    def _copy(self, piece: BytesLike, start: int) -> None:
         first = self.capacity - start
-        if piece.nbytes <= first:
-            self._bytes[start : start + piece.nbytes] = piece
+        if len(piece) > first:
+            whole = np.frombuffer(piece, np.uint8)
+            self._bytes[start:] = whole[:first]
+            self._bytes[: len(piece) - first] = whole[first:]
+        elif len(piece) <= _SMALL_BYTES:
+            # To let another thread run for so little means to wait until it is done.
+            self._small[start : start + len(piece)] = piece
         else:
-            self._bytes[start:] = piece[:first]
-            self._bytes[: piece.nbytes - first] = piece[first:]
+            self._bytes[start : start + len(piece)] = np.frombuffer(piece, np.uint8)
 
 
 def ring_bytes(file: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:

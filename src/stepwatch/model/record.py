@@ -51,6 +51,9 @@ class TensorInfo:
         object.__setattr__(self, "subject", self.subject or subject)
         object.__setattr__(self, "function", self.function or function)
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # a name is one tensor; of all fields it would take 20 times longer
+
     @property
     def unnamed(self) -> tuple[str, str]:
         """``subject`` and ``function`` where they differ from what the name says; else empty."""

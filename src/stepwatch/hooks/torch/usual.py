@@ -15,7 +15,7 @@ from weakref import ref
 
 import torch
 
-from ...capture.plan import STATISTICS
+from ...capture.plan import STATISTICS, Plan
 from ...capture.recorder import Recorder
 from ...model.record import TensorInfo
 from ...model.steps import Mode
@@ -137,9 +137,11 @@ class UsualSteps:
 
     def _has_usual_level(self, info: TensorInfo) -> bool:
         """Return whether statistics, and nothing else, are saved of a tensor at this step."""
-        recorder = self._recorder
-        _, mode_step = recorder.counter.peek(Mode.TRAIN)
-        return recorder.plan.level(info.name, info.collection, Mode.TRAIN, mode_step) == STATISTICS
+        plan = self._recorder.plan
+        if isinstance(plan, Plan) and info.name in plan.always:
+            return True
+        _, mode_step = self._recorder.counter.peek(Mode.TRAIN)
+        return plan.level(info.name, info.collection, Mode.TRAIN, mode_step) == STATISTICS
 
     def _before_backward(self, roots: object) -> None:
         if self._loss_since_backward:
