@@ -192,7 +192,7 @@ class TestBudget:
         stepwatch("run", "--run", "r", *options, "script.py")
         note = (write("").parent / "r/end/worker_0.json").read_text()
 
-        assert is_kept is (json.loads(note)["cost"] is not None)
+        assert is_kept is (json.loads(note)["cost_s"] is not None)
 
 
 class TestWhatIsTold:
