@@ -185,6 +185,11 @@ SIGNS = {
     "inputs": Sign(_BATCHES, late=10, stage="data"),
     "inactive": Sign(f"see since when: {_SHOW} --statistic zero_fraction", late=10),
     "drift": Sign(f"see how it grows: {_SHOW} --statistic abs_max", late=30),
+    "no_gradient": Sign(
+        "look at what the loss is given, and which layer still varies: stepwatch show {run}",
+        late=10,
+        stage="gradient",
+    ),
     "pace": Sign("train once with ten times the learning rate", late=100, stage="update"),
     "updates": Sign(_TENTH, stage="update"),
     "moved": Sign(f"see when it changed: {_SHOW} --statistic l2"),
@@ -240,6 +245,16 @@ LINKS = (
         ("initialization", "schedule", "rate", "inputs"), ("inactive", "vanishing", "unchanged")
     ),
     *_links(("precision",), ("vanishing", "unchanged")),
+    *_links(
+        ("initialization", "schedule", "rate", "inputs", "inactive", "loss_input", "spike"),
+        ("no_gradient",),
+    ),
+    *_links(("updates", "growth"), ("no_gradient", "inactive")),
+    Link("untrained", "no_gradient"),
+    *_links(
+        ("no_gradient",),
+        ("state", "pace", "updates", "unchanged", "vanishing", "scale", "inactive"),
+    ),
     Link("inactive", "vanishing", on_the_way_back),
     Link("inactive", "unchanged", on_the_way_back),
     Link("vanishing", "unchanged", same_tensor),

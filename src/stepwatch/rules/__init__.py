@@ -18,6 +18,7 @@ DEFAULT_RULES = (
     "vanishing_gradient:relative_to=largest,relative_threshold=1e-7,consecutive=10"
     # the bias before a normalization and that of attention's keys have no gradient by nature
     ",exclude_regex=bias",
+    "zero_gradients",
     "grad_norm_spike:z=10,min_ratio=5,clip_share=0.99,clip_window=100,clip_ratio=100",
     "gradient_clipping",
     "exploding_tensor:amp_skips=10,allow_masks=true",

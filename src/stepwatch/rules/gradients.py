@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..judge.declaration import parameter
 from ..judge.rule import Findings, NotApplicable, Rule, Selection
 from ..judge.step_view import StepView, TensorGroup
 from ..model.finding import Finding
-from ..model.record import Layout, TensorInfo
+from ..model.record import Layout, StepRecord, TensorInfo
 from ..numerics.measures import (
     global_norm,
     magnitude,
@@ -22,9 +23,9 @@ from ..numerics.measures import (
     top_shares,
     zero_percent,
 )
-from ..numerics.statistics import COUNT, SUM_SQ
+from ..numerics.statistics import COUNT, MAX, MIN, NAN, NEGINF, POSINF, SUM_ABS, SUM_SQ
 from .history import Norms
-from .shared import is_of_trainable, is_trainable
+from .shared import is_of_trainable, is_scalar, is_trainable, losses_of
 
 
 class StaleGradients(Rule):
@@ -293,6 +294,138 @@ class VanishingGradient(Rule):
             " or another initialization; with mixed precision, check the loss scale",
             evidence={"below": len(names), "first_in_depth": names[0], "tensors": names[:20]},
         )
+
+
+class ZeroGradients(Rule):
+    """Gradients of all weights that are exactly zero: the loss does not depend on the weights.
+
+    Softmax over one unit, a loss that is clamped, rounded or of one class, a dead or saturated
+    last layer. What is reported says which output is the first that has one value whatever the
+    input is. Where the loss is exactly zero, as a hinge loss is once all margins are kept, it is
+    reported only if it has been zero from the first step on.
+    """
+
+    name = "zero_gradients"
+    needs = ("gradients", "losses")
+    needed_steps = "consecutive"
+    training_only = True
+    per_model = True
+    sign = "no_gradient"
+
+    consecutive: int = parameter(10, "TRAIN steps in a row.", at_least=1)
+
+    def begin(self) -> None:
+        self._gradients = Selection(("gradients",), keep=is_of_trained)
+        self._losses = Selection(("losses",), keep=is_scalar)
+        self._was_learning: set[str] = set()
+
+    def concerns(self, step: StepView) -> bool:
+        return any(True for _ in self._gradients.groups(step))
+
+    def check(self, step: StepView) -> Findings:
+        self._steps += 1
+        losses = losses_of(step, self._losses)
+        for group, _ in self._gradients.groups(step):
+            worker, rows = group.record.worker, group.record.statistics[group.rows]
+            is_zero = bool((rows[:, COUNT] > 0).any() and not rows[:, NOT_ZERO].any())
+            values = losses.values()
+            if any(values):
+                self._was_learning.add(worker)
+            is_met = worker in self._was_learning and not any(values)
+            judged = bool(values) and all(map(math.isfinite, values)) and not is_met
+            if self.persists(worker, is_zero and judged):
+                yield self._finding(step, group, losses)
+
+    def _finding(self, step: StepView, group: TensorGroup, losses: Mapping[str, float]) -> Finding:
+        constant = _first_constant(step, group.record)
+        cause = _why_constant(step, group.record, losses, constant)
+        return self.finding(
+            step,
+            constant[1] if constant else "",
+            f"the gradients of all {len(group)} weights are exactly 0, {self.consecutive} TRAIN"
+            f" steps in a row up to step {step.number}: the loss does not depend on the weights;"
+            f" {cause.sentence}",
+            worker=group.record.worker,
+            value=0.0,
+            remedy=cause.remedy,
+            evidence={"cause": cause.name, "last_that_varies": constant[0] if constant else ""},
+        )
+
+
+#: The fields of which one is above 0 where any element is neither 0 nor missing.
+NOT_ZERO = [NAN, POSINF, NEGINF, SUM_ABS]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cause:
+    name: str
+    sentence: str
+    remedy: str
+
+
+def _first_constant(step: StepView, record: StepRecord) -> tuple[str, str] | None:
+    """Return the last output that varies, and the first after it from which on none does."""
+    group = next(step.groups("outputs", worker=record.worker), None)
+    if group is None:
+        return None
+    rows = record.statistics[group.rows]
+    is_constant = (rows[:, MIN] == rows[:, MAX]) & (rows[:, COUNT] > 1)
+    if not len(rows) or not is_constant[-1]:
+        return None
+    varying = np.flatnonzero(~is_constant)
+    if not len(varying):
+        return "", group.names[0]
+    last = int(varying[-1])
+    return group.names[last], group.names[last + 1]
+
+
+def _why_constant(
+    step: StepView,
+    record: StepRecord,
+    losses: Mapping[str, float],
+    constant: tuple[str, str] | None,
+) -> _Cause:
+    """Return what makes the loss independent of the weights, as far as the step shows it."""
+    for tensor in step.tensors("predictions", worker=record.worker):
+        shape = tensor.info.shape
+        if tensor.info.function == "cross_entropy" and len(shape) > 1 and shape[1] == 1:
+            return _Cause(
+                "one_class",
+                f"{tensor.name} has one class (shape {_by_x(shape)}), of which the probability is"
+                " always 1",
+                "give the last layer one output for each class, or compute a binary cross entropy",
+            )
+    if constant is not None:
+        before, name = constant
+        view = step.tensor(name, record.worker)
+        value = number(view.statistics.max) if view is not None else "the same"
+        after = f", though {before} before it varies" if before else ""
+        shape = view.info.shape if view is not None else ()
+        if view is not None and view.statistics.max == 1 and shape and shape[-1] == 1:
+            return _Cause(
+                "softmax_of_one",
+                f"{name} (shape {_by_x(shape)}) is 1 whatever the input is{after}, as a softmax"
+                " over one unit",
+                "take a sigmoid for one unit, or one unit for each class",
+            )
+        return _Cause(
+            "constant_output",
+            f"{name} is {value} whatever the input is{after}",
+            "see what its activation does with the values before it: one that ends at 0 or 1 gives"
+            " no gradient there; begin with smaller weights, biases of 0 and a lower learning rate,"
+            " or take it away from the last layer",
+        )
+    named = ", ".join(f"{name} is {number(value)}" for name, value in losses.items())
+    return _Cause(
+        "cut_off",
+        f"the outputs vary, and {named}",
+        "look between the model and backward() for what has no slope: a clamp that the loss is"
+        " beyond, rounding, argmax, a comparison, or a loss of something else",
+    )
+
+
+def _by_x(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape))
 
 
 class GradNormSpike(Rule):

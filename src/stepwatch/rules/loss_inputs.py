@@ -33,6 +33,10 @@ CAUSES = {
         "are probabilities over the batch, not over the classes",
         "take the softmax away; the loss computes it, over the classes",
     ),
+    "one_class": (
+        "have one class, of which the probability is always 1: the loss is 0 whatever they are",
+        "give the last layer one output for each class, or compute a binary cross entropy",
+    ),
     "not_log_probabilities": (
         "are above 0, but the loss takes log-probabilities",
         "apply log_softmax first, or use cross_entropy",
@@ -49,6 +53,11 @@ CAUSES = {
         "and its targets are broadcast against each other, so every prediction is compared with"
         " every target",
         "give both the same shape, with squeeze or unsqueeze",
+    ),
+    "repeated_target": (
+        "are more than the targets, so each target is compared with several of them",
+        "give both the same shape: take the last of the outputs over time, or a pooling, before"
+        " the last layer; or repeat the targets on purpose",
     ),
     "labels": (
         "are compared with labels that the loss does not mean",
@@ -158,6 +167,7 @@ class LossInput(Rule):
         within = least >= 0 and largest <= 1
         if given.function == "cross_entropy":
             rows, classes = _table(given)
+            yield "one_class", classes == 1 and _has_axis(given), self.consecutive
             adds_up = within and classes > 1
             yield "probabilities", adds_up and _near(given.field(SUM), rows), self.consecutive
             wrong = adds_up and rows != classes and _near(given.field(SUM), classes)
@@ -171,6 +181,7 @@ class LossInput(Rule):
             yield "probabilities", self._fills_unit(given, within=within), self.patience
         if given.function in ELEMENTWISE and given.label is not None:
             yield "broadcast", _spreads(given), self.consecutive
+            yield "repeated_target", _repeats(given), self.consecutive
             yield "out_of_reach", _presses(given), self.patience
         yield "labels", _wrong_labels(given), self.consecutive
 
@@ -234,11 +245,30 @@ def _spreads(given: _Given) -> bool:
     return pairs > max(math.prod(shape) for shape in shapes)
 
 
+def _has_axis(given: _Given) -> bool:
+    return len(given.prediction.info.shape) > 1
+
+
+def _repeats(given: _Given) -> bool:
+    """Return whether a target of each sample is compared with several predictions of it."""
+    if given.label is None:
+        return False
+    ours, theirs = given.prediction.info.shape, given.label.info.shape
+    num_ours, num_theirs = math.prod(ours), math.prod(theirs)
+    is_of_samples = bool(ours and theirs) and ours[0] == theirs[0] == num_theirs > 1
+    return is_of_samples and num_ours > num_theirs and not _spreads(given)
+
+
 def _presses(given: _Given) -> bool:
-    """Return whether predictions end just at -1, 0 or 1 and targets lie well beyond."""
+    """Return whether predictions stay from -1 to 1 and targets lie well beyond.
+
+    Either they press against an end, or they are all above 0, as no untrained layer gives without
+    an activation, and no target is within reach.
+    """
     least, largest = given.field(MIN), given.field(MAX)
-    is_bounded = 0.95 < largest <= 1 and least >= -1
-    return is_bounded and given.label_field(MAX) > 1.5
+    if not (least >= -1 and largest <= 1 and given.label_field(MAX) > 1.5):
+        return False
+    return largest > 0.95 or (least > 0 and given.label_field(MIN) > 1.5)
 
 
 def _wrong_labels(given: _Given) -> bool:

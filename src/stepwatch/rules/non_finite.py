@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +27,9 @@ from ..model.record import StepRecord
 from ..numerics.measures import headroom_bits, listed, number
 from ..numerics.statistics import COUNT, NAN, NEGINF, POSINF
 
-Cause = Literal["previous update", "data", "output", "loss", "unknown", "gradient"]
+Cause = Literal["previous update", "data", "output", "no elements", "loss", "unknown", "gradient"]
 #: In the order in which they happen within a step.
-CAUSES: tuple[Cause, ...] = ("previous update", "data", "output", "loss", "unknown", "gradient")
+CAUSES: tuple[Cause, ...] = get_args(Cause)
 
 # What smdebug's names of inputs and outputs end in.
 _SCOPES = re.compile(r"_(input|output)_\d+$")
@@ -93,6 +93,7 @@ class _Search:
         # nan or plus infinity; minus infinity alone may be a mask
         self._hard = counts[:, :2].any(axis=1) & ~allowed
         self._rows: dict[str, npt.NDArray[np.intp]] = {}
+        self._step = step
         for kind in ("weights", "inputs", "outputs", "losses", "gradients"):
             groups = [group.rows for group in step.groups(kind) if group.record is record]
             self._rows[kind] = groups[0] if groups else np.zeros(0, np.intp)
@@ -204,11 +205,26 @@ class _Search:
             parts = self._tensor(inputs[0]), sentence, self._group([inputs[0]]), self._group([])
             return Origin("data", *parts)
         outputs = [self._outputs[-1][0]] if self._outputs else []
+        nothing = self._nothing()
+        if nothing:
+            sentence = f"{self._name(bad[0])} is the mean over nothing: {nothing}"
+            return Origin("no elements", self._tensor(bad[0]), sentence, *(self._group([]),) * 2)
         sentence = f"{self._name(bad[0])} ({self._counts(bad[0])}) is not finite, though " + (
             "every output is: the loss itself made it so" if outputs else "no output was captured"
         )
         cause: Cause = "loss" if outputs else "unknown"
         return Origin(cause, self._tensor(bad[0]), sentence, self._group(outputs), self._group([]))
+
+    def _nothing(self) -> str:
+        """Return what shows that the loss was given nothing to compare, ``""`` if it was."""
+        for tensor in self._step.tensors("predictions", "labels", worker=self.record.worker):
+            if not tensor.statistics.count:
+                shape = "x".join(map(str, tensor.info.shape))
+                return f"{tensor.name} has no elements (shape {shape})"
+        for name, counts in self.record.raw.items():
+            if name.startswith("class_count/") and not np.any(counts):
+                return f"no target of {name.partition('/')[2]} counts, all are left out"
+        return ""
 
     def _from_gradients(self, bad: npt.NDArray[np.intp]) -> Origin:
         ends = {module: row for row, module in self._outputs}
@@ -407,6 +423,8 @@ _REMEDIES = {
     " dtype",
     "loss": "look for log of zero or overflow in the loss; clamp its input or use the version"
     " that takes logits",
+    "no elements": "see why the mask or the selection leaves nothing, or every label is the one"
+    " that is ignored; skip such a batch, or divide by at least 1",
     "unknown": "what made it was not observed: train with --budget none, which observes each step",
     "gradient": "look for square root or norm at zero and for overflow in the backward pass of"
     " this layer; in low precision, check the loss scale",

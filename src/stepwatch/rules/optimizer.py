@@ -84,7 +84,7 @@ class StaleOptimizerState(Rule):
     def _evaluate_rms(self, step: StepView, group: TensorGroup) -> Findings:
         state = self._state(group.record.worker)
         rms = math.sqrt(weighted_mean(group, power=2))
-        if math.isnan(rms):
+        if not rms > 0:  # without gradients, or with nan, it is not what they are divided by
             return
         state.num_rms += 1
         state.most_rms = max(state.most_rms, rms)

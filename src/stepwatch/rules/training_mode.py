@@ -28,6 +28,7 @@ class _Modes:
         evaluates: The step before was an EVAL step.
         evaluated_right: Some EVAL step had nothing in training mode.
         one_sample: Looks at which batch normalization took the statistics of one sample.
+        last_wrong: The last EVAL step with calls in training mode, how many, and of how many.
     """
 
     num_trained: int = 0
@@ -38,6 +39,7 @@ class _Modes:
     evaluates: bool = False
     evaluated_right: bool = False
     one_sample: int = 0
+    last_wrong: tuple[int, float, float] | None = None
 
 
 class TrainingMode(Rule):
@@ -120,6 +122,8 @@ class TrainingMode(Rule):
         modes.num_evaluations += modes.num_trained > 0 and not modes.evaluates
         modes.evaluates = True
         modes.evaluated_right |= in_train == 0
+        if in_train > 0 and modes.num_evaluations:
+            modes.last_wrong = step.number, in_train, total
         streak = self.streak((worker, "training mode"), in_train > 0)
         if modes.one_sample >= MIN_SAMPLES and in_train == 0:
             yield self.finding(
@@ -147,6 +151,24 @@ class TrainingMode(Rule):
                 condition="train_mode_in_evaluation",
                 remedy="call model.eval() before evaluating, and model.train() after it",
             )
+
+    def finish(self) -> Findings:
+        for worker, modes in self._workers.items():
+            if modes.last_wrong is not None and not modes.evaluated_right:
+                number_of_step, in_train, total = modes.last_wrong
+                yield self.finding(
+                    number_of_step,
+                    "loop/modules_in_train",
+                    f"{number(in_train)} of {number(total)} calls of dropout and batch"
+                    f" normalization were in training mode at step {number_of_step}, in the only"
+                    " evaluation of the run",
+                    mode="EVAL",
+                    worker=worker,
+                    value=in_train,
+                    threshold=0.0,
+                    condition="train_mode_in_evaluation",
+                    remedy="call model.eval() before evaluating",
+                )
 
 
 def _is_of_one(step: StepView, worker: str) -> bool:

@@ -340,12 +340,16 @@ def _growth(now: float, then: float) -> float:
 
 #: A loss is taken to be what it is at so many steps, at first and now.
 _FIRST, _LAST = 5, 20
+#: A loss that becomes so many times as large within so many steps diverges.
+JUMP, WITHIN = 100, 20
 
 
 class StepSize(Rule):
     """Steps so large that weights run away, or so small that they stay, while no loss falls.
 
     All trained weights are taken together, and compared with what they were at the first step.
+    ``diverged``: within ``WITHIN`` steps it doubled, and a loss became ``JUMP`` times as large or
+    is no longer finite; judged from the second step on.
     ``too_large``: their l2 norm grew many times. ``decay``: it shrank to a fraction: what pulls
     weights to zero is stronger than the loss. ``too_small``: no step that was measured moved them
     by as much as ``least_step`` of their norm, and the learning rate has been at its height for
@@ -390,8 +394,34 @@ class StepSize(Rule):
             if weights is None or weights.names != names:
                 weights = self._of_worker[worker] = _WeightNorms(names)
             weights.add(group)
+            yield from self._evaluate_divergence(step, worker, weights)
             if weights.num_steps >= self.num_steps:
                 yield from self._evaluate(step, worker, weights)
+
+    def _evaluate_divergence(self, step: StepView, worker: str, weights: _WeightNorms) -> Findings:
+        before = weights.recent[0]
+        if not weights.norm > 2 * before > 0:
+            return
+        for name, loss in self._of_loss.items():
+            least, now = min(loss.tail), loss.tail[-1]
+            if math.isfinite(now) and not now > JUMP * least > 0:
+                continue
+            since = len(weights.recent) - 1
+            steps = "one step" if since == 1 else f"{since} steps"
+            yield self.finding(
+                step,
+                name,
+                f"{name} went from {number(least)} to {number(now)} and the l2 norm of all trained"
+                f" weights from {number(before)} to {number(weights.norm)} within {steps}, up to"
+                f" step {step.number}, at a learning rate of {number(weights.rate)}",
+                worker=worker,
+                value=weights.norm / before,
+                threshold=2.0,
+                condition="diverged",
+                remedy=_STEP_REMEDIES["diverged"],
+                evidence={"loss": [least, now], "norm": [before, weights.norm]},
+            )
+            return
 
     def _evaluate(self, step: StepView, worker: str, weights: _WeightNorms) -> Findings:
         ratio = weights.norm / weights.first if weights.first else math.nan
@@ -435,6 +465,8 @@ class StepSize(Rule):
 
 
 _STEP_REMEDIES = {
+    "diverged": "lower the learning rate a hundredfold, scale inputs and targets to about unit"
+    " size, or clip gradients by norm",
     "too_large": "lower the learning rate (or momentum) tenfold, warm up, or clip gradients; a loss"
     " that is a sum needs a rate as much smaller as it has terms",
     "decay": "lower weight_decay: AdamW multiplies it by the learning rate, Adam adds it to each"
@@ -491,14 +523,16 @@ class _WeightNorms:
         self.first = self.norm = math.nan
         #: The largest step that was measured, as a fraction of the norm; infinite before.
         self.largest_step = math.inf
-        self.highest_rate = 0.0
+        self.highest_rate = self.rate = 0.0
+        #: The norms of the last steps, this one included.
+        self.recent: deque[float] = deque(maxlen=WITHIN)
         #: After how many steps the learning rate was higher than ever before.
         self.last_rise = 0
 
     def is_below(self, least_step: float, *, after: int) -> bool:
         """Return whether no step reached a size, so long after the learning rate's height."""
         at_height = self.num_steps - self.last_rise >= after
-        return self.norm > 0 and self.largest_step < least_step and at_height
+        return self.norm > 0 and 0 < self.largest_step < least_step and at_height
 
     def add(self, group: TensorGroup) -> None:
         """Add one TRAIN step."""
@@ -506,7 +540,8 @@ class _WeightNorms:
         self.norm = global_norm(group.record.statistics[group.rows])
         if not self.num_steps:
             self.first = self.norm
-        rate = float(np.abs(rates).max(initial=0.0))
+        self.recent.append(self.norm)
+        self.rate = rate = float(np.abs(rates).max(initial=0.0))
         if rate > self.highest_rate:
             self.highest_rate, self.last_rise = rate, self.num_steps
         self.num_steps += 1

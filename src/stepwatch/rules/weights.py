@@ -96,6 +96,12 @@ CAUSES = {
         " layers in a plain list are not among them (in PyTorch take an nn.ModuleList); or freeze"
         " it on purpose",
     ),
+    "nothing_trained": (
+        "of the model were held by no optimizer, and what the optimizer holds got no gradient, at"
+        " {k} steps in a row: nothing is trained",
+        "create the optimizer from the parameters of the model that runs, after it was made, and"
+        " only freeze what it does not hold",
+    ),
     "in_two_groups": (
         "were held by more than one parameter group at {k} steps in a row, so each step moves"
         " them more than once",
@@ -194,9 +200,23 @@ class Training:
         memory[new, _FIRST:] = np.tile(signature[new], 2)
         self._count(memory, parameters, statistics, signature, skipped=skipped)
         self._memory.values[rows] = memory
-        for cause, holds in self._conditions(memory, parameters).items():
+        conditions = self._conditions(memory, parameters)
+        trains = parameters.trainable & ~parameters.unheld & (memory[:, _GOT_ONE] > 0)
+        if conditions["not_in_optimizer"].any() and not trains.any():
+            conditions = {"nothing_trained": conditions["not_in_optimizer"]}
+        for cause, holds in conditions.items():
             if holds.any():
                 yield cause, [names[index] for index in np.flatnonzero(holds)]
+
+    @staticmethod
+    def has_only_head(names: Sequence[str], unheld: Sequence[str]) -> bool:
+        """Return whether what no optimizer holds is all that comes before what one does.
+
+        To fine-tune the last layers by giving the optimizer nothing else is usual practice.
+        """
+        without = set(unheld)
+        held = [name not in without for name in names if not name.startswith(FOREIGN)]
+        return any(held) and held == sorted(held)
 
     def _count(
         self,
@@ -347,7 +367,10 @@ class UntrainedParameter(Rule):
             training = self._training.setdefault(worker, Training(self.k))
             skipped = is_skipped(step, worker) or worker in warming_up
             for cause, members in training.add(group, names, skipped=skipped):
-                yield self._finding(step, worker, cause, members, len(names))
+                is_head = cause == "not_in_optimizer" and training.has_only_head(names, members)
+                yield self._finding(
+                    step, worker, cause, members, len(names), "info" if is_head else "warning"
+                )
         yield from self._zero_grad(step)
 
     def _warming_up(self, step: StepView) -> set[str]:
@@ -385,7 +408,13 @@ class UntrainedParameter(Rule):
                 )
 
     def _finding(
-        self, step: StepView, worker: str, cause: str, members: list[str], total: int
+        self,
+        step: StepView,
+        worker: str,
+        cause: str,
+        members: list[str],
+        total: int,
+        severity: str,
     ) -> Finding:
         what, remedy = CAUSES[cause]
         verb = "parameter" if len(members) == 1 else "parameters"
@@ -397,6 +426,7 @@ class UntrainedParameter(Rule):
             worker=worker,
             value=float(len(members)),
             threshold=0.0,
+            severity=severity,
             condition=cause,
             remedy=remedy,
             evidence={"cause": cause, "parameters": members[:20]},
