@@ -38,7 +38,7 @@ from ..formats.blackbox import (
 )
 from ..formats.manifest import End, Manifest
 from ..formats.native.blobs import BlobFile
-from ..formats.native.writer import GATHER_S, warm_up
+from ..formats.native.writer import GATHER_S
 from ..formats.resume import ResumePoint
 from ..formats.transport import ControlPage, RingFollower
 from ..model.record import Layout, StepRecord
@@ -185,7 +185,6 @@ class Companion:
 
     def run(self) -> None:
         """Work until the training has ended, and all that it recorded is stored."""
-        self._attempt(warm_up)
         self._mirror.start()
         self._page.is_reading = 1
         worked_at = tick_at = time.monotonic()

@@ -14,7 +14,6 @@ from functools import partial
 from ..formats import RunTarget
 from ..formats.interface import RunWriter
 from ..formats.manifest import End, end_key
-from ..formats.native.writer import warm_up
 from ..model.record import StepRecord
 from ..runtime.background import Background
 from .mirror import Mirror, NoMirror, ShutdownWait
@@ -59,7 +58,6 @@ class InProcess:
         self.background: Background[StepRecord | Callable[[], object]] = Background(
             self._work, tick=self._tick, tick_s=TICK_S
         )
-        self.background.submit(warm_up)
         mirror.start()
         #: The black box of the training, if there is one.
         self.black_box = output.open_black_box(target.store, target.worker, self.background.offer)

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ..formats.columns import numbers, rows_where
 from ..formats.profile.tables import ends_ns, rows_by
 from ..model.steps import Mode
 from ..trial import Trial
@@ -71,7 +72,7 @@ def job_times(profile: Profile, trial: Trial | None = None) -> JobTimes | None:
         trial: The run that it is of: what its processes noted of their beginning and end counts
             more than the first and the last row of the profile.
     """
-    spans, times = profile.spans(), profile.system().column("time_ns").to_numpy()
+    spans, times = profile.spans(), numbers(profile.system().column("time_ns"))
     starts, ends = _starts(spans), ends_ns(spans)
     began = [int(one.min()) for one in (times, starts) if len(one)]
     ended = [int(one.max()) for one in (times, ends) if len(one)]
@@ -106,9 +107,9 @@ def interval_statistics(
     spans = profile.spans(kind=kind)
     rows = []
     for texts, at in rows_by(spans, by):
-        counts = spans.column("count").to_numpy()[at]
-        each_ms = spans.column("duration_ns").to_numpy()[at] / counts / _NS_PER_MS
-        longest = spans.column("longest_ns").to_numpy()[at].max()
+        counts = numbers(spans.column("count"))[at]
+        each_ms = numbers(spans.column("duration_ns"))[at] / counts / _NS_PER_MS
+        longest = numbers(spans.column("longest_ns"))[at].max()
         found = _statistics(each_ms, counts, "_ms")
         rows.append({**dict(zip(by, texts, strict=True)), **found, "max_ms": longest / _NS_PER_MS})
     return _table(rows, by, ["count"], [f"{name}_ms" for name in _NUMBERS])
@@ -134,9 +135,8 @@ def device_statistics(
     """
     system = profile.system(device=device, metric=metric)
     if mode is not None:
-        system = system.filter(
-            pa.array(_within(profile, Mode(mode), system.column("time_ns").to_numpy()))
-        )
+        times = numbers(system.column("time_ns"))
+        system = rows_where(system, _within(profile, Mode(mode), times))
     return _table([*_device_rows(system)], _DEVICE, ["count"], _NUMBERS)
 
 
@@ -160,8 +160,8 @@ def time_in_ranges(
     system = profile.system(device=device, metric=metric)
     rows = []
     for texts, at in rows_by(system, _DEVICE):
-        counts = system.column("count").to_numpy()[at]
-        left, values = counts.copy(), system.column("value").to_numpy()[at]
+        counts = numbers(system.column("count"))[at]
+        left, values = counts.copy(), numbers(system.column("value"))[at]
         for low, high in ranges:
             inside = (values >= low) & (values <= high)
             share = float(left[inside].sum() / counts.sum())
@@ -186,7 +186,7 @@ def mode_stretches(profile: Profile) -> pa.Table:
         ends_ns(steps),
         np.array(steps.column("mode").to_pylist(), object),
     )
-    counts = steps.column("count").to_numpy()
+    counts = numbers(steps.column("count"))
     times = job_times(profile)
     rows: list[dict[str, object]] = []
     if times is None or not len(starts):
@@ -280,7 +280,7 @@ def _within(profile: Profile, mode: Mode, times: Ints) -> npt.NDArray[np.bool_]:
 
 
 def _starts(spans: pa.Table) -> Ints:
-    starts: Ints = spans.column("start_ns").to_numpy()
+    starts: Ints = numbers(spans.column("start_ns"))
     return starts
 
 
@@ -387,7 +387,7 @@ def _spent(table: pa.Table) -> Iterator[Spent]:
 
 
 def _columns(table: pa.Table, *names: str) -> list[Any]:
-    return [table.column(name).to_numpy() for name in names]
+    return [numbers(table.column(name)) for name in names]
 
 
 #: Of more traces only the last ones are read.

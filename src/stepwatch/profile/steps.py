@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ..formats.columns import numbers, rows_at, rows_where
 from ..formats.profile.tables import PHASES, ends_ns, rows_by
 from ..numerics.measures import Floats
 from ..trial.profile import Profile
@@ -36,28 +37,28 @@ class StepTimes:
     @cached_property
     def counts(self) -> Ints:
         """For how many steps each row stands."""
-        return self.rows.column("count").to_numpy()  # type: ignore[no-any-return]
+        return numbers(self.rows.column("count"))
 
     @cached_property
     def seconds(self) -> Floats:
         """How long a step took; where a row stands for several, on average."""
-        return self.rows.column("duration_ns").to_numpy() / self.counts / _NS  # type: ignore[no-any-return]
+        return numbers(self.rows.column("duration_ns")) / self.counts / _NS
 
     @cached_property
     def longest(self) -> Floats:
         """The longest step of each row, seconds."""
-        return self.rows.column("longest_ns").to_numpy() / _NS  # type: ignore[no-any-return]
+        return numbers(self.rows.column("longest_ns")) / _NS
 
     @property
     def total(self) -> float:
         """The seconds of all steps together."""
-        return float(self.rows.column("duration_ns").to_numpy().sum()) / _NS
+        return float(numbers(self.rows.column("duration_ns")).sum()) / _NS
 
     @property
     def shares(self) -> dict[str, float]:
         """The share of each phase in the time of all steps; they sum to 1."""
-        whole = self.rows.column("duration_ns").to_numpy().sum() or 1
-        sums = {name: self.rows.column(f"{name}_ns").to_numpy().sum() for name in PHASES}
+        whole = numbers(self.rows.column("duration_ns")).sum() or 1
+        sums = {name: numbers(self.rows.column(f"{name}_ns")).sum() for name in PHASES}
         return {name: float(value / whole) for name, value in sums.items()}
 
     @property
@@ -76,8 +77,8 @@ class StepTimes:
 
     def phases(self, rows: Mask | None = None) -> dict[str, float]:
         """Return the seconds of each phase; of some rows only, if they are given."""
-        chosen = self.rows if rows is None else self.rows.filter(pa.array(rows))
-        return {name: float(chosen.column(f"{name}_ns").to_numpy().sum()) / _NS for name in PHASES}
+        chosen = self.rows if rows is None else rows_where(self.rows, rows)
+        return {name: float(numbers(chosen.column(f"{name}_ns")).sum()) / _NS for name in PHASES}
 
 
 def step_times(profile: Profile, points: int | None = None) -> list[StepTimes]:
@@ -89,7 +90,7 @@ def step_times(profile: Profile, points: int | None = None) -> list[StepTimes]:
     """
     rows = profile.steps(points=points)
     found = [
-        StepTimes(worker, mode, rows.take(pa.array(at)))
+        StepTimes(worker, mode, rows_at(rows, at))
         for (worker, mode), at in rows_by(rows, ("worker", "mode"))
     ]
     found.sort(key=lambda one: one.mode, reverse=True)
@@ -110,8 +111,8 @@ def by_mode(times: list[StepTimes]) -> dict[str, float]:
     between = 0.0
     for worker in dict.fromkeys(one.worker for one in times):
         rows = pa.concat_tables(one.rows for one in times if one.worker == worker)
-        starts = rows.column("start_ns").to_numpy()
-        durations = rows.column("duration_ns").to_numpy()
+        starts = numbers(rows.column("start_ns"))
+        durations = numbers(rows.column("duration_ns"))
         span = ((starts + durations).max() - starts.min()) / _NS
         between += max(0.0, float(span - durations.sum() / _NS))
     return {**total({one.mode: one.total} for one in times), "between steps": between}
@@ -119,16 +120,16 @@ def by_mode(times: list[StepTimes]) -> dict[str, float]:
 
 def by_name(spans: pa.Table) -> dict[str, float]:
     """Return the seconds of the intervals of each name."""
-    durations = spans.column("duration_ns").to_numpy()
+    durations = numbers(spans.column("duration_ns"))
     return {name: float(durations[at].sum()) / _NS for (name,), at in rows_by(spans, ("name",))}
 
 
 def overlapping(profile: Profile, times: StepTimes, rows: Mask) -> dict[str, float]:
     """Return what else a worker did while some of its steps ran, in seconds, by name."""
     spans = profile.spans(worker=times.worker, kind="pause|collective|loader|window")
-    starts = spans.column("start_ns").to_numpy()
+    starts = numbers(spans.column("start_ns"))
     ends = ends_ns(spans)
-    begins = times.rows.column("start_ns").to_numpy()[rows]
+    begins = numbers(times.rows.column("start_ns"))[rows]
     stops = ends_ns(times.rows)[rows]
     overlaps: Iterator[Mask] = (
         (starts < stop) & (ends > begin) for begin, stop in zip(begins, stops, strict=True)
@@ -136,4 +137,4 @@ def overlapping(profile: Profile, times: StepTimes, rows: Mask) -> dict[str, flo
     chosen = np.zeros(len(spans), bool)
     for one in overlaps:
         chosen |= one
-    return by_name(spans.filter(pa.array(chosen)))
+    return by_name(rows_where(spans, chosen))

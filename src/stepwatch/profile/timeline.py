@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ..formats.columns import numbers, rows_at
 from ..formats.profile.tables import rows_by
 from ..trial.profile import Profile
 
@@ -45,16 +46,16 @@ def merged_timeline(
     """
     spans = profile.spans(start_ns, end_ns)
     system = profile.system(start_ns, end_ns, metric=metrics)
-    times = [*spans.column("start_ns").to_numpy()[:1], *system.column("time_ns").to_numpy()[:1]]
+    times = [*numbers(spans.column("start_ns"))[:1], *numbers(system.column("time_ns"))[:1]]
     first = int(min(times, default=0))
     events: list[dict[str, Any]] = []
     number = 0
     for number, ((worker,), at) in enumerate(rows_by(spans, ["worker"]), 1):
         events += _named(number, worker)
-        events += _intervals(number, spans.take(pa.array(at)), first)
+        events += _intervals(number, rows_at(spans, at), first)
     for process, ((node,), at) in enumerate(rows_by(system, ["node"]), number + 1):
         events += _named(process, node)
-        events += _counters(process, system.take(pa.array(at)), first, low_gpu_percent)
+        events += _counters(process, rows_at(system, at), first, low_gpu_percent)
     return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": {"start_ns": first}}
 
 
@@ -77,9 +78,9 @@ def _intervals(process: int, spans: pa.Table, first: int) -> Iterator[dict[str, 
         lanes: list[list[int]] = []
         begun = track
         order = np.lexsort(
-            (-spans.column("longest_ns").to_numpy()[at], spans.column("start_ns").to_numpy()[at])
+            (-numbers(spans.column("longest_ns"))[at], numbers(spans.column("start_ns"))[at])
         )
-        for row in spans.take(pa.array(at[order])).to_pylist():
+        for row in rows_at(spans, at[order]).to_pylist():
             start, end = row["start_ns"], row["start_ns"] + row["longest_ns"]
             lane = _lane(lanes, start, end)
             track = begun + len(lanes)
@@ -125,7 +126,7 @@ def _counters(
 ) -> Iterator[dict[str, Any]]:
     for (device, metric), at in rows_by(system, ["device", "metric"]):
         is_low = metric == "busy_percent" and device.startswith("gpu")
-        rows = system.take(pa.array(at)).select(["time_ns", "value"]).to_pylist()
+        rows = rows_at(system, at).select(["time_ns", "value"]).to_pylist()
         for row in rows:
             when = {"pid": process, "ts": (row["time_ns"] - first) / _NS_PER_US}
             yield {"ph": "C", "name": f"{device} {metric}", "args": {metric: row["value"]}, **when}

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
+from ..formats.columns import numbers, rows_at
 from ..formats.profile.tables import rows_by
 from ..numerics.measures import Floats
 from ..trial.profile import Profile
@@ -105,10 +105,8 @@ class Machines:
         system = profile.system()
         self._found: dict[str, dict[tuple[str, str], JoinedReadings]] = {}
         for (node, device, metric), at in rows_by(system, ("node", "device", "metric")):
-            rows = system.take(pa.array(at))
-            columns = (
-                rows.column(name).to_numpy() for name in ("time_ns", "value", "count", "max")
-            )
+            rows = rows_at(system, at)
+            columns = (numbers(rows.column(name)) for name in ("time_ns", "value", "count", "max"))
             self._found.setdefault(node, {})[device, metric] = JoinedReadings(*columns)
 
     @property

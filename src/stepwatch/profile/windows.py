@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ..formats.columns import numbers, rows_at, rows_where
 from ..formats.native.observations import text_codes
 from ..formats.profile.reader import Machine
 from ..formats.profile.tables import ends_ns, rows_by
@@ -131,7 +132,7 @@ class ProfileWindow:
     def _readings(self) -> dict[str, dict[tuple[str, str], Readings]]:
         """All readings, by metric, and by machine and device."""
         counts, values, times = (
-            self.system.column(name).to_numpy() for name in ("count", "value", "time_ns")
+            numbers(self.system.column(name)) for name in ("count", "value", "time_ns")
         )
         series = rows_by(self.system, ("node", "device", "metric"))
         found: dict[str, dict[tuple[str, str], Readings]] = {}
@@ -148,7 +149,7 @@ class ProfileWindow:
         """All intervals, by kind, and by worker and mode."""
         found: dict[str, dict[tuple[str, str], Spans]] = {}
         for (kind, worker, mode), rows in rows_by(self.spans, ("kind", "worker", "mode")):
-            found.setdefault(kind, {})[worker, mode] = _spans(self.spans.take(pa.array(rows)))
+            found.setdefault(kind, {})[worker, mode] = _spans(rows_at(self.spans, rows))
         return found
 
 
@@ -193,17 +194,17 @@ def mean_aligned(readings: Sequence[Readings]) -> Readings:
 
 def _spans(table: pa.Table) -> Spans:
     """Return the intervals of rows; one that stands for several is its longest and equal others."""
-    counts = table.column("count").to_numpy()
-    longest = table.column("longest_ns").to_numpy()
-    others = np.maximum(table.column("duration_ns").to_numpy() - longest, 0)
+    counts = numbers(table.column("count"))
+    longest = numbers(table.column("longest_ns"))
+    others = np.maximum(numbers(table.column("duration_ns")) - longest, 0)
     rows = np.repeat(np.arange(len(table)), counts)
     is_first = np.r_[True, np.diff(rows) != 0] if len(rows) else np.empty(0, bool)
     durations = np.where(is_first, longest[rows], others[rows] // np.maximum(counts[rows] - 1, 1))
     names, threads = (text_codes(table.column(name)) for name in ("name", "thread"))
     return Spans(
-        table.column("start_ns").to_numpy()[rows],
+        numbers(table.column("start_ns"))[rows],
         durations,
-        table.column("step").to_numpy()[rows],
+        numbers(table.column("step"))[rows],
         np.array(names.values, object)[names.codes[rows]],
         np.array(threads.values, object)[threads.codes[rows]],
     )
@@ -271,9 +272,9 @@ class WindowSplitter:
         assert self._next_ns is not None
         system = profile.system(self._next_ns, end_ns)
         spans = profile.spans(self._next_ns, end_ns + 1)
-        times = system.column("time_ns").to_numpy()
+        times = numbers(system.column("time_ns"))
         ends = ends_ns(spans)
-        steps = spans.column("step").to_numpy()
+        steps = numbers(spans.column("step"))
         for start in range(self._next_ns, end_ns, self._length_ns):
             stop = start + self._length_ns
             inside = (ends >= start) & (ends < stop)
@@ -285,7 +286,7 @@ class WindowSplitter:
                 end_ns=stop,
                 step=self._step,
                 system=system.slice(low, high - low),
-                spans=spans.filter(pa.array(inside)),
+                spans=rows_where(spans, inside),
                 machines=machines,
                 is_last=run_ended_ns is not None and stop > run_ended_ns,
             )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from ..formats.columns import numbers
 from ..model.steps import Mode
 from .trial import Trial
 
@@ -97,5 +97,5 @@ class Chunks:
 
 def _bounds(table: pa.Table, step: int) -> tuple[int, int]:
     """Return the first and the last step of a table that may not hold ``step`` itself."""
-    found = pc.min_max(table.column("step")).as_py() if len(table) else {}
-    return min(found.get("min", step), step), max(found.get("max", step), step)
+    steps = numbers(table.column("step"))
+    return int(steps.min(initial=step)), int(steps.max(initial=step))

@@ -7,10 +7,10 @@ import re
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..errors import RunNotFound
-from ..formats.native.observations import text_codes
+from ..formats.columns import array, numbers, rows_at, rows_where, sort_rows
+from ..formats.native.observations import text_codes, texts_where
 from ..formats.profile.parts import PROFILE
 from ..formats.profile.reader import Machine, NativeProfileReader, ProfileReader
 from ..formats.profile.sagemaker import SageMakerProfileReader, find_root
@@ -150,10 +150,10 @@ class Profile:
         steps = _matching(rows, "kind", "step").select(_OF_STEP)
         phases = _phases(steps, _matching(rows, "kind", "phase"))
         # on SageMaker only some phases were timed
-        untimed = steps.column("duration_ns").to_numpy() - sum(phases.values())
+        untimed = numbers(steps.column("duration_ns")) - sum(phases.values())
         phases["other"] = phases["other"] + np.maximum(untimed, 0)
         for name in PHASES:
-            steps = steps.append_column(f"{name}_ns", pa.array(phases[name]))
+            steps = steps.append_column(f"{name}_ns", array(phases[name]))
         return steps
 
 
@@ -164,11 +164,11 @@ def _phases(steps: pa.Table, phases: pa.Table) -> dict[str, Ints]:
     """
     sums = {name: np.zeros(len(steps), np.int64) for name in PHASES}
     for of_step, of_phase in _alike(steps, phases):
-        starts = steps.column("start_ns").to_numpy()[of_step]
-        begun = np.searchsorted(starts, phases.column("start_ns").to_numpy()[of_phase], "right") - 1
+        starts = numbers(steps.column("start_ns"))[of_step]
+        begun = np.searchsorted(starts, numbers(phases.column("start_ns"))[of_phase], "right") - 1
         rows, known = of_step[np.maximum(begun, 0)], begun >= 0
-        names = text_codes(phases.column("name").take(pa.array(of_phase)))
-        durations = phases.column("duration_ns").to_numpy()[of_phase]
+        names = text_codes(rows_at(phases.select(["name"]), of_phase).column("name"))
+        durations = numbers(phases.column("duration_ns"))[of_phase]
         for number, name in enumerate(names.values):
             chosen = known & (names.codes == number)
             np.add.at(sums[name if name in sums else "other"], rows[chosen], durations[chosen])
@@ -191,25 +191,25 @@ def _matching(rows: pa.Table, column: str, regex: str | None) -> pa.Table:
     """Return the rows in whose text of a column a regular expression finds the whole."""
     if regex is None:
         return rows
-    found = pc.match_substring_regex(rows.column(column).cast(pa.string()), f"^(?:{regex})$")
-    return rows.filter(found)
+    finds = re.compile(regex).fullmatch
+    return rows_where(rows, texts_where(rows.column(column), lambda text: bool(finds(text))))
 
 
 def _between(rows: pa.Table, from_ns: int | None, to_ns: int | None, *columns: str) -> pa.Table:
     """Return the rows whose columns, added up, are at least ``from_ns`` and below ``to_ns``."""
-    times = sum(rows.column(name).to_numpy() for name in columns)
+    times = sum(numbers(rows.column(name)) for name in columns)
     kept = np.ones(len(rows), bool)
     if from_ns is not None:
         kept &= times >= from_ns
     if to_ns is not None:
         kept &= times < to_ns
-    return rows.filter(pa.array(kept))
+    return rows_where(rows, kept)
 
 
 def _thinned(table: Table, rows: pa.Table, points: int | None) -> pa.Table:
     if points is None:
         return rows
-    return thin(table, rows, points).sort_by([(table.time, "ascending")])
+    return sort_rows(thin(table, rows, points), table.time)
 
 
 def profile_of(store: Store) -> Profile:

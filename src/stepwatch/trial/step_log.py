@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from ..formats.columns import numbers
 from ..formats.interface import StepRange
 from ..formats.native.observations import text_codes
 from ..model.record import StepRecord
@@ -28,8 +29,8 @@ def execution_order(trial: Trial) -> dict[str, int]:
     for mode in trial.modes:
         first = int(trial.global_steps(mode)[0])
         for _, table in trial.reader.observations(None, _COLUMNS, (Mode.GLOBAL, first)):
-            rows = (table.column("step").to_numpy() == first).nonzero()[0]
-            orders = table.column("order").to_numpy()[rows]
+            rows = (numbers(table.column("step")) == first).nonzero()[0]
+            orders = numbers(table.column("order"))[rows]
             names = text_codes(table.column("tensor"))
             for code in names.codes[rows[orders.argsort()]]:
                 found.setdefault(names.values[code], len(found))

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import StepUnavailable, TensorUnavailable
+from ..formats.columns import array, numbers, rows_at, rows_where, valid
 from ..formats.interface import Located
 from ..formats.native.observations import text_codes
 from ..model.record import TensorInfo
@@ -52,12 +53,12 @@ class Series:
     @property
     def steps(self) -> npt.NDArray[np.int64]:
         """The global steps, shape ``[rows]``."""
-        return self._table.column("step").to_numpy()  # type: ignore[no-any-return]
+        return numbers(self._table.column("step"))
 
     @property
     def mode_steps(self) -> npt.NDArray[np.int64]:
         """The steps within their modes, shape ``[rows]``."""
-        return self._table.column("mode_step").to_numpy()  # type: ignore[no-any-return]
+        return numbers(self._table.column("mode_step"))
 
     @property
     def modes(self) -> list[str]:
@@ -89,7 +90,7 @@ class Series:
         table = self._table
         known = set(table.column_names)
         for name in (name for name in derived if known.issuperset(fields_of(name))):
-            table = table.append_column(name, pa.array(self[name]))
+            table = table.append_column(name, array(self[name]))
         return table
 
     def to_pandas(self):  # type: ignore[no-untyped-def]
@@ -135,7 +136,7 @@ class _Fields:
 
     def __getitem__(self, index: tuple[object, int]) -> npt.NDArray[np.float64]:
         column = self._table.column(FIELDS[index[1]])
-        return column.to_numpy().astype(np.float64, copy=False)  # type: ignore[no-any-return]
+        return numbers(column).astype(np.float64, copy=False)
 
 
 def merge_shards(table: pa.Table) -> pa.Table:
@@ -152,16 +153,16 @@ def merge_shards(table: pa.Table) -> pa.Table:
         The same columns; ``worker`` and ``time_ns`` are those of the first part.
     """
     offsets = text_codes(table.column("offset")).codes
-    table = table.take(pa.array(_each_once(table.column("step").to_numpy(), offsets)))
-    starts = np.flatnonzero(np.diff(table.column("step").to_numpy(), prepend=-1))
-    first = table.take(pa.array(starts))
+    table = rows_at(table, _each_once(numbers(table.column("step")), offsets))
+    starts = np.flatnonzero(np.diff(numbers(table.column("step")), prepend=-1))
+    first = rows_at(table, starts)
     if (offsets < 0).all():
         return first
     rows = Series(table).rows
-    in_parts = first.column("offset").is_valid().to_numpy()
+    in_parts = valid(first.column("offset"))
     whole = are_complete(rows, starts, _shard_sizes(table, starts), _sizes(first))
     kept = np.flatnonzero(~in_parts | whole)
-    return _with_statistics(first, merge_shard_rows(rows, starts)).take(pa.array(kept))
+    return rows_at(_with_statistics(first, merge_shard_rows(rows, starts)), kept)
 
 
 class GatheredShards:
@@ -225,7 +226,7 @@ def _with_statistics(table: pa.Table, rows: npt.NDArray[np.float64]) -> pa.Table
     for field, name in enumerate(FIELDS):
         column = rows[:, field] if field >= MIN else rows[:, field].astype(np.int64)
         position = table.column_names.index(name)
-        table = table.set_column(position, table.schema.field(name), pa.array(column))
+        table = table.set_column(position, table.schema.field(name), array(column))
     return table
 
 
@@ -273,7 +274,7 @@ class Tensor:
         mode = Mode(mode)
         table = self._rows(["step", "mode", "mode_step"], mode)
         column = "step" if mode is Mode.GLOBAL else "mode_step"
-        return np.unique(table.column(column).to_numpy()).tolist()  # type: ignore[no-any-return]
+        return np.unique(numbers(table.column(column))).tolist()  # type: ignore[no-any-return]
 
     def statistics(
         self,
@@ -423,7 +424,7 @@ class Tensor:
         table = self._trial.rows(frozenset([self.name]), names, mode, worker, step)
         counted = table.column("step" if mode is Mode.GLOBAL else "mode_step").to_pylist()
         if step is not None:
-            table = table.filter(pa.array([number == step for number in counted], pa.bool_()))
+            table = rows_where(table, np.array([number == step for number in counted], bool))
             counted = [step] * len(table)
         return table, counted
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..errors import StepUnavailable, TensorUnavailable, nearest
 from ..formats import open_reader
+from ..formats.columns import empty, numbers, repeated, rows_at, rows_where
 from ..formats.interface import Located, RunReader
 from ..formats.manifest import End, Process, read_note, read_processes
-from ..formats.native.observations import SCHEMA
+from ..formats.native.observations import SCHEMA, texts_where
 from ..model.collection import BUILT_IN, Collection, compiled, default_policy
 from ..model.record import StepRecord
 from ..model.steps import Mode
@@ -299,21 +299,21 @@ class Trial:
         its_mode = () if mode is Mode.GLOBAL else ("mode",)
         wanted = [*dict.fromkeys(("step", *its_mode, *columns))]
         at = None if step is None else (mode, step)
-        tables = [("", SCHEMA.empty_table().select(wanted))]
+        tables = [("", empty(SCHEMA).select(wanted))]
         tables += self.reader.observations(tensors, wanted, at)
         table = pa.concat_tables(
-            table.select(wanted).append_column("worker", pa.repeat(who, len(table)))
+            table.select(wanted).append_column("worker", repeated(who, len(table)))
             for who, table in tables
             if worker is None or who in ("", worker)
         ).unify_dictionaries()
         if mode is not Mode.GLOBAL:
-            table = table.filter(pc.equal(table.column("mode").cast(pa.string()), mode.value))
-        steps = table.column("step").to_numpy()
+            table = rows_where(table, texts_where(table.column("mode"), mode.value.__eq__))
+        steps = numbers(table.column("step"))
         complete = steps <= self._log.last_complete
         if complete.all() and (np.diff(steps) >= 0).all():
             return table  # the usual case: no copy
         order = np.argsort(steps, kind="stable")
-        return table.take(pa.array(order[complete[order]]))
+        return rows_at(table, order[complete[order]])
 
     def located(
         self, tensor: str, mode: Mode, worker: str | None, step: int | None

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...store import Store
+from ..columns import numbers, rows_at
 from ..interface import LevelMerger, join_ranges
 from .parts import (
     KnownPart,
@@ -49,8 +50,8 @@ def by_tensor(table: pa.Table) -> pa.Table:
     """Return rows, whose columns are one chunk each, in the order of tensors, then of steps."""
     names = table.column("tensor").combine_chunks()
     by_name = np.argsort(np.argsort(np.array(names.dictionary.to_pylist(), object)))
-    order = np.lexsort((table.column("step").to_numpy(), by_name[names.indices.to_numpy()]))
-    return table.take(pa.array(order))
+    order = np.lexsort((numbers(table.column("step")), by_name[numbers(names.indices)]))
+    return rows_at(table, order)
 
 
 class Levels(LevelMerger[KnownPart]):

@@ -19,10 +19,10 @@ import pyarrow as pa
 from ...model.record import Layout, StepRecord, TensorInfo
 from ...model.steps import Mode
 from ...numerics.statistics import FIELDS, MIN
+from ..columns import array, empty, lists, numbers, texts, valid, whole
 
-_STRING = pa.string()
 #: The type of a text column.
-TEXT = pa.dictionary(pa.int32(), _STRING)
+TEXT = pa.dictionary(pa.int32(), pa.string())
 
 
 class Texts:
@@ -40,9 +40,14 @@ class Texts:
 
     def column(self, codes: npt.NDArray[np.int32]) -> pa.DictionaryArray:
         """Return the column in which these numbers follow each other."""
-        missing = codes < 0
-        indices = pa.array(codes, pa.int32(), mask=missing if missing.any() else None)
-        return pa.DictionaryArray.from_arrays(indices, pa.array(list(self._numbers)[1:], _STRING))
+        indices = array(codes, nulls=codes < 0)
+        return pa.DictionaryArray.from_arrays(indices, texts([*self._numbers][1:]))
+
+
+def encoded(values: Sequence[str | None]) -> pa.DictionaryArray:
+    """Return texts as a text column."""
+    texts_ = Texts()
+    return texts_.column(texts_.codes(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +62,16 @@ def text_codes(column: pa.ChunkedArray) -> Codes:
     """Return a text column, of whatever chunks, as codes."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
-    whole = column.unify_dictionaries().combine_chunks()
-    if isinstance(whole, pa.ChunkedArray):
-        whole = whole.chunk(0) if whole.num_chunks else pa.array([], TEXT)
-    codes = whole.indices.fill_null(-1).to_numpy().astype(np.int64)
-    return Codes(codes, whole.dictionary.to_pylist())
+    joined = whole(column)
+    codes = numbers(joined.indices, null=-1).astype(np.int64)
+    return Codes(codes, joined.dictionary.to_pylist())
+
+
+def texts_where(column: pa.ChunkedArray, wants: Callable[[str], bool]) -> npt.NDArray[np.bool_]:
+    """Return in which rows a text column holds a text that is wanted, which null never is."""
+    found = text_codes(column)
+    wanted = [code for code, text in enumerate(found.values) if wants(text)]
+    return np.isin(found.codes, wanted)
 
 
 T = TypeVar("T")
@@ -112,7 +122,7 @@ def to_table(
         blobs: For each, the name of the file that holds its raw values, if it has any.
         columns: All by default.
     """
-    table = _table(records, blobs) if records else SCHEMA.empty_table()
+    table = _table(records, blobs) if records else empty(SCHEMA)
     return table if columns is None else table.select(list(columns))
 
 
@@ -126,25 +136,23 @@ def _table(records: Sequence[StepRecord], blobs: Sequence[str | None]) -> pa.Tab
     modes = texts["mode"].codes([record.mode.value for record in records])
     trainable, groups = codes.pop("trainable"), codes.pop("optimizer_groups")
     statistics = np.concatenate([record.statistics for record in records])
-    columns: dict[str, Any] = {
-        "step": np.repeat([record.step for record in records], widths),
-        "mode_step": np.repeat([record.mode_step for record in records], widths),
-        "time_ns": np.repeat([record.time_ns for record in records], widths),
-        "order": codes.pop("order"),
-        "trainable": pa.array(trainable > 0, pa.bool_(), mask=trainable < 0),
-        "optimizer_groups": pa.array(groups, pa.int8(), mask=groups < 0),
-        "digest": _column(records, [record.digests for record in records], pa.uint64()),
-        "exponents": _column(
-            records, [record.exponents for record in records], pa.list_(pa.int64())
-        ),
+    columns: dict[str, pa.Array] = {
+        "step": array(np.repeat([record.step for record in records], widths)),
+        "mode_step": array(np.repeat([record.mode_step for record in records], widths)),
+        "time_ns": array(np.repeat([record.time_ns for record in records], widths)),
+        "order": array(codes.pop("order")),
+        "trainable": array(trainable > 0, nulls=trainable < 0),
+        "optimizer_groups": array(groups, nulls=groups < 0),
+        "digest": _digests(records),
+        "exponents": _exponents(records),
     }
     codes["mode"] = np.repeat(modes, widths)
     codes["blob"] = texts["blob"].codes(_blob_names(records, blobs, len(statistics)))
     columns |= {name: texts[name].column(codes[name]) for name in TEXT_COLUMNS}
     for index, field in enumerate(_STATISTICS):
         values = statistics[:, index]
-        columns[field.name] = _counts(values) if index < MIN else values
-    return pa.table(columns, schema=SCHEMA)
+        columns[field.name] = _counts(values) if index < MIN else array(values)
+    return pa.Table.from_arrays([columns[name] for name in SCHEMA.names], schema=SCHEMA)
 
 
 def _layout_columns(
@@ -173,7 +181,7 @@ def _counts(values: npt.NDArray[np.float64]) -> pa.Array:
     unknown = np.isnan(values)
     with np.errstate(invalid="ignore"):
         counts = values.astype(np.int64)
-    return pa.array(counts, mask=unknown if unknown.any() else None)
+    return array(counts, nulls=unknown)
 
 
 _shape_text = lru_cache(maxsize=4096)(json.dumps)
@@ -183,16 +191,31 @@ def _offset_text(offset: tuple[int, ...] | None) -> str | None:
     return None if offset is None else _shape_text(offset)
 
 
-def _column(
-    records: Sequence[StepRecord], values: Sequence[Mapping[str, object]], kind: pa.DataType
-) -> pa.Array:
-    """Return a column of what only some tensors of some steps have."""
+def _digests(records: Sequence[StepRecord]) -> pa.Array:
+    found = _by_tensor(records, [record.digests for record in records])
+    if found is None:
+        return pa.nulls(sum(len(record.layout) for record in records), pa.uint64())
+    nulls = np.array([one is None for one in found])
+    return array(np.array([one or 0 for one in found], np.uint64), nulls=nulls)
+
+
+def _exponents(records: Sequence[StepRecord]) -> pa.Array:
+    found = _by_tensor(records, [record.exponents for record in records])
+    if found is None:
+        return pa.nulls(
+            sum(len(record.layout) for record in records), SCHEMA.field("exponents").type
+        )
+    return lists(found)
+
+
+def _by_tensor(
+    records: Sequence[StepRecord], values: Sequence[Mapping[str, T]]
+) -> list[T | None] | None:
+    """Return for each row what only some tensors of some steps have; ``None`` if none has it."""
     if not any(values):
-        return pa.nulls(sum(len(record.layout) for record in records), kind)
+        return None
     rows = zip(records, values, strict=True)
-    return pa.array(
-        [of.get(one.name) for record, of in rows for one in record.layout.tensors], kind
-    )
+    return [of.get(one.name) for record, of in rows for one in record.layout.tensors]
 
 
 def _blob_names(
@@ -219,13 +242,13 @@ def to_records(
         after: Only steps later than this one.
     """
     columns = {name: text_codes(table.column(name)) for name in TEXT_COLUMNS}
-    step, order = table.column("step").to_numpy(), table.column("order").to_numpy()
+    step, order = numbers(table.column("step")), numbers(table.column("order"))
     by_step = np.lexsort((order, step))
     by_step = by_step[np.searchsorted(step[by_step], after, side="right") :]
     step = step[by_step]
-    mode_step = table.column("mode_step").to_numpy()[by_step]
-    time_ns = table.column("time_ns").to_numpy()[by_step]
-    statistics = np.stack([table.column(name).to_numpy()[by_step] for name in FIELDS], axis=1)
+    mode_step = numbers(table.column("mode_step"))[by_step]
+    time_ns = numbers(table.column("time_ns"))[by_step]
+    statistics = np.stack([numbers(table.column(name))[by_step] for name in FIELDS], axis=1)
     trainable = _nullable(table.column("trainable"))[by_step]
     groups = _nullable(table.column("optimizer_groups"))[by_step]
     codes = {name: column.codes[by_step] for name, column in columns.items()}
@@ -274,7 +297,7 @@ def _by_row(
     """Return what a column holds where it is not null, by row after reordering."""
     if column.null_count == len(column):
         return {}
-    values = column.take(pa.array(order)).to_pylist()
+    values = column.take(array(order)).to_pylist()
     return {row: make(value) for row, value in enumerate(values) if value is not None}
 
 
@@ -291,7 +314,7 @@ def _of_some(tensors: Sequence[TensorInfo], by_row: Mapping[int, T], start: int)
 
 
 def _nullable(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    return column.cast(pa.int64()).fill_null(-1).to_numpy()  # type: ignore[no-any-return]
+    return np.where(valid(column), numbers(column, null=0), np.int64(-1))
 
 
 @lru_cache(maxsize=4096)

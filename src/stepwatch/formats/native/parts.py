@@ -25,15 +25,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...errors import CorruptRun
 from ...model.steps import Mode
 from ...runtime.parallel import map_parallel
 from ...store import Store
+from ..columns import array, numbers, rows_where, texts
 from ..interface import StepRange, worker_order
-from .observations import SCHEMA, SINCE_LATER, TEXT_COLUMNS, text_codes
+from .observations import SCHEMA, SINCE_LATER, TEXT_COLUMNS, text_codes, texts_where
 from .parquet_file import (
     Extent,
     Footer,
@@ -189,7 +189,7 @@ def write_part(
 
 
 def _row_groups(table: pa.Table) -> Iterator[tuple[int, int]]:
-    codes = table.column("tensor").combine_chunks().indices.to_numpy()
+    codes = numbers(table.column("tensor").combine_chunks().indices)
     ends = [*(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
     start = 0
     for end in ends:
@@ -201,9 +201,9 @@ def _row_groups(table: pa.Table) -> Iterator[tuple[int, int]]:
 def _without_unused(table: pa.Table) -> pa.Table:
     """Return rows with only those names of tensors that they have: each group stores its own."""
     codes = text_codes(table.column("tensor"))
-    used, numbers = np.unique(codes.codes, return_inverse=True)
-    names = pa.array([codes.values[code] for code in used], pa.string())
-    column = pa.DictionaryArray.from_arrays(pa.array(numbers, pa.int32()), names)
+    used, indices = np.unique(codes.codes, return_inverse=True)
+    names = texts([codes.values[code] for code in used])
+    column = pa.DictionaryArray.from_arrays(array(indices, pa.int32()), names)
     return table.set_column(table.column_names.index("tensor"), "tensor", column)
 
 
@@ -365,7 +365,7 @@ def _named(columns: Sequence[str] | None) -> Sequence[str] | None:
 def _only(tensors: frozenset[str], table: pa.Table, columns: Sequence[str] | None) -> pa.Table:
     """Return some columns of the rows of some tensors."""
     if not set(text_codes(table.column("tensor")).values) <= tensors:
-        table = table.filter(pc.is_in(table.column("tensor"), pa.array(sorted(tensors))))
+        table = rows_where(table, texts_where(table.column("tensor"), tensors.__contains__))
     return table if columns is None else table.select(list(columns))
 
 

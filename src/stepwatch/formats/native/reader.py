@@ -25,6 +25,7 @@ from ...model.record import Layout, StepRecord
 from ...model.steps import Mode
 from ...runtime.parallel import map_parallel
 from ...store import Store
+from ..columns import numbers, rows_where
 from ..interface import Located, StepRange, last_complete_in_order
 from ..manifest import RUN_KEY, End, read_ends, read_manifest
 from .blobs import BlobFile
@@ -204,8 +205,8 @@ class NativeReader:
             if wider != span and covers(wider, span):
                 names = None if columns is None else [*dict.fromkeys((*columns, "step"))]
                 table = self._read(wider, tensors, names)
-                steps = table.column("step").to_numpy()
-                return table.filter(pa.array((span.first <= steps) & (steps <= span.last)))
+                steps = numbers(table.column("step"))
+                return rows_where(table, (span.first <= steps) & (steps <= span.last))
         raise CorruptRun(observations_key(span), 0, "it is gone, and no other part holds its steps")
 
     def _open_parts(self, spans: Sequence[Span]) -> dict[Span, Part]:

@@ -15,12 +15,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from ...errors import RunExists, StoreError
 from ...model.record import StepRecord
 from ...store import Store, put_parts
+from ..columns import numbers, rows_where
 from ..interface import StepRange, step_ranges
 from ..manifest import END, RUN_KEY, End, Manifest, end_key, read_manifest
 from . import blobs
@@ -47,14 +45,6 @@ GATHER_ROWS = 100_000
 GATHER_BYTES = 64 << 20
 # On a disk that others fill, the note needs a block for itself and one for its folder.
 RESERVE_BYTES = 16 << 10
-
-
-def warm_up() -> None:
-    """Let Arrow import what it imports at its first use (pandas, where there is one).
-
-    That may take longer than a step should wait to become visible.
-    """
-    pa.array([""])
 
 
 def start_run(store: Store, manifest: Manifest) -> None:
@@ -203,7 +193,7 @@ def _shorten_part(store: Store, wide: Span, first: int, again: int) -> Span:
     """Write the rows of a part that are of earlier steps as a part of their own."""
     part = Part(store, wide)
     table = part.read()
-    table = table.filter(pc.less(table.column("step"), first)).unify_dictionaries()
+    table = rows_where(table, numbers(table.column("step")) < first).unify_dictionaries()
     kept = [range_ for one in part.meta.ranges if (range_ := _before_step(one, first))]
     span = wide._replace(last=max(range_.last for range_ in kept), again=again)
     meta = PartMeta(part.meta.follows, tuple(kept))

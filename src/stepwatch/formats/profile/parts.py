@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...errors import CorruptRun
 from ...store import Store
+from ..columns import numbers, rows_where
 from ..interface import LevelMerger
 from ..native.parquet_file import arrow_copy, distrusting
 from ..native.parts import Span as Range
@@ -133,7 +133,7 @@ def list_parts(store: Store, table: Table, who: str = "") -> list[PartKey]:
 
 def write_part(store: Store, table: Table, rows: pa.Table, range_: Range) -> PartKey:
     """Store rows, at least one, as a part."""
-    starts = rows.column(table.time).to_numpy()
+    starts = numbers(rows.column(table.time))
     ends = ends_ns(rows) if table is SPANS else starts
     key = PartKey(table.name, range_, int(starts.min()) // 1_000_000, int(ends.max()) // 1_000_000)
     sink = pa.BufferOutputStream()
@@ -170,7 +170,7 @@ def read_part(store: Store, table: Table, key: PartKey) -> pa.Table:
             raise CorruptRun(str(key), 0, f"it has no column {error}") from None
     if rows.schema.names != table.schema.names:
         raise CorruptRun(str(key), 0, f"its columns are {', '.join(rows.schema.names)}")
-    return rows.cast(table.schema)
+    return rows if rows.schema.equals(table.schema) else rows.cast(table.schema)
 
 
 class PartsWriter:
@@ -215,7 +215,7 @@ def truncate_spans(store: Store, worker: str, first: int) -> None:
     began_ns = min((_began_ns(rows, first) for rows in parts.values()), default=0)
     for key in sorted(parts, key=lambda key: -key.range.last):
         rows = parts[key]
-        kept = rows.filter(pc.less(rows.column("start_ns"), began_ns))
+        kept = rows_where(rows, numbers(rows.column("start_ns")) < began_ns)
         if len(kept) < len(rows):
             if len(kept):
                 write_part(store, SPANS, kept, key.range._replace(again=again))
@@ -235,6 +235,6 @@ def _parts(store: Store, worker: str) -> dict[PartKey, pa.Table]:
 
 def _began_ns(rows: pa.Table, step: int) -> int:
     """Return when the first interval of this step or a later one began."""
-    is_later = rows.column("step").to_numpy() >= step
-    starts = rows.column("start_ns").to_numpy()[is_later]
+    is_later = numbers(rows.column("step")) >= step
+    starts = numbers(rows.column("start_ns"))[is_later]
     return int(starts.min(initial=np.iinfo(np.int64).max))

@@ -12,6 +12,7 @@ import pyarrow as pa
 from ...errors import CorruptRun
 from ...runtime.process import may_run
 from ...store import Store
+from ..columns import empty, sort_rows
 from .parts import MACHINES, PYTHON, TRACES, PartKey, list_parts, machine_key, read_part
 from .tables import SPANS, SYSTEM, Table
 
@@ -168,12 +169,12 @@ class NativeProfileReader:
                 found = [self._part(table, key) for key in wanted]
             except FileNotFoundError:
                 continue  # merged meanwhile: what replaced it is there
-            rows = pa.concat_tables([table.schema.empty_table(), *found]).unify_dictionaries()
-            return rows.sort_by([(table.time, "ascending")])
+            rows = pa.concat_tables([empty(table.schema), *found]).unify_dictionaries()
+            return sort_rows(rows, table.time)
 
     def _part(self, table: Table, key: PartKey) -> pa.Table:
         try:
             return read_part(self._store, table, key)
         except CorruptRun as error:
             self._damaged[str(key)] = str(error)
-            return table.schema.empty_table()
+            return empty(table.schema)

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from ...store import Store
+from ..columns import empty, numbers, sort_rows
 from .reader import Machine
 from .tables import SPANS, SYSTEM, Sample, Span, Table, ends_ns, spans_table, system_table
 
@@ -177,7 +178,7 @@ class RowFiles:
             return rows
         first, last = self._times.get(key, (start_ns or 0, end_ns or 0))
         if (end_ns is not None and first > end_ns) or (start_ns is not None and last < start_ns):
-            return self._table.schema.empty_table()
+            return empty(self._table.schema)
         if key not in self._held:
             self._held[key] = read()
             self._times[key] = self._bounds(self._held[key])
@@ -191,11 +192,11 @@ class RowFiles:
         return [(first, last) for first, last in self._times.values() if first <= last]
 
     def join(self, tables: Iterable[pa.Table]) -> pa.Table:
-        rows = pa.concat_tables([self._table.schema.empty_table(), *tables]).unify_dictionaries()
-        return rows.sort_by([(self._table.time, "ascending")])
+        rows = pa.concat_tables([empty(self._table.schema), *tables]).unify_dictionaries()
+        return sort_rows(rows, self._table.time)
 
     def _bounds(self, rows: pa.Table) -> tuple[int, int]:
-        starts = rows.column(self._table.time).to_numpy()
+        starts = numbers(rows.column(self._table.time))
         ends = ends_ns(rows) if self._table is SPANS else starts
         return (int(starts.min()), int(ends.max())) if len(rows) else (0, -1)
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..native.observations import TEXT, text_codes
+from ..columns import array, numbers, rows_at
+from ..native.observations import TEXT, encoded, text_codes
 
 Ints = npt.NDArray[np.int64]
 #: The phases of a step, in their order; each nanosecond of a step belongs to one of them.
@@ -166,11 +167,9 @@ def _columns(rows: Sequence[tuple[object, ...]], width: int) -> list[Sequence[ob
     return [*zip(*rows, strict=True)] if rows else [()] * width
 
 
-def _table(kind: Table, columns: Mapping[str, object]) -> pa.Table:
+def _table(kind: Table, columns: Mapping[str, Any]) -> pa.Table:
     arrays = [
-        pa.array(columns[one.name], pa.string()).dictionary_encode()
-        if one.type == TEXT
-        else pa.array(columns[one.name], one.type)
+        encoded(columns[one.name]) if one.type == TEXT else array(columns[one.name], one.type)
         for one in kind.schema
     ]
     return pa.Table.from_arrays(arrays, schema=kind.schema)
@@ -205,23 +204,23 @@ def thin(kind: Table, table: pa.Table, buckets: int) -> pa.Table:
 def by_series(kind: Table, table: pa.Table) -> pa.Table:
     """Return rows with those of a series together, ascending by time: so they take less room."""
     table = table.unify_dictionaries().combine_chunks()
-    order = np.lexsort((table.column(kind.time).to_numpy(), _series(kind, table)))
-    return table.take(pa.array(order))
+    order = np.lexsort((numbers(table.column(kind.time)), _series(kind, table)))
+    return rows_at(table, order)
 
 
 def _joined(kind: Table, table: pa.Table, order: Ints, starts: Ints) -> pa.Table:
     """Return one row for those from each start to the next, in this order of rows."""
     columns = {
-        name: joined.reduceat(table.column(name).to_numpy()[order], starts)
+        name: joined.reduceat(numbers(table.column(name))[order], starts)
         for name, joined in kind.joined.items()
     }
     if kind.mean:
-        weights = table.column("count").to_numpy()[order]
-        sums = np.add.reduceat(table.column(kind.mean).to_numpy()[order] * weights, starts)
+        weights = numbers(table.column("count"))[order]
+        sums = np.add.reduceat(numbers(table.column(kind.mean))[order] * weights, starts)
         columns[kind.mean] = sums / columns["count"]
-    firsts = table.select(kind.series).take(pa.array(order[starts]))
+    firsts = rows_at(table.select(kind.series), order[starts])
     arrays = [
-        pa.array(columns[one.name]) if one.name in columns else firsts.column(one.name)
+        array(columns[one.name]) if one.name in columns else firsts.column(one.name)
         for one in kind.schema
     ]
     return pa.Table.from_arrays(arrays, schema=kind.schema)
@@ -238,10 +237,10 @@ def _series(kind: Table, table: pa.Table) -> Ints:
 
 def _when(kind: Table, table: pa.Table) -> Ints:
     """Return when each row was, for those of a step when that began."""
-    times: Ints = table.column(kind.time).to_numpy()
+    times: Ints = numbers(table.column(kind.time))
     if kind is not SPANS:
         return times
-    steps = table.column("step").to_numpy()
+    steps = numbers(table.column("step"))
     workers = text_codes(table.column("worker")).codes
     of_step = np.unique(np.stack([workers, steps]), axis=1, return_inverse=True)[1].reshape(-1)
     began = np.full(int(of_step.max()) + 1, np.iinfo(np.int64).max)
@@ -313,5 +312,5 @@ def ends_ns(spans: pa.Table) -> Ints:
     Args:
         spans: Columns ``start_ns`` and ``longest_ns``.
     """
-    ends: Ints = spans.column("start_ns").to_numpy() + spans.column("longest_ns").to_numpy()
+    ends: Ints = numbers(spans.column("start_ns")) + numbers(spans.column("longest_ns"))
     return ends

@@ -30,6 +30,7 @@ from ...numerics.statistics import (
     Row,
     summarize,
 )
+from ..columns import array, texts
 from ..native.observations import SCHEMA
 from .collections import Reduction
 from .event_files import EventFiles
@@ -389,9 +390,9 @@ class StepRows:
             for some, count in zip(observed_of, times, strict=True)
         ]
         built = {
-            "step": lambda: pa.array(columns.steps[step]),
-            "mode_step": lambda: pa.array(columns.mode_steps[step]),
-            "order": lambda: pa.array(order, pa.int32()),
+            "step": lambda: array(columns.steps[step]),
+            "mode_step": lambda: array(columns.mode_steps[step]),
+            "order": lambda: array(order, pa.int32()),
             "mode": lambda: _encoded([mode.value for mode in columns.modes], step),
             "tensor": lambda: _tiled([[one.name for one in some] for some in observed_of], times),
             "collection": lambda: _tiled(
@@ -433,13 +434,13 @@ def _joined(parts: Sequence[npt.NDArray[np.int64]]) -> Numbers:
 
 
 def _encoded(
-    texts: list[str], codes: Numbers, missing: npt.NDArray[np.bool_] | None = None
+    names: list[str], codes: Numbers, missing: npt.NDArray[np.bool_] | None = None
 ) -> pa.DictionaryArray:
-    distinct = list(dict.fromkeys(texts))
-    position = {text: index for index, text in enumerate(distinct)}
-    code_of = np.array([position[text] for text in texts], np.int32)
-    indices = pa.array(code_of[codes] if len(texts) else codes.astype(np.int32), mask=missing)
-    return pa.DictionaryArray.from_arrays(indices, pa.array(distinct, pa.string()))
+    distinct = list(dict.fromkeys(names))
+    position = {name: index for index, name in enumerate(distinct)}
+    code_of = np.array([position[name] for name in names], np.int32)
+    indices = array(code_of[codes] if len(names) else codes.astype(np.int32), nulls=missing)
+    return pa.DictionaryArray.from_arrays(indices, texts(distinct))
 
 
 def _tiled(names: list[list[str]], times: list[int]) -> pa.DictionaryArray:
