@@ -33,9 +33,15 @@ class Missing:
 
 sys.meta_path.insert(0, Missing())
 of_all = metadata.entry_points
-metadata.entry_points = lambda **which: metadata.EntryPoints(
-    one for one in of_all(**which) if one.dist is None or one.dist.name != "stepwatch-smdebug"
-)
+
+class Installed:
+    def select(self, **which):
+        return metadata.EntryPoints(
+            one for one in of_all(**which)
+            if one.dist is None or one.dist.name != "stepwatch-smdebug"
+        )
+
+metadata.entry_points = lambda **which: Installed().select(**which) if which else Installed()
 """
 INSTALL = "pip install stepwatch-smdebug"
 

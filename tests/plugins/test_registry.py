@@ -33,11 +33,11 @@ def plug_in(tmp_path, monkeypatch):
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(entry_points)
         (tmp_path / f"{package}.py").write_text(source)
-        registry._by_spelling.cache_clear()
+        registry.forget()
 
     monkeypatch.syspath_prepend(tmp_path)
     yield install
-    registry._by_spelling.cache_clear()
+    registry.forget()
 
 
 class TestOurOwn:

@@ -280,11 +280,11 @@ class TestOpenStore:
 
         from stepwatch.plugins import registry
 
-        registry._by_spelling.cache_clear()
+        registry.forget()
         try:
             assert open_store("plug://bucket/run").url == "plug://bucket/run"
         finally:
-            registry._by_spelling.cache_clear()
+            registry.forget()
 
 
 class TestLargeFiles:

@@ -18,13 +18,6 @@ if TYPE_CHECKING:  # verbs that print no verdict start without the rules
     from ..model.finding import Finding
 
 T = TypeVar("T")
-#: Of a command that runs a script: what follows the script's name is the script's own.
-SCRIPT_SETTINGS = {
-    "allow_extra_args": True,
-    "ignore_unknown_options": True,
-    "allow_interspersed_args": False,
-}
-SCRIPT_EPILOG = "What follows SCRIPT is the script's own."
 SEVERITY_STYLES = {"error": "bold red", "warning": "bold yellow", "info": "cyan"}
 
 

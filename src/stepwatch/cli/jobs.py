@@ -16,7 +16,8 @@ from ..jobs.records import JobRecord
 from ..jobs.spec import RuleSpec
 from ..judge.parameters import rule_specs
 from ..rules import DEFAULT_RULES
-from .console import SCRIPT_EPILOG, SCRIPT_SETTINGS, console, print_json, table
+from .console import console, print_json, table
+from .script_command import SCRIPT_EPILOG, SCRIPT_SETTINGS
 
 HEADINGS = ("job", "status", "at", "rules with issues", "since", "for")
 

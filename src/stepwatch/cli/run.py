@@ -26,8 +26,8 @@ from ..model.collection import parse_save
 from ..plugins import registry
 from ..rules import DEFAULT_RULES
 from ..store import Store, open_store
-from .console import SCRIPT_EPILOG, SCRIPT_SETTINGS
 from .launch import Launcher, MakeFrameworks, Script, default_run
+from .script_command import SCRIPT_EPILOG, SCRIPT_SETTINGS
 
 HOOK_CONFIGS = "stepwatch.hook_configs"
 

@@ -1,7 +1,7 @@
 """Plug-ins: hooks, stores, rules, actions and commands, ours and everybody's, by entry points.
 
 Also optional packages, imported when they are first needed. Metadata is read at the first look-up
-of a group and then kept; importing this reads nothing.
+and then kept; importing this reads nothing.
 """
 
 from __future__ import annotations
@@ -103,11 +103,24 @@ def _load(entry: EntryPoint) -> object:
 
 
 @cache
+def _installed() -> dict[str, list[EntryPoint]]:
+    """Return the entry points of each group."""
+    every = entry_points()  # once for all groups: it reads the metadata of every package
+    return {group: list(every.select(group=group)) for group in GROUPS}
+
+
+def forget() -> None:
+    """Read the metadata anew at the next look-up: a package was installed meanwhile."""
+    _installed.cache_clear()
+    _by_spelling.cache_clear()
+
+
+@cache
 def _by_spelling(group: str) -> dict[str, list[EntryPoint]]:
     if group not in GROUPS:
         raise ConfigError(f"no plug-in group {group!r}; there are {', '.join(GROUPS)}")
     found: dict[str, list[EntryPoint]] = {}
-    for entry in entry_points(group=group):
+    for entry in _installed()[group]:
         claims = found.setdefault(_spelling(group, entry.name), [])
         # A package that is found twice on the path is no conflict.
         if entry.value not in [claim.value for claim in claims]:

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..formats.columns import numbers, rows_where
 from ..formats.profile.tables import ends_ns, rows_by
 from ..model.steps import Mode
+from ..numerics.columns import numbers, rows_where
 from ..trial import Trial
 from ..trial.profile import Profile
 from .statistics import Ints, quantiles

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..formats.columns import numbers, rows_at, rows_where
 from ..formats.profile.tables import PHASES, ends_ns, rows_by
+from ..numerics.columns import numbers, rows_at, rows_where
 from ..numerics.measures import Floats
 from ..trial.profile import Profile
 from .statistics import Ints, quantiles

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..formats.columns import numbers, rows_at
 from ..formats.profile.tables import rows_by
+from ..numerics.columns import numbers, rows_at
 from ..trial.profile import Profile
 
 #: A GPU that is used less than this is pointed out.

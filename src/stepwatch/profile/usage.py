@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..formats.columns import numbers, rows_at
 from ..formats.profile.tables import rows_by
+from ..numerics.columns import numbers, rows_at
 from ..numerics.measures import Floats
 from ..trial.profile import Profile
 from .statistics import BINS, Ints, natural_key, quantiles

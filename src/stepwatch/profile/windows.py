@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..formats.columns import numbers, rows_at, rows_where
 from ..formats.native.observations import text_codes
 from ..formats.profile.reader import Machine
 from ..formats.profile.tables import ends_ns, rows_by
+from ..numerics.columns import numbers, rows_at, rows_where
 from ..numerics.measures import Floats
 from .statistics import Ints, natural_key
 

@@ -8,8 +8,8 @@ from typing import Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
-from ..formats.columns import numbers
 from ..model.steps import Mode
+from ..numerics.columns import numbers
 from .trial import Trial
 
 _KEPT = 2

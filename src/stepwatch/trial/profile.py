@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import RunNotFound
-from ..formats.columns import array, numbers, rows_at, rows_where, sort_rows
 from ..formats.native.observations import text_codes, texts_where
 from ..formats.profile.parts import PROFILE
 from ..formats.profile.reader import Machine, NativeProfileReader, ProfileReader
 from ..formats.profile.sagemaker import SageMakerProfileReader, find_root
 from ..formats.profile.tables import PHASES, SPANS, SYSTEM, Ints, Table, thin
 from ..model.steps import Mode
+from ..numerics.columns import array, numbers, rows_at, rows_where, sort_rows
 from ..store import Store, open_store
 
 #: The columns of ``Profile.steps`` before those of the phases.

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ..formats.columns import numbers
 from ..formats.interface import StepRange
 from ..formats.native.observations import text_codes
 from ..model.record import StepRecord
 from ..model.steps import Mode
+from ..numerics.columns import numbers
 
 if TYPE_CHECKING:
     from .trial import Trial

@@ -16,12 +16,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import StepUnavailable, TensorUnavailable
-from ..formats.columns import array, numbers, rows_at, rows_where, valid
 from ..formats.interface import Located
 from ..formats.native.observations import text_codes
 from ..model.record import TensorInfo
 from ..model.sharding import are_complete, assemble, merge_shard_rows, shard_sizes
 from ..model.steps import Mode
+from ..numerics.columns import array, numbers, rows_at, rows_where, valid
 from ..numerics.statistics import DERIVED, FIELDS, MIN, NAN, NUM_FIELDS, Row, Statistics, quantity
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ import pyarrow as pa
 
 from ..errors import StepUnavailable, TensorUnavailable, nearest
 from ..formats import open_reader
-from ..formats.columns import empty, numbers, repeated, rows_at, rows_where
 from ..formats.interface import Located, RunReader
 from ..formats.manifest import End, Process, read_note, read_processes
 from ..formats.native.observations import SCHEMA, texts_where
 from ..model.collection import BUILT_IN, Collection, compiled, default_policy
 from ..model.record import StepRecord
 from ..model.steps import Mode
+from ..numerics.columns import empty, numbers, repeated, rows_at, rows_where
 from ..plugins import registry
 from ..store import Store, open_store
 from .profile import Profile, profile_of

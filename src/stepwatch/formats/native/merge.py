@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from ...numerics.columns import numbers, rows_at
 from ...store import Store
-from ..columns import numbers, rows_at
 from ..interface import LevelMerger, join_ranges
 from .parts import (
     KnownPart,

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from ...model.record import Layout, StepRecord, TensorInfo
 from ...model.steps import Mode
+from ...numerics.columns import array, empty, lists, numbers, texts, valid, whole
 from ...numerics.statistics import FIELDS, MIN
-from ..columns import array, empty, lists, numbers, texts, valid, whole
 
 #: The type of a text column.
 TEXT = pa.dictionary(pa.int32(), pa.string())

@@ -72,7 +72,8 @@ def encode(
     """
     footers: list[pq.FileMetaData] = []
     stops = [0]
-    room = pa.allocate_buffer(_most_bytes(groups))
+    pool = pa.system_memory_pool()
+    room = pa.allocate_buffer(_most_bytes(groups), memory_pool=pool)
     for group in groups:
         sink = pa.FixedSizeBufferWriter(room)
         table = group if not footers else group.replace_schema_metadata(None)
@@ -85,6 +86,7 @@ def encode(
             write_page_checksum=True,
             store_schema=not footers,
             metadata_collector=footers,
+            memory_pool=pool,
         ) as writer:
             # A footer says where pages lie by their offset in the stream, so what lies before
             # them goes through it again, onto itself.
@@ -95,7 +97,7 @@ def encode(
         return room[: stops[1]], _extent_of(room[: stops[1]]), stops[1:]
     for footer in footers[1:]:
         footers[0].append_row_groups(footer)
-    ending = pa.BufferOutputStream()
+    ending = pa.BufferOutputStream(pool)
     footers[0].write_metadata_file(ending)
     sink.write(ending.getvalue()[len(_MAGIC) :])
     data = room[: sink.tell()]
@@ -219,7 +221,7 @@ def read_ranges(
     Raises:
         FileNotFoundError: It is gone.
     """
-    file = pa.allocate_buffer(size)
+    file = pa.allocate_buffer(size, memory_pool=pa.system_memory_pool())
     memory = memoryview(file).cast("B")
 
     def read(span: tuple[int, int]) -> None:
@@ -237,7 +239,7 @@ def arrow_copy(data: bytes) -> pa.Buffer:
     Arrow's threads may hold what they read from for longer than Python runs. If that is memory of
     Python's, giving it back aborts the process at its end.
     """
-    buffer = pa.allocate_buffer(len(data))
+    buffer = pa.allocate_buffer(len(data), memory_pool=pa.system_memory_pool())
     memoryview(buffer).cast("B")[:] = data
     return buffer
 

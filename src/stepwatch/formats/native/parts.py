@@ -29,9 +29,9 @@ import pyarrow.parquet as pq
 
 from ...errors import CorruptRun
 from ...model.steps import Mode
+from ...numerics.columns import array, numbers, rows_where, texts
 from ...runtime.parallel import map_parallel
 from ...store import Store
-from ..columns import array, numbers, rows_where, texts
 from ..interface import StepRange, worker_order
 from .observations import SCHEMA, SINCE_LATER, TEXT_COLUMNS, text_codes, texts_where
 from .parquet_file import (

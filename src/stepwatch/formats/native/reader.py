@@ -23,9 +23,9 @@ import pyarrow as pa
 from ...errors import CorruptRun, RunNotFound
 from ...model.record import Layout, StepRecord
 from ...model.steps import Mode
+from ...numerics.columns import numbers, rows_where
 from ...runtime.parallel import map_parallel
 from ...store import Store
-from ..columns import numbers, rows_where
 from ..interface import Located, StepRange, last_complete_in_order
 from ..manifest import RUN_KEY, End, read_ends, read_manifest
 from .blobs import BlobFile

@@ -17,8 +17,8 @@ from dataclasses import replace
 
 from ...errors import RunExists, StoreError
 from ...model.record import StepRecord
+from ...numerics.columns import numbers, rows_where
 from ...store import Store, put_parts
-from ..columns import numbers, rows_where
 from ..interface import StepRange, step_ranges
 from ..manifest import END, RUN_KEY, End, Manifest, end_key, read_manifest
 from . import blobs

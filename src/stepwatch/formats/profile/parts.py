@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...errors import CorruptRun
+from ...numerics.columns import numbers, rows_where
 from ...store import Store
-from ..columns import numbers, rows_where
 from ..interface import LevelMerger
 from ..native.parquet_file import arrow_copy, distrusting
 from ..native.parts import Span as Range
@@ -136,7 +136,7 @@ def write_part(store: Store, table: Table, rows: pa.Table, range_: Range) -> Par
     starts = numbers(rows.column(table.time))
     ends = ends_ns(rows) if table is SPANS else starts
     key = PartKey(table.name, range_, int(starts.min()) // 1_000_000, int(ends.max()) // 1_000_000)
-    sink = pa.BufferOutputStream()
+    sink = pa.BufferOutputStream(pa.system_memory_pool())
     pq.write_table(
         rows,
         sink,
@@ -146,6 +146,7 @@ def write_part(store: Store, table: Table, rows: pa.Table, range_: Range) -> Par
             one.name: "DELTA_BINARY_PACKED" for one in table.schema if one.type == pa.int64()
         },
         write_page_checksum=True,
+        memory_pool=pa.system_memory_pool(),
     )
     store.put(str(key), sink.getvalue())
     return key

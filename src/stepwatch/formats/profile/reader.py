@@ -10,9 +10,9 @@ from typing import Protocol
 import pyarrow as pa
 
 from ...errors import CorruptRun
+from ...numerics.columns import empty, sort_rows
 from ...runtime.process import may_run
 from ...store import Store
-from ..columns import empty, sort_rows
 from .parts import MACHINES, PYTHON, TRACES, PartKey, list_parts, machine_key, read_part
 from .tables import SPANS, SYSTEM, Table
 

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from ...numerics.columns import empty, numbers, sort_rows
 from ...store import Store
-from ..columns import empty, numbers, sort_rows
 from .reader import Machine
 from .tables import SPANS, SYSTEM, Sample, Span, Table, ends_ns, spans_table, system_table
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..columns import array, numbers, rows_at
+from ...numerics.columns import array, numbers, rows_at
 from ..native.observations import TEXT, encoded, text_codes
 
 Ints = npt.NDArray[np.int64]

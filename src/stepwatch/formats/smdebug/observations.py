@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...model.record import Layout, StepRecord, TensorInfo
+from ...numerics.columns import array, texts
 from ...numerics.statistics import (
     ABS_MIN,
     COUNT,
@@ -30,7 +31,6 @@ from ...numerics.statistics import (
     Row,
     summarize,
 )
-from ..columns import array, texts
 from ..native.observations import SCHEMA
 from .collections import Reduction
 from .event_files import EventFiles

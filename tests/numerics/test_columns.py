@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from stepwatch.formats.columns import (
+from stepwatch.numerics.columns import (
     array,
     empty,
     lists,
@@ -225,7 +225,7 @@ class TestRows:
 _WITHOUT = """
 import sys
 import numpy as np, pyarrow as pa
-from stepwatch.formats import columns as c
+from stepwatch.numerics import columns as c
 column = pa.chunked_array([c.array([1, 2]), c.array([3, 4], nulls=np.array([True, False]))])
 text = pa.DictionaryArray.from_arrays(c.array([0, 1, 0, 1], pa.int32()), c.texts(["a", None]))
 flags = c.array([True, False, True, False])
