@@ -174,6 +174,36 @@ class TestTheScript:
         assert "finished" == Trial(tmp_path / "r").state
 
 
+# Parts are written, and merged, all the time; what is loaded is known once all is over.
+IMPORTS = """\
+import atexit
+from stepwatch.capture import profiling
+from stepwatch.formats import interface
+from stepwatch.formats.native import writer
+
+interface.FAN_IN, writer.GATHER_ROWS, profiling.GATHER_S = 3, 40, 0.0
+HEAVY = ("pandas", "pyarrow.compute", "pyarrow.dataset", "rich")
+atexit.register(lambda: print("loaded:", [name for name in HEAVY if name in sys.modules]))
+train(300)
+"""
+
+
+class TestWhatItLoads:
+    def test_a_training_is_recorded_without_pandas(self, write, new_stepwatch, tmp_path):
+        """Its import stops the training for a third of a second, and its memory is the script's."""
+        pytest.importorskip("pandas")
+        write(IMPORTS)
+
+        done = new_stepwatch("run", "--run", "r", "--budget", "none", "script.py")
+
+        assert "loaded: []" == done.stdout.splitlines()[-1], done.stderr
+        trial = Trial(tmp_path / "r")
+        assert 300 == len(trial.steps())
+        for parts in ("observations", "profile/spans"):  # the others were merged
+            assert len([*tmp_path.glob(f"r/{parts}/*/*.parquet")]) < 20
+        assert (tmp_path / "r/findings/worker_0.statuses.json").exists()
+
+
 class TestBudget:
     @pytest.mark.parametrize(
         ("options", "is_kept"),
