@@ -97,6 +97,7 @@ CAUSES = {
         *_SPIKES,
         *_NOT_FINITE,
         "step_size:too_large",
+        "step_size:diverged",
     ),
     "learning_rate_too_low": _cause(
         "steps too small",
@@ -115,6 +116,7 @@ CAUSES = {
         "loss_not_decreasing",
         *_SPIKES,
         "step_size:too_large",
+        "step_size:diverged",
     ),
     "weight_decay_too_high": _cause(
         "decay outweighs the loss",
@@ -153,6 +155,7 @@ CAUSES = {
         "chance_level",
         "grad_accumulation_scale",
         "step_size:too_large",
+        "step_size:diverged",
     ),
     "wrong_loss": _cause("a loss that does not fit the targets", "loss_input"),
     "output_range": _cause(

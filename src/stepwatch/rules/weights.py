@@ -166,6 +166,25 @@ class _Parameters:
         )
 
 
+def trains_head(group: TensorGroup, unheld: Sequence[str]) -> bool:
+    """Return whether all layers that no optimizer holds come before those that one does.
+
+    To train the last layers by giving the optimizer nothing else is usual practice.
+
+    Args:
+        group: The parameters.
+        unheld: The names of those that no optimizer holds.
+    """
+    row_of, without = group.record.layout.row_of, set(unheld)
+    ends: dict[bool, list[int]] = {True: [], False: []}
+    for info in group.infos:
+        # What stands beside layers, such as a token that is put before all others, has no place.
+        row = row_of.get(f"output/{info.name.rpartition('.')[0]}")
+        if row is not None and not info.name.startswith(FOREIGN):
+            ends[info.name in without].append(row)
+    return bool(ends[True] and ends[False]) and max(ends[True]) < min(ends[False])
+
+
 class Training:
     """Counts, for each parameter of one worker, the ways of not being trained.
 
@@ -207,16 +226,6 @@ class Training:
         for cause, holds in conditions.items():
             if holds.any():
                 yield cause, [names[index] for index in np.flatnonzero(holds)]
-
-    @staticmethod
-    def has_only_head(names: Sequence[str], unheld: Sequence[str]) -> bool:
-        """Return whether what no optimizer holds is all that comes before what one does.
-
-        To fine-tune the last layers by giving the optimizer nothing else is usual practice.
-        """
-        without = set(unheld)
-        held = [name not in without for name in names if not name.startswith(FOREIGN)]
-        return any(held) and held == sorted(held)
 
     def _count(
         self,
@@ -367,7 +376,7 @@ class UntrainedParameter(Rule):
             training = self._training.setdefault(worker, Training(self.k))
             skipped = is_skipped(step, worker) or worker in warming_up
             for cause, members in training.add(group, names, skipped=skipped):
-                is_head = cause == "not_in_optimizer" and training.has_only_head(names, members)
+                is_head = cause == "not_in_optimizer" and trains_head(group, members)
                 yield self._finding(
                     step, worker, cause, members, len(names), "info" if is_head else "warning"
                 )

@@ -1,0 +1,80 @@
+"""A loss that does not depend on the weights, and other losses that cannot be minimized."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from stepwatch.judge.root_cause import chains
+from stepwatch.rules import Finding, Watch
+from tests.support.rules.cut_off_programs import CAUSES, CUT_OFF, clamped, far, fits
+from tests.support.rules.rule_records import step_of
+from tests.support.rules.rule_runs import assert_live_is_replay, judge
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def cause_of(finding):
+    """Return what a finding says is the matter; with its severity if that is not usual."""
+    named = str(finding.evidence.get("cause", finding.condition))
+    return named + " info" * (finding.severity == "info")
+
+
+FOUND = [one for one in CUT_OFF if one.must_fire]
+
+
+@pytest.mark.parametrize(("scenario", "cause"), zip(FOUND, CAUSES, strict=True), ids=CAUSES)
+def test_what_cuts_it_off_is_named(scenario, cause, tmp_path):
+    found, statuses = judge(scenario.program, scenario.rule, tmp_path / "run")
+
+    assert cause == cause_of(Finding.from_json(found[0])), found
+    assert_live_is_replay(tmp_path / "run", scenario.rule, found, statuses)
+
+
+@pytest.mark.parametrize("scenario", [one for one in CUT_OFF if not one.must_fire])
+def test_what_learns_is_not_accused(scenario, tmp_path):
+    found, _ = judge(scenario.program, scenario.rule, tmp_path / "run")
+
+    assert [] == found
+
+
+class TestChains:
+    def test_what_follows_from_no_gradient_does_not_head_a_chain(self, tmp_path):
+        """Weights that stand still and a loss that does not fall are its consequences."""
+        rules = ["zero_gradients", "step_size", "loss_not_decreasing:num_steps=40,smooth=5"]
+        found, _ = judge(lambda: fits(None, clamped, far, steps=120), rules, tmp_path / "run")
+        (chain,) = chains([Finding.from_json(one) for one in found])
+
+        assert "zero_gradients" == chain.cause.rule
+        assert ["loss_not_decreasing"] == [one.finding.rule for one in chain.consequences]
+
+
+class TestDivergence:
+    """From the second step on, without a time in which it only looks."""
+
+    def watched(self, losses, weights):
+        watch = Watch(["step_size"])
+        return [
+            finding.condition
+            for at, (loss, weight) in enumerate(zip(losses, weights, strict=True))
+            for finding in watch.evaluate(
+                step_of({"losses": {"loss/mse_loss": [loss]}, "weights": {"a": [weight]}}, at)
+            )
+        ]
+
+    def test_a_step_that_makes_the_loss_a_thousand_times_larger_is_reported_at_once(self):
+        assert ["diverged"] == self.watched([1.0, 1e3], [1.0, 40.0])
+
+    def test_so_is_one_after_which_it_is_infinite(self):
+        assert ["diverged"] == self.watched([1.0, math.inf], [1.0, 40.0])
+
+    def test_weights_that_grow_while_the_loss_falls_are_not(self):
+        assert [] == self.watched([1.0, 0.5], [1.0, 40.0])
+
+    def test_nor_is_a_part_of_a_loss_that_begins_at_zero(self):
+        """As the divergence of an autoencoder from its prior does."""
+        assert [] == self.watched([0.0, 1e-3, 1.0], [1.0, 40.0, 41.0])
+
+    def test_nor_a_loss_that_jumps_while_the_weights_stay(self):
+        assert [] == self.watched([1.0, 1e3], [1.0, 1.1])

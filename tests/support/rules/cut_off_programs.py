@@ -1,0 +1,122 @@
+"""Trainings whose loss does not depend on the weights, or cannot, and the same done right."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import nn
+
+from tests.support.rules.scenarios import Scenario
+
+
+def fits(head=None, loss=F.mse_loss, target=None, rate=1e-2, optimized=None, features=4, steps=30):
+    """Fit a small network.
+
+    Args:
+        head: Made what the last layer gives to what the loss is given, and after which bias.
+        loss: Takes predictions and targets.
+        target: Makes the targets of a batch.
+        rate: The learning rate.
+        optimized: Chooses, of the model and of another, what the optimizer holds.
+        features: How many there are.
+        steps: How many optimizer steps.
+    """
+    torch.manual_seed(0)
+    layers = [nn.Linear(features, 16), nn.Tanh(), nn.Linear(16, 1), *([head] if head else [])]
+    model, other = nn.Sequential(*layers), nn.Linear(features, 1)
+    held = optimized(model, other) if optimized else model.parameters()
+    optimizer = torch.optim.SGD(held, lr=rate)
+    inputs = torch.randn(256, features)
+    targets = target(inputs) if target else inputs.mean(1, keepdim=True)
+    for step in range(steps):
+        at = torch.arange(step * 32, (step + 1) * 32) % len(inputs)
+        optimizer.zero_grad()
+        loss(model(inputs[at]), targets[at]).backward()
+        optimizer.step()
+
+
+def shifted(by):
+    """Return a ReLU behind which nothing is left of what lies below ``by``."""
+    return nn.Sequential(nn.Threshold(by, 0.0), nn.ReLU())
+
+
+def is_positive(inputs):
+    return (inputs.mean(1, keepdim=True) > 0).float()
+
+
+def far(inputs):
+    return 30 * inputs.mean(1, keepdim=True) + 100
+
+
+def clamped(prediction, target):
+    return F.mse_loss(prediction, target).clamp(max=1.0)
+
+
+def of_classes(prediction, target):
+    return F.cross_entropy(prediction, torch.zeros(len(target), dtype=torch.int64))
+
+
+def hinged(prediction, target):
+    return F.relu(0.1 - prediction.mean() + 0 * target.sum())
+
+
+def over_none(prediction, target):
+    return F.mse_loss(prediction[target > 1e6], target[target > 1e6])
+
+
+def over_ignored(prediction, target):
+    logits = torch.cat([prediction, -prediction], 1)
+    return F.cross_entropy(logits, torch.full((len(target),), -100))
+
+
+def over_time(prediction, target):
+    return F.mse_loss(prediction.expand(-1, 5), target)
+
+
+def of_the_other(_, other):
+    return other.parameters()
+
+
+def frozen_body(model, _):
+    for parameter in model[0].parameters():
+        parameter.requires_grad = False
+    return model[0].parameters()
+
+
+def last_layer(model, _):
+    return model[2].parameters()
+
+
+def first_layer(model, _):
+    return model[0].parameters()
+
+
+_BCE = F.binary_cross_entropy
+CUT_OFF = [
+    Scenario("zero_gradients", partial(fits, nn.Softmax(1), _BCE, is_positive), True),
+    Scenario("zero_gradients", partial(fits, nn.Sigmoid(), _BCE, is_positive), False),
+    Scenario("zero_gradients", partial(fits, None, clamped, far), True),
+    Scenario("zero_gradients", partial(fits, None, clamped), False),
+    Scenario("zero_gradients", partial(fits, shifted(50.0), target=far), True),
+    Scenario("zero_gradients", partial(fits, None, of_classes), True),
+    Scenario("zero_gradients", partial(fits, None, hinged), False),
+    Scenario("loss_input", partial(fits, None, of_classes), True),
+    Scenario("loss_input", partial(fits, None, over_time), True),
+    Scenario("loss_input", partial(fits, nn.Sigmoid(), target=far, steps=60, rate=1e-4), True),
+    Scenario("loss_input", partial(fits, nn.Sigmoid(), target=is_positive, steps=60), False),
+    Scenario("non_finite_origin", partial(fits, None, over_none), True),
+    Scenario("non_finite_origin", partial(fits, None, over_ignored), True),
+    Scenario("step_size", partial(fits, target=far, rate=10.0), True),
+    Scenario("untrained_parameter", partial(fits, optimized=of_the_other), True),
+    Scenario("untrained_parameter", partial(fits, optimized=frozen_body), True),
+    Scenario("untrained_parameter", partial(fits, optimized=last_layer), True),
+    Scenario("untrained_parameter", partial(fits, optimized=first_layer), True),
+]  # fmt: skip
+#: What each of those that are found is found to be, and how bad it is.
+CAUSES = [
+    "softmax_of_one", "cut_off", "constant_output", "one_class", "one_class", "repeated_target",
+    "out_of_reach", "no elements", "no elements", "diverged", "nothing_trained",
+    "nothing_trained", "not_in_optimizer info", "not_in_optimizer",
+]  # fmt: skip
