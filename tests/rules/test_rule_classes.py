@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from stepwatch.model.steps import Mode
-from stepwatch.rules import StepView
+from stepwatch.rules import StepView, Watch
 from stepwatch.rules.classes import NoClasses, as_classes, predicted_classes
 from tests.support.rules.made_steps import full_record, full_step, judged, steps_at
+from tests.support.rules.rule_records import step_of
 
 DIGITS = np.arange(10)
 
@@ -182,3 +183,23 @@ class TestConfusion:
             status.status,
             "no classes were counted" in status.details,
         )
+
+
+class TestChanceInThinSteps:
+    def test_steps_of_which_only_the_loss_is_known_count(self):
+        """Of nine in ten the budget leaves out the labels: the last ones say what guessing costs."""
+        rng = np.random.default_rng(0)
+        watch = Watch(["chance_level:num_steps=50"])
+        found = []
+        for at in range(120):
+            kinds = {"losses": {"loss/mse_loss": [4.0 + at]}}
+            if at % 10 == 0:
+                targets = rng.normal(size=32)
+                kinds |= {
+                    "predictions": {"prediction/mse_loss": 0 * targets},
+                    "labels": {"label/mse_loss": targets},
+                }
+            found += watch.evaluate(step_of(kinds, at))
+
+        assert ["worse"] == [one.condition for one in found]
+        assert "50 TRAIN steps up to step 50" in found[0].message

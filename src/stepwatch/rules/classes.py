@@ -127,13 +127,16 @@ class ChanceLevel(Rule):
 
     def check(self, step: StepView) -> Findings:
         losses = _evaluated_losses(step)
+        is_thin = not losses  # of a step between full ones the loss is all that is known
+        if is_thin:
+            losses = [one for one in step.tensors("losses") if one.name in self._windows]
         if len({loss.name for loss in losses}) != 1:
             return
         window = self._windows.setdefault(losses[0].name, _Window(self.num_steps))
         for loss in losses:
             self._add(step, window, loss)
         window.count += 1
-        if window.count > self.num_steps and self._is_alone(window):
+        if window.count > self.num_steps and not is_thin and self._is_alone(window):
             yield from self._evaluate(step, losses[0], window)
 
     def unevaluated(self) -> str | None:
