@@ -289,6 +289,14 @@ def read_processes(store: Store) -> dict[str, Process]:
     return {name: _read_process(store, key) for name, key in _notes(store, WORKERS)}
 
 
+def read_process(store: Store, worker: str) -> Process | None:
+    """Return the process of a worker that joined a run; ``None`` if it left no note."""
+    try:
+        return _read_process(store, worker_key(worker))
+    except FileNotFoundError:
+        return None
+
+
 def _read_process(store: Store, key: str) -> Process:
     try:
         values = json.loads(store.get(key))

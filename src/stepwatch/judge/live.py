@@ -10,12 +10,13 @@ from typing import Any
 
 from ..capture.companion import MakeRemote, Report
 from ..formats.findings import write_findings, write_statuses
-from ..formats.manifest import are_several
+from ..formats.manifest import are_several, read_manifest
 from ..model.finding import Finding
 from ..model.record import StepRecord
 from ..store import Store
 from ..trial.profile import Profile
 from .engine import RuleStatus, Watch
+from .joint import JointWatch, is_joint
 from .parameters import Spec, parse_rules
 from .root_cause import chains
 from .rule import required_captures
@@ -27,7 +28,8 @@ _FIRST = "worker_0"
 class LiveWatch:
     """Judges the training from within; give it to a hook as a listener.
 
-    Findings and, at the end, the statuses of the rules are stored in the run.
+    Findings and, at the end, the statuses of the rules are stored in the run. Of several workers
+    each judges its own steps, and the first also what rules compare of all of them.
 
     Args:
         rules: Specs or rules; see ``judge.parameters.parse_rules``.
@@ -50,6 +52,8 @@ class LiveWatch:
         #: What must be saved for them, as ``--save`` takes it.
         self.evidence = required_captures(self.watched)
         self._watch = Watch(self.watched)
+        self._joint: JointWatch | None = None
+        self._left_to_first: frozenset[str] = frozenset()
         specs = [rules] if isinstance(rules, str) else list(rules)
         self._specs = [one for one in specs if isinstance(one, (str, Mapping))]
         self._are_specs = len(self._specs) == len(specs)
@@ -68,31 +72,59 @@ class LiveWatch:
         self._others = are_several(store)
         if worker == _FIRST:  # of what all machines and workers do, one judges
             self._profile = Profile(store)
+        if self._others:
+            self._divide_rules()
+
+    def _divide_rules(self) -> None:
+        """Keep the rules that judge this worker by itself; the first worker has the others, too."""
+        assert self._store is not None
+        joint = [one for one in self.watched if is_joint(one)]
+        manifest = read_manifest(self._store)
+        if not joint or (manifest is not None and manifest.run_format != "native"):
+            return
+        self._watch = Watch([one for one in self.watched if not is_joint(one)])
+        if self._worker == _FIRST:
+            self._joint = JointWatch(joint, self._store, self._worker, self._patterns)
+        else:
+            self._left_to_first = frozenset(one.name for one in joint)
 
     def on_step(self, record: StepRecord) -> None:
         """Judge a step."""
+        if self._joint is not None:
+            self._joint.begins(record)
         self._report(self._watch.evaluate(StepView([record], self._patterns, others=self._others)))
 
     def tick(self) -> None:
         """Judge by the clock."""
         self._report(self._watch.tick(time.time_ns(), profile=self._profile))
+        if self._joint is not None:
+            self._report(self._joint.tick())
 
     def end_episodes(self) -> None:
         """The training goes on from an earlier state: what holds from here on is news."""
         self._watch.end_episodes()
+        if self._joint is not None:
+            self._joint.end_episodes()
         self._send("end_episodes")
 
     def finish(self) -> None:
         """Report what the rules find in the whole run, and store their statuses."""
         if self._profile is not None:  # the others may still write to it
             self._report(self._watch.scan(self._profile, ended=not self._others))
+        if self._joint is not None:
+            self._report(self._joint.finish())
         self._report(self._watch.finish())
         if self._store is not None:
             write_statuses(self._store, self._worker, map(asdict, self.statuses()))
 
     def statuses(self) -> list[RuleStatus]:
         """Return the status of each rule."""
-        return self._watch.statuses() if self._statuses is None else self._statuses
+        if self._statuses is not None:
+            return self._statuses
+        joint = [] if self._joint is None else self._joint.statuses()
+        known = {status.rule: status for status in (*self._watch.statuses(), *joint)}
+        left = {name: _left_to_first(name) for name in self._left_to_first}
+        return [(known | left)[one.name] for one in self.watched]
 
     # Where the rules judge in a companion
 
@@ -115,6 +147,8 @@ class LiveWatch:
             self._statuses = [RuleStatus(**fields) for fields in message["statuses"]]
         if "lost" in message:
             self._watch.stop()
+            if self._joint is not None:
+                self._joint.stop()
 
     def _announce(self, findings: Sequence[Finding]) -> None:
         self.findings.extend(findings)
@@ -129,6 +163,11 @@ class LiveWatch:
         if self._store is not None:
             lines = [finding.to_json() for finding in self.findings]
             write_findings(self._store, self._worker, lines)
+
+
+def _left_to_first(rule: str) -> RuleStatus:
+    why = f"it compares workers, which {_FIRST} does for all of them"
+    return RuleStatus(rule, "NotEvaluated", 0, 0, why, idle=True)
 
 
 class RemoteWatch(LiveWatch):

@@ -179,6 +179,11 @@ class Rule:
     #: Parameters, its own and those of ``Scope``, with which it behaves as SageMaker's does.
     compat: ClassVar[Mapping[str, object]] = {}
 
+    #: Whether it compares what several workers recorded of one TRAIN step, and finds nothing in
+    #: the steps of one. While workers train, the first one gives it their steps together, without
+    #: full values.
+    joint: ClassVar[bool] = False
+
     #: What its findings are signs of, a key of ``root_cause.SIGNS``; or that by patterns of
     #: the condition of a finding, or of the ``cause`` in its evidence, the first that matches.
     sign: ClassVar[str | Mapping[str, str]] = "other"

@@ -67,12 +67,14 @@ class ReplicaDivergence(Rule):
     the same. Where some are and others never were, those are parts of one model.
     ``same_data``: replicas that are the same are given the same, changing batches.
 
-    It is judged where a step has several workers, as in ``stepwatch check``.
+    Compared are steps that all workers recorded in full: while they train, by the first of them,
+    and by ``stepwatch check``.
     """
 
     name = "replica_divergence"
     needs = ("weights", "batches")
     training_only = True
+    joint = True
     sign = "replicas"
 
     consecutive: int = parameter(5, "TRAIN steps in a row.", at_least=1)
@@ -83,9 +85,10 @@ class ReplicaDivergence(Rule):
         self._diverged: dict[str, int] = {}
         self._last_batch: set[int] = set()
         self._compared = 0
+        self._holders: set[str] = set()
 
     def check(self, step: StepView) -> Findings:
-        if len(step.records) < 2:
+        if len(step.records) < 2 or not self._is_comparable(step):
             return
         first, *others = step.records
         votes: dict[str, list[str]] = {}
@@ -106,6 +109,17 @@ class ReplicaDivergence(Rule):
                 "no step had parameters of several workers; stepwatch check RUN judges all workers"
             )
         return few_steps(self._compared, self.consecutive)
+
+    def _is_comparable(self, step: StepView) -> bool:
+        """Return whether the workers recorded the same TRAIN step, and each what it ever does.
+
+        By a budget each chooses by itself which steps it records in full. One that evaluates by
+        itself counts more global steps than the others.
+        """
+        holders = {one.worker for one in step.records if "weights" in one.layout.rows_of}
+        self._holders |= holders
+        numbers = {(one.mode, one.mode_step) for one in step.records}
+        return len(numbers) == 1 and self._holders.intersection(step.workers) <= holders
 
     def _shared(self, first: StepRecord, other: StepRecord) -> _Shared:
         key = first.layout, other.layout

@@ -191,6 +191,7 @@ class Straggler(Rule):
     )
     needs = ("loop",)
     training_only = True
+    joint = True
     sign = "waiting"
 
     max_share: float = parameter(
