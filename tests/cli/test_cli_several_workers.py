@@ -11,7 +11,9 @@ import pytest
 from stepwatch.cli.progress import Progress
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
+from stepwatch.judge.engine import RuleStatus
 from stepwatch.judge.live import LiveWatch
+from stepwatch.model.finding import Finding
 from stepwatch.model.record import Layout
 from stepwatch.store import open_store
 from stepwatch.testing.make_run import make_record
@@ -55,6 +57,37 @@ def test_every_line_of_a_training_says_whose_it_is(size, offset, end):
 
     assert all(line.startswith(("stepwatch: ", "stepwatch worker_0: ")[size - 1]) for line in lines)
     assert lines[-1].endswith(end)
+
+
+@pytest.mark.parametrize(
+    ("end", "findings", "expected"),
+    [
+        (End("finished", 0, 1), [], []),
+        (
+            End("failed", 0, 1, error="ValueError: no", lost="2 of 3 steps (why)"),
+            [],
+            ["failed after 1 step", "lost: 2 of 3 steps (why)", "error: ValueError: no"],
+        ),
+        (
+            End("finished", 0, 1),
+            [Finding("some_rule", 0, "w", "it is wrong")],
+            ["1 finding; 0 rules found nothing", "  step 0 some_rule: it is wrong"],
+        ),
+    ],
+    ids=["well", "failed", "found"],
+)
+def test_another_worker_than_the_first_shows_only_what_is_its_own(end, findings, expected):
+    """What it found, and what went wrong; the rest the first one shows."""
+    store = open_store(f"memory://progress-second-{end.state}-{len(findings)}")
+    start_run(store, Manifest("made", 0, num_workers=2))
+    stream = io.StringIO()
+    progress = Progress("run", stream=stream)
+    progress.start(store, "worker_1", {})
+    progress.print_detail("capturing 1 of 1 parameters")
+    progress.on_step(make_record(0, {"w": np.ones(1)}, worker="worker_1"))
+    progress.summary(end, findings, [RuleStatus("other", "InProgress", 0, 0, "")])
+
+    assert [f"stepwatch worker_1: {line}" for line in expected] == stream.getvalue().splitlines()
 
 
 @pytest.mark.parametrize(

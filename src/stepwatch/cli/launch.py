@@ -373,7 +373,7 @@ class Launcher:
     ) -> None:
         self._script = script
         self._run = run
-        self._progress = Progress(run, quiet=quiet)
+        self._progress = Progress(run, quiet=quiet, is_first=rank_and_size(environment())[0] == 0)
         self._live = LiveWatch(rules, self._found)
         self._save_costs = SaveCosts(self._live.watched, self._progress.print_detail)
         self._reactions = Reactions(
@@ -434,7 +434,8 @@ class Launcher:
         if hook is None:
             self._progress.close()
             names = self._frameworks.names()
-            if not any(name in sys.modules for name in names):
+            used = any(name in sys.modules for name in names)
+            if self._progress.is_first and not used:
                 self._progress.print_line(
                     f"the script used none of {', '.join(names)}: there was nothing to see"
                 )

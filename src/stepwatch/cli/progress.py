@@ -19,7 +19,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from ..config import environment
-from ..formats.manifest import End, are_several
+from ..formats.manifest import FIRST_WORKER, End, are_several
 from ..judge.engine import RuleStatus
 from ..judge.root_cause import StepOrder, chains
 from ..judge.verdict import consequence_lines, headline, plural
@@ -164,14 +164,27 @@ _NO_KERNEL = (
 class Progress:
     """Shows step, rate, loss and findings; a listener of the recorder.
 
+    Of several workers the first shows all of it, the others what they found, and what went wrong.
+
     Args:
         run: Where the run is written.
         quiet: Show findings only.
+        is_first: Whether this process is that of the first worker, as far as that is known before
+            the run begins.
         stream: Where to show it; standard error by default.
     """
 
-    def __init__(self, run: str, *, quiet: bool = False, stream: TextIO | None = None) -> None:
+    def __init__(
+        self,
+        run: str,
+        *,
+        quiet: bool = False,
+        is_first: bool = True,
+        stream: TextIO | None = None,
+    ) -> None:
         self._run = run
+        #: Whether this process is that of the first worker.
+        self.is_first = is_first
         self._quiet = quiet
         self._stream = stream or _stderr()
         self._line = StatusLine(self._stream)
@@ -190,6 +203,7 @@ class Progress:
         """The run begins; where workers share a terminal, each line says from whom it is."""
         del patterns
         self._are_several = are_several(store)
+        self.is_first = not self._are_several or worker == FIRST_WORKER
         if self._are_several:
             self._who = f"stepwatch {worker}"
         if not (has_kernel() or self._warned):  # each of several hooks begins
@@ -205,7 +219,8 @@ class Progress:
         if rows is not None:
             self._losses[record.mode] = record.statistics[rows[-1]].tolist()
         now = time.monotonic()
-        if self._quiet or now - self._drawn < (_REDRAW_S if self._line.enabled else self._pause):
+        is_silent = self._quiet or not self.is_first
+        if is_silent or now - self._drawn < (_REDRAW_S if self._line.enabled else self._pause):
             return
         self._drawn = now
         if self._line.enabled:
@@ -238,8 +253,8 @@ class Progress:
             self._stream.flush()
 
     def print_detail(self, line: str) -> None:
-        """Show a line that stays, unless only findings are wanted."""
-        if not self._quiet:
+        """Show a line that stays, unless only findings are wanted, or the first worker shows it."""
+        if self.is_first and not self._quiet:
             self.print_line(line)
 
     def close(self) -> None:
@@ -254,6 +269,25 @@ class Progress:
                 hidden = plural(self._dedup.num_hidden, "more finding")
                 self.print_line(f"{hidden} may follow from these; see: stepwatch show {self._run}")
             return
+        if self.is_first:
+            self._print_length(end)
+        elif end.state != "finished":
+            self.print_line(f"{end.state} after {plural(end.steps, 'step')}")
+        if end.lost:
+            self.print_line(f"lost: {end.lost}")
+        elif end.failures:
+            self.print_line(f"{plural(end.failures, 'failure')}, and nothing lost by it")
+        if end.error and end.state != "stopped":  # else a finding says why
+            self.print_line(f"error: {end.error}")
+        if self.is_first or findings:
+            self._print_findings(findings, statuses)
+        for status in statuses:
+            if status.status == "Error":
+                self.print_line(f"  {status.rule} ended by {status.details}")
+        if self.is_first:
+            self._print_ways_on()
+
+    def _print_length(self, end: End) -> None:
         seconds = time.monotonic() - self._began
         counted = ", ".join(f"{count} {mode}" for mode, count in self._steps.items())
         if end.steps < sum(self._steps.values()):  # the configuration left some out
@@ -266,12 +300,8 @@ class Progress:
             is_long = end.cost_s / end.cost > _LONG_S
             share = f", {end.cost:.1%} of the training's own time" if is_long else ""
             self.print_line(f"observing took {end.cost_s:.1f} s{share}, as far as it is measured")
-        if end.lost:
-            self.print_line(f"lost: {end.lost}")
-        elif end.failures:
-            self.print_line(f"{plural(end.failures, 'failure')}, and nothing lost by it")
-        if end.error and end.state != "stopped":  # else a finding says why
-            self.print_line(f"error: {end.error}")
+
+    def _print_findings(self, findings: Sequence[Finding], statuses: Sequence[RuleStatus]) -> None:
         self.print_line(headline(findings, statuses))
         found = chains(findings, self._order)
         for chain in found[:_MOST_CHAINS]:
@@ -280,9 +310,8 @@ class Progress:
                 self.print_line(f"    {line}")
         if len(found) > _MOST_CHAINS:
             self.print_line(f"  and {plural(len(found) - _MOST_CHAINS, 'more cause')}")
-        for status in statuses:
-            if status.status == "Error":
-                self.print_line(f"  {status.rule} ended by {status.details}")
+
+    def _print_ways_on(self) -> None:
         self.print_line(f"look at it with: stepwatch show {self._run}")
         if self._are_several:
             but = " but no sharded tensor" if self._in_parts else ""

@@ -27,6 +27,8 @@ FINDINGS = "findings/"
 END = "end/"
 WORKERS = "workers/"
 ACTIONS_SUFFIX = ".actions.jsonl"
+#: The worker that begins a run; the others join it.
+FIRST_WORKER = "worker_0"
 
 
 def findings_key(who: str) -> str:

@@ -24,7 +24,7 @@ from ..capture.lifecycle import end_state
 from ..capture.output import HOOK_OUTPUT, Output, OutputOptions
 from ..capture.recorder import Listener, Recorder
 from ..errors import ConfigError, TrainingStopped
-from ..formats.manifest import End
+from ..formats.manifest import FIRST_WORKER, End
 from ..model.collection import Policy
 from ..model.record import TensorInfo
 from ..model.steps import Mode
@@ -168,6 +168,8 @@ class Hook:
             run, policy=policy, output=replace(output, **options), listeners=listeners,
             command=command, versions=versions, rank=rank,
         )  # fmt: skip
+        if say is None and self.recorder.worker != FIRST_WORKER:
+            self._say = _print_nothing  # the first worker prints the same
         self.budget = self.recorder.budget
         self.control = control or Control()
         self._on_begin = on_begin
@@ -364,6 +366,10 @@ class Hook:
     def _close_at_exit(self) -> None:
         # Python leaves here the exception that it has just shown; it shows no SystemExit.
         self.close(*end_state(getattr(sys, "last_value", None) or self._stopped))
+
+
+def _print_nothing(line: str) -> None:
+    del line
 
 
 def _print_line(line: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..capture.companion import MakeRemote, Report
 from ..formats.findings import write_findings, write_statuses
-from ..formats.manifest import are_several, read_manifest
+from ..formats.manifest import FIRST_WORKER, are_several, read_manifest
 from ..model.finding import Finding
 from ..model.record import StepRecord
 from ..store import Store
@@ -21,8 +21,6 @@ from .parameters import Spec, parse_rules
 from .root_cause import chains
 from .rule import required_captures
 from .step_view import StepView
-
-_FIRST = "worker_0"
 
 
 class LiveWatch:
@@ -70,7 +68,7 @@ class LiveWatch:
         """Take in where the run is stored, and whether others train with this worker."""
         self._store, self._worker, self._patterns = store, worker, patterns
         self._others = are_several(store)
-        if worker == _FIRST:  # of what all machines and workers do, one judges
+        if worker == FIRST_WORKER:  # of what all machines and workers do, one judges
             self._profile = Profile(store)
         if self._others:
             self._divide_rules()
@@ -83,7 +81,7 @@ class LiveWatch:
         if not joint or (manifest is not None and manifest.run_format != "native"):
             return
         self._watch = Watch([one for one in self.watched if not is_joint(one)])
-        if self._worker == _FIRST:
+        if self._worker == FIRST_WORKER:
             self._joint = JointWatch(joint, self._store, self._worker, self._patterns)
         else:
             self._left_to_first = frozenset(one.name for one in joint)
@@ -166,7 +164,7 @@ class LiveWatch:
 
 
 def _left_to_first(rule: str) -> RuleStatus:
-    why = f"it compares workers, which {_FIRST} does for all of them"
+    why = f"it compares workers, which {FIRST_WORKER} does for all of them"
     return RuleStatus(rule, "NotEvaluated", 0, 0, why, idle=True)
 
 
