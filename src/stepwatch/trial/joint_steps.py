@@ -19,13 +19,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..formats.manifest import Manifest, end_key, read_process
-from ..formats.native.observations import LayoutColumns, to_records
+from ..formats.native.observations import LayoutColumns, texts_where, to_records
 from ..formats.native.parts import OBSERVATIONS, Part, Span, parse_span, widest_spans
 from ..model.record import Layout, StepRecord
 from ..model.steps import Mode
+from ..numerics.columns import numbers, rows_where
 from ..numerics.statistics import NUM_FIELDS
 from ..store import Store, scheme_of
 
@@ -102,7 +102,7 @@ class JointSteps:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store, self._worker, self._clock = store, worker, clock
-        self._wanted = pa.array(sorted(collections), pa.string()) if collections else None
+        self._wanted = frozenset(collections)
         is_distant = scheme_of(store.url) not in ("", "file", "memory")
         self._poll_s = DISTANT_POLL_S if is_distant else POLL_S
         # What a worker left that has not come back yet after the run was resumed.
@@ -220,9 +220,9 @@ class JointSteps:
             tail.after = span.last
             return
         table = part.read()
-        is_training = pc.is_in(table.column("mode"), pa.array(_TRAINING, pa.string()))
-        is_new = pc.greater_equal(table.column("time_ns"), self._since_ns)
-        table = table.filter(pc.and_(is_training, is_new))
+        is_training = texts_where(table.column("mode"), _TRAINING.__contains__)
+        is_new = numbers(table.column("time_ns")) >= self._since_ns
+        table = rows_where(table, is_training & is_new)
         if self._since_ns and ends and not len(table):
             tail.ignored.add(span)
             return
@@ -233,11 +233,11 @@ class JointSteps:
     def _keep(self, tail: _Tail, table: pa.Table) -> None:
         """Keep of a part what is wanted of it."""
         later = (step for step in tail.shown if step > self._joined)
-        tail.shown = {*later, *np.unique(table.column("mode_step").to_numpy()).tolist()}
-        if self._wanted is not None:
-            table = table.filter(pc.is_in(table.column("collection"), self._wanted))
+        tail.shown = {*later, *np.unique(numbers(table.column("mode_step"))).tolist()}
+        if self._wanted:
+            wanted = texts_where(table.column("collection"), self._wanted.__contains__)
+            table = rows_where(table, wanted)
         if len(table):
-            table = table.unify_dictionaries().combine_chunks()
             records = to_records(table, tail.worker, self._layouts, tail.after)
             tail.records.extend(one.record for one in records)
         while self._size_bytes() > _MOST_BYTES and self._period < len(_PERIODS) - 1:
