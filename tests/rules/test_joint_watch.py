@@ -11,6 +11,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from stepwatch.actions.policy import parse_actions
+from stepwatch.actions.reactions import Reactions
 from stepwatch.formats.manifest import (
     RUN_KEY,
     End,
@@ -23,6 +25,7 @@ from stepwatch.formats.native.writer import NativeWriter, start_run, truncate
 from stepwatch.judge.evaluate import evaluate
 from stepwatch.judge.joint import JointWatch
 from stepwatch.judge.live import LiveWatch
+from stepwatch.model.finding import Finding
 from stepwatch.model.steps import Mode
 from stepwatch.rules import parse_rules
 from stepwatch.store import open_store
@@ -73,7 +76,9 @@ class Training:
 
     def new_watch(self):
         rules = parse_rules(self.rules)
-        return JointWatch(rules, self.store, "worker_0", {}, clock=lambda: self.now)
+        return JointWatch(
+            rules, self.store, "worker_0", {}, clock=lambda: self.now, cpu_clock=lambda: 0.0
+        )
 
     def record(self, rank, step, *, weight=0.0, full=True, mode_step=None, mode=Mode.TRAIN):
         tensors = {"losses": {"loss/a": np.float64(step)}}
@@ -370,3 +375,14 @@ class TestTraining:
         live.finish()
 
         assert "stepwatch check RUN" in live.statuses()[1].details
+
+
+def test_a_finding_that_comes_later_than_others_of_later_steps_is_shown():
+    """As what compares workers does."""
+    (entry,) = parse_actions("")
+    shown = []
+    reactions = Reactions([entry], shown.append)
+    for step in (20, 5):
+        reactions.found(Finding(f"rule_{step}", step, "", "it is wrong"))
+
+    assert ["step 20 rule_20: it is wrong", "step 5 rule_5: it is wrong"] == shown

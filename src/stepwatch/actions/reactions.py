@@ -202,7 +202,8 @@ class RateLimit:
         with self._lock:
             if at_most is not None and self._count >= at_most:
                 return f"at_most={at_most} was reached"
-            if self._last is not None and step - self._last < cooldown:
+            # What compares workers comes later than what each finds by itself.
+            if self._last is not None and abs(step - self._last) < cooldown:
                 return f"fewer than cooldown_steps={cooldown} steps after step {self._last}"
             self._count += 1
             self._last = step

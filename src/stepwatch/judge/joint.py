@@ -25,7 +25,7 @@ from .step_view import StepView
 
 #: The most that a tick takes, and that waiting for the last steps does, seconds.
 TICK_S, LAST_S = 0.05, 0.2
-#: Of the time of the thread it takes no more than this share.
+#: Of a processor it takes no more than about this share.
 MOST_SHARE = 0.02
 #: How long it waits after the store refused, seconds.
 REFUSED_S = 30.0
@@ -47,6 +47,7 @@ class JointWatch:
         worker: Whose process this is.
         patterns: The patterns of the run's own collections, by collection name.
         clock: Seconds, monotonic; for tests.
+        cpu_clock: Seconds of the processor's time that the thread took; for tests.
     """
 
     def __init__(
@@ -56,10 +57,12 @@ class JointWatch:
         worker: str,
         patterns: Mapping[str, Sequence[str]],
         clock: Callable[[], float] = time.monotonic,
+        cpu_clock: Callable[[], float] = time.thread_time,
     ) -> None:
         self._rules, self._patterns = rules, patterns
         self._watch = Watch(rules)
-        self._store, self._worker, self._clock = store, worker, clock
+        self._store, self._worker = store, worker
+        self._clock, self._cpu_clock = clock, cpu_clock
         self._first: StepRecord | None = None
         self._steps: JointSteps | None = None
         self._last_step = -1
@@ -73,12 +76,14 @@ class JointWatch:
 
     def tick(self) -> list[Finding]:
         """Evaluate what is there, for a moment; return what is news."""
-        began_at = self._clock()
-        if self._first is None or self._is_over or began_at < self._rests_until:
+        if self._first is None or self._is_over or self._clock() < self._rests_until:
             return []
+        worked_s = self._cpu_clock()
         found = self._evaluate(TICK_S)
         now = self._clock()
-        self._rests_until = max(self._rests_until, now + (now - began_at) / MOST_SHARE)
+        # A part may take longer, and where processors are few a thread waits more than it works.
+        worked_s = min(self._cpu_clock() - worked_s, TICK_S)
+        self._rests_until = max(self._rests_until, now + worked_s / MOST_SHARE)
         return found
 
     def finish(self) -> list[Finding]:

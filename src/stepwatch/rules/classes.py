@@ -102,7 +102,7 @@ class ChanceLevel(Rule):
     """
 
     name = "chance_level"
-    needs = ("classes", "labels")
+    needs = ("classes", "labels", "losses")
     training_only = True
     per_model = True
     sign = "outcome"
