@@ -20,6 +20,7 @@ from ..numerics.measures import (
     robust_log_z,
     robust_z,
 )
+from .circumstances import Circumstances, Reason
 from .history import FirstValues, LossHistory, LossJump, RecentLosses, Round, Rounds
 from .shared import is_loss, is_scalar, losses_of
 
@@ -250,9 +251,11 @@ class LossNotDecreasing(Rule):
         self._losses = Selection(collections, self.tensor_regex, keep=is_loss)
         self._series: dict[tuple[str, str], LossHistory] = {}
         self._has_eval = False
+        self._circumstances = Circumstances()
         self._objectives = Objectives() if self.plain_only else None
 
     def check(self, step: StepView) -> Findings:
+        self._circumstances.add(step)
         if not step.is_of(self.mode):
             return
         mode = step.mode.value
@@ -301,7 +304,9 @@ class LossNotDecreasing(Rule):
             verdict = "plateau" if series.bad or verdict == "plateau" else ""
         started, series.bad = bool(verdict) and not series.bad, bool(verdict)
         if started:
-            yield self._finding(name, step, verdict, (then_step, then, now))
+            last = [loss for _, _, loss in series.losses][-25:]
+            reason = self._circumstances.reason(last) if math.isfinite(now) else None
+            yield self._finding(name, step, verdict, (then_step, then, now), reason)
 
     def _is_converged(self, now: float, first: float) -> bool:
         if self.converged_loss is not None and now < self.converged_loss:
@@ -310,7 +315,12 @@ class LossNotDecreasing(Rule):
         return ratio is not None and first > 0 and now <= ratio * first
 
     def _finding(
-        self, name: str, step: StepView, verdict: str, pair: tuple[int, float, float]
+        self,
+        name: str,
+        step: StepView,
+        verdict: str,
+        pair: tuple[int, float, float],
+        reason: Reason | None,
     ) -> Finding:
         then_step, then, now = pair
         fall = loss_fall_percent(then, now)
@@ -326,12 +336,20 @@ class LossNotDecreasing(Rule):
             step,
             name,
             f"{name}: {number(then)} at step {then_step}, {number(now)} at step"
-            f" {step.number}{median}: {what}",
+            f" {step.number}{median}: {what}{'; ' + reason.sentence if reason else ''}",
             value=-fall if verdict == "rose" else fall,
             threshold=limit,
-            remedy="check learning rate, labels and data order; on a plateau, lower the learning"
+            remedy=reason.remedy
+            if reason
+            else "check learning rate, labels and data order; on a plateau, lower the learning"
             " rate or stop",
-            evidence={"verdict": verdict, "since_step": then_step, "then": then, "now": now},
+            evidence={
+                "verdict": verdict,
+                "since_step": then_step,
+                "then": then,
+                "now": now,
+                **({"why": reason.cause} if reason else {}),
+            },
         )
 
 

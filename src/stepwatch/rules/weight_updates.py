@@ -18,6 +18,7 @@ from ..model.finding import Finding
 from ..model.record import Layout, StepRecord, TensorInfo
 from ..numerics.measures import Floats, global_norm, listed, non_finite, number
 from ..numerics.statistics import COUNT, SUM, SUM_ABS, SUM_SQ
+from .circumstances import RATIO, update_size
 from .shared import (
     is_of_trainable,
     is_scalar,
@@ -27,8 +28,6 @@ from .shared import (
     losses_of,
     out_of_range,
 )
-
-RATIO = "update_ratio/"
 
 # name and ratio of tensors, and over how many steps they moved by it
 Ratios = tuple[tuple[str, ...], npt.NDArray[np.float64], int]
@@ -545,27 +544,10 @@ class _WeightNorms:
         if rate > self.highest_rate:
             self.highest_rate, self.last_rise = rate, self.num_steps
         self.num_steps += 1
-        step = _step_of(group)
+        step = update_size(group.record)
         if not math.isnan(step):
             known = 0.0 if math.isinf(self.largest_step) else self.largest_step
             self.largest_step = max(known, step)
-
-
-def _step_of(group: TensorGroup) -> float:
-    """Return the norm of an update over the norm of what it changed; nan if not measured."""
-    record, layout = group.record, group.record.layout
-    rows = [
-        row
-        for row in _rows(group, "updates").tolist()
-        if layout.tensors[row].name.startswith(RATIO)
-    ]
-    weights = [layout.row_of.get(layout.tensors[row].name.removeprefix(RATIO), -1) for row in rows]
-    if min(weights, default=-1) < 0:
-        return math.nan
-    norms = np.array([global_norm(square[None]) for square in record.statistics[weights]])
-    moved = float(np.linalg.norm(record.statistics[rows, SUM] * norms))
-    size = float(np.linalg.norm(norms))
-    return moved / size if size else math.nan
 
 
 def _rows(group: TensorGroup, collection: str) -> np.ndarray[tuple[int], np.dtype[np.intp]]:

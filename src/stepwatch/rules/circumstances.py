@@ -1,0 +1,165 @@
+"""What else is known of a training whose loss does not fall: why that may be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..judge.step_view import StepView
+from ..model.record import Layout, StepRecord
+from ..numerics.measures import Floats, global_norm, number
+from ..numerics.statistics import COUNT, SUM, SUM_SQ
+
+#: Below this fraction of their norm a step does not move the weights.
+STILL = 3e-6
+#: A loss swings if from one step to the next it changes by this fraction of its median, and an
+#: update is larger than this fraction of the weights.
+SWING, LARGE_UPDATE = 0.3, 0.02
+#: Predictions do not depend on the input if they scatter by less than this fraction of the targets.
+FLAT = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """What may be behind a loss that does not fall.
+
+    Args:
+        cause: A word for it.
+        sentence: What was measured.
+        remedy: What to do.
+    """
+
+    cause: str
+    sentence: str
+    remedy: str
+
+
+class Circumstances:
+    """Remembers the first and the last step that was observed in full."""
+
+    def __init__(self) -> None:
+        self._first_gradient = math.nan
+        self._last: StepRecord | None = None
+        self._update = math.nan
+
+    def add(self, step: StepView) -> None:
+        """Add a step, of whatever detail."""
+        if not step.trains:
+            return
+        record = step.records[0]
+        rows = record.layout.rows_of
+        if "gradients" not in rows:
+            return
+        if math.isnan(self._first_gradient):
+            self._first_gradient = global_norm(record.statistics[rows["gradients"]])
+        self._last = record
+        update = update_size(record)
+        self._update = self._update if math.isnan(update) else update
+
+    def reason(self, losses: Sequence[float]) -> Reason | None:
+        """Return what is most likely behind a loss that does not fall.
+
+        Args:
+            losses: The last ones, in order.
+        """
+        if self._last is None:
+            return None
+        gradient = global_norm(self._last.statistics[self._last.layout.rows_of["gradients"]])
+        update = self._update
+        moves = f"a step moves the weights by {number(update)} of their norm"
+        if update < STILL:
+            return Reason(
+                "still",
+                f"the weights do not move: {moves}, the gradient norm is {number(gradient)}",
+                "raise the learning rate tenfold until the loss moves"
+                if gradient > 0
+                else "see why no gradient arrives",
+            )
+        if gradient < 1e-3 * self._first_gradient:
+            return Reason(
+                "faded",
+                f"the gradient norm fell from {number(self._first_gradient)} to"
+                f" {number(gradient)}: what the loss depends on no longer changes",
+                "look for units that died and activations at their ends; lower the learning rate",
+            )
+        swing = _swing(losses)
+        if swing > SWING and update > LARGE_UPDATE:
+            return Reason(
+                "swings",
+                f"it changes by {number(100 * swing)}% from step to step, and {moves}",
+                "lower the learning rate tenfold",
+            )
+        flat = _flat(self._last)
+        if flat:
+            return Reason(
+                "flat",
+                flat,
+                "see whether inputs reach the last layer: their scale, dead units, a rate that is"
+                " too high; a model that sees nothing in its inputs gives the mean",
+            )
+        if update > 0 and gradient > 0:
+            return Reason(
+                "data",
+                f"{moves} and the gradient norm is {number(gradient)}, so it is trained",
+                "check that each label belongs to its input, and what the loss is given; then try a"
+                " learning rate ten times lower, and ten times higher",
+            )
+        return None
+
+
+def update_size(record: StepRecord) -> float:
+    """Return the norm of an update over the norm of what it changed; nan if not measured."""
+    layout = record.layout
+    rows, weights = _updates(layout)
+    if not rows:
+        return math.nan
+    norms = np.sqrt(record.statistics[weights, SUM_SQ])
+    moved = float(np.linalg.norm(record.statistics[rows, SUM] * norms))
+    size = float(np.linalg.norm(norms))
+    return moved / size if size else math.nan
+
+
+RATIO = "update_ratio/"
+
+
+def _updates(layout: Layout) -> tuple[list[int], list[int]]:
+    """Return the rows of the ratios of updates, and those of their weights."""
+    rows = [
+        int(row)
+        for row in layout.rows_of.get("updates", ())
+        if layout.tensors[row].name.startswith(RATIO)
+    ]
+    weights = [layout.row_of.get(layout.tensors[row].name.removeprefix(RATIO), -1) for row in rows]
+    return ([], []) if min(weights, default=-1) < 0 else (rows, weights)
+
+
+def _swing(losses: Sequence[float]) -> float:
+    """Return the median change from one loss to the next, as a fraction of the median."""
+    values = np.asarray(losses, np.float64)
+    middle = abs(float(np.median(values))) if len(values) > 2 else 0.0
+    return float(np.median(np.abs(np.diff(values)))) / middle if middle else 0.0
+
+
+def _flat(record: StepRecord) -> str:
+    """Return that predictions are the same whatever the input is, ``""`` if they are not."""
+    layout = record.layout
+    for row in layout.rows_of.get("predictions", ()):
+        name = layout.tensors[row].name
+        label = layout.row_of.get(f"label/{name.partition('/')[2]}")
+        ours = _spread(record.statistics[row])
+        theirs = _spread(record.statistics[label]) if label is not None else math.nan
+        if layout.tensors[row].function == "mse_loss" and ours < FLAT * theirs:
+            return (
+                f"{name} scatters by {number(ours)} where the targets do by {number(theirs)}: the"
+                " predictions are about the same for every input"
+            )
+    return ""
+
+
+def _spread(row: Floats) -> float:
+    count = row[COUNT]
+    mean = row[SUM] / count if count else math.nan
+    return math.sqrt(max(0.0, row[SUM_SQ] / count - mean**2)) if count else math.nan

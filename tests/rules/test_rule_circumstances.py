@@ -1,0 +1,55 @@
+"""What ``loss_not_decreasing`` says of why a loss does not fall."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stepwatch.rules import Watch
+from tests.support.rules.rule_records import step_of
+
+RNG = np.random.default_rng(0)
+
+
+def reported(*, loss=lambda at: 1.0, gradient=lambda at: 1.0, update=0.01, prediction=1.0):
+    """Return the finding of a training whose loss is that at each step."""
+    watch = Watch(["loss_not_decreasing:num_steps=30,smooth=5"])
+    found = []
+    for at in range(60):
+        kinds = {"losses": {"loss/mse_loss": [loss(at)]}}
+        if at < 20 or at % 10 == 0:  # the others are thin
+            targets = RNG.normal(size=32)
+            kinds |= {
+                "weights": {"a": [1.0, 2.0]},
+                "gradients": {"gradient/a": [gradient(at), 0.0]},
+                "updates": {"update_ratio/a": [update]},
+                "predictions": {"prediction/mse_loss": prediction * targets},
+                "labels": {"label/mse_loss": targets},
+            }
+        found += watch.evaluate(step_of(kinds, at))
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("why", "training"),
+    [
+        ("still", {"update": 1e-8}),
+        ("faded", {"gradient": lambda at: 1.0 if at == 0 else 1e-6}),
+        ("swings", {"loss": lambda at: 1.0 + 3 * (at % 2), "update": 0.2}),
+        ("flat", {"prediction": 1e-3}),
+        ("data", {}),
+    ],
+)
+def test_what_is_measured_beside_it_is_the_reason(why, training):
+    finding = reported(**training)
+
+    assert why == finding.evidence["why"]
+    assert "; " in finding.message
+
+
+def test_a_training_of_which_only_the_loss_is_known_has_none():
+    watch = Watch(["loss_not_decreasing:num_steps=30,smooth=5"])
+    steps = (step_of({"losses": {"loss/mse_loss": [1.0]}}, at) for at in range(60))
+    found = [finding for step in steps for finding in watch.evaluate(step)]
+
+    assert ["why" in one.evidence for one in found] == [False]
