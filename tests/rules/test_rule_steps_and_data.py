@@ -172,6 +172,37 @@ class TestWeightsMoved:
         assert ("replaced", 6, 5) == (found.condition, found.step, found.evidence["last_step"])
         assert found.value == pytest.approx(200.0)
 
+    def test_a_weight_that_passes_zero_in_equal_steps_is_moved_by_its_optimizer(self):
+        """As Adam moves a single number: at zero each step is many times as large as it is."""
+        values = [0.1001 - 0.01 * at for at in range(20)]
+        steps = [
+            _trained(at, weight=1.0 + at / 1e4, weights={"gain": [value]}, updates={
+                "update_ratio/gain": abs(0.01 / value) if at < 5 else np.nan})
+            for at, value in enumerate(values)
+        ]  # fmt: skip
+
+        assert [] == judged("weights_moved", steps)[0]
+
+    @pytest.mark.parametrize(("loss", "severity"), [(1.0, "warning"), (5.0, "error")])
+    def test_a_single_weight_is_an_error_only_where_the_loss_jumps(self, loss, severity):
+        """To throw work away takes two pieces of evidence that do not depend on each other."""
+        steps = [
+            step_of(
+                {
+                    "weights": {"a": [40.0 if at == 6 else 1.0], "b": [1.0], "c": [1.0]},
+                    "updates": {f"update_ratio/{name}": 1e-2 for name in "abc"},
+                    "losses": {"loss/L": loss if at == 6 else 1.0},
+                    "learning_rates": {"learning_rate/0": 0.1},
+                },
+                at,
+            )
+            for at in range(7)
+        ]
+
+        (found,), _ = judged("weights_moved", steps)
+
+        assert ("changed", severity) == (found.condition, found.severity)
+
     def test_without_updates_there_is_no_judgement(self):
         steps = [step_of({"weights": {"a": [1.0]}}, at) for at in range(5)]
 

@@ -19,6 +19,7 @@ from ..model.record import Layout, StepRecord, TensorInfo
 from ..numerics.measures import Floats, global_norm, listed, non_finite, number
 from ..numerics.statistics import COUNT, SUM, SUM_ABS, SUM_SQ
 from .circumstances import RATIO, update_size
+from .history import Series
 from .shared import (
     is_of_trainable,
     is_scalar,
@@ -156,22 +157,26 @@ def _is_ratio(layout: Layout, tensor: TensorInfo) -> bool:
     return tensor.name.startswith(RATIO) and is_of_trainable(layout, tensor)
 
 
+#: So many losses are what a loss usually is.
+RECENT = 20
+
+
 class WeightsMoved(Rule):
     """Weights that changed from one step to the next by far more than their optimizer moved them.
 
     How far they changed at least is read from their statistics: by the triangle inequality the l2
     norm of a change is at least the difference of the l2 norms, and of the sums and sums of
     magnitudes over the root of the number of elements. How far the optimizer moves them is
-    measured now and then; the largest of the last measurements counts, in proportion to learning
-    rate and gradient where these have grown since, and never less than what is usual for all
-    parameters.
+    measured now and then; the largest of the last measurements counts, as a length and relative to
+    the weight, in proportion to learning rate and gradient where these have grown since, and never
+    less than what is usual for all parameters.
 
     Steps in between that were not observed may have been larger: where there are some, only
     ``ratio_of_one`` counts.
 
     ``replaced``: most parameters at once, as when averaged weights are left in the model or a
     checkpoint is loaded. ``changed``: some parameters by very much, as by a bit that flips in
-    memory.
+    memory; an error only where a loss at once is above all of the last ``RECENT`` by as much again.
     """
 
     name = "weights_moved"
@@ -192,9 +197,22 @@ class WeightsMoved(Rule):
 
     def begin(self) -> None:
         self._weights = Selection(("weights",), keep=is_trained)
+        self._losses = Selection(("losses",), keep=is_scalar)
+        self._recent: Series[str, float] = Series(RECENT)
         self._states: dict[str, _MovedWeights] = {}
 
     def check(self, step: StepView) -> Findings:
+        losses = losses_of(step, self._losses)
+        jumped = any(
+            not loss <= max(before) + max(map(abs, before))
+            for name, loss in losses.items()
+            if (before := self._recent.get(name))
+        )
+        yield from self._check_weights(step, jumped=jumped)
+        for name, loss in losses.items():
+            self._recent.add(name, loss)
+
+    def _check_weights(self, step: StepView, *, jumped: bool) -> Findings:
         for group, names in self._weights.groups(step):
             worker = group.record.worker
             state = self._states.get(worker)
@@ -207,10 +225,16 @@ class WeightsMoved(Rule):
             if np.count_nonzero(most) >= max(2, self.share * len(names)):
                 yield self._finding(step, state, ratios, "replaced")
             elif (ratios > self.ratio_of_one).any():
-                yield self._finding(step, state, ratios, "changed")
+                yield self._finding(step, state, ratios, "changed", jumped=jumped)
 
     def _finding(
-        self, step: StepView, state: _MovedWeights, ratios: Floats, condition: str
+        self,
+        step: StepView,
+        state: _MovedWeights,
+        ratios: Floats,
+        condition: str,
+        *,
+        jumped: bool = False,
     ) -> Finding:
         is_close = condition == "replaced" and state.passed == 1
         limit = self.ratio if is_close else self.ratio_of_one
@@ -227,7 +251,7 @@ class WeightsMoved(Rule):
             worker=state.worker,
             value=worst,
             threshold=limit,
-            severity="error" if condition == "changed" else "warning",
+            severity="error" if jumped else "warning",
             condition=condition,
             remedy=_MOVED_REMEDIES[condition],
             evidence={"parameters": names[:20], "last_step": state.last_step},
@@ -257,7 +281,7 @@ class _MovedWeights:
         self.last_step = 0
         #: How many TRAIN steps lie between the last two.
         self.passed = 0
-        self._updates: deque[tuple[Floats, float, float]] = deque(maxlen=window)
+        self._updates: deque[tuple[Floats, Floats, float, float]] = deque(maxlen=window)
         self._layout: Layout | None = None
         self._before: Floats | None = None
         self._at = 0
@@ -291,15 +315,17 @@ class _MovedWeights:
         gradient = global_norm(gradients)
         measured = self._measured(group)
         if np.isfinite(measured).any():
-            self._updates.append((np.fmax(measured, np.nanmedian(measured)), rate, gradient))
+            known = np.fmax(measured, np.nanmedian(measured))
+            self._updates.append((known, known * sizes, rate, gradient))
         if len(self._updates) < (self._updates.maxlen or 0):
             return np.full(len(sizes), np.nan)
         with np.errstate(invalid="ignore"):  # what did not move had no rate, or no gradient
-            ratios_now = [
-                ratios * _growth(rate, then) * _growth(gradient, before)
-                for ratios, then, before in self._updates
+            # A weight that comes near zero is moved as far as before.
+            lengths = [
+                np.fmax(ratios * sizes, moved) * _growth(rate, then) * _growth(gradient, before)
+                for ratios, moved, then, before in self._updates
             ]
-            allowed: Floats = np.max(ratios_now, axis=0) * sizes
+            allowed: Floats = np.max(lengths, axis=0)
         return np.where(allowed > 0, allowed, np.nan)
 
     def _measured(self, group: TensorGroup) -> Floats:
