@@ -18,13 +18,15 @@ class Training:
         monkeypatch: Of the test.
         share: The budget.
         start_s: ``START_S``.
+        running: The share of the time in which its thread runs.
     """
 
-    def __init__(self, monkeypatch, share=0.03, start_s=0.0):
+    def __init__(self, monkeypatch, share=0.03, start_s=0.0, running=1.0):
         monkeypatch.setattr(module, "START_S", start_s)
         self._now, self._background_s, self._step = 100.0, 0.0, 0
         self.lines = []
         monkeypatch.setattr(module, "perf_counter", lambda: self._now)
+        monkeypatch.setattr(module, "thread_time", lambda: running * self._now)
         self.budget = Budget(
             share, background_s=lambda: self._background_s, changed=self.lines.append
         )
@@ -55,6 +57,15 @@ class TestPeriod:
 
         training.train(2, plain_ms=1, full_ms=4, background_ms=1)
         assert "from step 101 on" in training.lines[0]
+
+    def test_time_in_which_others_run_does_not_end_that(self, monkeypatch):
+        """On a busy machine each step takes longer, and shows no more."""
+        training = Training(monkeypatch, start_s=0.5, running=0.5)
+        training.train(95, plain_ms=2, full_ms=10)
+        assert [] == training.lines
+
+        training.train(10, plain_ms=2, full_ms=10)
+        assert 1 == len(training.lines)
 
     @pytest.mark.parametrize(
         ("plain_ms", "full_ms", "thin_ms", "period"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Callable, Sequence
-from time import perf_counter
+from time import perf_counter, thread_time
 
 from ..errors import ConfigError
 from ..model.collection import Collection
@@ -21,8 +21,9 @@ DEFAULT_SHARE = 0.03
 KEPT = frozenset({"losses", "learning_rates", "metrics", "scalars", "tensors"})
 #: The first steps of each mode, which are observed in full: most faults are there from the start.
 FULL_STEPS = 21
-#: The TRAIN steps after them are observed in full until observing took so long, seconds: in a small
-#: training those are hundreds, and a short one is over by then.
+#: The TRAIN steps after them are observed in full until observing took so long, seconds of
+#: processor time, that other work on the machine does not use up: in a small training those are
+#: hundreds, and a short one is over by then.
 START_S = 0.35
 #: The periods to choose from; multiples of ten meet what is saved every tenth step anyway.
 PERIODS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -94,6 +95,7 @@ class Budget:
         self._first_s = 0.0
         self._full_until = FULL_STEPS
         self._start_s = START_S  # what is left of it
+        self._processor_s = 0.0  # of this thread, when the last step ended
         self._last_wrong = self._first_wrong = -_AGAIN
         self._measured = _MEASURED
         self._train_step = 0
@@ -158,7 +160,8 @@ class Budget:
             (self._thin if is_thin else self._full).append(own)
             self._plain.append(max(0.0, now - self._ended_at - own))
             self._background.append(in_background)
-            self._start_s -= own + in_background
+            if self._start_s > 0:
+                self._start_s -= own * self._running_share(now) + in_background
         else:
             self._began_at, self._first_s = now, self.spent_s
         self._ended_at, self._before_s = now, self.spent_s
@@ -167,6 +170,12 @@ class Budget:
         if is_started and len(self._full) >= self._measured:
             self._measured = min(2 * self._measured, _MOST_MEASURED)
             self._choose(mode_step)
+
+    def _running_share(self, now: float) -> float:
+        """Return the part of the time since the last step in which this thread was running."""
+        before, self._processor_s = self._processor_s, thread_time()
+        took = now - self._ended_at
+        return min(1.0, (self._processor_s - before) / took) if before and took > 0 else 1.0
 
     def cost(self) -> float | None:
         """Return what observing took so far, relative to the rest of the time; None if unknown.
