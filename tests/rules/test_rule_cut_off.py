@@ -43,7 +43,7 @@ class TestChains:
     def test_what_follows_from_no_gradient_does_not_head_a_chain(self, tmp_path):
         """Weights that stand still and a loss that does not fall are its consequences."""
         rules = ["zero_gradients", "step_size", "loss_not_decreasing:num_steps=40,smooth=5"]
-        found, _ = judge(lambda: fits(None, clamped, far, steps=120), rules, tmp_path / "run")
+        found, _ = judge(lambda: fits(None, clamped, far, steps=240), rules, tmp_path / "run")
         (chain,) = chains([Finding.from_json(one) for one in found])
 
         assert "zero_gradients" == chain.cause.rule

@@ -148,13 +148,15 @@ class ModelChange:
 
     def __init__(self) -> None:
         self._names: set[str] = set()
+        self._held: set[str] = set()
         self._layouts: tuple[Layout, ...] = ()
         self._round = -1.0
 
     def is_another(self, step: StepView) -> bool:
-        """Return whether nothing that has a gradient now had one at the last TRAIN step.
+        """Return whether another model is trained, or another part of it, than at the last step.
 
-        In boosting it is another model once rounds are counted from the beginning.
+        Nothing that has a gradient now had one before, or optimizers hold other parameters. In
+        boosting it is another model once rounds are counted from the beginning.
         """
         if step.mode is not Mode.TRAIN:
             return False
@@ -171,8 +173,16 @@ class ModelChange:
             for layout in layouts
             for row in layout.rows_of.get("gradients", ())
         }
-        another = bool(names) and bool(self._names) and not names & self._names
+        held = {
+            layout.tensors[row].name
+            for layout in layouts
+            for row in layout.rows_of.get("weights", ())
+            if layout.tensors[row].optimizer_groups
+        }
+        another = bool(names and self._names) and not names & self._names
+        another |= bool(held and self._held) and held != self._held
         self._names, self._layouts = names or self._names, layouts
+        self._held = held or self._held
         return another
 
 

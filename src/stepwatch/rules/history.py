@@ -18,6 +18,11 @@ K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 
+#: Where medians are known no better than by this fraction, a plateau may be a fall, until so many
+#: judgements have found no other.
+NOISY, LOOKS = 0.05, 3
+
+
 class LossHistory:
     """One loss over the steps of its mode, as far back as comparing needs.
 
@@ -37,6 +42,8 @@ class LossHistory:
         self.first = math.nan
         self.bad = False
         self.judged = False
+        self._doubted: float | None = None
+        self._looks = 0
 
     def add(self, at: int, step: int, loss: float) -> tuple[int, float, float] | None:
         """Add a loss; return the earlier step, its loss and this one when it is time to judge."""
@@ -82,6 +89,25 @@ class LossHistory:
             return 0.0
         sigma = MAD_TO_STD * float(np.median(np.abs(last - np.median(last))))
         return 3 * 1.2533 * sigma * math.sqrt(2 / self._smooth)
+
+    def settled(self, verdict: str, now: float) -> str:
+        """Return a verdict, ``""`` for a plateau as long as that may be a fall.
+
+        Where medians are known no better than by ``NOISY`` of the loss, it is a plateau if the loss
+        is still within that at ``LOOKS`` judgements.
+        """
+        noise = self.noise()
+        if self.bad or verdict == "not finite":
+            return verdict
+        if self._doubted is None and verdict == "plateau" and noise > NOISY * abs(now):
+            self._doubted, self._looks = now, 0
+        if self._doubted is None:
+            return verdict
+        self._looks += 1
+        if abs(now - self._doubted) > noise:
+            self._doubted = None
+            return verdict if verdict != "plateau" else ""
+        return "plateau" if self._looks >= LOOKS else ""
 
     def _median(self, end: int) -> float:
         """Return the median of the last finite losses before index ``end``."""

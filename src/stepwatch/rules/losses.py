@@ -302,6 +302,7 @@ class LossNotDecreasing(Rule):
         elif verdict != "not finite" and abs(now - then) < series.noise():
             # No rise, and no end of a plateau: the losses of single batches scatter as much.
             verdict = "plateau" if series.bad or verdict == "plateau" else ""
+        verdict = series.settled(verdict, now)
         started, series.bad = bool(verdict) and not series.bad, bool(verdict)
         if started:
             last = [loss for _, _, loss in series.losses][-25:]
@@ -378,11 +379,15 @@ class LossSpike(Rule):
         200, "Losses before the first judgement; at least `window` are waited for.", at_least=0
     )
     horizon_steps: int = parameter(200, "Losses until the spike is looked at again.", at_least=1)
+    of_first: float = parameter(
+        0.0, "Least height, as a fraction of the median of the first 20 losses.", at_least=0
+    )
     tensor_regex: Sequence[str] = parameter(
         (), "Judge also scalars whose name matches one of these."
     )
 
     def begin(self) -> None:
+        self._first = FirstValues(20)
         self.warmup_steps = max(self.warmup_steps, self.window)
         self._losses = Selection(("losses",), self.tensor_regex, keep=is_scalar)
         self._recent: dict[str, RecentLosses] = {}
@@ -392,9 +397,10 @@ class LossSpike(Rule):
             recent = self._recent.get(name)
             if recent is None:
                 recent = self._recent[name] = RecentLosses(self.window)
+            least = self.of_first * abs(self._first.of(name, loss))
             if recent.spike is not None and recent.count - recent.spike.at >= self.horizon_steps:
                 yield from self._aftermath(name, step, recent)
-            if recent.count >= self.warmup_steps:
+            if recent.count >= self.warmup_steps and not abs(loss) < least:
                 yield from self._evaluate(name, step, recent, loss)
             recent.add(loss)
 

@@ -349,7 +349,7 @@ class ExplodingTensor(NonFiniteRule):
         3, "Excuse gradients that a scaler skips, less often in a row; 1 in compat.", at_least=1
     )
     allow_masks: bool = parameter(
-        False, "Outputs and inputs may hold minus infinity, as masked scores do."
+        False, "Outputs, inputs and predictions may hold minus infinity, as masked scores do."
     )
     exclude_regex: str | None = parameter(
         MASKS, "Not tensors whose name matches; `none` in compat.", regex=True
@@ -384,7 +384,7 @@ class ExplodingTensor(NonFiniteRule):
         if excused:
             bad &= ~np.isin(kinds, _BACKWARD)
         if self.allow_masks:
-            bad &= counts[:, :2].any(axis=1) | ~np.isin(kinds, ("outputs", "inputs"))
+            bad &= counts[:, :2].any(axis=1) | ~np.isin(kinds, ("outputs", "inputs", "predictions"))
         return bad
 
     def _finding(self, step: StepView, bad: Sequence[TensorView]) -> Finding:

@@ -140,6 +140,7 @@ class _Parameters:
 
     trainable: Mask
     foreign: Mask
+    held: Mask
     unheld: Mask
     doubled: Mask
     has_gradient: Mask
@@ -157,6 +158,7 @@ class _Parameters:
         return cls(
             trainable,
             foreign,
+            np.array([bool(held) for held in groups]),
             trainable & ~foreign & np.array([held == 0 for held in groups]),
             trainable & np.array([held is not None and held > 1 for held in groups]),
             rows >= 0,
@@ -238,6 +240,7 @@ class Training:
     ) -> None:
         memory[:, _STEPS] += 1
         memory[:, _GOT_ONE] += parameters.has_gradient
+        memory[:, _HELD] += parameters.held
         moved = (signature != memory[:, _LAST:]).any(axis=1)  # perhaps by hand, without optimizer
         memory[:, _LAST:] = signature
         memory[:, _UNHELD] = np.where(parameters.unheld & ~moved, memory[:, _UNHELD] + 1, 0)
@@ -259,7 +262,8 @@ class Training:
         stuck = (memory[:, _MOVING] > k) & (memory[:, _CHANGED] == 0) & (memory[:, _UNHELD] == 0)
         return {
             "no_gradient": without & parameters.trainable & ~parameters.foreign,
-            "not_in_optimizer": memory[:, _UNHELD] >= k,
+            # What was trained before is no longer: that is another part of the script.
+            "not_in_optimizer": (memory[:, _UNHELD] >= k) & (memory[:, _HELD] == 0),
             "in_two_groups": memory[:, _DOUBLED] >= k,
             "not_in_model": without & parameters.trainable & parameters.foreign,
             "unchanged": stuck & parameters.trainable,
@@ -269,7 +273,7 @@ class Training:
 
 
 # The columns of the memory; the signatures of the first and of the last values come last.
-_STEPS, _GOT_ONE, _UNHELD, _DOUBLED, _CHANGED, _MOVING, _FROZEN, _INSIDE, _FIRST = range(9)
+_STEPS, _GOT_ONE, _HELD, _UNHELD, _DOUBLED, _CHANGED, _MOVING, _FROZEN, _INSIDE, _FIRST = range(10)
 _LAST = _FIRST + len(_SIGNATURE)
 _WIDTH = _LAST + len(_SIGNATURE)
 

@@ -259,6 +259,10 @@ class Optimizers:
     def __iter__(self) -> Iterator[torch.optim.Optimizer]:
         return (optimizer for known in self._known if (optimizer := known()) is not None)
 
+    def has_stepped(self, optimizer: torch.optim.Optimizer) -> bool:
+        """Return whether an optimizer has stepped, or is about to."""
+        return optimizer in self._stepped
+
     @property
     def stepped(self) -> list[torch.optim.Optimizer]:
         """Those that stepped or are about to, at least once."""

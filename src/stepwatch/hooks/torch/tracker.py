@@ -402,7 +402,10 @@ class Tracker(HookGuard):
 
     def _before_optimizer(self, optimizer: torch.optim.Optimizer, skipped: object = 0.0) -> None:
         step = self.steps.before_optimizer(optimizer)
-        if step.has_only_losses and not self.first_gradients.is_finite(optimizer):
+        if step.has_only_losses and (
+            not self.optimizers.has_stepped(optimizer)
+            or not self.first_gradients.is_finite(optimizer)
+        ):
             self._widens(step)
         if step.has_only_losses:
             self.resume_inside()  # its model was interrupted, else they are on

@@ -53,7 +53,8 @@ class Batches:
         name = f"batch_{number}{name}" if number else f"batch{name}"
         for given in filter(None, (inputs, call_keywords())):
             for path, tensor in tensors_in(given, name):
-                self._observer.tensor(step, path, tensor, "batches")
+                if tensor.grad_fn is None:  # else it is what another model made, and no data
+                    self._observer.tensor(step, path, tensor, "batches")
 
 
 #: Above so many elements a sample of them is used.
