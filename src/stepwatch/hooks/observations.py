@@ -74,12 +74,28 @@ class TensorRef:
         collection: Which built-in collection it belongs to.
         value: It, in the backend's own kind.
         trainable: Whether gradients are wanted for it; ``None`` for what is no parameter.
+        function: The function that computed it, or the loss function that was given it.
+        arranged: How it is arranged where it is stored; ``None`` for as it is.
+        is_needed: Its value is needed on the host, wherever statistics are computed.
     """
 
     name: str
     collection: str
     value: Any
     trainable: bool | None = None
+    function: str = ""
+    arranged: Arranged | None = None
+    is_needed: bool = False
+
+
+class Arranged(Protocol):
+    """Another order of the axes of a tensor, or axes of one element more or less."""
+
+    def shape(self, shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        """Return the shape, of the shape that it has; ``None`` for a size that is not known."""
+
+    def value(self, value: Any) -> Any:
+        """Return an array as it is arranged."""
 
 
 class Reader(Protocol):
@@ -125,18 +141,21 @@ class PackedTensors:
                 tensor_ref.name,
                 tensor_ref.collection,
                 reader.dtype_name(tensor_ref.value),
-                tuple(tensor_ref.value.shape),
+                _shape_of(tensor_ref),
                 tensor_ref.trainable,
+                function=tensor_ref.function,
             )
             for tensor_ref in tensor_refs
         ]
+        self.arranged = [tensor_ref.arranged for tensor_ref in tensor_refs]
         policies = getattr(recorder.plan, "policies", None)
         #: Whether the value itself is needed.
         self.leaves = [
             reader.on_host
             or policies is None
             or any(p.raw or p.digest or p.exponents for p in policies(one.name, one.collection))
-            for one in self.infos
+            or tensor_ref.is_needed
+            for one, tensor_ref in zip(self.infos, tensor_refs, strict=True)
         ]
         self.values = tuple(
             tensor_ref.value
@@ -146,6 +165,19 @@ class PackedTensors:
         values = [tensor_ref.value for tensor_ref in tensor_refs]
         is_read = reader.on_host or not values
         self.statistics = () if is_read else (pack or reader.pack)(values)
+
+    def arranged_values(
+        self, values: Sequence[Any], to_numpy: Callable[[Any], Any]
+    ) -> dict[str, Any]:
+        """Return the values of those that leave, as they are arranged, by name."""
+        leaving = [index for index, leaves in enumerate(self.leaves) if leaves]
+        found: dict[str, Any] = {}
+        for index, value in zip(leaving, values, strict=True):
+            arranged = self.arranged[index]
+            if arranged is not None:
+                value = arranged.value(to_numpy(value))
+            found[self.infos[index].name] = value
+        return found
 
     def release(self) -> None:
         """Hold the tensors no longer: they are of use only where they were observed."""
@@ -194,9 +226,13 @@ class Observations:
         rows: Sequence[Row | None] = [None] * len(packed.infos)
         if statistics:
             rows = list(self._reader.unpack(statistics, packed.infos))
-        for info, leaves, row in zip(packed.infos, packed.leaves, rows, strict=True):
+        for info, leaves, row, arranged in zip(
+            packed.infos, packed.leaves, rows, packed.arranged, strict=True
+        ):
             self.names.add(info.name)
             value = next(left) if leaves else None
+            if arranged is not None and value is not None and step.level(info) != NOTHING:
+                value = arranged.value(self._reader.to_numpy(value))
             if row is None:
                 self._read(step, info, value)
             else:
@@ -258,6 +294,11 @@ def has_non_finite_loss(step: OpenStep) -> bool:
         for row, info in enumerate(step.tensors)
         if info.collection == "losses"
     )
+
+
+def _shape_of(tensor_ref: TensorRef) -> tuple[Any, ...]:
+    shape = tuple(tensor_ref.value.shape)
+    return shape if tensor_ref.arranged is None else tensor_ref.arranged.shape(shape)
 
 
 def _whole(shape: tuple[int | None, ...], count: int) -> tuple[int, ...]:

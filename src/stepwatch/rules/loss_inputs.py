@@ -14,10 +14,12 @@ from ..judge.step_view import StepView, TensorView
 from ..model.finding import Finding
 from ..numerics.measures import number
 from ..numerics.statistics import COUNT, MAX, MIN, SUM, ZEROS
-from .shared import CROSS_ENTROPIES, ELEMENTWISE, dependence_samples, of_same_loss
+from .shared import BINARY, CROSS_ENTROPIES, ELEMENTWISE, dependence_samples, of_same_loss
 
 _LOGITS = "binary_cross_entropy_with_logits"
-_KNOWN = (*CROSS_ENTROPIES, *ELEMENTWISE, "nll_loss", "soft_margin_loss")
+#: What Keras calls so, from_logits=False: it takes probabilities of classes, and no logits.
+OF_PROBABILITIES = "cross_entropy_of_probabilities"
+_KNOWN = (*CROSS_ENTROPIES, OF_PROBABILITIES, *ELEMENTWISE, "nll_loss", "soft_margin_loss")
 
 #: Of logits on both sides of 0 this share is exactly 0 where some are dropped.
 DROPPED = 0.2
@@ -29,13 +31,25 @@ CAUSES = {
         "are probabilities, but the loss takes logits",
         "take the softmax or sigmoid before the loss away; the loss computes it",
     ),
+    "not_probabilities": (
+        "are no probabilities of classes, but the loss takes these",
+        "apply softmax in the last layer (for two classes of one unit, sigmoid), or let the loss"
+        " take logits, from_logits=True",
+    ),
+    "one_class": (
+        "are of one class, of which the probability is always 1: the loss is the same whatever the"
+        " prediction is",
+        "give the last layer one unit for each class, or compute a binary cross-entropy after a"
+        " sigmoid",
+    ),
+    "repeated_target": (
+        "are more than the targets, each of which is repeated for several of them",
+        "let the model predict one value for each target: of a sequence the last, or the mean, as"
+        " by return_sequences=False or pooling; or give a target for each position",
+    ),
     "wrong_axis": (
         "are probabilities over the batch, not over the classes",
         "take the softmax away; the loss computes it, over the classes",
-    ),
-    "one_class": (
-        "have one class, of which the probability is always 1: the loss is 0 whatever they are",
-        "give the last layer one output for each class, or compute a binary cross entropy",
     ),
     "not_log_probabilities": (
         "are above 0, but the loss takes log-probabilities",
@@ -53,11 +67,6 @@ CAUSES = {
         "and its targets are broadcast against each other, so every prediction is compared with"
         " every target",
         "give both the same shape, with squeeze or unsqueeze",
-    ),
-    "repeated_target": (
-        "are more than the targets, so each target is compared with several of them",
-        "give both the same shape: take the last of the outputs over time, or a pooling, before"
-        " the last layer; or repeat the targets on purpose",
     ),
     "labels": (
         "are compared with labels that the loss does not mean",
@@ -97,11 +106,12 @@ class LossInput(Rule):
 
     Each of these is checked by the least and largest value, the sum and the shape alone:
     probabilities where logits are taken, whose softmax is flat (rows that add up to 1; or, of one
-    probability each, values that come near 0 and 1 and never leave the interval); probabilities
-    over the wrong axis; what is above 0 where log-probabilities are taken; logits after a ReLU;
-    logits of which many are dropped; shapes ``(n, 1)`` against ``(n,)``, also where the script
-    writes the loss out; labels that are not those of the loss; and outputs of a sigmoid or tanh
-    that press against their end while the targets lie beyond it.
+    probability each, values that come near 0 and 1 and never leave the interval), and the other
+    way round; a cross-entropy of one class; probabilities over the wrong axis; what is above 0
+    where log-probabilities are taken; logits after a ReLU; logits of which many are dropped; shapes
+    ``(n, 1)`` against ``(n,)``, also where the script writes the loss out; targets of which each is
+    compared with several predictions; labels that are not those of the loss; and outputs of a
+    sigmoid or tanh that press against their end while the targets lie beyond it.
     """
 
     name = "loss_input"
@@ -167,7 +177,6 @@ class LossInput(Rule):
         within = least >= 0 and largest <= 1
         if given.function == "cross_entropy":
             rows, classes = _table(given)
-            yield "one_class", classes == 1 and _has_axis(given), self.consecutive
             adds_up = within and classes > 1
             yield "probabilities", adds_up and _near(given.field(SUM), rows), self.consecutive
             wrong = adds_up and rows != classes and _near(given.field(SUM), classes)
@@ -175,6 +184,15 @@ class LossInput(Rule):
             zeros = given.field(ZEROS) / given.field(COUNT)
             yield "relu", least == 0 and largest > 1 and zeros >= 0.05, self.patience
             yield "dropped", least < 0 < largest and zeros >= DROPPED, self.patience
+            yield "one_class", _has_one_class(given), self.consecutive
+        elif given.function == OF_PROBABILITIES:
+            rows, classes = _table(given)
+            adds_up = within and _near(given.field(SUM), rows)
+            yield "not_probabilities", classes > 1 and not adds_up, self.consecutive
+            yield "one_class", _has_one_class(given), self.consecutive
+        elif given.function == "binary_cross_entropy":
+            # torch raises here, Keras cuts off what is beyond 0 and 1
+            yield "not_probabilities", not within, self.consecutive
         elif given.function == "nll_loss":
             yield "not_log_probabilities", largest > 1e-3, self.consecutive
         elif given.function == _LOGITS:
@@ -245,18 +263,21 @@ def _spreads(given: _Given) -> bool:
     return pairs > max(math.prod(shape) for shape in shapes)
 
 
-def _has_axis(given: _Given) -> bool:
-    return len(given.prediction.info.shape) > 1
+def _has_one_class(given: _Given) -> bool:
+    """Return whether a cross-entropy is of a single class."""
+    shape = given.prediction.info.shape
+    return len(shape) > 1 and shape[1] == 1
 
 
 def _repeats(given: _Given) -> bool:
-    """Return whether a target of each sample is compared with several predictions of it."""
-    if given.label is None:
+    """Return whether each of several targets that differ is compared with several predictions."""
+    label = given.label
+    shape = given.prediction.info.shape
+    if label is None or len(shape) < 2 or shape[:1] != label.info.shape[:1]:
         return False
-    ours, theirs = given.prediction.info.shape, given.label.info.shape
-    num_ours, num_theirs = math.prod(ours), math.prod(theirs)
-    is_of_samples = bool(ours and theirs) and ours[0] == theirs[0] == num_theirs > 1
-    return is_of_samples and num_ours > num_theirs and not _spreads(given)
+    differ = given.label_field(MAX) > given.label_field(MIN)
+    fewer = 1 < math.prod(label.info.shape) < math.prod(shape)
+    return differ and fewer and not _spreads(given)
 
 
 def _presses(given: _Given) -> bool:
@@ -277,7 +298,7 @@ def _wrong_labels(given: _Given) -> bool:
     Soft labels and those that are a little above 1 on purpose are accepted.
     """
     least, largest = given.label_field(MIN), given.label_field(MAX)
-    if given.function == _LOGITS:
+    if given.function in BINARY:
         return least < -0.5 or largest > 1.5
     # a margin loss multiplies by the label, and a label of 0 has no effect
     return given.function == "soft_margin_loss" and least == 0 and largest == 1

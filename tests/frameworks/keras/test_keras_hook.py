@@ -109,7 +109,7 @@ class TestTensors:
         )
 
         assert here.tensor_names() == there.tensor_names()
-        for name in here.tensor_names():
+        for name in set(here.tensor_names()) - {"loop/step_seconds"}:
             one, other = here.tensor(name).statistics(), there.tensor(name).statistics()
             for field in FIELDS:
                 np.testing.assert_allclose(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -18,6 +19,30 @@ import numpy.typing as npt
 
 from ...capture.open_step import OpenStep
 from ..observations import Reader, TensorRef
+from .losses import LossCall
+
+
+@dataclass
+class StepFacts:
+    """What is known of a step besides its tensors: the same whenever it runs.
+
+    Args:
+        calls: The losses that were computed, by name without ``loss/``.
+        batches: The names of what models were called with.
+        num_calls: How often a model was called with something.
+        modules: Calls of layers that know training from evaluation,
+        modules_in_training: and how many of them were as in training.
+        normalizes_batch: Whether one of them took the statistics of the batch.
+        num_losses: How many losses the script computed itself.
+    """
+
+    calls: dict[str, LossCall] = field(default_factory=dict)
+    batches: list[str] = field(default_factory=list)
+    num_calls: int = 0
+    modules: int = 0
+    modules_in_training: int = 0
+    normalizes_batch: bool = False
+    num_losses: int = 0
 
 
 class StepTrace:
@@ -36,13 +61,14 @@ class StepTrace:
         self.missed: set[str] = set()
         #: The optimizers that were given gradients.
         self.optimizers: list[object] = []
+        self.facts = StepFacts()
 
-    def add(self, name: str, collection: str, value: Any) -> None:
+    def add(self, tensor_ref: TensorRef) -> None:
         """Note a tensor; one that cannot leave the step is noted as missed."""
         if self._scope_of() == self._scope:
-            self.observed.append(TensorRef(name, collection, value))
+            self.observed.append(tensor_ref)
         else:
-            self.missed.add(name)
+            self.missed.add(tensor_ref.name)
 
     @contextmanager
     def within(self) -> Iterator[list[TensorRef]]:
@@ -59,7 +85,7 @@ class StepTrace:
 
 
 Array = npt.NDArray[np.generic]
-EagerObserver = Callable[[OpenStep, str, Any, str], None]
+EagerObserver = Callable[[OpenStep, str, Any, str, str], None]
 
 #: The key of its own result in what an instrumented step returns.
 RETURNED = "stepwatch/returned"
@@ -101,6 +127,7 @@ class Session(Protocol):
         self,
         beside: Mapping[str, Any],
         returned: object,
+        variables: Callable[[], Variables],
         optimizer_variables: Callable[[], Sequence[Any]],
     ) -> None:
         """A batch ran.
@@ -108,6 +135,7 @@ class Session(Protocol):
         Args:
             beside: What ``packed`` returned for it, with values, and ``RETURNED``.
             returned: What the step returned.
+            variables: Returns the values of the model's variables, after it.
             optimizer_variables: Returns the values of the optimizer's variables.
         """
 
@@ -120,7 +148,7 @@ class Backend(Reader, Protocol):
     """How a backend runs models."""
 
     #: Observes a value at once, where it may be changed in place a moment later: a step, a
-    #: name, a value and a collection.
+    #: name, a value, a collection and a function.
     at_once: EagerObserver | None = None
     #: Whether a step returns before it was computed, and what it returned stays as it is.
     returns_early: bool = False
@@ -193,6 +221,11 @@ def is_real(value: Any) -> bool:
     """Return whether a tensor has a dtype with an order."""
     kind = str(keras.backend.standardize_dtype(value.dtype))
     return kind.startswith(("float", "bfloat", "int", "uint", "bool"))
+
+
+def is_floating(value: Any) -> bool:
+    """Return whether a tensor, or a variable, is of floating-point numbers."""
+    return str(keras.backend.standardize_dtype(value.dtype)).startswith(("float", "bfloat"))
 
 
 def tensors_in(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:

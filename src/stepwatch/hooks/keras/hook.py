@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import keras
@@ -60,6 +61,7 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         self._reading: Reading | None = None
         self._unread: Callable[[], None] | None = None
         self._trains: Any = None
+        self._interval_began = 0.0
         self.attach()
 
     def attach(self) -> None:
@@ -119,6 +121,11 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         if not step.has_only_losses:
             self._settle()  # before more is read, for the time that it takes to count as its own
         return step
+
+    def interval_s(self) -> float | None:
+        """Return the time since this was called last, as a step ended; ``None`` at first."""
+        began, self._interval_began = self._interval_began, perf_counter()
+        return self._interval_began - began if began else None
 
     def reads_later(self, reading: Reading) -> None:
         """Of a step only losses are observed: read them when the next step runs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -12,6 +13,7 @@ import numpy as np
 from ...model.record import TensorInfo
 from ...numerics.packed import Rows
 from ..jax.packed_stats import as_vectors, pack_stats, split_vectors, unpack_stats
+from ..observations import TensorRef
 from .backend import (
     RETURNED,
     Array,
@@ -109,7 +111,8 @@ class JaxBackend(Backend):
             only_losses = session.begins(lambda: (state[0], state[1]))
             found, state_after = (of_losses if only_losses else full)(state, data)
             kept = state_after[2] if kind == "train" else ()
-            session.ran(found, found[RETURNED], lambda: kept)
+            after = (state_after[0], state_after[1]) if kind == "train" else ((), ())
+            session.ran(found, found[RETURNED], lambda: after, lambda: kept)
             return found[RETURNED], state_after
 
         return full.made(run)
@@ -147,12 +150,12 @@ def differentiating(trace: StepTrace) -> Iterator[None]:
     originals = {name: getattr(jax, name) for name in ("value_and_grad", "grad")}
 
     def value_and_grad(function: Any, argnums: Any = 0, has_aux: bool = False, **named: Any) -> Any:
-        names: list[tuple[str, str]] = []
+        tensor_refs: list[TensorRef] = []
 
         def with_observed(*args: Any, **given: Any) -> Any:
             with trace.within() as observed:
                 found = function(*args, **given)
-            names[:] = [(one.name, one.collection) for one in observed]
+            tensor_refs[:] = [replace(one, value=None) for one in observed]
             value, beside = found if has_aux else (found, None)
             return value, (beside, [one.value for one in observed])
 
@@ -160,8 +163,8 @@ def differentiating(trace: StepTrace) -> Iterator[None]:
 
         def call(*args: Any, **given: Any) -> Any:
             (value, (beside, values)), gradients = differentiated(*args, **given)
-            for (name, collection), one in zip(names, values, strict=True):
-                trace.add(name, collection, one)
+            for tensor_ref, one in zip(tensor_refs, values, strict=True):
+                trace.add(replace(tensor_ref, value=one))
             return ((value, beside) if has_aux else value), gradients
 
         return call

@@ -6,9 +6,10 @@ Their methods are wrapped while anybody listens, once for all hooks of a process
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain, count
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from weakref import ref
 
 import keras
@@ -33,6 +34,12 @@ class ModelNames:
         #: The variables that a layer may train, frozen ones included.
         self.weights: set[int] = set()
         self.num_variables = len(model.variables)
+        #: The ids of the tables of embeddings.
+        self.embeddings = {
+            id(layer._embeddings)
+            for layer in model._flatten_layers()
+            if isinstance(layer, keras.layers.Embedding)
+        }
         self._used: set[str] = set()
         self._name(model, "")
         for variable in model.variables:  # of what is no layer, such as a seed generator
@@ -98,11 +105,33 @@ def slot_names(optimizer: Any, weights: Iterable[tuple[Any, str]]) -> list[str]:
     return names
 
 
+class LayerCall(NamedTuple):
+    """How a layer is called.
+
+    Args:
+        is_outermost: By the script or by Keras, and by no other layer.
+        training: Whether as in training; ``None`` where nobody says so.
+    """
+
+    is_outermost: bool
+    training: bool | None
+
+
 class LayerListener(Protocol):
     """Is notified of what Keras runs; none of its methods may raise."""
 
+    def called(self, layer: Any, given: Sequence[Any], call: LayerCall) -> None:
+        """A layer is about to run, with these positional arguments."""
+
     def returned(self, layer: Any, output: Any) -> None:
         """A layer returned."""
+
+    def computed(self, loss: Any, given: Sequence[Any], value: Any, is_inside: bool) -> None:
+        """An object of ``keras.losses`` returned a value of label and prediction.
+
+        Args:
+            is_inside: ``Model.compute_loss`` runs, and ``lost`` follows.
+        """
 
     def lost(self, given: dict[str, Any], loss: Any) -> None:
         """A loss was computed of what was given, by the names of ``Model.compute_loss``."""
@@ -125,6 +154,7 @@ class LayerEvents(ListenerPatches[LayerListener]):
         losses = (
             (keras.Model, "compute_loss", self._loss),
             (keras.Model, "_compute_loss", self._loss),
+            (keras.losses.Loss, "__call__", self._loss_object),
         )
         scaled = keras.optimizers.LossScaleOptimizer
         others = (
@@ -139,16 +169,36 @@ class LayerEvents(ListenerPatches[LayerListener]):
 
     def _layer(self, original: Function, listeners: Listeners) -> Function:
         def call(layer: Any, *args: Any, **named: Any) -> Any:
-            output = original(layer, *args, **named)
+            with self._calling(listeners, layer, args, named):
+                output = original(layer, *args, **named)
             for listener in tuple(listeners):
                 listener.returned(layer, output)
             return output
 
         return call
 
+    @contextmanager
+    def _calling(
+        self, listeners: Listeners, layer: Any, args: Sequence[Any], named: Mapping[str, Any]
+    ) -> Iterator[None]:
+        """Notify of a call; what is called inside is as in training if this is."""
+        inside = self._inside
+        depth, around = getattr(inside, "layers", 0), getattr(inside, "training", None)
+        given = named.get("training")
+        training = around if given is None else given
+        call = LayerCall(depth == 0, training if isinstance(training, bool) else None)
+        for listener in tuple(listeners):
+            listener.called(layer, args, call)
+        inside.layers, inside.training = depth + 1, call.training
+        try:
+            yield
+        finally:
+            inside.layers, inside.training = depth, around
+
     def _stateless_layer(self, original: Function, listeners: Listeners) -> Function:
         def stateless_call(layer: Any, *args: Any, **named: Any) -> Any:
-            found = original(layer, *args, **named)  # its output, and its variables after it
+            with self._calling(listeners, layer, args[2:], named):
+                found = original(layer, *args, **named)  # its output, and its variables after it
             for listener in tuple(listeners):
                 listener.returned(layer, found[0])
             return found
@@ -165,6 +215,18 @@ class LayerEvents(ListenerPatches[LayerListener]):
             return loss
 
         return compute_loss
+
+    def _loss_object(self, original: Function, listeners: Listeners) -> Function:
+        def call(loss: Any, *args: Any, **named: Any) -> Any:
+            value, is_outermost = self._nested("object", original, loss, *args, **named)
+            if is_outermost:
+                by_name = dict(zip(("y_true", "y_pred"), args, strict=False)) | named
+                given = by_name.get("y_true"), by_name.get("y_pred")
+                for listener in tuple(listeners):
+                    listener.computed(loss, given, value, getattr(self._inside, "loss", 0) > 0)
+            return value
+
+        return call
 
     def _apply(self, original: Function, listeners: Listeners) -> Function:
         def apply(optimizer: Any, grads: Any, trainable_variables: Any = None) -> Any:

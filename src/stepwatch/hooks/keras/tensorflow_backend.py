@@ -15,6 +15,7 @@ from .backend import (
     Array,
     Backend,
     Session,
+    Variables,
     made_function,
     temporary_attributes,
 )
@@ -45,11 +46,12 @@ class TensorFlowBackend(TensorReader, Backend):
         full = _instrumented(model, kind, make, session)
         of_losses: Callable[..., Any] | None = None
 
+        def variables() -> Variables:
+            return model.trainable_variables, model.non_trainable_variables
+
         def run(given: Any) -> Any:
             nonlocal of_losses
-            only_losses = session.begins(
-                lambda: (model.trainable_variables, model.non_trainable_variables)
-            )
+            only_losses = session.begins(variables)
             if not only_losses:
                 found = full(given)
             elif of_losses is not None:
@@ -58,7 +60,7 @@ class TensorFlowBackend(TensorReader, Backend):
                 of_losses = _instrumented(model, kind, make, session, only_losses=True)
                 with session.compiling():
                     found = of_losses(given)
-            session.ran(found, found[RETURNED], lambda: _variables_of_optimizer(model))
+            session.ran(found, found[RETURNED], variables, lambda: _variables_of_optimizer(model))
             return found[RETURNED]
 
         return run

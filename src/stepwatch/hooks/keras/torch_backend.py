@@ -55,7 +55,7 @@ class TorchBackend(Backend):
             else:
                 with session.collecting(only_losses=only_losses):
                     returned = function(data)
-            session.ran({}, returned, optimizer_variables)
+            session.ran({}, returned, variables, optimizer_variables)
             return returned
 
         return run

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakSet
@@ -17,6 +18,7 @@ from ...capture.open_step import OpenStep
 from ...capture.recorder import Recorder
 from ...model.record import TensorInfo
 from ...model.steps import Mode
+from ...numerics.measures import Floats
 from ..base import coverage_line, own_time, timed
 from ..observations import (
     Observations,
@@ -26,8 +28,27 @@ from ..observations import (
     has_non_finite_loss,
 )
 from ..patching import PatchSet
-from .backend import RETURNED, Array, Backend, StepTrace, Variables, tensors_in
-from .layers import LAYER_EVENTS, LOSS_EVENTS, ModelNames, slot_names
+from .backend import (
+    RETURNED,
+    Array,
+    Backend,
+    StepFacts,
+    StepTrace,
+    Variables,
+    is_floating,
+    tensors_in,
+)
+from .evidence import (
+    Evidence,
+    as_adam,
+    depends_on_mode,
+    is_in_training,
+    row_norms,
+    sampled,
+    update_ratio,
+)
+from .layers import LAYER_EVENTS, LOSS_EVENTS, LayerCall, ModelNames, slot_names
+from .losses import AS_IT_IS, Arrangement, LossCall, loss_call
 
 
 class ModelCoverage:
@@ -72,6 +93,8 @@ class ModelCoverage:
 
 MODES = {"train": Mode.TRAIN, "test": Mode.EVAL, "predict": Mode.PREDICT}
 LOSS = "loss/loss"
+#: Of a model that is called more often than this in a step, the first batches are observed.
+MOST_BATCHES = 64
 
 
 class TrackerOwner(Protocol):
@@ -87,6 +110,8 @@ class TrackerOwner(Protocol):
     model_coverage: ModelCoverage
 
     def begins(self, mode: Mode, model: Any) -> OpenStep: ...
+
+    def interval_s(self) -> float | None: ...
 
     def reads_later(self, reading: tuple[Callable[[], None], Callable[[], object]]) -> None: ...
 
@@ -107,12 +132,14 @@ class SideOutput(NamedTuple):
         num_outputs: How many outputs hold their values.
         num_tensors: How many there are with their statistics.
         restore: Returns the values of the tensors, of those of the outputs.
+        facts: What else is known of the step.
     """
 
     packed: PackedTensors
     num_outputs: int
     num_tensors: int
     restore: Callable[[Sequence[Any]], Sequence[Any]]
+    facts: StepFacts
 
 
 class BatchTracker:
@@ -136,6 +163,12 @@ class BatchTracker:
         self._log_infos: dict[str, TensorInfo] = {}
         self._only_losses = False
         self._traces: list[SideOutput] = []
+        self._evidence = Evidence(owner.observations.names)
+        self._updates = Updates(self._evidence, self._backend.to_numpy)
+        self._calls: list[LossCall] = []
+        # Of a step that runs as Python: what is known of it, and values that are still needed.
+        self._facts = StepFacts()
+        self._values: dict[str, Any] = {}
 
     @property
     def failure(self) -> str:
@@ -169,6 +202,7 @@ class BatchTracker:
                 (self._names, len(trainable)),
                 lambda: self._variables(trainable, others),
             )
+            self._updates.before(step, self._names, self._model.trainable_variables, trainable)
         return False
 
     @contextmanager
@@ -176,14 +210,15 @@ class BatchTracker:
         events = LOSS_EVENTS if only_losses else LAYER_EVENTS
         step_trace = StepTrace(self._backend.scope)
         before, self._step_trace = self._step_trace, step_trace
-        self._thread = threading.get_ident()
+        self._thread, self._calls = threading.get_ident(), []
+        self._values = {}
         events.add(self)
         try:
             yield step_trace
         finally:
             events.remove(self)
             self.owner.model_coverage.missed |= step_trace.missed
-            self._step_trace = before
+            self._step_trace, self._facts, self._calls = before, step_trace.facts, []
 
     def note(self, what: str) -> None:
         self.owner.model_coverage.notes.add(what)
@@ -197,7 +232,8 @@ class BatchTracker:
         outputs, restore = self._backend.as_outputs(packed.values)
         tensors = [*outputs, *packed.statistics]
         trace = len(self._traces)
-        self._traces.append(SideOutput(packed, len(outputs), len(tensors), restore))
+        side = SideOutput(packed, len(outputs), len(tensors), restore, step_trace.facts)
+        self._traces.append(side)
         packed.release()
         return {f"{trace}/{index}": tensor for index, tensor in enumerate(tensors)}
 
@@ -208,10 +244,12 @@ class BatchTracker:
         self,
         beside: Mapping[str, Any],
         returned: object,
+        variables: Callable[[], Variables],
         optimizer_variables: Callable[[], Sequence[Any]],
     ) -> None:
         if not self.owner.active:
             return
+        seconds = self.owner.interval_s()
         wait = partial(self._wait, returned)
         read = partial(self._read, self._mode, beside, returned)
         if self._only_losses and self._backend.returns_early:
@@ -219,8 +257,12 @@ class BatchTracker:
         else:
             wait()
             read()
-            if not self._only_losses and self._kind == "train":
-                self._read_states(optimizer_variables)
+            if not self._only_losses:
+                self._observe_loop(seconds)
+                if self._kind == "train":
+                    self._read_states(optimizer_variables)
+                    self._read_variables(variables, optimizer_variables)
+            self._values = {}
         self.owner.is_over()
 
     @guarded
@@ -237,8 +279,13 @@ class BatchTracker:
             tensors = [beside[f"{trace}/{index}"] for index in range(side.num_tensors)]
             values = side.restore(tensors[: side.num_outputs])
             self._observations.note(mode, side.packed, values, tensors[side.num_outputs :])
+            self._facts = side.facts
+            if not self._only_losses:
+                self._values = side.packed.arranged_values(values, self._backend.to_numpy)
         self._backend.finish()
         step = self.owner.recorder.open_step(mode)
+        if not self._only_losses:
+            self._add_evidence(step)
         if isinstance(returned, Mapping):
             self._logs(step, returned)
         if step.is_thin and mode is Mode.TRAIN and has_non_finite_loss(step):
@@ -253,7 +300,115 @@ class BatchTracker:
                 self._mode, values, len(values), lambda: self._optimizer_states(values)
             )
 
+    def _add_evidence(self, step: OpenStep) -> None:
+        """Add what rules need of a step and of its losses beyond statistics."""
+        facts, evidence = self._facts, self._evidence
+        evidence.losses(step, facts.calls, self._value)
+        evidence.samples(step, facts.batches, self._value)
+        together = None
+        if facts.normalizes_batch and facts.batches:
+            batch = self._value(facts.batches[0])
+            together = None if batch is None or not batch.ndim else len(batch)
+        evidence.targets(step, facts.calls, facts.batches, together, self._value)
+
+    def _value(self, name: str) -> Array | None:
+        """Return the value of a tensor that was observed in this step, where it is at hand."""
+        value = self._values.get(name)
+        return None if value is None else self._backend.to_numpy(value)
+
+    @timed
+    @guarded
+    def _observe_loop(self, seconds: float | None) -> None:
+        step, facts = self.owner.recorder.open_step(self._mode), self._facts
+        if not step.wants("loop"):
+            return
+        numbers: dict[str, float] = {}
+        if facts.modules:
+            numbers["loop/modules"] = facts.modules
+            if self._mode is Mode.TRAIN:
+                numbers["loop/modules_in_eval"] = facts.modules - facts.modules_in_training
+            else:
+                numbers["loop/modules_in_train"] = facts.modules_in_training
+        if seconds is not None:
+            numbers["loop/step_seconds"] = seconds
+        if self._mode is Mode.TRAIN and self._is_plain:
+            # So its train_step computes it: one loss, differentiated once.
+            numbers["loop/backwards"] = numbers["loop/loss_weight"] = 1.0
+            self._evidence.numbers(step, "optimizer", {"optimizer/stale_gradients": 0.0})
+        self._evidence.numbers(step, "loop", numbers)
+
+    @timed
+    @guarded
+    def _read_variables(
+        self,
+        variables: Callable[[], Variables],
+        optimizer_variables: Callable[[], Sequence[Any]],
+    ) -> None:
+        """Read what became of the weights."""
+        step, model = self.owner.recorder.open_step(self._mode), self._model
+        self._evidence.clipping(step, model.optimizer)
+        self._updates.after(step, lambda: variables()[0])
+        if step.wants("embeddings"):
+            for variable, value in zip(model.trainable_variables, variables()[0], strict=False):
+                if id(variable) in self._names.embeddings:
+                    name = self._names.of_variable(variable)
+                    found = row_norms(
+                        self._backend.to_numpy(value), self._value(f"gradient/{name}")
+                    )
+                    self._evidence.add(step, f"row_norms/{name}", "embeddings", found)
+        adam = as_adam(model.optimizer)
+        if adam is not None and step.wants(_STATES):
+            weights = [(one, self._names.of_variable(one)) for one in model.trainable_variables]
+            slots = slot_names(model.optimizer, weights)
+            states = dict(zip(slots, optimizer_variables(), strict=False))
+            num_steps = int(self._backend.to_numpy(states["iteration"]))
+            for _, name in weights:
+                gradient, moment = self._value(f"gradient/{name}"), states.get(f"{name}/velocity")
+                if gradient is not None and moment is not None:
+                    squares = self._backend.to_numpy(moment)
+                    if squares.shape == gradient.shape and squares.size:
+                        rms = adam.update_rms(sampled(gradient), sampled(squares), num_steps)
+                        self._evidence.numbers(step, _STATES, {f"update_rms/{name}": rms})
+
     # See ``LayerListener``
+
+    @timed
+    @guarded
+    def called(self, layer: Any, given: Sequence[Any], call: LayerCall) -> None:
+        trace, name = self._step_trace, self._names.of_layer(layer)
+        if trace is None or name is None:
+            return
+        facts = trace.facts
+        if depends_on_mode(layer) and call.training is not None:
+            facts.modules += 1
+            in_training = is_in_training(layer, call.training)
+            facts.modules_in_training += in_training
+            if in_training and isinstance(layer, keras.layers.BatchNormalization):
+                facts.normalizes_batch = True
+        if not call.is_outermost or facts.num_calls >= MOST_BATCHES:
+            return
+        batch = f"batch_{facts.num_calls}" if facts.num_calls else "batch"
+        facts.num_calls += 1
+        path = batch if layer is self._model else f"{batch}/{name}"
+        for tensor_path, tensor in tensors_in(list(given), path):
+            if self._note(tensor_path, "batches", tensor):
+                facts.batches.append(tensor_path)
+
+    @timed
+    @guarded
+    def computed(self, loss: Any, given: Sequence[Any], value: Any, is_inside: bool) -> None:
+        label, prediction = given
+        call = loss_call(loss, label, prediction)
+        if is_inside:
+            self._calls.append(call)
+        elif self._step_trace is not None:
+            facts = self._step_trace.facts
+            name = f"loss_{facts.num_losses}" if facts.num_losses else "loss"
+            facts.num_losses += 1
+            value = value if not value.shape else keras.ops.mean(value)
+            self._note(f"loss/{name}", "losses", value, call.computed_by)
+            if not self._only_losses:
+                self._note_given(name, call)
 
     @timed
     @guarded
@@ -266,12 +421,35 @@ class BatchTracker:
     @timed
     @guarded
     def lost(self, given: Mapping[str, Any], loss: Any) -> None:
-        self._note(LOSS, "losses", loss)
+        calls, self._calls = self._calls, []
+        self._note(LOSS, "losses", loss, calls[0].computed_by if len(calls) == 1 else "")
         if self._only_losses:
             return
-        for what, kind, key in (("prediction", "predictions", "y_pred"), ("label", "labels", "y")):
-            for path, tensor in tensors_in(given.get(key)):
-                self._note(f"{what}/loss{path}", kind, tensor)
+        predictions = list(tensors_in(given.get("y_pred")))
+        labels = dict(tensors_in(given.get("y")))
+        for path, tensor in predictions:
+            call = next((one for one in calls if one.prediction is tensor), None)
+            if call is None and len(calls) == len(predictions) == 1:
+                call = calls[0]
+            if call is None:
+                self._note(f"prediction/loss{path}", "predictions", tensor)
+            else:
+                labels.pop(path, None)
+                self._note_given(f"loss{path}", call)
+        for path, tensor in labels.items():
+            if not any(one.label is tensor for one in calls):
+                self._note(f"label/loss{path}", "labels", tensor)
+
+    def _note_given(self, name: str, call: LossCall) -> None:
+        """Note what a loss of this name was computed of."""
+        if self._step_trace is not None:
+            self._step_trace.facts.calls[name] = replace(call, prediction=None, label=None)
+        for what, kind, value, arranged in (
+            ("prediction", "predictions", call.prediction, call.arranged),
+            ("label", "labels", call.label, call.label_arranged),
+        ):
+            for path, tensor in tensors_in(value):
+                self._note(f"{what}/{name}{path}", kind, tensor, call.function, arranged)
 
     @timed
     @guarded
@@ -291,25 +469,44 @@ class BatchTracker:
         rate = keras.ops.convert_to_tensor(optimizer.learning_rate)
         self._note(f"learning_rate/{number}", "learning_rates", rate)
 
+    @property
+    def _is_plain(self) -> bool:
+        """Whether the model trains by the ``train_step`` of Keras."""
+        return str(type(self._model).train_step.__module__).startswith("keras.")
+
     def _name(self) -> None:
         if self._names.num_variables != len(self._model.variables):
             self._names = ModelNames(self._model)
         if self._kind == "train":
             self.owner.model_coverage.trains(self._names)
 
-    def _note(self, name: str, collection: str, value: Any) -> None:
+    def _note(
+        self,
+        name: str,
+        collection: str,
+        value: Any,
+        function: str = "",
+        arranged: Arrangement = AS_IT_IS,
+    ) -> bool:
+        """Observe a tensor; return whether it may be."""
         is_here = self._step_trace is not None and threading.get_ident() == self._thread
         if self._step_trace is None or not is_here or not self.owner.active:
-            return
+            return False
         if not self.owner.recorder.plan.wants(collection):
-            return
+            return False
         if self._backend.at_once is None:
-            self._step_trace.add(name, collection, value)
-        else:
-            self._backend.at_once(
-                self.owner.recorder.open_step(self._mode), name, value, collection
+            moved = None if arranged is AS_IT_IS else arranged
+            is_needed = collection in _NEEDED and not self._only_losses
+            self._step_trace.add(
+                TensorRef(name, collection, value, None, function, moved, is_needed)
             )
+        else:
+            step, value = self.owner.recorder.open_step(self._mode), arranged.value(value)
+            self._backend.at_once(step, name, value, collection, function)
             self._observations.names.add(name)
+            if collection in (*_NEEDED, "gradients") and not self._only_losses:
+                self._values[name] = value
+        return True
 
     # What is there between steps
 
@@ -355,6 +552,44 @@ class BatchTracker:
 
 
 _STATES = "optimizer_states"
+# Collections of whose values summaries are made; of gradients only where they are at hand.
+_NEEDED = frozenset(("batches", "predictions", "labels"))
+
+
+class Updates:
+    """Observes how far each weight is moved, at the steps at which that is saved.
+
+    Args:
+        to_numpy: Returns a tensor as an array.
+    """
+
+    def __init__(self, evidence: Evidence, to_numpy: Callable[[Any], Array]) -> None:
+        self._evidence, self._to_numpy = evidence, to_numpy
+        self._before: dict[str, Floats] = {}
+        self._names: list[str] = []
+
+    def before(
+        self, step: OpenStep, names: ModelNames, weights: Sequence[Any], values: Sequence[Any]
+    ) -> None:
+        """A step begins: remember the weights, if it is one of those."""
+        self._before, self._names = {}, []
+        if not step.wants("updates"):
+            return
+        self._names = [names.of_variable(weight) for weight in weights]
+        for name, value in zip(self._names, values, strict=False):
+            if is_floating(value):
+                self._before[name] = sampled(self._to_numpy(value))
+
+    def after(self, step: OpenStep, values: Callable[[], Sequence[Any]]) -> None:
+        """The step is over; ``values`` returns the weights in the same order."""
+        before, self._before = self._before, {}
+        ratios: dict[str, float] = {}
+        for name, value in zip(self._names, values(), strict=False) if before else ():
+            if name in before:
+                now = sampled(self._to_numpy(value))
+                if now.shape == before[name].shape:
+                    ratios[f"update_ratio/{name}"] = update_ratio(before[name], now)
+        self._evidence.numbers(step, "updates", ratios)
 
 
 class ModelFunctions:

@@ -138,6 +138,12 @@ class Tapes:
         if self._num_recording and self._is_observing():
             self._pending.append((_scope_key(), layer, output))
 
+    def called(self, layer: Any, given: Sequence[Any], call: Any) -> None:
+        """A layer of Keras is about to run; what it is given is not observed."""
+
+    def computed(self, loss: Any, given: Sequence[Any], value: Any, is_inside: bool) -> None:
+        """A loss of Keras was computed, which the tape will report."""
+
     def lost(self, given: Mapping[str, Any], loss: Any) -> None:
         """A model of Keras computed its loss, which the tape will report."""
 

@@ -150,6 +150,12 @@ class SmdebugKerasHook(Base):
             found = tensors_in(output)
             self.save([(_outputs(name, path), self._array(one)) for path, one in found], "outputs")
 
+    def called(self, layer: Any, given: Sequence[Any], call: object) -> None:
+        """A layer is about to run."""
+
+    def computed(self, loss: Any, given: Sequence[Any], value: Any, is_inside: bool) -> None:
+        """An object of ``keras.losses`` was called."""
+
     def lost(self, given: Mapping[str, Any], loss: Any) -> None:
         """A loss was computed, which Keras will put among its logs."""
 

@@ -1,0 +1,332 @@
+"""What rules need of a step beyond statistics, computed on the host of values that left the step.
+
+Each of these is small: counts of classes, digests of samples, sizes of updates. It is computed at
+the steps at which it is saved, most at every tenth, of arrays that are read for their statistics
+anyway; nothing is added to what the model runs.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+
+from ...capture.open_step import OpenStep
+from ...capture.plan import NOTHING
+from ...model.record import TensorInfo
+from ...model.steps import Mode
+from ...numerics.digest import digest, row_digests
+from ...numerics.measures import Floats
+from ...numerics.statistics import SUM_SQ, summarize
+from .losses import CROSS_ENTROPY, Array, LossCall, confusion, log_partition
+
+#: Of the samples of a step at most so many are digested, and of each so many elements.
+MOST_SAMPLES, MOST_SAMPLE_ELEMENTS = 256, 4096
+# Inputs that are equal for many samples: they tell nothing of which one it is.
+_NO_DATA = re.compile(r"mask|label|target|position|type|length", re.IGNORECASE)
+
+#: Returns the value of a tensor that was observed in the step, by name; ``None`` for no such value.
+Lookup = Callable[[str], "Array | None"]
+
+
+class Evidence:
+    """Adds summaries to steps.
+
+    Args:
+        observed: To which the names of what is added are added.
+    """
+
+    def __init__(self, observed: set[str]) -> None:
+        self._observed = observed
+
+    def add(self, step: OpenStep, name: str, collection: str, value: Array) -> None:
+        """Add a summary, if it is saved at this step."""
+        info = TensorInfo(name, collection, value.dtype.name, value.shape)
+        level = step.level(info)
+        if level != NOTHING:
+            step.claim(info)[:] = summarize(value)
+            step.add_more(info, value, level)
+            self._observed.add(name)
+
+    def numbers(self, step: OpenStep, collection: str, numbers: Mapping[str, float]) -> None:
+        """Add numbers of one collection, by name."""
+        for name, number in numbers.items():
+            self.add(step, name, collection, np.asarray(number, np.float64))
+
+    def clipping(self, step: OpenStep, optimizer: Any) -> None:
+        """Add the norm of all gradients, where the optimizer clips by it."""
+        most = getattr(optimizer, "global_clipnorm", None)
+        if most is None or not step.wants("optimizer"):
+            return
+        rows = [row for row, info in enumerate(step.tensors) if info.collection == "gradients"]
+        if rows:
+            norm = math.sqrt(sum(float(step.statistics_of(row)[SUM_SQ]) for row in rows))
+            numbers = {"max_norm": float(most), "gradient_norm_before_clipping": norm}
+            named = {f"optimizer/{name}": number for name, number in numbers.items()}
+            self.numbers(step, "optimizer", named)
+
+    def losses(self, step: OpenStep, calls: Mapping[str, LossCall], value_of: Lookup) -> None:
+        """Add what is known of the classes of losses.
+
+        Args:
+            calls: Of each loss, by its name without ``loss/``.
+            value_of: Has the predictions and labels, arranged as the loss takes them.
+        """
+        for name, call in calls.items() if step.wants("classes") else ():
+            prediction, label = value_of(f"prediction/{name}"), value_of(f"label/{name}")
+            if prediction is None or label is None or not prediction.size:
+                continue
+            counts = confusion(call, prediction, label)
+            if counts is not None and counts.ndim == 2:
+                self.add(step, f"confusion/{name}", "classes", counts)
+                counts = counts.sum(1)
+            if counts is not None:
+                self.add(step, f"class_count/{name}", "classes", counts)
+        for name, call in calls.items() if step.wants("log_partition") else ():
+            logits = value_of(f"prediction/{name}")
+            if call.function == CROSS_ENTROPY and logits is not None and logits.ndim > 1:
+                found = {f"log_partition/{name}": log_partition(logits)} if logits.size else {}
+                self.numbers(step, "log_partition", found)
+
+    def samples(self, step: OpenStep, batches: Sequence[str], value_of: Lookup) -> None:
+        """Add digests by which the samples of a batch are known again.
+
+        Args:
+            batches: The names of what the model was called with.
+        """
+        if not step.wants("samples"):
+            return
+        for name in batches:
+            batch = value_of(name)
+            is_data = batch is not None and batch.ndim >= 2 and batch.size
+            if batch is not None and is_data and not _NO_DATA.search(name.rpartition("/")[2]):
+                found = sample_digests(batch)
+                self.add(step, name.replace("batch", "sample", 1), "samples", found)
+                return
+
+    def targets(
+        self,
+        step: OpenStep,
+        calls: Mapping[str, LossCall],
+        batches: Sequence[str],
+        together: int | None,
+        value_of: Lookup,
+    ) -> None:
+        """Add what targets show of the inputs: whether they are among them.
+
+        Args:
+            together: Of how many samples batch normalization took the statistics; ``None`` where
+                there is none.
+        """
+        if step.mode is not Mode.TRAIN or not step.wants("dependence") or len(batches) != 1:
+            return
+        given = value_of(batches[0])
+        for name in calls:
+            label = value_of(f"label/{name}")
+            if given is None or label is None or given.ndim < 2:
+                continue
+            found = np.full(len(_FIELDS), np.nan, np.float32)
+            found[4:8] = shifts(given, label)
+            found[8:10] = correlation(given, label)
+            if together is not None:
+                found[10] = together
+            # below 0 for what is not known: a nan would be one that training has made
+            found = np.nan_to_num(found, nan=-1.0)
+            if (found >= 0).any():
+                self.add(step, f"dependence/{name}", "dependence", found)
+
+
+# As the hook on PyTorch has them; nothing is differentiated here, so most are not known.
+_FIELDS = (
+    *("others", "order", "future", "gap", "same_0", "same_1", "same_2", "turned"),
+    *("correlation", "column", "together", "compared", "as_time"),
+)
+# Of fewer rows and columns a high correlation is no surprise.
+_LEAST_ROWS, _LEAST_COLUMNS = 16, 4
+
+
+def sample_digests(batch: Array) -> Array:
+    """Return the digests of the first samples, shape ``[n]``, uint64, as the hook on PyTorch does.
+
+    Args:
+        batch: Shape ``[samples, ...]``, at least two axes.
+    """
+    rows = batch[:MOST_SAMPLES].reshape(min(len(batch), MOST_SAMPLES), -1)
+    rows = np.ascontiguousarray(rows[:, :: -(-rows.shape[1] // MOST_SAMPLE_ELEMENTS)])
+    text = f"{batch.dtype.name}{list(batch.shape[1:])}"
+    seed = np.uint64(digest(np.frombuffer(text.encode(), np.uint8)))
+    return row_digests(rows) + seed  # modulo 2**64
+
+
+def shifts(given: Array, target: Array) -> Array:
+    """Return how many targets are the input itself, or what comes one or two positions later.
+
+    Args:
+        given: Tokens, shape ``[batch, length]``.
+        target: As many integers.
+
+    Returns:
+        Shares, shape ``[4]``: for no shift, one and two, and for one where the targets lie time by
+        time. All nan for what is no such target.
+    """
+    are_tokens = given.dtype.kind in "iu" and target.dtype.kind in "iu" and given.ndim == 2
+    if not are_tokens or given.shape[1] < 8 or target.size != given.size:
+        return np.full(4, np.nan)
+    here = target.reshape(given.shape)
+    turned = target.reshape(given.shape[::-1]).T
+    found = [_same(given, here, by) for by in (0, 1, 2)]
+    return np.array([*found, _same(given, turned, 1)])
+
+
+def _same(given: Array, target: Array, by: int) -> float:
+    return float(np.mean(given[:, by:] == target[:, : given.shape[1] - by]))
+
+
+def correlation(given: Array, target: Array) -> tuple[float, float]:
+    """Return how the column of the input correlates with the target that does so most.
+
+    Args:
+        given: Features, shape ``[rows, columns]``, floating.
+        target: A number for each row, floating.
+
+    Returns:
+        Pearson's coefficient in magnitude, and the column; nan for what is no such input, has
+        fewer than 16 rows or 4 columns, or a target that does not vary.
+    """
+    numbers = given.dtype.kind == "f" and target.dtype.kind == "f" and given.ndim == 2
+    if not numbers or target.size != len(given) or len(given) < _LEAST_ROWS:
+        return math.nan, math.nan
+    if given.shape[1] < _LEAST_COLUMNS:
+        return math.nan, math.nan
+    x, y = given.astype(np.float64), target.astype(np.float64).ravel()
+    x, y = x - x.mean(0), y - y.mean()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.abs(x.T @ y) / np.sqrt((x**2).sum(0) * (y**2).sum())
+    if not np.isfinite(found).any():
+        return math.nan, math.nan
+    best = int(np.nanargmax(np.where(np.isfinite(found), found, np.nan)))
+    return float(found[best]), float(best)
+
+
+#: A parameter of more elements than their product is sampled by so many runs of so many elements.
+_RUNS, _RUN_LENGTH = 1024, 256
+
+
+def sampled(value: Array) -> Floats:
+    """Return a copy of some elements: all, or evenly spaced runs of neighbours; one axis."""
+    flat = value.reshape(-1)
+    if flat.size > _RUNS * _RUN_LENGTH:
+        every = flat.size // _RUNS
+        flat = flat[: _RUNS * every].reshape(_RUNS, every)[:, :_RUN_LENGTH]
+    found: Floats = flat.astype(np.float32 if value.dtype.itemsize < 8 else np.float64)
+    return found.reshape(-1)
+
+
+def update_ratio(before: Floats, after: Floats) -> float:
+    """Return the l2 norm of a change over that of what it changed; 1 for what was zero before."""
+    size, change = (float(np.linalg.norm(each)) for each in (before, after - before))
+    return change / size if size else float(change > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Adam:
+    """What is known of an optimizer that divides gradients by their second moment.
+
+    Args:
+        beta: How much of the second moment each step keeps.
+        epsilon: What is added to its root.
+    """
+
+    beta: float
+    epsilon: float
+
+    def update_rms(self, gradient: Array, second_moment: Array, num_steps: int) -> float:
+        """Return how large a gradient is for what the second moment expects; about 1 as a rule.
+
+        It is the RMS of StableAdamW (Wortsman et al.: Stable and low-precision training for
+        large-scale vision-language models, 2023).
+
+        Args:
+            gradient: Any shape.
+            second_moment: The same shape, after the step.
+            num_steps: How many the optimizer has made.
+        """
+        least = max(self.epsilon**2, float(np.finfo(np.float32).tiny))
+        expected = second_moment.astype(np.float64) / (1 - self.beta**num_steps)
+        squares = np.square(gradient.astype(np.float64)) / np.maximum(expected, least)
+        return float(np.sqrt(squares.mean()))
+
+
+def as_adam(optimizer: Any) -> Adam | None:
+    """Return what is known of an optimizer of this kind that uses gradients as they are."""
+    is_one = isinstance(optimizer, keras.optimizers.Adam)
+    if not is_one or clips(optimizer) or optimizer.gradient_accumulation_steps:
+        return None
+    return Adam(float(optimizer.beta_2), float(optimizer.epsilon))
+
+
+def clips(optimizer: Any) -> bool:
+    """Return whether an optimizer changes gradients before it uses them."""
+    names = ("clipnorm", "global_clipnorm", "clipvalue")
+    return any(getattr(optimizer, name, None) is not None for name in names)
+
+
+#: So many rows of a table are sampled, evenly spaced; so many of these are compared.
+_MOST_ROWS, _MOST_COMPARED = 4096, 512
+
+
+def row_norms(weight: Array, gradient: Array | None) -> Array:
+    """Return what the rows of an embedding are like.
+
+    Args:
+        weight: Shape ``[rows, width]``, floating, at least one element.
+        gradient: The same shape, or ``None`` where it is not known.
+
+    Returns:
+        Shape ``[7]``, float32, of sampled rows: the smallest l2 norm, its quantiles at 0.05, 0.5
+        and 0.95 (the nearest rank), the largest; the mean cosine of all pairs of some of them, nan
+        if fewer than two are not zero; and the share of rows whose gradient is zero in every
+        element, nan if that is not known.
+    """
+    rows = weight[:: -(-len(weight) // _MOST_ROWS)].astype(np.float32)
+    norms = np.linalg.norm(rows, axis=1)
+    ascending = np.sort(norms)
+    ranks = [round(fraction * (len(norms) - 1)) for fraction in (0, 0.05, 0.5, 0.95, 1)]
+    every = -(-len(rows) // _MOST_COMPARED)
+    some, sizes = rows[::every], norms[::every]
+    units = some[sizes > 0] / sizes[sizes > 0, None]
+    number = len(units)
+    cosine = math.nan
+    if number > 1:
+        cosine = float((np.square(units.sum(0)).sum() - number) / (number * (number - 1)))
+    zero_share = math.nan
+    if gradient is not None and gradient.shape == weight.shape:
+        largest = np.abs(gradient[:: -(-len(weight) // _MOST_ROWS)]).max(1)
+        zero_share = float((largest == 0).mean())
+    return np.array([*ascending[ranks], cosine, zero_share], np.float32)
+
+
+# Layers that compute something else in training than in evaluation.
+_OF_MODE = (
+    keras.layers.Dropout,
+    keras.layers.GaussianDropout,
+    keras.layers.AlphaDropout,
+    keras.layers.GaussianNoise,
+    keras.layers.BatchNormalization,
+)
+
+
+def depends_on_mode(layer: Any) -> bool:
+    """Return whether a layer knows training from evaluation; not where it drops nothing."""
+    return isinstance(layer, _OF_MODE) and bool(getattr(layer, "rate", 1.0))
+
+
+def is_in_training(layer: Any, training: bool | None) -> bool:
+    """Return whether a layer computes as in training, as it was called."""
+    is_frozen = isinstance(layer, keras.layers.BatchNormalization) and not layer.trainable
+    return bool(training) and not is_frozen
