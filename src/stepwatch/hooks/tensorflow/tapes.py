@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
+import numpy as np
 import tensorflow as tf
 from tensorflow.python.eager.record import stop_recording
 
@@ -87,6 +89,18 @@ class TapeOwner(Protocol):
     def detach(self) -> None: ...
 
 
+@dataclass
+class _Facts:
+    """What is known of what a tape differentiates: its losses of Keras, and names of batches."""
+
+    calls: dict[str, Any] = field(default_factory=dict)
+    batches: list[str] = field(default_factory=list)
+
+
+#: Of models that are called more often than this in a step, the first batches are observed.
+MOST_BATCHES = 64
+
+
 class Tapes:
     """Observes what a tape differentiates, at once or by what is added to a graph.
 
@@ -101,6 +115,9 @@ class Tapes:
         self._traced = Observations(recorder, TensorReader(on_host=False))
         self.naming = VariableNames()
         self._pending: list[tuple[object, Any, Any]] = []
+        # What models of Keras were called with, and what its losses were, since a tape began.
+        self._given: list[tuple[object, Any]] = []
+        self._calls: list[tuple[object, Any, Any]] = []
         self._slots = Slots()
         self.budget = recorder.budget
         self._condition: Condition | None = None
@@ -138,11 +155,15 @@ class Tapes:
         if self._num_recording and self._is_observing():
             self._pending.append((_scope_key(), layer, output))
 
-    def called(self, layer: Any, given: Sequence[Any], call: Any) -> None:
-        """A layer of Keras is about to run; what it is given is not observed."""
+    def called(self, layer: Any, given: Sequence[Any], call: Any) -> None:  # noqa: ARG002
+        if self._num_recording and call.is_outermost and self._is_observing():
+            self._given.append((_scope_key(), list(given)))
 
-    def computed(self, loss: Any, given: Sequence[Any], value: Any, is_inside: bool) -> None:
-        """A loss of Keras was computed, which the tape will report."""
+    def computed(self, loss: Any, given: Sequence[Any], value: Any, is_inside: bool) -> None:  # noqa: ARG002
+        if self._num_recording and self._is_observing():
+            from ..keras.losses import loss_call
+
+            self._calls.append((_scope_key(), loss_call(loss, *given), value))
 
     def lost(self, given: Mapping[str, Any], loss: Any) -> None:
         """A model of Keras computed its loss, which the tape will report."""
@@ -151,7 +172,7 @@ class Tapes:
         """A tape begins to record: what was observed before it has no gradient any more."""
         if self._is_here():
             if self._num_recording == 0:
-                self._pending = []
+                self._pending, self._given, self._calls = [], [], []
             self._num_recording += 1
 
     def ends(self) -> None:
@@ -212,13 +233,15 @@ class Tapes:
         if tf.executing_eagerly():
             names = frozenset(self.naming.of_variable(one) for one, _ in weights)
             if self._is_thin_after(names):
-                self._pending = []
+                self._pending, self._given = [], []
                 self._at_hand.observe(self._owner.mode(), self._targets(target, names))
                 return
         tensor_refs = self._outputs()  # first: it learns the names of what is in a model
         named = [(self.naming.of_variable(one), one, gradient) for one, gradient in weights]
         names = frozenset(name for name, *_ in named)
-        tensor_refs += self._targets(target, names)
+        targets = self._targets(target, names)
+        facts = _Facts()
+        tensor_refs += [*targets, *self._arguments(targets, target, facts)]
         wants = self._owner.recorder.plan.wants
         for name, variable, gradient in named:
             if wants("weights"):
@@ -226,7 +249,43 @@ class Tapes:
             if gradient is not None and wants("gradients"):
                 tensor_refs.append(TensorRef(f"gradient/{name}", "gradients", stored(gradient)))
         self.weights |= {name: None if g is not None else "no gradient" for name, _, g in named}
-        self._report(tensor_refs, partial(self._step, names))
+        self._report(tensor_refs, partial(self._step, names), facts)
+
+    def _arguments(
+        self, targets: list[TensorRef], target: Any, facts: _Facts
+    ) -> Iterator[TensorRef]:
+        """Yield what models and losses of Keras were given, and note the facts of both."""
+        scope = _scope_key()
+        given = [one for where, one in self._given if where is scope]
+        calls = [(call, value) for where, call, value in self._calls if where is scope]
+        self._given = [one for one in self._given if one[0] is not scope]
+        self._calls = [one for one in self._calls if one[0] is not scope]
+        if not given and not calls:
+            return
+        from ..keras.backend import tensors_in
+
+        for number, batch in enumerate(given[:MOST_BATCHES]):
+            for path, tensor in tensors_in(batch, f"batch_{number}" if number else "batch"):
+                facts.batches.append(path)
+                yield TensorRef(path, "batches", tensor, is_needed=True)
+        # A sum of losses, or one with a penalty, is that of its only cross-entropy.
+        own = [call for call, value in calls if value is target] or [call for call, _ in calls]
+        if len(own) == 1 and len(targets) == 1:
+            name = targets[0].name.removeprefix("loss/")
+            facts.calls[name] = replace(own[0], prediction=None, label=None)
+            for what, kind, value, arranged in (
+                ("prediction", "predictions", own[0].prediction, own[0].arranged),
+                ("label", "labels", own[0].label, own[0].label_arranged),
+            ):
+                for path, tensor in tensors_in(value):
+                    yield TensorRef(
+                        f"{what}/{name}{path}",
+                        kind,
+                        tensor,
+                        function=own[0].function,
+                        arranged=arranged,
+                        is_needed=True,
+                    )
 
     def _step(self, names: frozenset[str]) -> None:
         """Weights are differentiated by: end the step that is over by that."""
@@ -251,7 +310,9 @@ class Tapes:
     def _moves(self, names: set[str]) -> None:
         self._moved |= names
 
-    def _report(self, tensor_refs: list[TensorRef], first: Note) -> None:
+    def _report(
+        self, tensor_refs: list[TensorRef], first: Note, facts: _Facts | None = None
+    ) -> None:
         """Observe tensors now, or whenever the graph runs that is traced; call ``first`` before."""
         wants = self._owner.recorder.plan.wants
         tensor_refs = [
@@ -262,37 +323,74 @@ class Tapes:
         if tf.executing_eagerly():
             first()
             self._at_hand.observe(self._owner.mode(), tensor_refs)
+            if facts is not None:
+                self._add_evidence(
+                    facts, {one.name: one for one in tensor_refs if one.is_needed}, _value_of
+                )
         elif tf.distribute.get_strategy().num_replicas_in_sync > 1:
             self.notes.add("nothing inside of replicas")
         else:
-            self._add_slots(tensor_refs, first)
+            self._add_slots(tensor_refs, first, facts)
 
-    def _add_slots(self, tensor_refs: list[TensorRef], first: Note) -> None:
+    def _add_evidence(
+        self, facts: _Facts, known: Mapping[str, Any], read: Callable[[Any], Any]
+    ) -> None:
+        """Add what rules need of a step and of its losses beyond statistics."""
+        if not facts.batches and not facts.calls:
+            return
+        from ..keras.evidence import Evidence
+
+        def value_of(name: str) -> Any:
+            return read(known[name]) if name in known else None
+
+        step = self._owner.recorder.open_step(self._owner.mode())
+        evidence = Evidence(self._at_hand.names)
+        evidence.losses(step, facts.calls, value_of)
+        evidence.samples(step, facts.batches, value_of)
+        evidence.targets(step, facts.calls, facts.batches, None, value_of)
+
+    def _add_slots(self, tensor_refs: list[TensorRef], first: Note, facts: _Facts | None) -> None:
         """Let the graph that is traced report tensors; by a budget most only if it is to."""
         if self.budget.share is None:
-            self._add_slot(tensor_refs, first)
+            self._add_slot(tensor_refs, first, facts=facts)
             return
         self._condition = self._condition or Condition()
         others = [one for one in tensor_refs if one.collection not in KEPT]
         self._add_slot([one for one in tensor_refs if one.collection in KEPT], first)
-        self._add_slot(others, lambda: None, self._condition)
+        self._add_slot(others, lambda: None, self._condition, facts)
 
     def _add_slot(
-        self, tensor_refs: list[TensorRef], first: Note, condition: Condition | None = None
+        self,
+        tensor_refs: list[TensorRef],
+        first: Note,
+        condition: Condition | None = None,
+        facts: _Facts | None = None,
     ) -> None:
         pack = partial(self._traced.packed, tensor_refs)
-        self._slots.add(Slot(pack, partial(self._take, first), condition))
+        self._slots.add(Slot(pack, partial(self._take, first, facts), condition))
 
     def _take(
-        self, first: Note, packed: PackedTensors, values: list[Any], statistics: list[Any]
+        self,
+        first: Note,
+        facts: _Facts | None,
+        packed: PackedTensors,
+        values: list[Any],
+        statistics: list[Any],
     ) -> None:
         first()
         self._traced.note(self._owner.mode(), packed, values, statistics)
+        if facts is not None:
+            self._add_evidence(facts, packed.arranged_values(values, np.asarray), np.asarray)
 
     def _targets(self, target: Any, names: frozenset[str]) -> list[TensorRef]:
         number = _index_of(names, self._losses)
         name = f"loss/loss_{number}" if number else "loss/loss"
-        return [TensorRef(name, "losses", one) for one in _flat(target)]
+        flat = _flat(target)
+        function = ""
+        if len(flat) == 1:
+            own = [call for _, call, value in self._calls if value is flat[0]]
+            function = own[0].computed_by if own else ""
+        return [TensorRef(name, "losses", one, function=function) for one in flat]
 
     def _outputs(self) -> list[TensorRef]:
         """Return what layers of Keras returned in this scope since the last tape began."""
@@ -328,6 +426,11 @@ def _index_of(one: Any, known: list[Any]) -> int:
     if one not in known:
         known.append(one)
     return known.index(one)
+
+
+def _value_of(tensor_ref: TensorRef) -> Any:
+    value = np.asarray(tensor_ref.value)
+    return value if tensor_ref.arranged is None else tensor_ref.arranged.value(value)
 
 
 def _flat(structure: Any) -> list[Any]:

@@ -1,0 +1,278 @@
+"""Which function computes a loss of Keras, how its arguments are arranged, and what is counted."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+from stepwatch.hooks.keras import KerasHook
+from stepwatch.hooks.keras.losses import (
+    CROSS_ENTROPY,
+    OF_PROBABILITIES,
+    confusion,
+    log_partition,
+    loss_call,
+)
+from stepwatch.model.steps import Mode
+from stepwatch.trial import Trial
+
+pytestmark = pytest.mark.framework
+BACKEND = keras.backend.backend()
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(64, 4)).astype("float32")
+CLASSES = RNG.integers(0, 3, 64)
+LOSS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+ONE_HOT = np.eye(3, dtype="float32")[CLASSES]
+
+
+def watched(run, made, x=X, y=CLASSES, **options):
+    """Fit a model for two epochs under a hook; return the trial."""
+    with KerasHook(run=run, say=lambda _: None, strict=True):
+        made.fit(x, y, batch_size=16, epochs=2, verbose=0, shuffle=False, **options)
+    return Trial(run)
+
+
+def classifier(loss, activation=None, units=3, **compiled):
+    keras.utils.set_random_seed(0)
+    made = keras.Sequential([keras.Input((4,)), layers.Dense(units, activation, name="head")])
+    made.compile("sgd", loss, **compiled)
+    return made
+
+
+def infos(trial):
+    """Return what is known of the tensors of the first step, by name."""
+    record = next(iter(trial.records()))[0]
+    return {info.name: info for info in record.layout.tensors}
+
+
+class TestFunction:
+    @pytest.mark.parametrize(
+        ("loss", "activation", "taken"),
+        [
+            ("sparse_categorical_crossentropy", None, OF_PROBABILITIES),
+            (LOSS, None, CROSS_ENTROPY),
+            (keras.losses.sparse_categorical_crossentropy, "softmax", OF_PROBABILITIES),
+        ],
+        ids=["name", "object", "function"],
+    )
+    def test_a_loss_is_known_however_it_is_given(self, tmp_path, loss, activation, taken):
+        """By its name, as an object and as a function; logits make it another one."""
+        found = infos(watched(tmp_path / "run", classifier(loss, activation)))
+
+        assert [taken, taken, CROSS_ENTROPY] == [
+            found[name].function for name in ("prediction/loss", "label/loss", "loss/loss")
+        ]
+
+    def test_softmax_before_logits_is_what_the_backend_makes_of_it(self, tmp_path):
+        """TensorFlow takes the softmax back, so it computes a loss of probabilities."""
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+        found = infos(watched(tmp_path / "run", classifier(loss, "softmax")))
+
+        is_taken_back = BACKEND == "tensorflow"
+        expected = "cross_entropy_of_probabilities" if is_taken_back else "cross_entropy"
+        assert expected == found["prediction/loss"].function
+
+    def test_each_output_has_its_own(self, tmp_path):
+        """The sum of two losses has none."""
+        keras.utils.set_random_seed(0)
+        inputs = keras.Input((4,))
+        made = keras.Model(
+            inputs, {"a": layers.Dense(3, name="a")(inputs), "b": layers.Dense(1, name="b")(inputs)}
+        )
+        ce = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        made.compile("sgd", {"a": ce, "b": "mse"})
+
+        found = infos(watched(tmp_path / "run", made, y={"a": CLASSES, "b": X[:, :1]}))
+
+        functions = {name: found[name].function for name in ("prediction/loss/a", "label/loss/b")}
+        assert {"prediction/loss/a": "cross_entropy", "label/loss/b": "mse_loss"} == functions
+        assert found["loss/loss"].function not in ("cross_entropy", "mse_loss")
+
+    def test_a_function_of_the_script_has_none_that_rules_know(self, tmp_path):
+        """Nothing is known of what it means by its arguments."""
+
+        def mse_loss(y_true, y_pred):
+            return keras.ops.mean((y_true - y_pred) ** 2, axis=-1)
+
+        found = infos(watched(tmp_path / "run", classifier(mse_loss, units=1), y=X[:, :1]))
+
+        assert "mse_loss" != found["prediction/loss"].function
+
+    def test_an_object_that_a_train_step_calls_is_a_loss(self, tmp_path):
+        """The value of this batch is that loss, whatever the step returns."""
+        keras.utils.set_random_seed(0)
+        made = Trained()
+        made.build((None, 4))
+        made.compile("sgd")
+
+        trial = watched(tmp_path / "run", made)
+
+        assert "cross_entropy" == infos(trial)["prediction/loss"].function
+        assert 8 == len(trial.tensor("loss/loss").steps())
+
+
+class Trained(keras.Model):
+    """A model with a step of its own, on each backend."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = layers.Dense(3)
+
+    def call(self, x, training=False):
+        return self.dense(x)
+
+    if BACKEND == "torch":
+
+        def train_step(self, data):
+            x, y = data
+            self.zero_grad()
+            loss = LOSS(y, self(x, training=True))
+            loss.backward()
+            weights = self.trainable_weights
+            self.optimizer.apply([one.value.grad for one in weights], weights)
+            return {"mine": loss}
+
+    elif BACKEND == "tensorflow":
+
+        def train_step(self, data):
+            import tensorflow as tf
+
+            x, y = data
+            with tf.GradientTape() as tape:
+                loss = LOSS(y, self(x, training=True))
+            weights = self.trainable_variables
+            self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+            return {"mine": loss}
+
+    else:
+
+        def train_step(self, state, data):
+            import jax
+
+            weights, others, kept, metrics = state
+            x, y = data
+
+            def loss_of(weights, others):
+                prediction, others = self.stateless_call(weights, others, x, training=True)
+                return LOSS(y, prediction), others
+
+            differentiated = jax.value_and_grad(loss_of, has_aux=True)
+            (loss, others), gradients = differentiated(weights, others)
+            weights, kept = self.optimizer.stateless_apply(kept, gradients, weights)
+            return {"mine": loss}, (weights, others, kept, metrics)
+
+
+class TestArrangement:
+    def test_classes_lie_on_the_second_axis(self, tmp_path):
+        """Of a sequence with a class at each position, too."""
+        keras.utils.set_random_seed(0)
+        made = keras.Sequential([keras.Input((5, 4)), layers.Dense(3)])
+        made.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+        x, y = np.repeat(X[:, None], 5, 1), np.repeat(CLASSES[:, None], 5, 1)
+
+        trial = watched(tmp_path / "run", made, x, y)
+
+        assert (16, 3, 5) == tuple(infos(trial)["prediction/loss"].shape)
+        assert 80 == trial.tensor("confusion/loss").value(0).sum()
+
+    def test_an_axis_of_one_is_no_difference(self, tmp_path):
+        """Keras adds it where only one of both has it."""
+        found = infos(watched(tmp_path / "run", classifier("mse", units=1), y=X[:, 0]))
+
+        assert found["prediction/loss"].shape == found["label/loss"].shape
+
+
+class TestClasses:
+    @pytest.mark.parametrize("labels", [CLASSES, CLASSES[:, None], ONE_HOT], ids=["n", "n1", "nc"])
+    def test_labels_of_every_kind_are_counted(self, tmp_path, labels):
+        """Classes, a column of them, and rows with a single one."""
+        name = "categorical" if labels.shape == ONE_HOT.shape else "sparse_categorical"
+        trial = watched(tmp_path / "run", classifier(f"{name}_crossentropy", "softmax"), y=labels)
+
+        expected = np.bincount(CLASSES[:16], minlength=3)
+        assert expected.tolist() == trial.tensor("class_count/loss").value(0).tolist()
+
+    def test_a_class_that_is_ignored_is_not_counted(self):
+        """Nor is what is no class."""
+        loss = keras.losses.SparseCategoricalCrossentropy(ignore_class=2)
+        probabilities, labels = np.eye(3, dtype="float32")[[0, 1, 2, 0]], np.array([0, 1, 2, -1])
+
+        counts = confusion(loss_call(loss, labels, probabilities), probabilities, labels)
+
+        assert [[1, 0, 0], [0, 1, 0], [0, 0, 0]] == counts.tolist()
+
+    def test_two_classes_are_counted_at_the_threshold_of_their_loss(self):
+        """One half for probabilities, and zero for logits."""
+        labels, given = np.array([[0.0], [1.0], [1.0]]), np.array([[0.2], [0.4], [0.9]])
+
+        counts = [
+            confusion(loss_call(loss, labels, given), given, labels).tolist()
+            for loss in (
+                keras.losses.BinaryCrossentropy(),
+                keras.losses.BinaryCrossentropy(from_logits=True),
+            )
+        ]
+
+        assert [[[1, 0], [1, 1]], [[0, 1], [0, 2]]] == counts
+
+    def test_the_log_partition_of_equal_logits_is_the_logarithm_of_their_number(self):
+        """Shifted by what all of them are."""
+        assert 5 + np.log(3) == pytest.approx(log_partition(np.full((4, 3), 5.0)))
+
+
+class TestEvidence:
+    def test_samples_are_known_again(self, tmp_path):
+        """By the same digests in training and in evaluation."""
+        trial = watched(
+            tmp_path / "run",
+            classifier("sparse_categorical_crossentropy", "softmax"),
+            validation_data=(X[:16], CLASSES[:16]),
+        )
+
+        samples = trial.tensor("sample/0")
+        trained, evaluated = (
+            samples.value(samples.steps(mode)[0], mode) for mode in ("TRAIN", "EVAL")
+        )
+        assert trained.tolist() == evaluated.tolist()
+
+    def test_updates_are_what_the_step_did(self, tmp_path):
+        """The norm of the change over that of the weights before."""
+        trial = watched(tmp_path / "run", classifier("sparse_categorical_crossentropy", "softmax"))
+
+        gradient = trial.tensor("gradient/head/kernel").statistics()["sum_sq"][0]
+        weight = trial.tensor("head/kernel").statistics()["sum_sq"][0]
+        ratio = trial.tensor("update_ratio/head/kernel").statistics()["sum"][0]
+        assert 0.01 * np.sqrt(gradient / weight) == pytest.approx(ratio, rel=1e-3)
+
+    def test_layers_that_know_their_mode_are_counted(self, tmp_path):
+        """Those that ran as in evaluation in training, and the other way round."""
+        keras.utils.set_random_seed(0)
+        made = keras.Sequential(
+            [keras.Input((4,)), layers.Dropout(0.5), layers.BatchNormalization(), layers.Dense(3)]
+        )
+        made.compile("sgd", LOSS)
+        trial = watched(tmp_path / "run", made, validation_data=(X[:16], CLASSES[:16]))
+
+        found = {
+            name: trial.tensor(f"loop/{name}").statistics(mode)["sum"][0]
+            for name, mode in (("modules_in_eval", Mode.TRAIN), ("modules_in_train", Mode.EVAL))
+        }
+        assert {"modules_in_eval": 0, "modules_in_train": 0} == found
+        assert 2 == trial.tensor("loop/modules").statistics()["sum"][0]
+
+    def test_what_the_optimizer_clips_is_measured_before(self, tmp_path):
+        """With the most that it leaves."""
+        made = classifier("sparse_categorical_crossentropy", "softmax")
+        made.compile(keras.optimizers.SGD(global_clipnorm=0.5), LOSS)
+        trial = watched(tmp_path / "run", made)
+
+        squares = [
+            trial.tensor(f"gradient/head/{name}").statistics()["sum_sq"][0]
+            for name in ("kernel", "bias")
+        ]
+        norm = trial.tensor("optimizer/gradient_norm_before_clipping").statistics()["sum"][0]
+        assert np.sqrt(sum(squares)) == pytest.approx(norm)
+        assert 0.5 == trial.tensor("optimizer/max_norm").statistics()["sum"][0]
