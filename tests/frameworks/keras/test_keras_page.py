@@ -58,11 +58,11 @@ class TestKerasPage:
         text, script, _ = page("keras")
         run(tmp_path, script.replace("epochs=3", "epochs=1"))
 
-        rows = re.findall(r"^\|[^|]*\|([^|]*)\|", text.partition("## Steps")[0], re.MULTILINE)
+        rows = re.findall(r"^\|[^|]*\|([^|]*)\|", text.partition("## Losses")[0], re.MULTILINE)
         named = set(re.findall(r"`(\w+)`", " ".join(rows)))
         trial = Trial(tmp_path / "run")
         without = {kind for kind in named if not trial.tensor_names(collection=kind)}
-        assert {"buffers", "scalars", "tensors"} == without
+        assert {"buffers", "embeddings", "log_partition", "scalars", "tensors"} == without
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="tapes are of TensorFlow")

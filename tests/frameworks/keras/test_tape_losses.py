@@ -1,0 +1,63 @@
+"""What models and losses of Keras are given in loops with gradient tapes."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import layers
+
+from stepwatch.hooks.tensorflow import TensorFlowHook
+from stepwatch.trial import Trial
+
+pytestmark = [
+    pytest.mark.framework,
+    pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="tapes are of TensorFlow"),
+]
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(48, 4)).astype("float32")
+CLASSES = RNG.integers(0, 3, 48)
+LOSS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+
+@pytest.fixture(params=[lambda step: step, tf.function], ids=["eager", "graph"])
+def trial(request, tmp_path):
+    """Return a run of three steps, as Python and as a graph."""
+    with TensorFlowHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        keras.utils.set_random_seed(0)
+        model = keras.Sequential([keras.Input((4,)), layers.Dense(3)])
+        optimizer = keras.optimizers.SGD(0.1)
+
+        def step(x, y):
+            with tf.GradientTape() as tape:
+                loss = LOSS(y, model(x, training=True))
+            weights = model.trainable_variables
+            optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+
+        step = request.param(step)
+        for start in range(0, 48, 16):
+            step(tf.constant(X[start : start + 16]), tf.constant(CLASSES[start : start + 16]))
+    return Trial(tmp_path / "run")
+
+
+class TestTapes:
+    def test_the_loss_is_known_by_its_function(self, trial):
+        """And so are its predictions and labels."""
+        record = next(iter(trial.records()))[0]
+        functions = {info.name: info.function for info in record.layout.tensors}
+
+        names = ("loss/loss", "prediction/loss", "label/loss")
+        assert ["cross_entropy"] * 3 == [functions[name] for name in names]
+
+    def test_classes_are_counted(self, trial):
+        """At the first step, and at every tenth."""
+        expected = np.bincount(CLASSES[:16], minlength=3).tolist()
+
+        assert expected == trial.tensor("class_count/loss").value(0).tolist()
+        assert 16 == trial.tensor("confusion/loss").value(0).sum()
+
+    def test_batches_and_their_samples_are_known(self, trial):
+        """By their digests."""
+        assert 16 == len(trial.tensor("sample/0").value(0))
+        assert [64, 64, 64] == trial.tensor("batch/0").statistics()["count"].tolist()
