@@ -11,7 +11,9 @@ from tests.support.rules.rule_records import step_of
 RNG = np.random.default_rng(0)
 
 
-def reported(*, loss=lambda at: 1.0, gradient=lambda at: 1.0, update=0.01, prediction=1.0):
+def reported(
+    *, loss=lambda at: 1.0, gradient=lambda at: 1.0, update=0.01, prediction=1.0, depth=()
+):
     """Return the finding of a training whose loss is that at each step."""
     watch = Watch(["loss_not_decreasing:num_steps=30,smooth=5"])
     found = []
@@ -21,7 +23,8 @@ def reported(*, loss=lambda at: 1.0, gradient=lambda at: 1.0, update=0.01, predi
             targets = RNG.normal(size=32)
             kinds |= {
                 "weights": {"a": [1.0, 2.0]},
-                "gradients": {"gradient/a": [gradient(at), 0.0]},
+                "gradients": {"gradient/a": [gradient(at), 0.0]}
+                | {f"gradient/{size}": [[size]] for size in depth},
                 "updates": {"update_ratio/a": [update]},
                 "predictions": {"prediction/mse_loss": prediction * targets},
                 "labels": {"label/mse_loss": targets},
@@ -35,6 +38,8 @@ def reported(*, loss=lambda at: 1.0, gradient=lambda at: 1.0, update=0.01, predi
     [
         ("still", {"update": 1e-8}),
         ("faded", {"gradient": lambda at: 1.0 if at == 0 else 1e-6}),
+        ("fades", {"depth": (1e-9, 1e-5, 0.1)}),
+        ("slow", {"update": 1e-4}),
         ("swings", {"loss": lambda at: 1.0 + 3 * (at % 2), "update": 0.2}),
         ("flat", {"prediction": 1e-3}),
         ("data", {}),

@@ -69,6 +69,10 @@ class TestDivergence:
     def test_so_is_one_after_which_it_is_infinite(self):
         assert ["diverged"] == self.watched([1.0, math.inf], [1.0, 40.0])
 
+    def test_so_is_a_loss_that_falls_without_bound(self):
+        """As where a term has the wrong sign."""
+        assert ["unbounded"] == self.watched([1.0, -1e3], [1.0, 40.0])
+
     def test_weights_that_grow_while_the_loss_falls_are_not(self):
         assert [] == self.watched([1.0, 0.5], [1.0, 40.0])
 

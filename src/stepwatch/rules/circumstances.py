@@ -10,7 +10,7 @@ import numpy as np
 
 from ..judge.step_view import StepView
 from ..model.record import Layout, StepRecord
-from ..numerics.measures import Floats, global_norm, number
+from ..numerics.measures import Floats, global_norm, magnitude, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 
 #: Below this fraction of their norm a step does not move the weights.
@@ -20,6 +20,10 @@ STILL = 3e-6
 SWING, LARGE_UPDATE = 0.3, 0.02
 #: Predictions do not depend on the input if they scatter by less than this fraction of the targets.
 FLAT = 0.02
+#: A gradient fades if that of the first weights is so small a fraction of the largest.
+FADES = 1e-4
+#: Weights hardly moved if all steps together took them no farther than this fraction of their norm.
+HARDLY = 0.03
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +48,13 @@ class Circumstances:
         self._first_gradient = math.nan
         self._last: StepRecord | None = None
         self._update = math.nan
+        self._num_steps = 0
 
     def add(self, step: StepView) -> None:
         """Add a step, of whatever detail."""
         if not step.trains:
             return
+        self._num_steps += 1
         record = step.records[0]
         rows = record.layout.rows_of
         if "gradients" not in rows:
@@ -85,6 +91,14 @@ class Circumstances:
                 f" {number(gradient)}: what the loss depends on no longer changes",
                 "look for units that died and activations at their ends; lower the learning rate",
             )
+        fades = _fades(self._last)
+        if fades:
+            return Reason(
+                "fades",
+                fades,
+                "use activations that do not saturate, residual connections or normalization, or"
+                " another initialization",
+            )
         swing = _swing(losses)
         if swing > SWING and update > LARGE_UPDATE:
             return Reason(
@@ -99,6 +113,13 @@ class Circumstances:
                 flat,
                 "see whether inputs reach the last layer: their scale, dead units, a rate that is"
                 " too high; a model that sees nothing in its inputs gives the mean",
+            )
+        if 0 < update * self._num_steps < HARDLY:
+            return Reason(
+                "slow",
+                f"{moves}, all {self._num_steps} together by at most"
+                f" {number(100 * update * self._num_steps)}%",
+                "raise the learning rate tenfold until the loss moves",
             )
         if update > 0 and gradient > 0:
             return Reason(
@@ -134,6 +155,22 @@ def _updates(layout: Layout) -> tuple[list[int], list[int]]:
     ]
     weights = [layout.row_of.get(layout.tensors[row].name.removeprefix(RATIO), -1) for row in rows]
     return ([], []) if min(weights, default=-1) < 0 else (rows, weights)
+
+
+def _fades(record: StepRecord) -> str:
+    """Return that gradients fade on their way back to the first weights, ``""`` if not."""
+    layout = record.layout
+    rows = [
+        row for row in layout.rows_of["gradients"].tolist() if len(layout.tensors[row].shape) > 1
+    ]
+    sizes = magnitude(record.statistics[rows]) if rows else np.zeros(0)
+    if len(sizes) < 3 or not sizes[0] < FADES * np.nanmax(sizes):
+        return ""
+    names = [layout.tensors[row].name for row in (rows[0], rows[int(np.nanargmax(sizes))])]
+    return (
+        f"the gradient fades on its way back, from a mean of {number(float(np.nanmax(sizes)))} in"
+        f" {names[1]} to {number(float(sizes[0]))} in {names[0]}"
+    )
 
 
 def _swing(losses: Sequence[float]) -> float:

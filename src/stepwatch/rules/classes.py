@@ -21,6 +21,7 @@ from ..judge.step_view import StepView, TensorView
 from ..model.steps import Mode
 from ..numerics.measures import Floats, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
+from .circumstances import Circumstances
 from .history import FirstValues
 from .shared import CROSS_ENTROPIES, Array, of_same_loss, raw_values, summaries
 
@@ -124,8 +125,10 @@ class ChanceLevel(Rule):
     def begin(self) -> None:
         self._windows: dict[str, _Window] = {}
         self._first = FirstValues(20)
+        self._circumstances = Circumstances()
 
     def check(self, step: StepView) -> Findings:
+        self._circumstances.add(step)
         losses = _evaluated_losses(step)
         is_thin = not losses  # of a step between full ones the loss is all that is known
         if is_thin:
@@ -178,19 +181,27 @@ class ChanceLevel(Rule):
                     f"; guesses agree with labels {number(z)} standard deviations more often than"
                     " by chance"
                 )
+            reason = None if worse else self._circumstances.reason(list(window.losses)[-25:])
             yield self.finding(
                 step,
                 loss.name,
                 f"{loss.name}: its mean over {self.num_steps} TRAIN steps up to step {step.number}"
-                f" is {number(now)}, guessing {of_what} costs {number(chance)}{agreement}",
+                f" is {number(now)}, guessing {of_what} costs {number(chance)}{agreement}"
+                f"{'; ' + reason.sentence if reason else ''}",
                 value=now,
                 threshold=self.worse_ratio * chance if worse else (1 - self.margin) * chance,
                 condition="worse" if worse else "guessing",
                 remedy="check the sign of the loss and the learning rate"
                 if worse
+                else reason.remedy
+                if reason is not None and reason.cause != "data"
                 else "check that each label belongs to its sample, that inputs reach the model, and"
                 " the learning rate",
-                evidence={"guessing": chance, "agreement_z": z},
+                evidence={
+                    "guessing": chance,
+                    "agreement_z": z,
+                    **({"why": reason.cause} if reason else {}),
+                },
             )
 
     def _is_alone(self, window: _Window) -> bool:

@@ -15,7 +15,7 @@ from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
 from ..model.steps import Mode
 from ..numerics.measures import Floats, number
-from ..numerics.statistics import MAX, MIN
+from ..numerics.statistics import COUNT, MAX, MIN, ZEROS
 from .history import Series
 from .shared import CROSS_ENTROPIES, ELEMENTWISE, Array, of_same_loss, raw_values, summaries
 
@@ -224,6 +224,10 @@ class InputScale(Rule):
                         f" for (> {number(self.outputs)})"
                     )
                     yield self._finding(step, given, names[worst], size, text)
+            for gradient in _cut_off(step, worker):
+                text = f"nothing of {gradient.name} differs from 0"
+                yield self._finding(step, gradient, names[worst], size, text)
+                break
             for output in _saturated(step, worker):
                 text = f"nearly all of {output.name} is at -1 or 1"
                 yield self._finding(step, output, names[worst], size, text)
@@ -245,6 +249,21 @@ class InputScale(Rule):
             " or begin with a normalization layer",
             evidence={"seen_at": effect.name},
         )
+
+
+def _cut_off(step: StepView, worker: str) -> Iterator[TensorView]:
+    """Yield the gradient of the first weights if it is 0, and no weights that follow are."""
+    weights = next(step.groups("weights", worker=worker), None)
+    if weights is None:
+        return
+    is_matrix = np.array([len(info.shape) > 1 for info in weights.infos], bool)
+    rows = weights.record.statistics[weights.rows]
+    if (rows[is_matrix, ZEROS] == rows[is_matrix, COUNT]).any():
+        return  # it is what began at 0 that lets nothing through
+    for group in step.groups("gradients", worker=worker):
+        first = group.record.statistics[group.rows[0]]
+        if first[ZEROS] == first[COUNT] > 1:
+            yield group[0]
 
 
 def _saturated(step: StepView, worker: str) -> Iterator[TensorView]:

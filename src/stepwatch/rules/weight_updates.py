@@ -374,7 +374,7 @@ class StepSize(Rule):
 
     All trained weights are taken together, and compared with what they were at the first step.
     ``diverged``: within ``WITHIN`` steps it doubled, and a loss became ``JUMP`` times as large or
-    is no longer finite; judged from the second step on.
+    is no longer finite (``unbounded``: fell as far below zero); judged from the second step on.
     ``too_large``: their l2 norm grew many times. ``decay``: it shrank to a fraction: what pulls
     weights to zero is stronger than the loss. ``too_small``: no step that was measured moved them
     by as much as ``least_step`` of their norm, and the learning rate has been at its height for
@@ -429,8 +429,11 @@ class StepSize(Rule):
             return
         for name, loss in self._of_loss.items():
             least, now = min(loss.tail), loss.tail[-1]
-            if math.isfinite(now) and not now > JUMP * least > 0:
+            falls = now < -JUMP * max(1.0, abs(loss.head[0]))
+            if math.isfinite(now) and not (now > JUMP * least > 0 or falls):
                 continue
+            condition = "unbounded" if falls else "diverged"
+            least = loss.head[0] if falls else least
             since = len(weights.recent) - 1
             steps = "one step" if since == 1 else f"{since} steps"
             yield self.finding(
@@ -442,8 +445,8 @@ class StepSize(Rule):
                 worker=worker,
                 value=weights.norm / before,
                 threshold=2.0,
-                condition="diverged",
-                remedy=_STEP_REMEDIES["diverged"],
+                condition=condition,
+                remedy=_STEP_REMEDIES[condition],
                 evidence={"loss": [least, now], "norm": [before, weights.norm]},
             )
             return
@@ -490,6 +493,7 @@ class StepSize(Rule):
 
 
 _STEP_REMEDIES = {
+    "unbounded": "look for a term of the loss with the wrong sign, or one that has no least value",
     "diverged": "lower the learning rate a hundredfold, scale inputs and targets to about unit"
     " size, or clip gradients by norm",
     "too_large": "lower the learning rate (or momentum) tenfold, warm up, or clip gradients; a loss"
