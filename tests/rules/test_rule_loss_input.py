@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from stepwatch.rules import Watch
@@ -29,3 +30,63 @@ class TestUnknownLosses:
         """By the names of functions and of modules."""
         for name in ("prediction/cross_entropy", "prediction/MSELoss_2"):
             assert "NoIssuesFound" == status_of(name).status
+
+
+def conditions_of(function, prediction, label):
+    """Return what is found at ten steps at which a loss is given the same."""
+    watch, found = Watch(["loss_input"]), set()
+    tensors = {
+        "predictions": {f"prediction/{function}": np.asarray(prediction, np.float32)},
+        "labels": {f"label/{function}": np.asarray(label, np.float32)},
+    }
+    for number in range(10):
+        found |= {
+            one.condition.partition(" ")[0] for one in watch.evaluate(step_of(tensors, number))
+        }
+    return found
+
+
+OF_PROBABILITIES = "cross_entropy_of_probabilities"
+CLASSES = [0, 1, 0]
+
+
+class TestProbabilities:
+    """Losses that take probabilities, as those of Keras do by default."""
+
+    def test_logits_are_none(self):
+        """Neither for classes nor for two of them."""
+        logits = [[2.0, -1.0], [0.5, 3.0], [-1.0, 1.0]]
+        assert {"not_probabilities"} == conditions_of(OF_PROBABILITIES, logits, CLASSES)
+        assert {"not_probabilities"} == conditions_of(
+            "binary_cross_entropy", [[2.0], [-1.0]], [[1], [0]]
+        )
+
+    def test_a_sigmoid_for_each_class_makes_none(self):
+        """They are from 0 to 1, and do not add up to it."""
+        outputs = [[0.9, 0.8], [0.7, 0.9], [0.6, 0.8]]
+        assert {"not_probabilities"} == conditions_of(OF_PROBABILITIES, outputs, CLASSES)
+
+    def test_a_softmax_makes_them(self):
+        """And a sigmoid those of two classes."""
+        outputs = [[0.9, 0.1], [0.3, 0.7], [0.5, 0.5]]
+        assert set() == conditions_of(OF_PROBABILITIES, outputs, CLASSES)
+        assert set() == conditions_of("binary_cross_entropy", [[0.9], [0.1]], [[1], [0]])
+
+    @pytest.mark.parametrize("function", [OF_PROBABILITIES, "cross_entropy"])
+    def test_one_class_has_always_the_probability_of_one(self, function):
+        """Whatever the prediction is."""
+        assert {"one_class"} == conditions_of(function, [[0.2], [0.7], [0.4]], [[0], [1], [1]])
+
+
+class TestRepeatedTargets:
+    def test_each_target_for_several_predictions_is_reported(self):
+        """As of a model that returns its whole sequence."""
+        assert {"repeated"} == conditions_of("mse_loss", np.ones((4, 5)), [[0], [1], [2], [3]])
+
+    def test_a_target_for_all_is_let_be(self):
+        """As the constant that a discriminator is to return."""
+        assert set() == conditions_of("mse_loss", np.ones((4, 5)), [[1], [1], [1], [1]])
+
+    def test_a_target_for_each_is_right(self):
+        """Of one shape."""
+        assert set() == conditions_of("mse_loss", np.ones((4, 5)), np.arange(20).reshape(4, 5))
