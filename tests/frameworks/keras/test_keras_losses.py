@@ -165,6 +165,26 @@ class Trained(keras.Model):
             return {"mine": loss}, (weights, others, kept, metrics)
 
 
+class TestFunctionsOfScripts:
+    def test_what_a_function_is_given_is_known(self, tmp_path, monkeypatch):
+        """Where a step calls it by ``keras.losses``; the loss is what the step returns."""
+
+        def loss_of(y, prediction):
+            losses = keras.losses.sparse_categorical_crossentropy(y, prediction, from_logits=True)
+            return keras.ops.mean(losses)
+
+        monkeypatch.setitem(globals(), "LOSS", loss_of)
+        keras.utils.set_random_seed(0)
+        made = Trained()
+        made.build((None, 4))
+        made.compile("sgd")
+
+        found = infos(watched(tmp_path / "run", made))
+
+        assert CROSS_ENTROPY == found["prediction/loss"].function
+        assert "loss/loss" not in found
+
+
 class TestArrangement:
     def test_classes_lie_on_the_second_axis(self, tmp_path):
         """Of a sequence with a class at each position, too."""

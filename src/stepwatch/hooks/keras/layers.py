@@ -5,6 +5,7 @@ Their methods are wrapped while anybody listens, once for all hooks of a process
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from weakref import ref
 import keras
 
 from ..patching import Function, ListenerPatches
+from .losses import FUNCTIONS
 
 
 class ModelNames:
@@ -133,6 +135,11 @@ class LayerListener(Protocol):
             is_inside: ``Model.compute_loss`` runs, and ``lost`` follows.
         """
 
+    def compared(
+        self, function: Any, given: Sequence[Any], keywords: Mapping[str, Any], value: Any
+    ) -> None:
+        """The script called a function of ``keras.losses`` with label and prediction."""
+
     def lost(self, given: dict[str, Any], loss: Any) -> None:
         """A loss was computed of what was given, by the names of ``Model.compute_loss``."""
 
@@ -163,6 +170,8 @@ class LayerEvents(ListenerPatches[LayerListener]):
             (keras.optimizers.Optimizer, "apply", self._apply),
             (scaled, "apply", self._apply),
             (scaled, "stateless_apply", self._stateless_apply),
+            # Keras itself calls them by another module: these calls are the script's.
+            *((keras.losses, name, self._loss_function) for name in FUNCTIONS),
         )
         super().__init__(losses if only_losses else (*others, *losses))
         self._inside = threading.local()
@@ -224,6 +233,19 @@ class LayerEvents(ListenerPatches[LayerListener]):
                 given = by_name.get("y_true"), by_name.get("y_pred")
                 for listener in tuple(listeners):
                     listener.computed(loss, given, value, getattr(self._inside, "loss", 0) > 0)
+            return value
+
+        return call
+
+    def _loss_function(self, original: Function, listeners: Listeners) -> Function:
+        def call(*args: Any, **named: Any) -> Any:
+            value, is_outermost = self._nested("object", original, *args, **named)
+            if is_outermost and not getattr(self._inside, "loss", 0):
+                names = inspect.signature(original).parameters
+                by_name = dict(zip(names, args, strict=False)) | named
+                given = by_name.pop("y_true", None), by_name.pop("y_pred", None)
+                for listener in tuple(listeners):
+                    listener.compared(original, given, by_name, value)
             return value
 
         return call

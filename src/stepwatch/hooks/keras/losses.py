@@ -31,6 +31,8 @@ _NAMES = {
     "categorical_crossentropy": OF_PROBABILITIES,
     "sparse_categorical_crossentropy": OF_PROBABILITIES,
 }
+#: The functions that are known when a script calls them.
+FUNCTIONS = tuple(_NAMES)
 # What computes the same of logits.
 _OF_LOGITS = {_BINARY: _BINARY_LOGITS, OF_PROBABILITIES: CROSS_ENTROPY}
 
@@ -98,15 +100,18 @@ class LossCall:
         return CROSS_ENTROPY if self.function == OF_PROBABILITIES else self.function
 
 
-def loss_call(loss: Any, label: Any, prediction: Any) -> LossCall:
+def loss_call(
+    loss: Any, label: Any, prediction: Any, keywords: Mapping[str, Any] | None = None
+) -> LossCall:
     """Return what is known of a loss that was computed.
 
     Args:
         loss: A ``keras.losses.Loss``, or a function of ``keras.losses``.
         label: As it was given it,
         prediction: and the same of the prediction.
+        keywords: What else a function was given; an object knows it.
     """
-    function, keywords = getattr(loss, "fn", loss), getattr(loss, "_fn_kwargs", {})
+    function, keywords = getattr(loss, "fn", loss), keywords or getattr(loss, "_fn_kwargs", {})
     name = _known_name(function)
     if name in _OF_LOGITS and takes_logits(name, keywords, prediction):
         name = _OF_LOGITS[name]

@@ -412,6 +412,20 @@ class BatchTracker:
 
     @timed
     @guarded
+    def compared(
+        self,
+        function: Any,
+        given: Sequence[Any],
+        keywords: Mapping[str, Any],
+        value: Any,  # noqa: ARG002
+    ) -> None:
+        # The first only: what becomes of its value, and which is the loss, the script knows.
+        if self._step_trace is not None and not self._step_trace.facts.calls:
+            label, prediction = given
+            self._note_given("loss", loss_call(function, label, prediction, keywords))
+
+    @timed
+    @guarded
     def returned(self, layer: Any, output: Any) -> None:
         name = self._names.of_layer(layer)
         if name is not None:

@@ -165,6 +165,16 @@ class Tapes:
 
             self._calls.append((_scope_key(), loss_call(loss, *given), value))
 
+    def compared(
+        self, function: Any, given: Sequence[Any], keywords: Mapping[str, Any], value: Any
+    ) -> None:
+        if self._num_recording and self._is_observing():
+            from ..keras.losses import loss_call
+
+            self._calls.append(
+                (_scope_key(), loss_call(function, given[0], given[1], keywords), value)
+            )
+
     def lost(self, given: Mapping[str, Any], loss: Any) -> None:
         """A model of Keras computed its loss, which the tape will report."""
 

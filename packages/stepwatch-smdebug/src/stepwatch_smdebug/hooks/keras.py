@@ -156,6 +156,11 @@ class SmdebugKerasHook(Base):
     def computed(self, loss: Any, given: Sequence[Any], value: Any, is_inside: bool) -> None:
         """An object of ``keras.losses`` was called."""
 
+    def compared(
+        self, function: Any, given: Sequence[Any], keywords: Mapping[str, Any], value: Any
+    ) -> None:
+        """A function of ``keras.losses`` was called."""
+
     def lost(self, given: Mapping[str, Any], loss: Any) -> None:
         """A loss was computed, which Keras will put among its logs."""
 
