@@ -51,6 +51,17 @@ class TestEpisodes:
         found, _ = run(Above(), scalars(values), cooldown_steps=10)
         assert [0, 22] == [finding.step for finding in found]
 
+    def test_it_is_counted_in_the_steps_that_the_rule_evaluates(self):
+        """Neither evaluations in between nor steps that were not observed make it news."""
+        step = {"scalars": {"x": 1}}
+        steps = [
+            step_of(step if at % 50 == 0 else {"losses": {"loss": 1}}, at) for at in range(500)
+        ]
+
+        found, _ = run(Above(), steps, cooldown_steps=10)
+
+        assert [0] == [finding.step for finding in found]
+
     def test_each_tensor_and_each_worker_has_its_own(self):
         both = {"scalars": {"x": 1, "y": 1}}
         records = [step_of(both, worker=w).records[0] for w in ("worker_0", "worker_1")]

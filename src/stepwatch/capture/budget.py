@@ -24,7 +24,7 @@ FULL_STEPS = 21
 #: The TRAIN steps after them are observed in full until observing took so long, seconds of
 #: processor time, that other work on the machine does not use up: in a small training those are
 #: hundreds, and a short one is over by then.
-START_S = 0.35
+START_S = 0.3
 #: The periods to choose from; multiples of ten meet what is saved every tenth step anyway.
 PERIODS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 # So many full steps are measured before the period is chosen; each time that it is chosen anew,

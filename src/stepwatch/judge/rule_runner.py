@@ -243,6 +243,8 @@ class RuleRunner:
         self._ended = False
         self._last_step = -1
         self._last_observed: dict[tuple[str, str], int] = {}
+        # How many steps of each mode it evaluated: an episode is counted in those.
+        self._in_mode: Counter[Mode] = Counter()
         self._fed: WeakKeyDictionary[Layout, bool] = WeakKeyDictionary()
 
     @property
@@ -270,6 +272,7 @@ class RuleRunner:
         """Evaluate a step of which ``only_counts`` says that it holds nothing for it."""
         if self._first_step <= step.number < self._end_step:
             self.evaluations += 1
+            self._in_mode[step.mode] += 1
             self._last_step = step.number
 
     def evaluate(self, step: StepView, *, may_evaluate: bool = False) -> list[Finding]:
@@ -292,6 +295,7 @@ class RuleRunner:
                 return []
             view = part
         self.evaluations += 1
+        self._in_mode[view.mode] += 1
         self._last_step = view.number
         if self._training_only and not view.trains:
             return []
@@ -300,7 +304,7 @@ class RuleRunner:
         except Exception as error:  # noqa: BLE001 - a rule is anybody's code, others must go on
             self._fail(error)
             return []
-        return self._news(found, view) if found else found
+        return self._news(found, view, at=self._in_mode[view.mode]) if found else found
 
     def scan(self, window: ProfileWindow) -> list[Finding]:
         self.evaluations += 1
@@ -397,7 +401,8 @@ class RuleRunner:
         news = []
         scope = self.watched.scope
         for finding in found:
-            if not self._is_news(finding, finding.step if at is None else at, scope):
+            now = max(self._in_mode.values(), default=0) if at is None else at
+            if not self._is_news(finding, now, scope):
                 self._suppressed += 1
                 continue
             severity = scope.severity or finding.severity
