@@ -87,6 +87,7 @@ _SPECS = (
     CollectionSpec("labels", "data", "data", ("label",), models="trees"),
     CollectionSpec("log_partition", "output", "losses", policy=_TENTH, models="some"),
     CollectionSpec("classes", "data", "losses", ("confusion", "class_count"), policy=_SUMMARY),
+    CollectionSpec("supervision", "data", "data", ("supervision",), policy=_SUMMARY),
     CollectionSpec("dependence", "output", "other", ("dependence",), policy=_FEW_RAW),
     CollectionSpec("derivatives", "output", policy=_ON_REQUEST),
     CollectionSpec(
@@ -149,7 +150,7 @@ def subject(tensor: str) -> str:
 
 
 _OF_LOSS = re.compile(
-    r"(?:loss|prediction|label|log_partition|confusion|class_count|dependence)/([^/]+?)(?:_\d+)?(?:/|$)"
+    r"(?:loss|prediction|label|log_partition|confusion|class_count|dependence|supervision)/([^/]+?)(?:_\d+)?(?:/|$)"
 )
 #: The function that does the work of a loss module, by the name of its class.
 LOSS_FUNCTIONS = {

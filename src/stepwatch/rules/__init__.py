@@ -49,6 +49,7 @@ DEFAULT_RULES = (
     "router_collapse",
     "replica_divergence",
     "dependence",
+    "supervision",
     "initial_state",
     "memory_growth",
     "gan_collapse",

@@ -26,6 +26,7 @@ from .collectors.loop import Loop
 from .collectors.loss import LossInputs
 from .collectors.optimizer import Clipping, OptimizerStates, Updates
 from .collectors.profiling import ProfileCollector
+from .collectors.supervision import Supervision
 from .events import Detail, Events, HookGuard, LossCall, Subscriber
 from .graphs import Graphs
 from .internals import Loss, in_transform, loss_scale
@@ -119,6 +120,7 @@ class Tracker(HookGuard):
         activity = Activity(attention.innermost, current, summaries)
         quantiles = Quantiles(parameters, summaries)
         dependence, clipping = Dependence(summaries), Clipping(observer, current)
+        supervision = Supervision(observer)
         self._updates = updates = Updates(parameters, scalars)
         layers = profile.layers
         for event, *subscribers in (
@@ -148,19 +150,31 @@ class Tracker(HookGuard):
                 *(profile.begin, attention.begin, activity.begin, loop.begin),
                 *(Batches(names, observer).observe, Samples(names, observer).observe),
                 *(Channels(names, observer, summaries).observe, dependence.begin),
+                supervision.begin,
             ),
             ("module_begins", loop.enter, attention.enter, layers.enter),
-            ("loss", dependence.observe, LossInputs(observer).observe, loop.on_loss),
+            (
+                "loss",
+                *(dependence.observe, LossInputs(observer).observe, supervision.observe),
+                loop.on_loss,
+            ),
             ("composed_loss", dependence.observe_composed),
-            ("backward_ends", loop.after_backward, layers.after_backward),
+            (
+                "backward_ends",
+                *(loop.after_backward, layers.after_backward, supervision.after_backward),
+            ),
             (
                 "update_begins",
                 Embeddings(names, parameters, summaries).before_update,
                 *(quantiles.before_update, updates.before, loop.updates),
             ),
             ("update_ends", updates.after, OptimizerStates(parameters, observer, scalars).observe),
-            ("step_ends", dependence.forget, loop.complete, layers.complete, scalars.finish),
-            ("pauses", dependence.forget, loop.pause, profile.pause),
+            (
+                "step_ends",
+                *(dependence.forget, supervision.forget),
+                *(loop.complete, layers.complete, scalars.finish),
+            ),
+            ("pauses", dependence.forget, supervision.forget, loop.pause, profile.pause),
         ):
             self.events.subscribe(event, *subscribers)
         for event, subscriber in (
@@ -185,6 +199,7 @@ class Tracker(HookGuard):
             (methodcaller("wants", "tokens"), Tokens(observer, summaries).returned),
             (layers.listens, layers.returned),
             (dependence.listens, dependence.returned),
+            (supervision.listens, supervision.returned),
         )
         self._observe_output: list[Subscriber] = []
         self._module_begins = self.events.subscribers("module_begins")
