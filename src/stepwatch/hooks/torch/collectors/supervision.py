@@ -127,10 +127,13 @@ class Supervision:
         sample = self._samples(target)
         with isolated_compute(target.device.type):
             counted = (target != call.ignore_index) & (target >= 0)
-            aligned = [list(_alignments(ids, target, counted)) for ids in inputs]
+            fitting = [(ids, list(_alignments(ids, target, counted))) for ids in inputs]
+            # Positions, for example, are embedded as well.
+            fitting = [one for one in fitting if one[1]]
+            inputs, aligned = [ids for ids, _ in fitting], [one for _, one in fitting]
             found = torch.cat([
                 _class_counts(prediction, target, counted, call.ignore_index, sample),
-                _right(prediction, target, counted, is_wanted=any(aligned)),
+                _right(prediction, target, counted, is_wanted=bool(aligned)),
                 self._offset(prediction, inputs[0] if inputs else None, aligned),
                 _all_shifts(aligned, target.device),
                 _last_tokens(self._mask(inputs), aligned, target.device),
@@ -201,8 +204,7 @@ class Supervision:
         """
         output = self._output() if self._output is not None else None
         unknown = torch.full((1,), UNKNOWN, device=prediction.device)
-        fits = ids is not None and output is not None and aligned and aligned[0]
-        if not fits or output is None or ids is None or output.device != prediction.device:
+        if output is None or ids is None or output.device != prediction.device:
             return unknown
         length = ids.shape[-1]
         num_targets = aligned[0][0].target.shape[1]
