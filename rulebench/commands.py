@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from fnmatch import fnmatchcase
@@ -17,7 +18,7 @@ from stepwatch.capture.budget import parse_budget
 from stepwatch.judge.parameters import rule_specs
 from stepwatch.rules import DEFAULT_RULES
 
-from . import catalogue, harm, page
+from . import blind, catalogue, harm, page
 from .crew import run_all
 from .judging import Bench
 from .outcome import Outcome, Outcomes
@@ -111,6 +112,22 @@ def programs() -> None:
     for program in catalogue.programs():
         cause = program.cause or "healthy"
         click.echo(f"{program.name:36} {catalogue.group_of(program.name):12} {cause}")
+
+
+@main.command("blind")
+@click.argument("batch", type=click.Choice(sorted(one.name for one in blind.BATCHES.iterdir())))
+@click.option("--python", default=sys.executable, help="An interpreter that has the frameworks.")
+def run_blind(batch: str, python: str) -> None:
+    """Run a batch of the blind part as a user does, and count."""
+    runs = []
+    for run in blind.run_batch(blind.BATCHES / batch, python):
+        runs.append(run)
+        found = ", ".join(f"{one.rule} {one.condition}".strip() for one in run.alarms) or "nothing"
+        kind = "faulty" if run.answer.faulty else "healthy"
+        click.echo(f"{run.name:34} {run.answer.framework:16} {kind:8} {found[:100]}")
+    for kind, faulty in (("faulty, detected", True), ("healthy, accused", False)):
+        chosen = [run for run in runs if run.answer.faulty is faulty]
+        click.echo(f"{kind}: {sum(bool(run.alarms) for run in chosen)} of {len(chosen)}")
 
 
 @main.command()

@@ -187,7 +187,7 @@ class TestConfusion:
 
 class TestChanceInThinSteps:
     def test_steps_of_which_only_the_loss_is_known_count(self):
-        """Of nine in ten the budget leaves out the labels; the last ones give the loss of guessing."""
+        """Of nine in ten the budget leaves out the labels: the last ones are taken."""
         rng = np.random.default_rng(0)
         watch = Watch(["chance_level:num_steps=50"])
         found = []

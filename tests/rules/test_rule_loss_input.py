@@ -81,7 +81,9 @@ class TestProbabilities:
 class TestRepeatedTargets:
     def test_each_target_for_several_predictions_is_reported(self):
         """As of a model that returns its whole sequence."""
-        assert {"repeated_target"} == conditions_of("mse_loss", np.ones((4, 5)), [[0], [1], [2], [3]])
+        found = conditions_of("mse_loss", np.ones((4, 5)), [[0], [1], [2], [3]])
+
+        assert {"repeated_target"} == found
 
     def test_a_target_for_all_is_let_be(self):
         """As the constant that a discriminator is to return."""

@@ -388,8 +388,8 @@ class Scope:
         exclude_regex: No tensor whose name matches.
         severity: Given to every finding; ``None`` leaves it to the rule.
         on_fire: ``stop`` ends the rule with its first finding.
-        cooldown_steps: A condition must have been away for more steps than this to be news, of those
-            of its mode that the rule evaluated.
+        cooldown_steps: A condition must have been away for more steps than this to be news, of
+            those of its mode that the rule evaluated.
         min_evaluations: With fewer evaluations the rule ends NotEvaluated. At least 1.
         profile: ``compat`` makes the conditions and defaults of SageMaker those of the rule,
             which then ends with its first finding unless ``on_fire`` is given.

@@ -87,7 +87,7 @@ _SPECS = (
     CollectionSpec("labels", "data", "data", ("label",), models="trees"),
     CollectionSpec("log_partition", "output", "losses", policy=_TENTH, models="some"),
     CollectionSpec("classes", "data", "losses", ("confusion", "class_count"), policy=_SUMMARY),
-    CollectionSpec("supervision", "data", "data", ("supervision",), policy=_SUMMARY),
+    CollectionSpec("supervision", "data", "data", ("supervision",), policy=_SUMMARY, models="some"),
     CollectionSpec("dependence", "output", "other", ("dependence",), policy=_FEW_RAW),
     CollectionSpec("derivatives", "output", policy=_ON_REQUEST),
     CollectionSpec(
