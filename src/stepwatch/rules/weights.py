@@ -171,7 +171,8 @@ class _Parameters:
 def trains_head(group: TensorGroup, unheld: Sequence[str]) -> bool:
     """Return whether all layers that no optimizer holds come before those that one does.
 
-    To train the last layers by giving the optimizer nothing else is usual practice.
+    To train the last layers by giving the optimizer nothing else is usual practice. Layers that
+    the model does not know, as those in a plain list, are named by their class; they are not meant.
 
     Args:
         group: The parameters.
@@ -179,6 +180,8 @@ def trains_head(group: TensorGroup, unheld: Sequence[str]) -> bool:
     """
     row_of, without = group.record.layout.row_of, set(unheld)
     ends: dict[bool, list[int]] = {True: [], False: []}
+    if any(name[:1].isupper() for name in unheld):
+        return False
     for info in group.infos:
         # What stands beside layers, such as a token that is put before all others, has no place.
         row = row_of.get(f"output/{info.name.rpartition('.')[0]}")

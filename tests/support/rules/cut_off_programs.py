@@ -85,6 +85,30 @@ def frozen_body(model, _):
     return model[0].parameters()
 
 
+class InAList(nn.Module):
+    """Layers that the model does not know."""
+
+    def __init__(self):
+        super().__init__()
+        self.hidden, self.head = [nn.Linear(4, 16), nn.Linear(16, 16)], nn.Linear(16, 1)
+
+    def forward(self, inputs):
+        for layer in self.hidden:
+            inputs = torch.tanh(layer(inputs))
+        return self.head(inputs)
+
+
+def in_a_list(steps=30):
+    torch.manual_seed(0)
+    model = InAList()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(steps):
+        inputs = torch.randn(32, 4)
+        optimizer.zero_grad()
+        F.mse_loss(model(inputs), inputs.mean(1, keepdim=True)).backward()
+        optimizer.step()
+
+
 def last_layer(model, _):
     return model[2].parameters()
 
@@ -113,10 +137,12 @@ CUT_OFF = [
     Scenario("untrained_parameter", partial(fits, optimized=frozen_body), True),
     Scenario("untrained_parameter", partial(fits, optimized=last_layer), True),
     Scenario("untrained_parameter", partial(fits, optimized=first_layer), True),
+    Scenario("untrained_parameter", in_a_list, True),
 ]  # fmt: skip
 #: What each of those that are found is found to be, and how bad it is.
 CAUSES = [
     "softmax_of_one", "cut_off", "constant_output", "one_class", "one_class", "repeated_target",
     "out_of_reach", "no elements", "no elements", "diverged", "nothing_trained",
     "nothing_trained", "not_in_optimizer info", "not_in_optimizer",
+    "not_in_optimizer",
 ]  # fmt: skip
