@@ -17,7 +17,6 @@ START = time.perf_counter()
 from latent import LatentStore  # noqa: E402  what is imported is timed
 
 from stepwatch import Trial  # noqa: E402
-from stepwatch.formats.native.writer import warm_up  # noqa: E402
 from stepwatch.store import open_store  # noqa: E402
 
 
@@ -45,7 +44,6 @@ def main() -> None:
     """Print seconds, requests, bytes and peak memory as JSON."""
     run, latency_s, question, what = sys.argv[1:]
     store = LatentStore(open_store(run), float(latency_s))
-    warm_up()  # Arrow imports pandas, where there is one, when it is first used
     start, cpu = time.perf_counter(), time.process_time()
     trial = Trial(store)
     opened, requests, bytes_read = time.perf_counter(), store.requests, store.bytes_read

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import click
 import pytest
 
+from rulebench import blind
 from stepwatch.cli.main import GROUP, command
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.observations import SCHEMA
@@ -212,6 +213,13 @@ class TestOutput:
     def test_what_may_differ_is_masked(self, shown, printed, same):
         """Counts may not, for they are what becomes stale."""
         assert same == bool(re.search(pattern(shown), " ".join(printed.split())))
+
+
+class TestBlind:
+    def test_the_first_looks_are_those_that_are_kept(self):
+        page = (DOCS / "rulebench.md").read_text(encoding="utf-8")
+
+        assert "\n".join(blind.first_looks()) in page
 
 
 class TestRules:

@@ -131,7 +131,7 @@ class TestThinning:
     def test_after_what_went_wrong_the_next_steps_are_observed_in_full(self, monkeypatch):
         training = Training(monkeypatch)
         training.train(105, plain_ms=1, full_ms=10)
-        training.budget.observe_next_in_full(3)
+        training.budget.observe_next_in_full(steps=3)
 
         thins = [training.budget.thins(Mode.TRAIN, step) for step in range(105, 110)]
         assert [False, False, False, True, True] == thins

@@ -58,3 +58,20 @@ def test_a_training_of_which_only_the_loss_is_known_has_none():
     found = [finding for step in steps for finding in watch.evaluate(step)]
 
     assert ["why" in one.evidence for one in found] == [False]
+
+
+@pytest.mark.parametrize(("growth", "verdicts"), [(0.0, ["rose"]), (0.05, [])])
+def test_a_loss_may_rise_with_its_targets(growth, verdicts):
+    """As that of a value does while a policy gets better."""
+    watch = Watch(["loss_not_decreasing:num_steps=30,smooth=5"])
+    found = []
+    for at in range(60):
+        targets = (1 + growth * at) * RNG.normal(size=256)
+        kinds = {
+            "losses": {"loss/mse_loss": [1.0 + 0.05 * at]},
+            "gradients": {"gradient/a": [1.0]},
+            "labels": {"label/mse_loss": targets},
+        }
+        found += watch.evaluate(step_of(kinds, at))
+
+    assert verdicts == [one.evidence["verdict"] for one in found]

@@ -96,7 +96,8 @@ class Budget:
         self._full_until = FULL_STEPS
         self._start_s = START_S  # what is left of it
         self._processor_s = 0.0  # of this thread, when the last step ended
-        self._last_wrong = self._first_wrong = -_AGAIN
+        # For each reason to observe in full: when it was last given, and when that began.
+        self._reasons: dict[str, tuple[int, int]] = {}
         self._measured = _MEASURED
         self._train_step = 0
         self._full: list[float] = []
@@ -112,20 +113,24 @@ class Budget:
             return False
         return mode_step % self.period != 0
 
-    def observe_next_in_full(self, steps: int = 10) -> bool:
-        """Have the next TRAIN steps observed in full: something went wrong in a thin one.
+    def observe_next_in_full(self, reason: str = "not finite", steps: int = 10) -> bool:
+        """Have the next TRAIN steps observed in full.
 
-        Where it goes on, as weights that are nan do, they are once in a thousand steps.
+        Where the reason goes on, as with weights that are nan, they are once in a thousand steps.
+
+        Args:
+            reason: Any word.
+            steps: How many.
 
         Returns:
             Whether they are.
         """
         now = self._train_step + 1
-        goes_on = now - self._last_wrong <= 2 * steps
-        self._last_wrong = now
-        if goes_on and now - self._first_wrong < _AGAIN:
+        last, first = self._reasons.get(reason, (-_AGAIN, -_AGAIN))
+        if now - last <= 2 * steps and now - first < _AGAIN:
+            self._reasons[reason] = now, first
             return False
-        self._first_wrong = now
+        self._reasons[reason] = now, now
         self._full_until = max(self._full_until, now + steps)
         return True
 

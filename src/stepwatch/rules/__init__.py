@@ -45,7 +45,7 @@ DEFAULT_RULES = (
     "label_leak:max_overlap=1",
     "attention_instability",
     "output_logit_drift",
-    "embedding_drift",
+    "embedding_drift:max_cosine=0.8",
     "router_collapse",
     "replica_divergence",
     "dependence",

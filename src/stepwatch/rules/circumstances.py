@@ -12,6 +12,7 @@ from ..judge.step_view import StepView
 from ..model.record import Layout, StepRecord
 from ..numerics.measures import Floats, global_norm, magnitude, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
+from .history import Series
 
 #: Below this fraction of their norm a step does not move the weights.
 STILL = 3e-6
@@ -24,6 +25,8 @@ FLAT = 0.02
 FADES = 1e-4
 #: Weights hardly moved if all steps together took them no farther than this fraction of their norm.
 HARDLY = 0.03
+#: Targets grew if the median of their root mean square over so many full steps did by this factor.
+GROWN, GROWS_OVER, REMEMBERED = 1.1, 5, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,8 @@ class Circumstances:
         self._last: StepRecord | None = None
         self._update = math.nan
         self._num_steps = 0
+        # The root mean square of the targets of each loss, at the last full steps.
+        self._targets: Series[str, tuple[int, float]] = Series(REMEMBERED)
 
     def add(self, step: StepView) -> None:
         """Add a step, of whatever detail."""
@@ -56,6 +61,9 @@ class Circumstances:
             return
         self._num_steps += 1
         record = step.records[0]
+        for label in step.tensors("labels", worker=record.worker):
+            name = f"loss/{label.name.partition('/')[2]}"
+            self._targets.add(name, (step.number, label.statistics.rms))
         rows = record.layout.rows_of
         if "gradients" not in rows:
             return
@@ -64,6 +72,18 @@ class Circumstances:
         self._last = record
         update = update_size(record)
         self._update = self._update if math.isnan(update) else update
+
+    def targets_grew(self, loss: str, since: int) -> bool:
+        """Return whether the targets of a loss grew, so that it may: as returns of a policy do.
+
+        Args:
+            loss: Its name.
+            since: The step from which on.
+        """
+        sizes = self._targets.get(loss, ())
+        before = [size for step, size in sizes if step <= since][-GROWS_OVER:]
+        now = [size for _, size in sizes][-GROWS_OVER:]
+        return bool(before) and float(np.median(now)) > GROWN * float(np.median(before))
 
     def reason(self, losses: Sequence[float]) -> Reason | None:
         """Return what is most likely behind a loss that does not fall.

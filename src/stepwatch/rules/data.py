@@ -159,7 +159,7 @@ class RepeatedData(Rule):
     """Training data of which there is too little variety from step to step.
 
     ``same_batch``: what the model is given is bit for bit the same at ``num_steps`` TRAIN steps in
-    a row, and fewer samples than were evaluated at once: it is not all the data there is. A
+    a row, and fewer samples than were evaluated at once, others: it is not all the data there is. A
     training on all data at each step is accepted, and so is one that never evaluates.
     ``one_class``: all labels so far are of one class out of three or more. ``class_by_class``: each
     step holds hardly more than one class, and the next another, as in data that is sorted and not
@@ -207,10 +207,15 @@ class RepeatedData(Rule):
                 yield from self._evaluate_classes(step, tensor)
 
     def _count_evaluated(self, step: StepView, worker: str) -> None:
-        """Remember how many samples one evaluation had, all its steps together."""
-        so_far = self._evaluating.get(worker, 0) + _samples(
-            list(step.tensors("batches", worker=worker))
-        )
+        """Remember how many samples one evaluation had, all its steps together.
+
+        What is the batch that is trained on shows no others, as where parts of a graph are masked.
+        """
+        batches = list(step.tensors("batches", worker=worker))
+        trained, _ = self._batches.get(worker, ((), 0))
+        if trained and all(batch.digest in trained for batch in batches):
+            return
+        so_far = self._evaluating.get(worker, 0) + _samples(batches)
         self._evaluating[worker] = so_far
         self._num_evaluated[worker] = max(so_far, self._num_evaluated.get(worker, 0))
 

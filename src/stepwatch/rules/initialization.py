@@ -214,6 +214,10 @@ def slopes(rows: Floats) -> Floats:
     return result
 
 
+#: Logits below this are there to be left out by the softmax.
+MASK = -1e4
+
+
 class InitialState(Rule):
     """A model that begins in a state in which it cannot learn, or not all of it.
 
@@ -294,6 +298,8 @@ class InitialState(Rule):
         """Judge whether the logits of classes begin far from zero."""
         for logits in step.tensors("predictions"):
             size = logits.statistics.rms
+            if logits.statistics.min < MASK and abs(logits.statistics.max) <= self.loud:
+                continue
             if logits.info.function == "cross_entropy" and size > self.loud:
                 yield self.finding(
                     step,

@@ -302,6 +302,8 @@ class LossNotDecreasing(Rule):
         elif verdict != "not finite" and abs(now - then) < series.noise():
             # No rise, and no end of a plateau: the losses of single batches scatter as much.
             verdict = "plateau" if series.bad or verdict == "plateau" else ""
+        if verdict == "rose" and self._circumstances.targets_grew(name, then_step):
+            verdict = ""
         verdict = series.settled(verdict, now)
         started, series.bad = bool(verdict) and not series.bad, bool(verdict)
         if started:

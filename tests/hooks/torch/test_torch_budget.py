@@ -325,3 +325,15 @@ def test_what_observing_took_is_in_the_note_at_the_end(watched):
         fit(mlp(), steps=30)
 
     assert seen.end.cost > 0
+
+
+class TestAnotherOptimizer:
+    def test_the_steps_after_its_first_are_observed_in_full(self, every_fifth):
+        """So that rules see what it holds, however rare full steps are by then."""
+        with every_fifth() as seen:
+            fit(mlp(), steps=30)
+            second = mlp()
+            fit(second, steps=30)
+
+        later = [step for step in steps_of(seen, "Sequential_2.0.weight") if 30 <= step < 40]
+        assert [*range(30, 40)] == later

@@ -326,9 +326,9 @@ class Tracker(HookGuard):
                 self.events.emit("loss", step, name, value, call)
             self._black_box.judge(step, name)
 
-    def _widens(self, step: OpenStep) -> bool:
-        """Observe the rest of a thin step in full, and some after it; return whether it is."""
-        is_news = self._budget.observe_next_in_full()
+    def _widens(self, step: OpenStep, reason: str = "not finite") -> bool:
+        """Observe the rest of a step in full, and some after it; return whether it is."""
+        is_news = self._budget.observe_next_in_full(reason)
         if is_news:
             step.widen()
         return is_news
@@ -417,10 +417,9 @@ class Tracker(HookGuard):
 
     def _before_optimizer(self, optimizer: torch.optim.Optimizer, skipped: object = 0.0) -> None:
         step = self.steps.before_optimizer(optimizer)
-        if step.has_only_losses and (
-            not self.optimizers.has_stepped(optimizer)
-            or not self.first_gradients.is_finite(optimizer)
-        ):
+        if step.mode_step > 0 and not self.optimizers.has_stepped(optimizer):
+            self._widens(step, "another optimizer")
+        elif step.has_only_losses and not self.first_gradients.is_finite(optimizer):
             self._widens(step)
         if step.has_only_losses:
             self.resume_inside()  # its model was interrupted, else they are on
