@@ -144,7 +144,8 @@ class Circumstances:
         if update > 0 and gradient > 0:
             return Reason(
                 "data",
-                f"{moves} and the gradient norm is {number(gradient)}, so it is trained",
+                f"the weights move, by {number(update)} of their norm a step, and gradients arrive,"
+                f" with a norm of {number(gradient)}",
                 "check that each label belongs to its input, and what the loss is given; then try a"
                 " learning rate ten times lower, and ten times higher",
             )
