@@ -231,6 +231,14 @@ class TestStepSize:
 
         assert ["decay"] == [one.condition for one in judged("step_size:num_steps=30", steps)[0]]
 
+    def test_so_are_those_of_which_nothing_is_left_though_the_loss_falls(self):
+        """A loss with a penalty on the weights falls with them."""
+        steps = [_trained(at, weight=0.9**at, loss=1 + 10 * 0.9**at) for at in range(50)]
+
+        (found,) = judged("step_size:num_steps=30", steps)[0]
+
+        assert ("decay", 0.05) == (found.condition, found.threshold)
+
     def test_a_rate_on_its_way_up_is_given_time(self):
         warms_up, stays = (
             [_trained(at, weight=1.0, ratio=1e-7, rate=1e-6 * (1 + at * up)) for at in range(40)]

@@ -365,6 +365,8 @@ def _growth(now: float, then: float) -> float:
 
 #: A loss is taken to be what it is at so many steps, at first and now.
 _FIRST, _LAST = 5, 20
+#: Below this fraction of their first norm, weights have faded, whatever the loss does.
+FADED = 0.05
 #: A loss that becomes so many times as large within so many steps diverges.
 JUMP, WITHIN = 100, 20
 
@@ -379,7 +381,8 @@ class StepSize(Rule):
     weights to zero is stronger than the loss. ``too_small``: no step that was measured moved them
     by as much as ``least_step`` of their norm, and the learning rate has been at its height for
     ``num_steps``.
-    ``too_large`` and ``decay`` need that no loss fell by ``fall`` of what it was at first.
+    ``too_large`` and ``decay`` need that no loss fell by ``fall`` of what it was at first; weights
+    of which next to nothing is left are ``decay`` all the same: the penalty on them falls, too.
     """
 
     name = "step_size"
@@ -458,10 +461,14 @@ class StepSize(Rule):
         if ratio > self.grown and self._is_stuck():
             condition, value, limit = "too_large", ratio, self.grown
             text += f" (> {number(limit)}), and no loss fell by {self.fall:.0%}"
-        elif ratio < self.shrunk and (self._is_stuck() or self._rises()):
+        elif ratio < FADED or (ratio < self.shrunk and (self._is_stuck() or self._rises())):
             condition, value, limit = "decay", ratio, self.shrunk
-            how = "no loss fell" if self._is_stuck() else "every loss is above its best"
-            text += f" (< {number(limit)}), and {how} by {self.fall:.0%}"
+            how = f"no loss fell by {self.fall:.0%}"
+            if ratio < FADED:  # a loss that falls may be the penalty on the weights
+                limit, how = FADED, "next to nothing is left of them"
+            elif not self._is_stuck():
+                how = f"every loss is above its best by {self.fall:.0%}"
+            text += f" (< {number(limit)}), and {how}"
         elif weights.is_below(self.least_step, after=self.num_steps):
             condition, value, limit = "too_small", weights.largest_step, self.least_step
             text = (
