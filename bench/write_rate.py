@@ -13,7 +13,7 @@ import numpy as np
 from models import Training
 
 from stepwatch.formats.manifest import Manifest
-from stepwatch.formats.native.writer import NativeWriter, start_run, warm_up
+from stepwatch.formats.native.writer import NativeWriter, start_run
 from stepwatch.model.record import Layout, StepRecord, TensorInfo
 from stepwatch.model.steps import Mode
 from stepwatch.numerics.statistics import summarize
@@ -51,7 +51,6 @@ def write_rate(kind: str, folder: Path) -> WriteRate:
     """
     records = raw_steps(kind)
     size = sum(array.nbytes for record in records for array in record.raw.values())
-    warm_up()
     ours, plain = [], []
     for number in range(ROUNDS + 1):  # the first meets cold caches and is not counted
         run, copies = folder / f"run{number}", folder / f"plain{number}"
