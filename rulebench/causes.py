@@ -171,6 +171,7 @@ CAUSES = {
         "confusion",
         "dependence:order",
         "dependence:ahead",
+        "supervision:shifted_by*",
     ),
     "labels_constant": _cause(
         "one label for all", "class_imbalance", "label_leak", "repeated_data:one_class"
@@ -191,7 +192,9 @@ CAUSES = {
         "input_scale",
         "poor_weight_initialization",
     ),
-    "label_leak": _cause("the answer is among the inputs", "label_leak"),
+    "label_leak": _cause(
+        "the answer is among the inputs", "label_leak", "supervision:copies_input*"
+    ),
     "overfit": _cause("training data learnt by heart", "overfit", "overtraining"),
     "data_stall": _cause("waits for data", "data_stall"),
     # numbers
