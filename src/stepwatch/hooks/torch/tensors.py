@@ -89,6 +89,16 @@ def unsupported(tensor: torch.Tensor) -> str | None:
     return _what_is_unsupported(tensor)
 
 
+def readable(value: object) -> torch.Tensor | None:
+    """Return a tensor that can be computed with, ``None`` if it is none."""
+    if not isinstance(value, torch.Tensor):
+        return None
+    value = plain(value)
+    if unsupported(value) or value.layout is not torch.strided:
+        return None
+    return None if value.is_complex() or not value.numel() else value
+
+
 def _what_is_unsupported(tensor: torch.Tensor) -> str | None:
     if tensor.is_nested:
         return "nested tensor"

@@ -13,7 +13,7 @@ from ..device import PackedBits
 from ..events import LossCall
 from ..internals import in_transform, isolated_compute
 from ..observe import Observer
-from ..tensors import plain, unsupported
+from ..tensors import readable
 
 #: Of more classes nothing is counted; of more than the second only the labels are.
 MOST_CLASSES, MOST_CONFUSED = 1000, 100
@@ -160,11 +160,11 @@ class LossInputs:
         if isinstance(target, torch.Tensor) and step.wants("labels"):
             self._observer.tensor(step, f"label/{name}", target, "labels", function)
         if step.wants("log_partition") and function == "cross_entropy":
-            logits = _readable(prediction)
+            logits = readable(prediction)
             if logits is not None:
                 self._add_log_partition(step, f"log_partition/{name}", logits)
         if step.wants("classes"):
-            guessed, meant = _readable(prediction), _readable(target)
+            guessed, meant = readable(prediction), readable(target)
             if guessed is not None and meant is not None:
                 self._classes.observe(step, name, call, guessed, meant)
 
@@ -196,13 +196,3 @@ def log_partition(logits: torch.Tensor) -> torch.Tensor:
         rows = torch.arange(MOST_ROWS, device=last.device) * num_rows // MOST_ROWS
         last = last[torch.unravel_index(rows, sizes)]
     return torch.logsumexp(last.to(torch.float32), -1).mean()
-
-
-def _readable(value: object) -> torch.Tensor | None:
-    """Return a tensor that can be computed with, ``None`` if it is none."""
-    if not isinstance(value, torch.Tensor):
-        return None
-    value = plain(value)
-    if unsupported(value) or value.layout is not torch.strided:
-        return None
-    return None if value.is_complex() or not value.numel() else value

@@ -23,7 +23,7 @@ from ..device import PackedBits
 from ..events import LossCall
 from ..internals import call_keywords, in_transform, isolated_compute
 from ..observe import Observer
-from ..tensors import plain, tensors_in, unsupported
+from ..tensors import readable, tensors_in
 
 #: What the elements are; those of ``SHIFTS`` and of the last tokens follow.
 FIELDS = (
@@ -119,7 +119,7 @@ class Supervision:
         if step is not self._step or call.function not in _OF_CLASSES or in_transform():
             return
         name = f"{_COLLECTION}/{loss.removeprefix('loss/')}"
-        prediction, target = _readable(call.prediction), _readable(call.target)
+        prediction, target = readable(call.prediction), readable(call.target)
         if prediction is None or target is None or not _are_classes(prediction, target):
             return
         self._calls[name] += 1
@@ -412,7 +412,7 @@ def joined(before: Counts, now: Counts) -> Counts:
 def _named_tensors(given: object) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield the tensors in what a model or module is called with that can be read."""
     for path, tensor in tensors_in(given, ""):
-        value = _readable(tensor)
+        value = readable(tensor)
         if value is not None:
             yield path.rpartition("/")[2], value
 
@@ -430,13 +430,3 @@ def _are_classes(prediction: torch.Tensor, target: torch.Tensor) -> bool:
     is_index = not target.is_floating_point() and target.dtype is not torch.bool
     is_here = prediction.device == target.device
     return is_index and is_here and target.dim() > 0 and list(target.shape) == shape
-
-
-def _readable(value: object) -> torch.Tensor | None:
-    """Return a tensor that can be computed with, ``None`` if it is none."""
-    if not isinstance(value, torch.Tensor):
-        return None
-    value = plain(value)
-    if unsupported(value) or value.layout is not torch.strided:
-        return None
-    return None if value.is_complex() or not value.numel() else value
