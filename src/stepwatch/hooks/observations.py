@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +29,29 @@ from ..numerics.statistics import COUNT, Row
 
 #: Where this package lies, with the slash at the end.
 OURS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
+#: Of the samples of a step at most so many are digested, and of each so many elements.
+MOST_SAMPLES, MOST_SAMPLE_ELEMENTS = 256, 4096
+#: Inputs that are equal for many samples: they tell nothing of which one it is.
+NO_DATA = re.compile(r"mask|label|target|position|type|length", re.IGNORECASE)
+#: What the elements of a summary of dependence are; -1 for what is not known. Shares are of squared
+#: derivatives.
+DEPENDENCE = (
+    "others",  # share that belongs to other samples than the one of most
+    "order",  # 1 where that one lies as in the batch, 0 where rows are time by time
+    "future",  # share, of the sample's own, of later positions
+    "gap",  # how many positions back the nearest earlier one lies that counts
+    "same_0",  # share of targets that are the input at their own position,
+    "same_1",  # one later,
+    "same_2",  # two later,
+    "turned",  # and one later where targets lie time by time
+    "correlation",  # largest of a column of the input with the target, in magnitude
+    "column",  # which one
+    "together",  # of how many samples batch normalization takes the statistics
+    "compared",  # with how many targets a written loss compares each prediction
+    "as_time",  # 1 where a recurrent layer takes samples for steps of time, 0 where none does
+)
+#: Of fewer rows and columns a high correlation with the target is no surprise.
+LEAST_ROWS, LEAST_COLUMNS = 16, 4
 
 
 class LossNames:

@@ -9,8 +9,8 @@ from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint
 
+from stepwatch.hooks.observations import DEPENDENCE
 from stepwatch.hooks.torch.collectors.dependence import (
-    FIELDS,
     correlation,
     prediction_row,
     shifts,
@@ -62,7 +62,7 @@ def told(seen, name="dependence/cross_entropy"):
     """Return the first summary of this name by field, empty if there is none."""
     if name not in names(seen, "dependence"):
         return {}
-    return dict(zip(FIELDS, value(seen, name, 5).tolist(), strict=True))
+    return dict(zip(DEPENDENCE, value(seen, name, 5).tolist(), strict=True))
 
 
 class TestUnharmed:

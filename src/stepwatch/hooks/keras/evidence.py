@@ -8,7 +8,6 @@ anyway; nothing is added to what the model runs.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,12 +22,15 @@ from ...model.steps import Mode
 from ...numerics.digest import digest, row_digests
 from ...numerics.measures import Floats
 from ...numerics.statistics import SUM_SQ, summarize
+from ..observations import (
+    DEPENDENCE,
+    LEAST_COLUMNS,
+    LEAST_ROWS,
+    MOST_SAMPLE_ELEMENTS,
+    MOST_SAMPLES,
+    NO_DATA,
+)
 from .losses import CROSS_ENTROPY, Array, LossCall, confusion, log_partition
-
-#: Of the samples of a step at most so many are digested, and of each so many elements.
-MOST_SAMPLES, MOST_SAMPLE_ELEMENTS = 256, 4096
-# Inputs that are equal for many samples: they tell nothing of which one it is.
-_NO_DATA = re.compile(r"mask|label|target|position|type|length", re.IGNORECASE)
 
 #: Returns the value of a tensor that was observed in the step, by name; ``None`` for no such value.
 Lookup = Callable[[str], "Array | None"]
@@ -104,7 +106,7 @@ class Evidence:
         for name in batches:
             batch = value_of(name)
             is_data = batch is not None and batch.ndim >= 2 and batch.size
-            if batch is not None and is_data and not _NO_DATA.search(name.rpartition("/")[2]):
+            if batch is not None and is_data and not NO_DATA.search(name.rpartition("/")[2]):
                 found = sample_digests(batch)
                 self.add(step, name.replace("batch", "sample", 1), "samples", found)
                 return
@@ -130,7 +132,8 @@ class Evidence:
             label = value_of(f"label/{name}")
             if given is None or label is None or given.ndim < 2:
                 continue
-            found = np.full(len(_FIELDS), np.nan, np.float32)
+            # Nothing is differentiated here, so most are not known.
+            found = np.full(len(DEPENDENCE), np.nan, np.float32)
             found[4:8] = shifts(given, label)
             found[8:10] = correlation(given, label)
             if together is not None:
@@ -139,15 +142,6 @@ class Evidence:
             found = np.nan_to_num(found, nan=-1.0)
             if (found >= 0).any():
                 self.add(step, f"dependence/{name}", "dependence", found)
-
-
-# As the hook on PyTorch has them; nothing is differentiated here, so most are not known.
-_FIELDS = (
-    *("others", "order", "future", "gap", "same_0", "same_1", "same_2", "turned"),
-    *("correlation", "column", "together", "compared", "as_time"),
-)
-# Of fewer rows and columns a high correlation is no surprise.
-_LEAST_ROWS, _LEAST_COLUMNS = 16, 4
 
 
 def sample_digests(batch: Array) -> Array:
@@ -199,9 +193,9 @@ def correlation(given: Array, target: Array) -> tuple[float, float]:
         fewer than 16 rows or 4 columns, or a target that does not vary.
     """
     numbers = given.dtype.kind == "f" and target.dtype.kind == "f" and given.ndim == 2
-    if not numbers or target.size != len(given) or len(given) < _LEAST_ROWS:
+    if not numbers or target.size != len(given) or len(given) < LEAST_ROWS:
         return math.nan, math.nan
-    if given.shape[1] < _LEAST_COLUMNS:
+    if given.shape[1] < LEAST_COLUMNS:
         return math.nan, math.nan
     x, y = given.astype(np.float64), target.astype(np.float64).ravel()
     x, y = x - x.mean(0), y - y.mean()

@@ -5,7 +5,6 @@ With digests of the batches, runs whose data differ can be distinguished.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from weakref import WeakKeyDictionary
@@ -16,6 +15,7 @@ import torch
 from ....capture.open_step import OpenStep
 from ....numerics.digest import Words as Digests
 from ....numerics.digest import digest, row_digests
+from ...observations import MOST_SAMPLE_ELEMENTS, MOST_SAMPLES, NO_DATA
 from ..device import PackedBits, device_row_digests
 from ..internals import call_keywords, isolated_compute
 from ..models import Names, unwrap
@@ -113,12 +113,6 @@ def _are_images(tensor: torch.Tensor) -> bool:
     return tensor.numel() > 0 and not tensor.is_complex() and tensor.dtype is not torch.bool
 
 
-#: Of the samples of a step at most so many are digested, and of each so many elements.
-MOST_SAMPLES, MOST_SAMPLE_ELEMENTS = 256, 4096
-# Inputs that are equal for many samples: they tell nothing of which one it is.
-_NO_DATA = re.compile(r"mask|label|target|position|type|length", re.IGNORECASE)
-
-
 class Samples:
     """Observes the digests of the samples that a model is called with."""
 
@@ -163,7 +157,7 @@ def _data_in(inputs: object, name: str) -> Iterator[tuple[str, torch.Tensor]]:
         for path, tensor in tensors_in(given, name):
             if unsupported(plain(tensor)) is None and tensor.layout is torch.strided:
                 is_data = tensor.dim() >= 2 and tensor.numel() and not tensor.is_complex()
-                if is_data and not _NO_DATA.search(path.rpartition("/")[2]):
+                if is_data and not NO_DATA.search(path.rpartition("/")[2]):
                     yield path, tensor
 
 

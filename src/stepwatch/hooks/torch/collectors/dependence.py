@@ -21,6 +21,7 @@ from torch.utils.hooks import RemovableHandle
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
+from ...observations import DEPENDENCE, LEAST_COLUMNS, LEAST_ROWS
 from ...patching import PatchSet
 from ..events import LossCall
 from ..internals import (
@@ -36,8 +37,6 @@ from ..process import is_cuda_used, is_one_of_several
 from ..tensors import plain, tensors_in, unsupported
 
 _OF_CLASSES = ("cross_entropy", "nll_loss")
-# Of fewer rows and columns a high correlation is no surprise.
-_LEAST_ROWS, _LEAST_COLUMNS = 16, 4
 # Less than this share of the squared derivatives is what rounding left.
 _NEGLIGIBLE = 1e-10
 
@@ -82,7 +81,7 @@ class PredictionRow:
             mixes: Samples are normalized together, so that each depends on all.
 
         Returns:
-            Shape ``[4]``, float32, as ``dependence.FIELDS`` has it.
+            Shape ``[4]``, float32, as ``observations.DEPENDENCE`` has it.
         """
         size = derivative.float().abs()
         largest = size.max()
@@ -173,9 +172,9 @@ def correlation(given: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         input, has fewer than 16 rows or 4 columns, or a target that does not vary.
     """
     numbers = given.is_floating_point() and target.is_floating_point() and given.dim() == 2
-    if not numbers or target.numel() != len(given) or len(given) < _LEAST_ROWS:
+    if not numbers or target.numel() != len(given) or len(given) < LEAST_ROWS:
         return torch.full((2,), torch.nan)
-    if given.shape[1] < _LEAST_COLUMNS:
+    if given.shape[1] < LEAST_COLUMNS:
         return torch.full((2,), torch.nan)
     x, y = given.double(), target.double().reshape(-1, 1)
     x, y = x - x.mean(0), y - y.mean(0)
@@ -314,7 +313,7 @@ class Dependence:
         name = f"dependence/{loss.removeprefix('loss/')}"
         if not self._summaries.wants(step, _COLLECTION, name):
             return
-        found = torch.full((len(FIELDS),), torch.nan, device=prediction.device)
+        found = torch.full((len(DEPENDENCE),), torch.nan, device=prediction.device)
         with isolated_compute(prediction.device.type):
             if isinstance(target, torch.Tensor) and _is_comparable(target, given):
                 found[4:8] = shifts(given, target).to(found)
@@ -338,7 +337,7 @@ class Dependence:
         self.forget()
         if given is None or last is None or last.numel() != len(given):
             return
-        found = torch.full((len(FIELDS),), -1.0)
+        found = torch.full((len(DEPENDENCE),), -1.0)
         found[11] = targets_per_prediction(value, len(given))
         self._summaries.add(step, _COLLECTION, f"dependence/{loss.removeprefix('loss/')}", found)
 
@@ -349,24 +348,6 @@ class Dependence:
         if self._autograd_observers is not None:
             self._autograd_observers.leave()
             self._autograd_observers = None
-
-
-#: What the elements of a summary are; -1 for what is not known. Shares are of squared derivatives.
-FIELDS = (
-    "others",  # share that belongs to other samples than the one of most
-    "order",  # 1 where that one lies as in the batch, 0 where rows are time by time
-    "future",  # share, of the sample's own, of later positions
-    "gap",  # how many positions back the nearest earlier one lies that counts
-    "same_0",  # share of targets that are the input at their own position,
-    "same_1",  # one later,
-    "same_2",  # two later,
-    "turned",  # and one later where targets lie time by time
-    "correlation",  # largest of a column of the input with the target, in magnitude
-    "column",  # which one
-    "together",  # of how many samples batch normalization takes the statistics
-    "compared",  # with how many targets a written loss compares each prediction
-    "as_time",  # 1 where a recurrent layer takes samples for steps of time, 0 where none does
-)
 
 
 def _are_samples(sizes: tuple[int, int], prediction: torch.Tensor) -> bool:
@@ -386,7 +367,7 @@ def _are_samples(sizes: tuple[int, int], prediction: torch.Tensor) -> bool:
 def _time_dependence(
     prediction: torch.Tensor, source: torch.Tensor, rows: PredictionRow, *, mixes: bool
 ) -> torch.Tensor:
-    """Return the first four of ``FIELDS``, shape ``[4]``; nan for what is not known."""
+    """Return the first four of ``DEPENDENCE``, shape ``[4]``; nan for what is not known."""
     nothing = torch.full((4,), torch.nan)
     if prediction.grad_fn is None or not _is_plain(prediction.grad_fn):
         return nothing
