@@ -34,6 +34,16 @@ def number(value: float) -> str:
     return f"{value:.3g}"
 
 
+def by_x(shape: Iterable[int]) -> str:
+    """Return a shape as messages have it.
+
+    Example:
+        >>> by_x((32, 10)), by_x(())
+        ('32x10', '()')
+    """
+    return "x".join(map(str, shape)) or "()"
+
+
 def listed(names: Iterable[str], *, most: int = 3) -> str:
     """Return the first few names and the number of the others.
 

@@ -70,7 +70,7 @@ class Circumstances:
         if math.isnan(self._first_gradient):
             self._first_gradient = global_norm(record.statistics[rows["gradients"]])
         self._last = record
-        update = update_size(record)
+        update = update_size(step, record)
         self._update = self._update if math.isnan(update) else update
 
     def targets_grew(self, loss: str, since: int) -> bool:
@@ -152,8 +152,23 @@ class Circumstances:
         return None
 
 
-def update_size(record: StepRecord) -> float:
-    """Return the norm of an update over the norm of what it changed; nan if not measured."""
+def update_size(step: StepView, record: StepRecord) -> float:
+    """Return the norm of an update over the norm of what it changed; nan if not measured.
+
+    It is computed once for all rules that need it.
+
+    Args:
+        step: The step.
+        record: One of its records.
+    """
+    key = f"update size of {record.worker}"
+    known: float | None = step.computed.get(key)
+    if known is None:
+        known = step.computed[key] = _update_size(record)
+    return known
+
+
+def _update_size(record: StepRecord) -> float:
     layout = record.layout
     rows, weights = _updates(layout)
     if not rows:

@@ -16,6 +16,7 @@ from ..judge.step_view import StepView, TensorGroup
 from ..model.finding import Finding
 from ..model.record import Layout, StepRecord, TensorInfo
 from ..numerics.measures import (
+    by_x,
     global_norm,
     magnitude,
     non_finite,
@@ -391,7 +392,7 @@ def _why_constant(
         if tensor.info.function == "cross_entropy" and len(shape) > 1 and shape[1] == 1:
             return _Cause(
                 "one_class",
-                f"{tensor.name} has one class (shape {_by_x(shape)}), of which the probability is"
+                f"{tensor.name} has one class (shape {by_x(shape)}), of which the probability is"
                 " always 1",
                 "give the last layer one output for each class, or compute a binary cross entropy",
             )
@@ -404,7 +405,7 @@ def _why_constant(
         if view is not None and view.statistics.max == 1 and shape and shape[-1] == 1:
             return _Cause(
                 "softmax_of_one",
-                f"{name} (shape {_by_x(shape)}) is 1 whatever the input is{after}, as a softmax"
+                f"{name} (shape {by_x(shape)}) is 1 whatever the input is{after}, as a softmax"
                 " over one unit",
                 "take a sigmoid for one unit, or one unit for each class",
             )
@@ -422,10 +423,6 @@ def _why_constant(
         "look between the model and backward() for what has no slope: a clamp that the loss is"
         " beyond, rounding, argmax, a comparison, or a loss of something else",
     )
-
-
-def _by_x(shape: tuple[int, ...]) -> str:
-    return "x".join(map(str, shape))
 
 
 class GradNormSpike(Rule):

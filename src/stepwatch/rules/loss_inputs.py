@@ -12,7 +12,7 @@ from ..judge.declaration import parameter
 from ..judge.rule import Findings, NotApplicable, Rule, few_steps
 from ..judge.step_view import StepView, TensorView
 from ..model.finding import Finding
-from ..numerics.measures import number
+from ..numerics.measures import by_x, number
 from ..numerics.statistics import COUNT, MAX, MIN, SUM, ZEROS
 from .shared import BINARY, CROSS_ENTROPIES, ELEMENTWISE, dependence_samples, of_same_loss
 
@@ -217,9 +217,9 @@ class LossInput(Rule):
     def _finding(self, step: StepView, given: _Given, condition: str, least: int) -> Finding:
         what, remedy = CAUSES[condition]
         tensor = given.prediction
-        shapes = f"shape {_shape(tensor)}"
+        shapes = f"shape {by_x(tensor.info.shape)}"
         if given.label is not None:
-            shapes += f", targets of shape {_shape(given.label)}"
+            shapes += f", targets of shape {by_x(given.label.info.shape)}"
         return self.finding(
             step,
             tensor,
@@ -236,10 +236,6 @@ class LossInput(Rule):
                 "label_max": given.label_field(MAX),
             },
         )
-
-
-def _shape(tensor: TensorView) -> str:
-    return "x".join(map(str, tensor.info.shape)) or "()"
 
 
 def _table(given: _Given) -> tuple[float, float]:

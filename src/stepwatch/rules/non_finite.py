@@ -24,7 +24,7 @@ from ..judge.rule import Findings, Rule, Selection
 from ..judge.step_view import StepView, TensorGroup, TensorView
 from ..model.finding import Finding
 from ..model.record import StepRecord
-from ..numerics.measures import headroom_bits, listed, number
+from ..numerics.measures import by_x, headroom_bits, listed, number
 from ..numerics.statistics import COUNT, NAN, NEGINF, POSINF
 
 Cause = Literal["previous update", "data", "output", "no elements", "loss", "unknown", "gradient"]
@@ -219,8 +219,7 @@ class _Search:
         """Return what shows that the loss was given nothing to compare, ``""`` if it was."""
         for tensor in self._step.tensors("predictions", "labels", worker=self.record.worker):
             if not tensor.statistics.count:
-                shape = "x".join(map(str, tensor.info.shape))
-                return f"{tensor.name} has no elements (shape {shape})"
+                return f"{tensor.name} has no elements (shape {by_x(tensor.info.shape)})"
         for name, counts in self.record.raw.items():
             if name.startswith("class_count/") and not np.any(counts):
                 return f"no target of {name.partition('/')[2]} counts, all are left out"

@@ -421,7 +421,7 @@ class StepSize(Rule):
             weights = self._of_worker.get(worker)
             if weights is None or weights.names != names:
                 weights = self._of_worker[worker] = _WeightNorms(names)
-            weights.add(group)
+            weights.add(step, group)
             yield from self._evaluate_divergence(step, worker, weights)
             if weights.num_steps >= self.num_steps:
                 yield from self._evaluate(step, worker, weights)
@@ -570,7 +570,7 @@ class _WeightNorms:
         at_height = self.num_steps - self.last_rise >= after
         return self.norm > 0 and 0 < self.largest_step < least_step and at_height
 
-    def add(self, group: TensorGroup) -> None:
+    def add(self, step: StepView, group: TensorGroup) -> None:
         """Add one TRAIN step."""
         rates = group.record.statistics[_rows(group, "learning_rates"), SUM]
         self.norm = global_norm(group.record.statistics[group.rows])
@@ -581,10 +581,10 @@ class _WeightNorms:
         if rate > self.highest_rate:
             self.highest_rate, self.last_rise = rate, self.num_steps
         self.num_steps += 1
-        step = update_size(group.record)
-        if not math.isnan(step):
+        size = update_size(step, group.record)
+        if not math.isnan(size):
             known = 0.0 if math.isinf(self.largest_step) else self.largest_step
-            self.largest_step = max(known, step)
+            self.largest_step = max(known, size)
 
 
 def _rows(group: TensorGroup, collection: str) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
