@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 
 import pytest
 
 from stepwatch import Trial
 from stepwatch.errors import JobExists
 from stepwatch.jobs import RuleSpec, attach, list_jobs
-from stepwatch.jobs.processes import is_alive
 from tests.support.jobs.living import TELLS, TIMEOUT_S, TRAINS, WAITS, is_running, submit, wait_for
 
 __all__ = ["submit"]
@@ -79,22 +76,6 @@ class TestEnds:
         assert ["Stopped", "MaxRuntimeExceeded"] == [record.secondary for record in records]
         assert ["not needed", "it trained longer than 0.5 s"] == [one.failure for one in records]
         wait_for(lambda: not any(map(is_running, pids)), "a process was left")
-
-    def test_when_its_runner_is_killed_it_failed(self, submit):
-        """And nothing of it goes on."""
-        job = submit(WAITS)
-        wait_for(lambda: list(job.logs()), "no line")
-        processes = {one.role: one for one in job._records.processes(job.name)}
-        os.kill(processes["runner"].pid, signal.SIGKILL)
-        record = job.wait(TIMEOUT_S)
-
-        assert ("Failed", "InternalError: the process that ran the job died") == (
-            record.status,
-            record.failure,
-        )
-        child = int(next(job.logs()))
-        wait_for(lambda: not is_running(child), "a process was left")
-        assert not is_alive(processes["algo-1"])
 
     def test_a_name_is_taken_once(self, submit):
         """The job that has it goes on."""
@@ -168,3 +149,34 @@ class TestRules:
 
         assert ("Stopped", "IssuesFound") == (record.status, record.rules[0].status)
         assert "exploding_tensor" in record.failure
+
+
+SAVES = """
+import os, sys, torch
+weights = {"fc.weight": torch.ones(2, 2)}
+path = os.path.join(os.environ[sys.argv[1]], "model.pt")
+torch.save(weights, path)
+if sys.argv[2] == "bad":
+    weights["fc.weight"][0, 0] = torch.nan
+torch.save(weights, path.replace("model.pt", "last.pt"))
+"""
+
+
+class TestWhatWasSaved:
+    """A training that completes and leaves nan has not succeeded."""
+
+    @pytest.mark.parametrize("folder", ["SM_MODEL_DIR", "SM_CHECKPOINT_DIR"])
+    def test_a_model_that_is_not_finite_fails_its_job(self, submit, folder):
+        record = submit(SAVES, [folder, "bad"], retries=1).wait(TIMEOUT_S)
+
+        assert ("Failed", "Failed", 0) == (record.status, record.secondary, record.exit_code)
+        assert "last.pt: 1 nan values in 1 tensor: fc.weight (exit code 0)" in record.failure
+        assert record.failure.startswith("AlgorithmError: what it saved is not finite")
+        assert 1 == sum(one.status == "Training" for one in record.transitions)
+
+    @pytest.mark.parametrize(("made", "audits"), [("good", True), ("bad", False)])
+    def test_others_complete(self, submit, made, audits):
+        """Also one that is not to be looked at."""
+        record = submit(SAVES, ["SM_MODEL_DIR", made], audits=audits).wait(TIMEOUT_S)
+
+        assert ("Completed", "") == (record.status, record.failure)

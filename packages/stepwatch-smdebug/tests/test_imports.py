@@ -276,6 +276,7 @@ class TestUtils:
             ("core.utils.step_in_range((2, 4), 4)", False),
             ("core.utils.make_numpy_array(3).shape", (1,)),
             ("core.utils.make_numpy_array((1, 2)).shape", (2,)),
+            ("core.utils.make_numpy_array({'a': 1}).item()", {"a": 1}),
             (
                 "core.reductions.get_reduction_tensor_name('a:0', 'mean', True)",
                 "smdebug/reductions/abs_mean/a",
@@ -304,7 +305,7 @@ class TestUtils:
         [
             ("smdebug.analysis.utils", "parse_bool('perhaps', True)", "got 'perhaps'"),
             ("smdebug.profiler.utils", "str2bool('perhaps')", "got 'perhaps'"),
-            ("smdebug.core.utils", "make_numpy_array({})", "dict"),
+            ("smdebug.core.utils", "make_numpy_array(object())", "object"),
             ("smdebug.core.reductions", "reverse_reduction_tensor_name('a')", "'a' is not"),
         ],
     )

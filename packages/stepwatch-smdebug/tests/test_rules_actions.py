@@ -9,8 +9,7 @@ import pytest
 
 from smdebug.exceptions import RuleEvaluationConditionMet
 from smdebug.rules import Rule
-from smdebug.rules.action import Actions
-from smdebug.rules.action.action import Action
+from smdebug.rules.action import Actions, MessageAction, StopTrainingAction
 from smdebug.trials import create_trial
 from smdebug_rulesconfig import SMS, ActionList, Email, StopTraining
 from tests.support.compat.debugger_runs import finished
@@ -36,15 +35,15 @@ class TestReading:
     )
     def test_stopping_a_job(self, text):
         """The name of the job keeps its capitals."""
-        assert (Action("stoptraining", "My-Job"),) == Actions(text, "r").actions
+        assert (StopTrainingAction("r", "My-Job"),) == Actions(text, "r").actions
 
     def test_what_the_configuration_of_rules_makes(self):
         """All kinds, in order."""
         actions = ActionList(StopTraining("J"), Email("A.b@x.org"), SMS("+123"))
         expected = (
-            Action("stoptraining", "J"),
-            Action("email", "A.b@x.org"),
-            Action("sms", "+123"),
+            StopTrainingAction("r", "J"),
+            MessageAction("r", "email", "A.b@x.org"),
+            MessageAction("r", "sms", "+123"),
         )
 
         assert expected == Actions(actions.serialize(), "r").actions

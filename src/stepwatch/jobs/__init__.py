@@ -1,8 +1,9 @@
 """Training processes that we launch, the rules beside them, and what became of both.
 
 A job is described by values (``spec``), noted in one file of records (``records``) and carried
-out by a process of its own (``runner``), which outlives the one that submitted it. Whoever asks
-reads the records; nobody else changes them.
+out by a process of its own (``runner``), which outlives the one that submitted it. If it dies,
+whoever asks next has another one take over. Whoever asks reads the records; nobody else changes
+them.
 
 The public names are loaded when they are first used: of runners that wait many may live.
 """

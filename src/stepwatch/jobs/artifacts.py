@@ -124,6 +124,28 @@ _THREADS = 8
 _MOST_MEMBERS, _MOST_BYTES = 100_000, 8 << 30
 
 
+# Headers that hold a name or the like, which is read into memory as a whole.
+_LONG = (
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+)
+_MOST_HEADER_BYTES = 1 << 20
+
+
+class _Member(tarfile.TarInfo):
+    """A member of an archive, whose name takes no memory to speak of."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Member:
+        member = super().frombuf(buf, encoding, errors)
+        if member.type in _LONG and member.size > _MOST_HEADER_BYTES:
+            raise tarfile.ReadError(f"a name of {member.size:,} bytes")
+        return member
+
+
 def fetch(spec: JobSpec, paths: JobPaths) -> None:
     """Bring all that a job needs into its folder.
 
@@ -164,7 +186,7 @@ def unpack(file: IO[bytes], folder: Path, url: str) -> None:
         ConfigError: It is none, or holds what would, or far too much.
     """
     try:
-        with tarfile.open(fileobj=file) as archive:
+        with tarfile.open(fileobj=file, tarinfo=_Member) as archive:
             num_bytes = 0
             for number, member in enumerate(archive):
                 num_bytes += member.size

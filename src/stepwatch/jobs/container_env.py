@@ -11,7 +11,8 @@ import ctypes
 import json
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def free_port() -> int:
 def variables(spec: JobSpec, paths: JobPaths, rank: int, port: int) -> dict[str, str]:
     """Return what is added to the environment of a training process, whose peers are at a port."""
     root, config, script = paths.root, paths.config, paths.script(spec)
-    hosts = _hosts(spec)
+    hosts, channels = _hosts(spec), _channels(spec, rank)
     found: dict[str, Any] = {
         "SM_MODEL_DIR": paths.model,
         "SM_OUTPUT_DIR": root / "output",
@@ -67,7 +68,7 @@ def variables(spec: JobSpec, paths: JobPaths, rank: int, port: int) -> dict[str,
         "SM_INPUT_DIR": root / "input",
         "SM_INPUT_CONFIG_DIR": config,
         "SM_CHECKPOINT_DIR": paths.checkpoints,
-        "SM_CHANNELS": json.dumps(sorted(spec.inputs)),
+        "SM_CHANNELS": json.dumps(sorted(channels)),
         "SM_HPS": json.dumps(dict(spec.hyperparameters)),
         "SM_CURRENT_HOST": hosts[rank],
         "SM_HOSTS": json.dumps(hosts),
@@ -96,7 +97,8 @@ def variables(spec: JobSpec, paths: JobPaths, rank: int, port: int) -> dict[str,
         found["SMDEBUG_CONFIG_FILE_PATH"] = config / "debughookconfig.json"
     if spec.profiler is not None:
         found["SMPROFILER_CONFIG_PATH"] = config / "profilerconfig.json"
-    for channel in spec.inputs:
+    found |= _group_variables(spec, rank)
+    for channel in channels:
         found[f"SM_CHANNEL_{channel.upper()}"] = root / "input" / "data" / channel
     for key, value in spec.hyperparameters.items():
         # One toolkit keeps the dash, another writes an underscore.
@@ -136,7 +138,67 @@ def _hosts(spec: JobSpec) -> list[str]:
 
 def _resources(spec: JobSpec, rank: int) -> dict[str, object]:
     hosts = _hosts(spec)
-    return {"current_host": hosts[rank], "hosts": hosts, "network_interface_name": "lo"}
+    found: dict[str, object] = {
+        "current_host": hosts[rank],
+        "hosts": hosts,
+        "network_interface_name": "lo",
+    }
+    if groups := _groups(spec):
+        mine = _group_of(groups, hosts[rank])
+        found |= {
+            "current_group_name": mine["instance_group_name"],
+            "current_instance_type": mine["instance_type"],
+            "instance_groups": groups,
+        }
+    return found
+
+
+def _groups(spec: JobSpec) -> list[dict[str, Any]]:
+    """Return the instance groups that a client asked for, with their hosts in order."""
+    asked = spec.request.get("ResourceConfig", {}).get("InstanceGroups") or ()
+    hosts = iter(_hosts(spec))
+    return [
+        {
+            "instance_group_name": group["InstanceGroupName"],
+            "instance_type": group["InstanceType"],
+            "hosts": list(islice(hosts, group["InstanceCount"])),
+        }
+        for group in asked
+    ]
+
+
+def _group_of(groups: Sequence[dict[str, Any]], host: str) -> dict[str, Any]:
+    return next(group for group in groups if host in group["hosts"])
+
+
+def _group_variables(spec: JobSpec, rank: int) -> dict[str, Any]:
+    """Return what tells a process of its instance group; a job without any has none."""
+    groups = _groups(spec)
+    if not groups:
+        return {}
+    mine = _group_of(groups, _hosts(spec)[rank])
+    return {
+        "SM_IS_HETERO": "true",
+        "SM_CURRENT_INSTANCE_TYPE": mine["instance_type"],
+        "SM_CURRENT_INSTANCE_GROUP": mine["instance_group_name"],
+        "SM_CURRENT_INSTANCE_GROUP_HOSTS": json.dumps(mine["hosts"]),
+        "SM_INSTANCE_GROUPS": json.dumps([group["instance_group_name"] for group in groups]),
+        "SM_INSTANCE_GROUPS_DICT": json.dumps({one["instance_group_name"]: one for one in groups}),
+    }
+
+
+def _channels(spec: JobSpec, rank: int) -> list[str]:
+    """Return the channels of a process: all but those of other instance groups."""
+    groups = _groups(spec)
+    mine = _group_of(groups, _hosts(spec)[rank])["instance_group_name"] if groups else ""
+    found = []
+    asked = {one["ChannelName"]: one for one in spec.request.get("InputDataConfig") or ()}
+    for name in spec.inputs:
+        source = asked.get(name, {}).get("DataSource", {}).get("S3DataSource") or {}
+        only = source.get("InstanceGroupNames")
+        if not only or mine in only:
+            found.append(name)
+    return found
 
 
 _MOUNTS, _USERS = 0x0002_0000, 0x1000_0000  # CLONE_NEWNS, CLONE_NEWUSER

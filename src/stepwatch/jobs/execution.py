@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import os
+import json
+import math
 import signal
-import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ..config import environment
 from ..formats import run_format
 from ..profile.sampler import wait_until_ended
 from ..store import open_store
+from ..store.local import LocalStore
 from .artifacts import Outputs, fetch, mark_end, record_ends
+from .checkpoint_process import spoiled_checkpoint
 from .container_env import bind_mount, command_line, free_port, variables, write_files
 from .job_rules import RuleProcesses, required_collections
 from .logs import LogClock, LogMetrics, log_tail
 from .paths import CONTAINER, JobPaths, is_free
-from .processes import described, start
+from .processes import RUNNER, JobProcess, end_group, exit_file_of
 from .records import JobRecord, Records
 from .spec import JobSpec
 
@@ -29,19 +32,40 @@ _SAMPLER_PATIENCE_S = 10.0
 
 
 class Training:
-    """The processes that train; one that fails ends all. ``attempt`` counts those before."""
+    """The processes that train; one that fails ends all."""
 
-    def __init__(self, spec: JobSpec, paths: JobPaths, records: Records, attempt: int) -> None:
-        self._processes: list[subprocess.Popen[bytes]] = []
+    def __init__(self, processes: Sequence[JobProcess]) -> None:
+        self._processes = processes
         self._kill_at: float | None = None
+
+    @classmethod
+    def begin(cls, spec: JobSpec, paths: JobPaths, records: Records, attempt: int) -> Training:
+        """Start them; ``attempt`` counts those before."""
+        processes = list[JobProcess]()
         port, folder = free_port(), paths.code if spec.source else None
         prepare = bind_mount(paths.root, CONTAINER) if is_free(CONTAINER) else None
         for rank in range(spec.processes):
             variables_ = {**environment(), **variables(spec, paths, rank, port)}
             command = _command(spec, paths, attempt)
-            process = start(command, paths.log(rank), variables_, folder=folder, prepare=prepare)
-            self._processes.append(process)
-            records.add_process(spec.name, described(f"algo-{rank + 1}", process.pid))
+            role, log = f"{_ROLE}{rank + 1}", paths.log(rank)
+            process = JobProcess.start(
+                role, command, log, variables_, folder=folder, prepare=prepare
+            )
+            processes.append(process)
+            records.add_process(spec.name, process.record)
+        return cls(processes)
+
+    @classmethod
+    def adopt(cls, spec: JobSpec, paths: JobPaths, records: Records) -> Training:
+        """Return those that another process started."""
+        logs = {f"{_ROLE}{rank + 1}": paths.log(rank) for rank in range(spec.processes)}
+        found = [one for one in records.processes(spec.name) if one.role in logs]
+        return cls([JobProcess(one, exit_file_of(logs[one.role])) for one in found])
+
+    @property
+    def is_over(self) -> bool:
+        """Whether none of them runs."""
+        return all(process.poll() is not None for process in self._processes)
 
     def exit_code(self) -> int | None:
         """Return how training ended, ``None`` while it goes on.
@@ -72,8 +96,7 @@ class Training:
 
     def _signal(self, how: int) -> None:
         for process in self._processes:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, how)
+            process.signal(how)
 
 
 def _command(spec: JobSpec, paths: JobPaths, attempt: int) -> list[str]:
@@ -106,31 +129,72 @@ def _resumed_step(paths: JobPaths) -> int:
     return int(text) if text.isdecimal() else 0
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What is noted of an attempt once all of its processes run, for who may have to adopt them.
+
+    Args:
+        attempt: How many were before it.
+        resumes: How often the run had been resumed before it.
+    """
+
+    attempt: int
+    resumes: int
+
+    def write(self, paths: JobPaths) -> None:
+        LocalStore(paths.logs).put(_BEGUN, json.dumps([self.attempt, self.resumes]).encode())
+
+    @classmethod
+    def read(cls, paths: JobPaths) -> Begun | None:
+        """Return what was noted last."""
+        try:
+            return cls(*json.loads((paths.logs / _BEGUN).read_text()))
+        except FileNotFoundError:
+            return None
+
+
+_BEGUN = "attempt.json"
+_ROLE = "algo-"
 _POLL_S = 0.1
 
 
 class JobExecution:
-    """Carries out one job."""
+    """Carries out one job, from where another process left it."""
 
     def __init__(self, records: Records, name: str) -> None:
         self._records, self._name = records, name
         self._paths = JobPaths(records.home, name)
         record = self._record()
         self._spec = record.spec
-        #: How often it was trained before.
-        self._attempt = sum(one.status == "Training" for one in record.transitions)
+        stretches = [one.status for one in record.transitions]
+        #: How often it was trained before, and before it was last resumed.
+        self._attempt = stretches.count("Training")
+        resumed = (
+            len(stretches) - stretches[::-1].index("Restarting")
+            if ("Restarting" in stretches)
+            else 0
+        )
+        self._first_attempt = stretches[:resumed].count("Training")
+        #: The attempt that another process left.
+        self._left = self._find_left(record, "Training" in stretches[resumed:])
         self._rules = RuleProcesses(self._spec, self._paths, self._records)
         self._clock = LogClock(self._paths.logs)
         logs = [self._paths.log(rank) for rank in range(self._spec.processes)]
-        self._metrics = LogMetrics(self._spec.metrics, self._paths, logs)
+        self._metrics = LogMetrics(
+            self._spec.metrics, self._paths, logs, from_start=self._left is not None
+        )
 
     def run(self) -> None:
         records, name = self._records, self._name
-        records.move(name, "InProgress", "Downloading", "preparing the inputs")
-        fetch(self._spec, self._paths)
+        if self._left is None:
+            records.move(name, self._status(), "Downloading", "preparing the inputs")
+            fetch(self._spec, self._paths)
         self._outputs = Outputs(self._spec, self._paths)
-        write_files(self._record().spec, self._paths)  # it may have been changed by now
+        if self._left is None:
+            write_files(self._record().spec, self._paths)  # it may have been changed by now
         status, secondary, failure, code = self._evaluate() if self._spec.judges else self._train()
+        if status == "Completed" and self._spec.audits and not self._spec.judges:
+            status, secondary, failure = self._audit()
         self._clock.note()
         self._metrics.search(at_end=True)
         mark_end(self._paths, self._spec)
@@ -140,24 +204,54 @@ class JobExecution:
         self._outputs.finish()
         records.end(name, status, secondary, failure, code)
 
+    def _find_left(self, record: JobRecord, has_trained: bool) -> Begun | None:
+        """Return the attempt to go on with, ``None`` to begin one.
+
+        Raises:
+            RuntimeError: Another process died while it began one.
+        """
+        begun = Begun.read(self._paths)
+        if has_trained and begun is not None and begun.attempt == self._attempt - 1:
+            self._attempt = begun.attempt
+            print(f"adopted: attempt {begun.attempt + 1} of {record.spec.name}", flush=True)
+            return begun
+        processes = self._records.processes(self._name)
+        others = [one for one in processes if not one.role.startswith(RUNNER)]
+        for process in others:
+            end_group(process)
+        if has_trained and any(one.role.startswith(_ROLE) for one in others):
+            raise RuntimeError("the process that ran the job died as the training began")
+        return None
+
     def _train(self) -> tuple[str, str, str, int | None]:
         """Train, again if it fails and may; return how the job ends."""
-        last = self._attempt + self._spec.retries
-        for attempt in range(self._attempt, last + 1):
-            message = "training" if not attempt else f"training, attempt {attempt + 1}"
-            self._records.move(self._name, self._status(), "Training", message)
-            if attempt and self._spec.hook is not None:  # as on SageMaker it begins anew
-                self._outputs.begin_anew()
-            self._rules.begin(self._requested()[1])
-            ended = self._train_once(attempt)
+        last = self._first_attempt + self._spec.retries
+        for attempt in range(self._attempt, max(last, self._attempt) + 1):
+            ended = self._train_once(self._begin(attempt))
             if ended[0] != "Failed":
                 break
         return ended
 
-    def _train_once(self, attempt: int) -> tuple[str, str, str, int | None]:
-        training = Training(self._spec, self._paths, self._records, attempt)
-        give_up_at = time.monotonic() + self._spec.max_run_s
-        ended: tuple[str, str, str] | None = None
+    def _begin(self, attempt: int) -> Training:
+        """Return the processes of an attempt: those that another process left, or new ones."""
+        left, self._left = self._left, None
+        if left is not None:
+            self._rules.adopt(left.resumes)
+            return Training.adopt(self._spec, self._paths, self._records)
+        message = "training" if not attempt else f"training, attempt {attempt + 1}"
+        self._records.move(self._name, self._status(), "Training", message)
+        if attempt and self._spec.hook is not None:  # as on SageMaker it begins anew
+            self._outputs.begin_anew()
+        self._rules.begin(self._requested()[1])
+        training = Training.begin(self._spec, self._paths, self._records, attempt)
+        Begun(attempt, self._rules.num_resumes).write(self._paths)
+        return training
+
+    def _train_once(self, training: Training) -> tuple[str, str, str, int | None]:
+        give_up_at = time.monotonic() + self._spec.max_run_s - self._trained_s()
+        ended = self._asked_to_stop()
+        if ended is None and training.is_over:  # while nobody looked
+            give_up_at = math.inf
         try:
             while (code := training.exit_code()) is None:
                 why_stop, num_rules = self._requested()
@@ -184,11 +278,29 @@ class JobExecution:
             return "Completed", "Completed", "", code
         return "Failed", "Failed", self._failure(code), code
 
+    def _trained_s(self) -> float:
+        """Return for how long this attempt has trained, seconds."""
+        begun = [one.started_ns for one in self._record().transitions if one.status == "Training"]
+        return (time.time_ns() - begun[-1]) / 1e9
+
+    def _asked_to_stop(self) -> tuple[str, str, str] | None:
+        """Return how the job ends if the training was asked to end, before another adopted it."""
+        record = self._record()
+        last = next(t for t in reversed(record.transitions) if t.status in ("Training", "Stopping"))
+        if last.status == "Training":
+            return None
+        secondary = "MaxRuntimeExceeded" if record.stop_asked is None else "Stopped"
+        return "Stopped", secondary, last.message
+
     def _evaluate(self) -> tuple[str, str, str, int | None]:
         """Let the rules judge a run that there is; return how the job ends."""
-        self._records.move(self._name, self._status(), "Training", "judging")
-        give_up_at = time.monotonic() + self._spec.max_run_s
-        self._rules.begin(self._requested()[1])
+        if self._left is not None:
+            self._rules.adopt(self._left.resumes)
+        else:
+            self._records.move(self._name, self._status(), "Training", "judging")
+            self._rules.begin(self._requested()[1])
+            Begun(self._attempt, self._rules.num_resumes).write(self._paths)
+        give_up_at = time.monotonic() + self._spec.max_run_s - self._trained_s()
         while self._rules.poll():
             self._clock.tick()
             why_stop = self._requested()[0]
@@ -197,6 +309,14 @@ class JobExecution:
                 return "Stopped", "Stopped", why_stop or "it judged too long", None
             time.sleep(_POLL_S)
         return "Completed", "Completed", "", None
+
+    def _audit(self) -> tuple[str, str, str]:
+        """Return how a job ends whose training completed: it fails if what it saved is spoiled."""
+        spoiled = spoiled_checkpoint(self._spec, self._paths)
+        if not spoiled:
+            return "Completed", "Completed", ""
+        why = f"AlgorithmError: what it saved is not finite, in {spoiled} (exit code 0)"
+        return "Failed", "Failed", why
 
     def _failure(self, code: int) -> str:
         """Return why training failed: what it wrote to its file for that, else its last line."""
@@ -207,7 +327,7 @@ class JobExecution:
             reason = next(filter(None, ends), "")
         if f"{CONTAINER}/" in reason and not is_free(CONTAINER):
             reason += f"; to find its folder there as well, make an empty folder {CONTAINER}"
-        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        how = f"signal {_signal_name(-code)}" if code < 0 else f"exit code {code}"
         return f"AlgorithmError: {reason or 'it said nothing'} ({how})"
 
     def _record(self) -> JobRecord:
@@ -218,3 +338,10 @@ class JobExecution:
 
     def _status(self) -> str:
         return "InProgress" if self._requested()[0] is None else "Stopping"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # one for real-time use
+        return str(number)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from ..actions.policy import check_rules, parse_actions
-from ..config import environment, jobs_at_once, jobs_folder
+from ..config import jobs_at_once, jobs_folder
 from ..errors import ConfigError
 from ..judge.parameters import parse_rules
+from ..model.json_text import parse_json
 from ..plugins.specs import split_specs
 from ..rules.compat import compat_rule
 from ..store import scheme_of
@@ -22,7 +21,7 @@ from .container_env import write_file
 from .job_rules import RULE_SOURCE
 from .logs import last_metrics
 from .paths import JobPaths
-from .processes import program, reap, start
+from .processes import program, reap, start_runner
 from .records import JobRecord, Records
 from .spec import JobSpec, RuleSpec
 
@@ -38,13 +37,6 @@ def submit_job(records: Records, spec: JobSpec) -> None:
     records.add(spec)
     JobPaths(records.home, spec.name).make()
     start_runner(records, spec.name)
-
-
-def start_runner(records: Records, name: str) -> None:
-    """Start the process that carries out a job which is noted."""
-    program = [sys.executable, "-m", "stepwatch.jobs.runner"]
-    log = JobPaths(records.home, name).runner_log
-    start([*program, str(records.home), name], log, environment(), outlives=True)
 
 
 def update_job(
@@ -304,7 +296,7 @@ def _configuration(given: Configuration) -> Mapping[str, Any] | None:
     if isinstance(given, Mapping):
         return given
     try:
-        found = json.loads(Path(given).read_text(encoding="utf-8"))
+        found = parse_json(Path(given).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigError(f"the configuration {os.fspath(given)} cannot be read: {error}") from None
     if not isinstance(found, dict):

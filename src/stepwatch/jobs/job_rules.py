@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -21,7 +18,7 @@ from ..rules.compat import compat_rule
 from .artifacts import copy_files, num_resumes
 from .logs import log_tail
 from .paths import JobPaths
-from .processes import described, start
+from .processes import JobProcess, exit_file_of
 from .records import Records
 from .spec import JobSpec, RuleSpec
 
@@ -74,6 +71,7 @@ def _build_own_rule(name: str, parameters: Mapping[str, str], paths: JobPaths, r
 #: How long the rules may judge on after training ended, seconds.
 GRACE_S = 300.0
 _POLL_S = 0.1
+_ROLE = "rule-"
 
 
 class RuleProcesses:
@@ -83,14 +81,14 @@ class RuleProcesses:
         self._name, self._paths, self._records = spec.name, paths, records
         self._module = f"stepwatch.jobs.{'ray.' if spec.ray else ''}rule_process"
         self._is_stored = bool(spec.judges)
-        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._processes: dict[int, JobProcess] = {}
         self._num_resumes = -1
         self._num_begun = 0
 
     def begin(self, num_rules: int) -> None:
         """Let all rules judge what is about to be trained, and nothing that was before."""
         for process in self._processes.values():
-            _end(process)
+            process.end()
         self._processes.clear()
         self._num_resumes = -1 if self._is_stored else num_resumes(self._paths.tensors)
         self._num_begun = 0
@@ -104,16 +102,34 @@ class RuleProcesses:
                 *(str(self._paths.home), self._name, str(number), str(self._num_resumes)),
             ]
             self._records.judge(self._name, number, "InProgress")
-            process = start(command, self._paths.rule_log(number), environment())
+            process = JobProcess.start(
+                f"{_ROLE}{number}", command, self._paths.rule_log(number), environment()
+            )
             self._processes[number] = process
-            self._records.add_process(self._name, described(f"rule-{number}", process.pid))
+            self._records.add_process(self._name, process.record)
         self._num_begun = num_rules
+
+    @property
+    def num_resumes(self) -> int:
+        """How often the run had been resumed before what they judge."""
+        return self._num_resumes
+
+    def adopt(self, num_resumes: int) -> None:
+        """Look after those that another process began, by its ``num_resumes``."""
+        self._num_resumes = num_resumes
+        for record in self._records.processes(self._name):
+            if record.role.startswith(_ROLE):
+                number = int(record.role.removeprefix(_ROLE))
+                log = self._paths.rule_log(number)
+                self._processes[number] = JobProcess(record, exit_file_of(log))
+        self._num_begun = max(self._processes, default=-1) + 1
 
     def poll(self) -> bool:
         """Note what became of those that have ended; return whether others go on."""
         for number, process in list(self._processes.items()):
             code = process.poll()
             if code is not None:
+                process.end()  # what it started, too
                 del self._processes[number]
                 self._ended(number, code)
         return bool(self._processes)
@@ -124,7 +140,7 @@ class RuleProcesses:
         while self.poll() and time.monotonic() < give_up_at:
             time.sleep(_POLL_S)
         for number, process in self._processes.items():
-            _end(process)
+            process.end()
             why = f"it was not done {grace_s:g} s after the end"
             self._records.judge(self._name, number, "Stopped", why)
 
@@ -136,9 +152,3 @@ class RuleProcesses:
             last = log_tail(self._paths.rule_log(number))
             how = f"its process ended by signal {-code}" if code < 0 else f"exit code {code}"
             self._records.judge(self._name, number, "Error", last if code > 0 and last else how)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()

@@ -5,7 +5,8 @@ in a file beside each log how long it is, ``<bytes> <milliseconds since the Unix
 was written when the log was first noted to hold it; what is not noted yet is not shown.
 
 The last number that each pattern of the job found lies in ``logs/metrics.json``, an object
-``{name: [value, milliseconds since the Unix epoch]}``.
+``{name: [value, milliseconds since the Unix epoch]}``; what was found in each second in
+``logs/metrics.jsonl``, a line ``[name, second, count, sum, min, max]`` each.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ import time
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 
 from ..errors import StoreError
@@ -125,7 +126,7 @@ def _rows(times: Path) -> list[tuple[int, int]]:
     return [(int(row[0]), int(row[1])) for row in fields if len(row) == 2]
 
 
-_NAME = "metrics.json"
+_NAME, _SERIES = "metrics.json", "metrics.jsonl"
 # At most so much of what a training adds is searched at once; the rest waits.
 _PIECE_BYTES, _MOST_PIECES = 1 << 20, 16
 _PATIENCE_S = 2.0
@@ -153,14 +154,30 @@ class LogMetrics:
         patterns: A regular expression for each name; its first group, or all of it, is a number.
         paths: The folder of the job.
         logs: What is searched.
+        from_start: Whether what is there by now was not searched yet.
     """
 
-    def __init__(self, patterns: Mapping[str, str], paths: JobPaths, logs: Sequence[Path]) -> None:
+    def __init__(
+        self,
+        patterns: Mapping[str, str],
+        paths: JobPaths,
+        logs: Sequence[Path],
+        *,
+        from_start: bool = False,
+    ) -> None:
         self._patterns = {name: re.compile(text) for name, text in patterns.items()}
         self._store = LocalStore(paths.logs)
         # What was there before was searched before.
-        self._starts = {log: log.stat().st_size if log.is_file() else 0 for log in logs}
+        self._starts = {
+            log: 0 if from_start or not log.is_file() else log.stat().st_size for log in logs
+        }
         self._found = {one.name: one for one in last_metrics(paths)}
+        self._series = paths.logs / _SERIES
+        self._new: dict[tuple[str, int], MetricPoint] = {}
+        # Of what nobody searched when it was written, the clock beside the log knows the time.
+        self._times = {log: LogTimes.read(log, _now_ms()) for log in logs} if from_start else {}
+        if from_start:
+            self._series.unlink(missing_ok=True)
 
     def search(self, *, at_end: bool = False) -> None:
         """Search the lines that were added; at the end the last one may lack its newline."""
@@ -168,7 +185,9 @@ class LogMetrics:
         for log in self._starts if self._patterns else ():
             pieces = iter(partial(self._piece, log, at_end=at_end), b"")
             for piece in islice(pieces, None if at_end else _MOST_PIECES):
-                self._search(piece.decode(errors="replace"))
+                self._search(log, self._starts[log] - len(piece), piece)
+        self._times = {}
+        self._write_series()
         if self._found != before:
             metrics = {one.name: [one.value, one.time_ms] for one in self._found.values()}
             with suppress(StoreError):  # a full disk, which is no reason to end the job
@@ -187,22 +206,91 @@ class LogMetrics:
         self._starts[log] += len(whole)
         return whole
 
-    def _search(self, text: str) -> None:
+    def _search(self, log: Path, start: int, piece: bytes) -> None:
+        lines = piece.split(b"\n")
+        times = self._line_times_ms(log, start, lines)
+        texts = [line.decode(errors="replace") for line in lines]
         for name, pattern in list(self._patterns.items()):
             try:
                 with _patience(_PATIENCE_S):
-                    found = [one for line in text.split("\n") for one in pattern.finditer(line)]
+                    found = [
+                        (one[min(1, pattern.groups)] or "", time_ms)
+                        for text, time_ms in zip(texts, times, strict=True)
+                        for one in pattern.finditer(text)
+                    ]
             except TimeoutError:
                 del self._patterns[name]
                 print(f"the metric {name} is given up: its pattern takes too long", flush=True)
             else:
-                self._note(name, [one[min(1, pattern.groups)] or "" for one in found])
+                self._note(name, found)
 
-    def _note(self, name: str, texts: Sequence[str]) -> None:
-        for text in texts:
+    def _line_times_ms(self, log: Path, start: int, lines: Sequence[bytes]) -> list[int]:
+        """Return when each of some lines was written, the first of which begins at a byte."""
+        times = self._times.get(log)
+        if times is None:
+            return [_now_ms()] * len(lines)
+        ends = accumulate((len(line) + 1 for line in lines), initial=start)
+        return [times.time_ms(min(end, times.size)) for end in islice(ends, 1, None)]
+
+    def _note(self, name: str, found: Sequence[tuple[str, int]]) -> None:
+        for text, time_ms in found:
             with suppress(ValueError):
                 if math.isfinite(value := float(text)):
-                    self._found[name] = Metric(name, value, time.time_ns() // 1_000_000)
+                    self._found[name] = Metric(name, value, time_ms)
+                    key = name, time_ms // 1000
+                    point = MetricPoint(key[1], 1, value, value, value)
+                    self._new[key] = self._new[key] + point if key in self._new else point
+
+    def _write_series(self) -> None:
+        if self._new:
+            rows = [json.dumps([name, *astuple(one)]) for (name, _), one in self._new.items()]
+            self._new.clear()
+            with suppress(OSError), self._series.open("a") as file:
+                file.write("".join(f"{row}\n" for row in rows))
+
+
+@dataclass(frozen=True, slots=True)
+class MetricPoint:
+    """What was printed of a metric within a second, or more of them.
+
+    Args:
+        second: When it began, since the Unix epoch.
+        count: How many numbers.
+        total: Their sum.
+        lowest: The least of them.
+        highest: The largest.
+    """
+
+    second: int
+    count: int
+    total: float
+    lowest: float
+    highest: float
+
+    def __add__(self, later: MetricPoint) -> MetricPoint:
+        """Return both together, as of when this one began."""
+        return MetricPoint(
+            self.second,
+            self.count + later.count,
+            self.total + later.total,
+            min(self.lowest, later.lowest),
+            max(self.highest, later.highest),
+        )
+
+
+def metric_points(paths: JobPaths, name: str) -> list[MetricPoint]:
+    """Return what a job's training printed of a metric by now, in the order of time."""
+    try:
+        lines = (paths.logs / _SERIES).read_text(encoding="utf-8").splitlines(keepends=True)
+    except FileNotFoundError:
+        return []
+    rows = [json.loads(line) for line in lines if line.endswith("\n")]
+    found = [MetricPoint(*row[1:]) for row in rows if row[0] == name]
+    return sorted(found, key=lambda point: point.second)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def last_metrics(paths: JobPaths) -> list[Metric]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ..store.local import make_private_folder
 from .spec import JobSpec
 
 _FOLDERS = (
@@ -82,7 +83,7 @@ class JobPaths:
     def make(self) -> None:
         """Make the folders."""
         for folder in _FOLDERS:
-            (self.root / folder).mkdir(parents=True, exist_ok=True)
+            make_private_folder(self.root / folder)
 
 
 def is_free(folder: Path) -> bool:

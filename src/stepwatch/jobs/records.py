@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, JobExists, JobNotFound, StoreError, nearest
+from ..store.local import make_private_folder, private_opener
 from .spec import JobSpec
 
 ENDED = ("Completed", "Failed", "Stopped")
@@ -56,7 +57,7 @@ class ProcessRecord:
     """A process of a job; see ``stepwatch.runtime.process``.
 
     Args:
-        role: ``runner``, ``algo-1`` …, or ``rule-0`` ….
+        role: ``runner``, ``runner-2`` … for those that took over, ``algo-1`` …, or ``rule-0`` ….
         host: The machine.
         pid: Its number there; it leads a process group of its own.
         identity: By which it is known again.
@@ -171,7 +172,13 @@ class RecordsFile:
     @contextmanager
     def change(self) -> Iterator[sqlite3.Connection]:
         """Change it: all that is done within, or nothing of it."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            make_private_folder(self._path.parent)
+            # what it holds names commands and environments; SQLite keeps the mode for its log
+            with open(self._path, "ab", opener=private_opener):
+                pass
+        except OSError as error:
+            raise self._unusable(error) from None
         with self._open() as database:
             if database.execute("pragma user_version").fetchone() != (_VERSION,):
                 _make_tables(database)
@@ -190,14 +197,24 @@ class RecordsFile:
             with closing(database):
                 yield database
         except sqlite3.Error as error:
-            raise StoreError(
-                f"the records of jobs, {self._path}, cannot be used: {error}"
-            ) from None
+            raise self._unusable(error) from None
+
+    def _unusable(self, error: Exception) -> StoreError:
+        return StoreError(f"the records of jobs, {self._path}, cannot be used: {error}")
 
 
 def _make_tables(database: sqlite3.Connection) -> None:
     """Make what a new file lacks; several processes may do so at once."""
-    database.execute("pragma journal_mode = wal")
+    deadline = time.monotonic() + _WAIT_S
+    while True:
+        try:
+            database.execute("pragma journal_mode = wal")
+            break
+        except sqlite3.OperationalError:
+            # SQLite does not wait for others that switch to WAL too, whatever the timeout.
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
     for table in _TABLES.split(";"):
         database.execute(table)
     database.execute(f"pragma user_version = {_VERSION}")
@@ -409,8 +426,14 @@ class Records:
             )
 
     def take_slot(self, name: str, capacity: int) -> bool:
-        """Let a job begin if fewer than ``capacity`` are under way and none waits longer."""
+        """Let a job begin if fewer than ``capacity`` are under way and none waits longer.
+
+        One that has begun goes on.
+        """
         with self._file.change() as database:
+            query = "select holds_slot from jobs where name = ?"
+            if database.execute(query, (name,)).fetchone()[0]:
+                return True
             (busy,) = database.execute("select count(*) from jobs where holds_slot").fetchone()
             (ahead,) = database.execute(
                 "select count(*) from jobs as other, jobs as mine where mine.name = ?"
@@ -430,6 +453,15 @@ class Records:
                 "insert or replace into processes values (?, ?, ?, ?, ?)",
                 (name, process.role, process.host, process.pid, process.identity),
             )
+
+    def add_new_process(self, name: str, process: ProcessRecord) -> bool:
+        """Note a process of a job unless its role is taken; return whether it was free."""
+        with self._file.change() as database:
+            added = database.execute(
+                "insert or ignore into processes values (?, ?, ?, ?, ?)",
+                (name, process.role, process.host, process.pid, process.identity),
+            )
+            return added.rowcount == 1
 
     def processes(self, name: str) -> list[ProcessRecord]:
         """Return the processes that a job has had, the last of each role."""

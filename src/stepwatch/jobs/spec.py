@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..errors import ConfigError
+from ..model.json_text import parse_json
 from .ray.cluster import resources
 
 _NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
@@ -53,6 +54,8 @@ class JobSpec:
         save: What is saved beyond the default, as ``--save`` takes it.
         hook: A hook configuration of SageMaker Debugger, instead of ``save``; ``None`` for none.
         capture: Whether anything is captured.
+        audits: Whether a job fails whose training completed and left a model, or a last checkpoint,
+            with values that are not finite.
         tensorboard: A TensorBoard configuration of SageMaker; ``None`` to write no such files.
         profiler: A profiler configuration of SageMaker; ``None`` for the default.
         output: Folder or URL under which the job's results go, too; empty for nowhere. Each
@@ -84,6 +87,7 @@ class JobSpec:
     save: tuple[str, ...] = ()
     hook: Mapping[str, Any] | None = None
     capture: bool = True
+    audits: bool = True
     tensorboard: Mapping[str, Any] | None = None
     profiler: Mapping[str, Any] | None = None
     output: str = ""
@@ -157,7 +161,7 @@ class JobSpec:
     @classmethod
     def from_json(cls, text: str) -> JobSpec:
         """Return what ``to_json`` wrote."""
-        found = json.loads(text)
+        found = parse_json(text)
         rules = tuple(
             RuleSpec(**{**rule, "actions": tuple(rule["actions"])}) for rule in found.pop("rules")
         )

@@ -91,6 +91,22 @@ class TestOpening:
 
 
 class TestValues:
+    def test_an_empty_name_of_an_event_file_is_none(self, store: Store):
+        """Steps and names are known, and shapes; a value that it names is not there."""
+        put_step(store, 0, {}, shapes={"s": [4]})
+        put_step(store, 1, {"v": np.ones(2)})
+        for step in range(2):
+            index = json.loads(store.get(index_key(step, "worker_0")))
+            index["meta"]["event_file_name"] = ""
+            store.put(index_key(step, "worker_0"), json.dumps(index).encode())
+        put_end(store)
+        trial = Trial(store)
+
+        assert [0, 1] == trial.steps()
+        assert ["s", "v"] == trial.tensor_names()
+        with pytest.raises(TensorUnavailable):
+            trial.tensor("v").value(1)
+
     def test_a_value_beside_its_shape_is_read(self, store: Store):
         """smdebug's own reader finds the shape only."""
         put_step(store, 0, {"t": np.arange(4.0)}, shapes={"t": (2, 2)})

@@ -13,9 +13,9 @@ from botocore.exceptions import ClientError
 from stepwatch.errors import ConfigError
 from stepwatch.jobs.artifacts import unpack
 from stepwatch.runtime.process import is_loopback
-from stepwatch_smdebug.sagemaker.access import Access
 from stepwatch_smdebug.sagemaker.app import MOST_BYTES
-from tests.support.jobs.sagemaker.serving import Server, shared
+from tests.support.cli.commands import STEPWATCH, call
+from tests.support.jobs.sagemaker.serving import Server, request, shared
 
 SECRET = "a-long-secret-of-this-server"
 TARGET = {
@@ -32,12 +32,19 @@ def post(url, body=b"{}", **headers):
 
 
 class TestOnLoopback:
-    def test_whoever_is_here_is_answered(self):
+    def test_whoever_has_the_address_is_answered(self):
         """By each of its names; whatever the signature."""
         url = shared().url
         assert 200 == post(url)[0]
+        assert 200 == post(f"{url}/")[0]
         assert 200 == post(url, Host="localhost:1")[0]
         assert 200 == post(url, Authorization="AWS4-HMAC-SHA256 nonsense")[0]
+
+    @pytest.mark.parametrize("path", ["/", "/x", "/x/"])
+    def test_another_user_of_the_machine_is_not(self, path):
+        """Who knows the port alone."""
+        status, told = post(shared().url.rpartition("/")[0] + path)
+        assert (403, "AccessDeniedException") == (status, told["__type"])
 
     @pytest.mark.parametrize(
         "headers",
@@ -79,6 +86,11 @@ class TestOnLoopback:
             (b'{"MaxResults": true}', "SerializationException"),
             (b'{"MaxResults": 1e999}', "SerializationException"),
             (b"\xff", "SerializationException"),
+            ('{"NameContains": "a"}'.encode("utf-16"), "SerializationException"),
+            (b'{"NameContains": "\\ud800"}', "SerializationException"),
+            (b'{"NameContains": "a\\u0000"}', "SerializationException"),
+            (b'{"MaxResults": ' + b"9" * 100_000 + b"}", "SerializationException"),
+            (b'{"nobody": ' + b"[" * 50_000 + b"]" * 50_000 + b"}", "SerializationException"),
             (b'{"NameContains": "__import__(\'os\')"}', "ValidationException"),
             (b'{"NameContains": null, "nobody": {"knows": 1}}', None),
         ],
@@ -87,6 +99,32 @@ class TestOnLoopback:
         """And others are answered as before."""
         status, told = post(shared().url, body)
         assert (200 if code is None else 400, code) == (status, told.get("__type"))
+
+    @pytest.mark.parametrize("body", [b"Action=\xff", b"&a=1" * 2000])
+    def test_a_form_that_is_none(self, body):
+        """Who asks who one is sends forms."""
+        status, told = post(
+            shared().url, body, Content_Type="application/x-www-form-urlencoded; charset=utf-8"
+        )
+        assert (400, "SerializationException") == (status, told["__type"])
+
+    def test_a_request_of_many_mistakes_names_some(self):
+        """The answer is no longer than a page."""
+        tags = [{"Key": "", "Value": "v" * 300}] * 2000
+        body = json.dumps({"ResourceArn": "arn:aws:sagemaker:x", "Tags": tags}).encode()
+        status, told = post(shared().url, body, X_Amz_Target="SageMaker.AddTags")
+        assert (400, "ValidationException") == (status, told["__type"])
+        assert len(told["message"]) < 20_000
+
+    @pytest.mark.parametrize("depth", [200, 450, 900])
+    def test_a_member_that_nobody_knows_may_be_nested(self, depth):
+        """It is kept or refused, and never a fault of the server."""
+        asked = json.dumps(request(f"nested-{depth}"))
+        nested = "[" * depth + "]" * depth
+        body = (asked[:-1] + f', "Nobody": {nested}}}').encode()
+        status, told = post(shared().url, body, X_Amz_Target="SageMaker.CreateTrainingJob")
+        refused = (400, "SerializationException")
+        assert (status, told.get("__type")) in ((200, None), refused)
 
     def test_an_action_that_is_none(self):
         """A target is a name in a table, and nothing that is looked up elsewhere."""
@@ -106,10 +144,11 @@ def guarded(tmp_path_factory):
 
 
 class TestElsewhere:
-    def test_it_does_not_listen_without_a_secret(self):
+    def test_it_does_not_listen_without_a_secret(self, tmp_path):
         """One line says what to do."""
-        with pytest.raises(ConfigError, match="set STEPWATCH_TOKEN to a long secret"):
-            Access("0.0.0.0")
+        done = call(STEPWATCH, "serve", "--host", "0.0.0.0", "--jobs", "jobs", cwd=tmp_path)
+        assert (2, 1) == (done.returncode, len(done.stderr.splitlines()))
+        assert "set STEPWATCH_TOKEN to a long secret" in done.stderr
         assert [True, True, True, False, False] == [
             is_loopback(host) for host in ("127.0.0.9", "::1", "localhost", "0.0.0.0", "me.org")
         ]
@@ -122,7 +161,7 @@ class TestElsewhere:
 
     def test_who_signs_with_another_is_not(self, guarded):
         """It is told what is wanted."""
-        with pytest.raises(ClientError, match="must be signed with the secret of this server"):
+        with pytest.raises(ClientError, match="be signed with its secret"):
             guarded.client(secret=f"{SECRET}x").list_training_jobs()
 
     @pytest.mark.parametrize(
@@ -150,6 +189,12 @@ class TestElsewhere:
 
 
 class TestSources:
+    def test_a_name_takes_no_memory(self, tmp_path):
+        """Some kilobytes may unpack to a name of hundreds of megabytes."""
+        long = self.member("././@LongLink", type=tarfile.GNUTYPE_LONGNAME, size=2 << 20)
+        with pytest.raises(ConfigError, match="a name of 2,097,152 bytes"):
+            unpack(self.archive(long), tmp_path, "s3://bucket/source.tar.gz")
+
     @staticmethod
     def archive(*members):
         file = io.BytesIO()

@@ -227,7 +227,7 @@ class TestTraining:
                 tmp_path,
                 HyperParameters={"lr": "0.1", "steps": "100000"},
                 DebugHookConfig=hooked(tmp_path, "losses"),
-                DebugRuleConfigurations=[rule("Overtraining"), rule("ExplodingTensor")],
+                DebugRuleConfigurations=[rule("StalledTrainingRule"), rule("ExplodingTensor")],
             )
         )
         place = JobPaths(shared().records.home, "stopped")

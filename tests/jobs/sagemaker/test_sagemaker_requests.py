@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timezone
 from itertools import count
 
 import pytest
 from botocore.exceptions import ClientError
 
+from stepwatch.jobs.container_env import variables, write_files
+from stepwatch.jobs.paths import JobPaths
+from stepwatch.jobs.records import Records
 from stepwatch_smdebug.sagemaker.account import Account
 from stepwatch_smdebug.sagemaker.requests import job_spec
 from tests.support.jobs.sagemaker.serving import request, rule, shared, shared_client
@@ -332,3 +336,125 @@ class TestLists:
         """It is refused."""
         told = refusal(client.list_training_jobs, SortBy="Name", NextToken=token)[1]
         assert "The NextToken is invalid." == told
+
+
+class TestHook:
+    @pytest.mark.parametrize(
+        ("given", "expected"),
+        [
+            ({"save_interval": "500"}, [{"save_interval": "500"}, {}]),
+            ({"save_interval": "400"}, [{"save_interval": "400"}]),
+        ],
+    )
+    def test_what_a_rule_brings_by_itself_is_saved_at_the_steps_of_the_hook_too(
+        self, tmp_path, given, expected
+    ):
+        """Every 500 steps is what the SDK says of the losses for LossNotDecreasing."""
+        asked = request(
+            "hooked",
+            DebugRuleConfigurations=[rule("LossNotDecreasing", num_steps="10")],
+            DebugHookConfig={
+                "S3OutputPath": "s3://b",
+                "HookParameters": {"save_interval": "5"},
+                "CollectionConfigurations": [
+                    {"CollectionName": "losses", "CollectionParameters": given}
+                ],
+            },
+        )
+        hook = job_spec(asked, Account(Records(tmp_path))).hook
+
+        assert expected == [one["CollectionParameters"] for one in hook["CollectionConfigurations"]]
+
+
+GROUPS = [
+    {"InstanceGroupName": "data", "InstanceType": "ml.c5.large", "InstanceCount": 1},
+    {"InstanceGroupName": "gpus", "InstanceType": "ml.g5.xlarge", "InstanceCount": 2},
+]
+
+
+def resources(**more):
+    """Return a ResourceConfig."""
+    return {"VolumeSizeInGB": 1, **more}
+
+
+class TestInstances:
+    def test_each_process_knows_its_instance_group(self, tmp_path):
+        """By its variables and in its file, and gets the channels of it."""
+        sources = {"all": None, "raw": ["data"]}
+        channels = [
+            {
+                "ChannelName": channel,
+                "DataSource": {
+                    "S3DataSource": {
+                        "S3DataType": "S3Prefix",
+                        "S3Uri": "s3://b/p",
+                        **({"InstanceGroupNames": only} if only else {}),
+                    }
+                },
+            }
+            for channel, only in sources.items()
+        ]
+        asked = request(
+            "groups", ResourceConfig=resources(InstanceGroups=GROUPS), InputDataConfig=channels
+        )
+        spec = job_spec(asked, Account(Records(tmp_path)))
+        paths = JobPaths(tmp_path, "groups")
+        paths.make()
+        write_files(spec, paths)
+        told = [variables(spec, paths, rank, 1) for rank in range(spec.processes)]
+
+        assert ["data", "gpus", "gpus"] == [one["SM_CURRENT_INSTANCE_GROUP"] for one in told]
+        assert '["algo-2", "algo-3"]' == told[2]["SM_CURRENT_INSTANCE_GROUP_HOSTS"]
+        assert ['["all", "raw"]', '["all"]'] == [one["SM_CHANNELS"] for one in told[:2]]
+        assert "SM_CHANNEL_RAW" not in told[1]
+        resource = json.loads(told[1]["SM_RESOURCE_CONFIG"])
+        assert ("gpus", "ml.g5.xlarge", 2) == (
+            resource["current_group_name"],
+            resource["current_instance_type"],
+            len(resource["instance_groups"]),
+        )
+
+    @pytest.mark.parametrize(
+        ("more", "why"),
+        [
+            (
+                {"ResourceConfig": resources(InstanceGroups=GROUPS, InstanceCount=1)},
+                "either InstanceGroups, or",
+            ),
+            ({"ResourceConfig": resources(InstanceGroups=GROUPS[:1] * 2)}, "must be unique"),
+            (
+                {"ResourceConfig": resources(InstanceGroups=GROUPS, KeepAlivePeriodInSeconds=60)},
+                "cannot be used with InstanceGroups",
+            ),
+            (
+                {
+                    "ResourceConfig": resources(
+                        InstanceCount=1, InstanceType="ml.m5.large", KeepAlivePeriodInSeconds=60
+                    ),
+                    "EnableManagedSpotTraining": True,
+                },
+                "cannot be used with spot training",
+            ),
+        ],
+    )
+    def test_what_sagemaker_does_not_combine_is_refused(self, client, name, more, why):
+        code, told = refusal(client.create_training_job, **request(name, **more))
+        assert ("ValidationException", True) == (code, why in told)
+
+    def test_a_warm_pool_has_a_status(self, client, name):
+        """Nothing has to be kept: it ends with its job."""
+        kept = resources(InstanceCount=1, InstanceType="ml.m5.large", KeepAlivePeriodInSeconds=60)
+        records = noted(name, ResourceConfig=kept)
+        found = client.describe_training_job(TrainingJobName=name)
+        assert "InUse" == found["WarmPoolStatus"]["Status"]
+        client.update_training_job(
+            TrainingJobName=name, ResourceConfig={"KeepAlivePeriodInSeconds": 120}
+        )
+        records.end(name, "Completed", "Completed")
+        found = client.describe_training_job(TrainingJobName=name)
+        assert ("Terminated", 120) == (
+            found["WarmPoolStatus"]["Status"],
+            found["ResourceConfig"]["KeepAlivePeriodInSeconds"],
+        )
+        listed = client.list_training_jobs(WarmPoolStatusEquals="Terminated", NameContains=name)
+        assert [name] == [one["TrainingJobName"] for one in listed["TrainingJobSummaries"]]

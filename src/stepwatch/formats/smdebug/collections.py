@@ -6,7 +6,6 @@ union, every mode has its own, and a collection says itself what of its tensors 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection as AbstractCollection
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from ...errors import ConfigError, CorruptRun, nearest
+from ...model.json_text import parse_json
 from ...model.steps import Mode
 
 #: What a reduction may be. The l1 and l2 norms are over all elements.
@@ -101,6 +101,7 @@ class SaveSteps:
         start: First step of the window.
         end: First step after the window; ``None`` for no end. 0 for no window at all.
         steps: Further steps, inside of the window or not.
+        others: Schedules whose steps are saved, too. Files hold none of them.
 
     Raises:
         ConfigError: An interval below 1, or a negative step.
@@ -115,6 +116,7 @@ class SaveSteps:
     start: int = 0
     end: int | None = None
     steps: tuple[int, ...] = ()
+    others: tuple[SaveSteps, ...] = ()
 
     def __post_init__(self) -> None:
         if self.interval < 1:
@@ -126,7 +128,17 @@ class SaveSteps:
         if step in self.steps:
             return True
         in_window = self.start <= step and (self.end is None or step < self.end)
-        return in_window and step % self.interval == 0
+        if in_window and step % self.interval == 0:
+            return True
+        return any(other.wants(step) for other in self.others)
+
+    def __or__(self, other: SaveSteps) -> SaveSteps:
+        """Return what wants the steps of both; the shorter interval is the one that files hold."""
+        first, second = sorted((self, other), key=lambda one: one.interval)
+        if first == second:
+            return first
+        plain = replace(second, others=())
+        return replace(first, others=(*first.others, plain, *second.others))
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +265,7 @@ def collections_from_json(key: str, data: bytes) -> tuple[tuple[SavedCollection,
         CorruptRun: It is no collections file.
     """
     try:
-        return _parse(json.loads(data))
+        return _parse(parse_json(data))
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         damage = str(error) if isinstance(error, ConfigError) else repr(error)
         raise CorruptRun(key, 0, f"not a collections file ({damage})") from None

@@ -161,7 +161,9 @@ class EventFiles:
 
     def _open(self, saved: SavedStep, start: int, length: int) -> tuple[_File, int, int]:
         """Return bytes that hold a record, where in them it begins, and where they begin."""
-        key = str(saved.event_key)
+        if saved.event_key is None:
+            raise FileNotFoundError(f"step {saved.step} has no event file")
+        key = saved.event_key
         file = self._kept.get(key)
         if file is None and saved.contents.size_bytes <= SMALL_BYTES:
             file = self._keep(key, saved)

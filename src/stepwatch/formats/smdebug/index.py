@@ -5,7 +5,6 @@ The part that names the tensors is the same for step after step, so it is parsed
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import ConfigError, CorruptRun
+from ...model.json_text import parse_json
 from ...model.steps import Mode
 from ...runtime.parallel import map_parallel
 from ...store import Store, check_key
@@ -83,26 +83,27 @@ def parse_index(key: str, data: bytes, step: int) -> SavedStep:
 def _parse(data: bytes, step: int) -> SavedStep:
     seam = data.find(_SEAM)
     if seam < 0 or not data.startswith(b'{"meta": '):
-        return _saved_step(json.loads(data), _contents(data), step)
+        return _saved_step(parse_json(data), _contents(data), step)
     try:
         # Where both halves are objects, the whole is the object that has the fields of both.
         contents = _contents(b"{" + data[seam + 2 :])
-        return _saved_step(json.loads(data[:seam] + b"}"), contents, step)
+        return _saved_step(parse_json(data[:seam] + b"}"), contents, step)
     except ValueError:
-        return _saved_step(json.loads(data), _contents(data), step)
+        return _saved_step(parse_json(data), _contents(data), step)
 
 
 def _saved_step(
     values: Mapping[str, Mapping[str, object]], contents: Contents, step: int
 ) -> SavedStep:
     meta = values["meta"]
-    mode, mode_step, event_key = meta["mode"], meta["mode_step"], meta.get("event_file_name")
+    mode, mode_step = meta["mode"], meta["mode_step"]
+    event_key = meta.get("event_file_name") or None  # some writers name none by an empty text
     if type(mode_step) is not int or not -(1 << 62) < mode_step < 1 << 62:
         raise TypeError(f"mode_step is {mode_step!r}")
     if mode not in _MODES:
         raise ValueError(f"mode is {mode!r}")
     if event_key is None:
-        if contents.byte_ranges:
+        if contents.byte_ranges and "event_file_name" not in meta:
             raise ValueError("it names values and no event file")
     elif not isinstance(event_key, str) or not event_key.startswith(EVENTS):
         raise ValueError(f"event_file_name is {event_key!r}")
@@ -119,7 +120,7 @@ _MODES = {mode.value: mode for mode in Mode}
 
 @lru_cache(maxsize=256)
 def _contents(data: bytes) -> Contents:
-    values = json.loads(data)
+    values = parse_json(data)
     if "tensor_payload" not in values and "shape_payload" not in values:
         raise KeyError("tensor_payload")
     # Of several records of one name the last counts.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from ...store import Store
+from ..manifest import worker_from_key, worker_in_key
 
 COLLECTIONS = "collections/"
 EVENTS = "events/"
@@ -29,7 +30,7 @@ def event_key(step: int, worker: str) -> str:
         >>> event_key(7, "worker_0")
         'events/000000000007/000000000007_worker_0.tfevents'
     """
-    return f"{EVENTS}{step:012d}/{step:012d}_{_in_file_names(worker)}.tfevents"
+    return f"{EVENTS}{step:012d}/{step:012d}_{worker_in_key(worker)}.tfevents"
 
 
 def index_key(step: int, worker: str) -> str:
@@ -39,7 +40,7 @@ def index_key(step: int, worker: str) -> str:
         >>> index_key(2500, "worker_1")
         'index/000000002/000000002500_worker_1.json'
     """
-    return f"{index_prefix(step)}_{_in_file_names(worker)}.json"
+    return f"{index_prefix(step)}_{worker_in_key(worker)}.json"
 
 
 def index_prefix(step: int) -> str:
@@ -54,7 +55,7 @@ def collections_key(worker: str) -> str:
         >>> collections_key("/device:GPU:0")
         'collections/000000000/_device-GPU-0_collections.json'
     """
-    return f"{COLLECTIONS}{0:09d}/{_in_file_names(worker)}_collections.json"
+    return f"{COLLECTIONS}{0:09d}/{worker_in_key(worker)}_collections.json"
 
 
 def parse_step_key(key: str) -> tuple[int, str] | None:
@@ -66,25 +67,16 @@ def parse_step_key(key: str) -> tuple[int, str] | None:
         >>> parse_step_key("index/000000000/000000000005_worker_0.json.tmp")
     """
     match = _OF_STEP.match(key)
-    return (int(match[1]), _from_file_names(match[2])) if match else None
+    return (int(match[1]), worker_from_key(match[2])) if match else None
 
 
 def parse_collections_key(key: str) -> str | None:
     """Return the worker of the key of a collections file; ``None`` for another key."""
     match = _OF_COLLECTIONS.match(key)
-    return _from_file_names(match[1]) if match else None
+    return worker_from_key(match[1]) if match else None
 
 
 def holds_run(store: Store) -> bool:
     """Return whether smdebug wrote, or began to write, a run into a store."""
     marks = (COLLECTIONS, INDEX, EVENTS, END_KEY, CLAIM_KEY)
     return any(store.list(mark) for mark in marks)
-
-
-def _in_file_names(worker: str) -> str:
-    device = worker.startswith("/")
-    return worker.replace("/", "_").replace(":", "-") if device else worker
-
-
-def _from_file_names(name: str) -> str:
-    return name.replace("_", "/").replace("-", ":") if name.startswith("_") else name

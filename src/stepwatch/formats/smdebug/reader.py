@@ -8,7 +8,6 @@ its collections and from its name.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,6 +20,7 @@ import pyarrow as pa
 from ...errors import CorruptRun, StepUnavailable, TensorUnavailable, nearest
 from ...model.collection import BUILT_IN
 from ...model.collection import Collection as OurCollection
+from ...model.json_text import parse_json
 from ...model.record import StepRecord
 from ...model.steps import Mode
 from ...store import Store
@@ -88,6 +88,11 @@ class RunInfo:
             self.manifest = self._made_up() if self._own is None else self._completed(self._own)
         return changed
 
+    def files(self) -> dict[str, bytes]:
+        """Return the collections file of each worker."""
+        named = ((parse_collections_key(key), data) for key, (data, *_) in self._files.items())
+        return {worker: data for worker, data in named if worker}
+
     def _read(self, key: str) -> None:
         try:
             data = self._store.get(key)
@@ -137,7 +142,7 @@ class RunInfo:
 
     def _debugger_collections(self, first: bytes) -> dict[str, object]:
         """Return the collections as the first worker noted them, with the tensors of all."""
-        values: dict[str, dict[str, dict[str, object]]] = json.loads(first)
+        values: dict[str, dict[str, dict[str, object]]] = parse_json(first)
         for name, one in values["collections"].items():
             if name in self.collections:
                 one["tensor_names"] = sorted(self.collections[name].tensors)
@@ -249,6 +254,10 @@ class SmdebugReader:
     @property
     def collections(self) -> dict[str, SavedCollection]:
         return self._about.collections
+
+    def collections_files(self) -> dict[str, bytes]:
+        """Return the collections file of each worker that noted its collections."""
+        return self._about.files()
 
     @property
     def num_workers(self) -> int:

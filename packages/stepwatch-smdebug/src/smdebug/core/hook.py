@@ -6,6 +6,7 @@ import functools
 import logging
 import os
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any, TypeVar
 
 from stepwatch.model.steps import Mode
@@ -226,17 +227,19 @@ class BaseHook:
             name: It is stored as ``scalar/<name>``.
             value: One element; a Python number is stored in shape ``(1,)``.
             sm_metric: Accepted for old code.
-            timestamp: Accepted for old code; what is stored is when the step ended.
+            timestamp: When it was, seconds since the Unix epoch; now by default.
 
         Raises:
             SMDebugTypeError: It is not one element.
         """
-        del sm_metric, timestamp
+        del sm_metric
         known = self._as_array(value)
         size = known.numel() if hasattr(known, "numel") else known.size
-        if size != 1:
-            raise SMDebugTypeError(f"scalar {name!r} must have one element, and has {size}")
-        self._registered.save_scalar(f"scalar/{name}", known)
+        if size != 1 or isinstance(value, dict):
+            raise SMDebugTypeError(f"scalar {name!r} must have one element, got {value!r:.100}")
+        self._registered.save_scalar(
+            f"scalar/{name}", known, round(Fraction(timestamp or 0) * 10**9)
+        )
 
     def save_tensor(
         self,

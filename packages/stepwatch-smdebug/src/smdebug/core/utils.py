@@ -75,6 +75,8 @@ def load_json_as_dict(s: str | None) -> Any:
 def make_numpy_array(x: object) -> npt.NDArray[Any]:
     """Return an array of an array, a number, a text, a list or a tuple; single ones get ``(1,)``.
 
+    A dict becomes an array of objects without an axis, which no hook saves.
+
     Raises:
         SMDebugTypeError: Something else.
     """
@@ -84,6 +86,8 @@ def make_numpy_array(x: object) -> npt.NDArray[Any]:
         return np.array([x])
     if isinstance(x, list | tuple):
         return np.asarray(x)
+    if isinstance(x, dict):
+        return np.array(x)
     raise SMDebugTypeError(f"an array, a number, a text or a list is needed, got {type(x)}")
 
 

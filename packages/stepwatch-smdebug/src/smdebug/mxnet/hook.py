@@ -30,7 +30,10 @@ class Hook(BaseHook):
 
     def _make_registered(self) -> SmdebugMXNetHook:
         return SmdebugMXNetHook(
-            self._hook_config, numbers=self._resumed(), before_step=self._before_step
+            self._hook_config,
+            numbers=self._resumed(),
+            before_step=self._before_step,
+            stores_at_once=True,
         )
 
     def register_block(self, block: Block) -> None:

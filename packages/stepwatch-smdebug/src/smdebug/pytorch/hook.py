@@ -31,7 +31,10 @@ class Hook(BaseHook):
 
     def _make_registered(self) -> SmdebugTorchHook:
         return SmdebugTorchHook(
-            self._hook_config, numbers=self._resumed(), before_step=self._before_step
+            self._hook_config,
+            numbers=self._resumed(),
+            before_step=self._before_step,
+            stores_at_once=True,
         )
 
     # What is saved

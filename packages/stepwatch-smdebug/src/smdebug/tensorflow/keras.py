@@ -30,7 +30,7 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]  # no
         keras.callbacks.Callback.__init__(self)
         for name, pattern in SmdebugKerasHook.patterns.items():
             self.collection_manager.get(name).include(pattern)
-        return SmdebugKerasHook(self._hook_config)
+        return SmdebugKerasHook(self._hook_config, stores_at_once=True)
 
     def wrap_optimizer(self, optimizer: Any) -> Any:
         """Return the optimizer as it is: its gradients are observed anyway."""

@@ -83,6 +83,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]  # xgboost has no 
             validation_data=self.validation_data,
             numbers=self._resumed(),
             before_step=self._before_step,
+            stores_at_once=True,
         )
 
     def after_iteration(

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
+from itertools import chain
 from logging import LogRecord
+from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +100,7 @@ class HookDocument:
         return HookConfig(
             self.run,
             tuple(
-                self._collection(name, entries.get(name), steps, added.get(name, ()))
+                self._collection(name, entries.get(name, ()), steps, added.get(name, ()))
                 for name in {**self._framework.collections, **entries}
             ),
             frozenset({*self._framework.included, *entries, *added}),
@@ -111,28 +114,40 @@ class HookDocument:
     def _collection(
         self,
         name: str,
-        entry: JsonSettings | None,
+        entries: Sequence[JsonSettings],
         steps: Mapping[Mode, SaveSteps],
         added: tuple[str, ...],
     ) -> SavedCollection:
-        patterns, stored = self._framework.collections.get(name, ()), self._stored
-        histogram = self._hook_flag("save_histogram", default=True)
-        if entry is not None:
-            own = self._read_when(entry)
-            patterns = (*patterns, *_read_patterns(entry))
-            steps = self._save_steps(entry, {m: when | own[m] for m, when in self._when.items()})
-            if any(key in entry for key in _WHAT):
-                stored = _read_stored(entry, stored)
-            if "save_histogram" in entry:
-                histogram = entry.flag("save_histogram")
-        return saved_collection(name, (*patterns, *added), (), steps, stored, histogram)
+        """Return a collection; of several entries of one name, what any of them asks for."""
+        patterns = [
+            *self._framework.collections.get(name, ()),
+            *chain(*map(_read_patterns, entries)),
+        ]
+        if entries:
+            steps = _any_steps([self._steps_of(entry) for entry in entries])
+        stored = [
+            _read_stored(entry, self._stored)
+            for entry in entries
+            if any(key in entry for key in _WHAT)
+        ]
+        histograms = [e.flag("save_histogram") for e in entries if "save_histogram" in e]
+        histogram = any(histograms or [self._hook_flag("save_histogram", default=True)])
+        what = reduce(or_, stored) if stored else self._stored
+        return saved_collection(name, (*patterns, *added), (), steps, what, histogram)
 
-    def _entries(self) -> dict[str, JsonSettings]:
-        """Return the settings of each collection that is named, in order."""
+    def _steps_of(self, entry: JsonSettings) -> Mapping[Mode, SaveSteps]:
+        own = self._read_when(entry)
+        return self._save_steps(entry, {m: when | own[m] for m, when in self._when.items()})
+
+    def _entries(self) -> dict[str, list[JsonSettings]]:
+        """Return the settings of each collection that is named, in order.
+
+        One may be named several times: the SDK sends those of a user and those of each rule.
+        """
         entries = self._top.values.get("CollectionConfigurations")
         if not isinstance(entries, list | None):
             raise ConfigError(f"CollectionConfigurations must be a JSON list, got {entries!r}")
-        found: dict[str, JsonSettings] = {}
+        found: dict[str, list[JsonSettings]] = {}
         for number, entry in enumerate(entries or ()):
             outer = JsonSettings(entry, f"CollectionConfigurations[{number}]")
             outer.warn_of_unknown(_ENTRY, _BELONGS)
@@ -141,7 +156,7 @@ class HookDocument:
                 raise ConfigError(f"{outer.where}: CollectionName must be a text, got {name!r}")
             inner = JsonSettings(outer.values.get("CollectionParameters"), f"collection {name!r}")
             inner.warn_of_unknown(_SHARED, _BELONGS)
-            found[name] = inner.after(found[name]) if name in found else inner
+            found.setdefault(name, []).append(inner)
         return found
 
     def _patterns_of_hook(self) -> dict[str, tuple[str, ...]]:
@@ -188,6 +203,11 @@ class HookDocument:
             return {m: SaveSteps(**{"interval": self._interval, **one}) for m, one in when.items()}
         except ConfigError as error:
             raise ConfigError(f"{settings.where}: {error}") from None
+
+
+def _any_steps(schedules: Sequence[Mapping[Mode, SaveSteps]]) -> Mapping[Mode, SaveSteps]:
+    """Return, for each mode, what wants the steps of all schedules; one at least."""
+    return {mode: reduce(or_, (one[mode] for one in schedules)) for mode in Mode}
 
 
 def _read_stored(settings: JsonSettings, inherited: Stored) -> Stored:

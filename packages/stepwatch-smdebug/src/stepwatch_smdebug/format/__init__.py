@@ -26,6 +26,8 @@ class SmdebugFormat:
             stored_at=selection.stored_at,
             collections=selection.collections or to_saved_collections(manifest.collections),
             marks_end=target.marks_end,
+            as_stored=selection.as_stored,
+            collections_file=selection.collections_file,
         )
 
     def truncate(self, store: Store, worker: str, step: int) -> None:

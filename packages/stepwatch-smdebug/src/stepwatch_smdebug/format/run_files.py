@@ -75,6 +75,7 @@ class CollectionsFile:
         num_workers: How many workers have such a file.
         collections: Those that are known. A list may grow.
         by_kind: Whether there is also a collection for each kind of tensor that is stored.
+        whole: The file, where it is known already; then it holds nothing else.
         clock: Seconds, monotonic.
     """
 
@@ -86,6 +87,7 @@ class CollectionsFile:
         num_workers: int,
         collections: Sequence[SavedCollection],
         by_kind: bool,
+        whole: bytes = b"",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
@@ -93,6 +95,7 @@ class CollectionsFile:
         self._num_workers = num_workers
         self._collections = collections
         self._by_kind = by_kind
+        self._whole = whole
         self._clock = clock
         self._kind_of: dict[str, str] = {}
         self._written = b""
@@ -109,14 +112,19 @@ class CollectionsFile:
 
     def tick(self) -> None:
         """Write the file again if it would hold more, about once a second at most."""
+        if self._clock() - self._at >= REWRITE_S:
+            self.write_changes()
+
+    def write_changes(self) -> None:
+        """Write the file again if it would hold more."""
         now = len(self._kind_of), tuple(self._collections)
-        if self._made_of not in (None, now) and self._clock() - self._at >= REWRITE_S:
+        if self._made_of not in (None, now):
             self.write()
 
     def write(self) -> None:
         """Write the file unless it holds all of this already."""
         made_of = len(self._kind_of), tuple(self._collections)
-        data = json.dumps(self._content(made_of[1])).encode()
+        data = self._whole or json.dumps(self._content(made_of[1])).encode()
         if data != self._written:
             self._store.put(self._key, data)
             self._written, self._at = data, self._clock()

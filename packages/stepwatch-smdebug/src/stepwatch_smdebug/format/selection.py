@@ -159,6 +159,7 @@ def _dims(tag: bytes, dims: tuple[int, ...]) -> bytes:
 #: What is stored of every tensor where nothing is selected: all that there is.
 ALL = Stored(raw=True, reductions=DERIVED, shape=True)
 
+_SPREADS = ("std", "variance")
 # A number that was captured once is its own mean.
 _VALUE = Reduction("mean")
 
@@ -189,7 +190,8 @@ class TensorSelection:
 
     reductions: list[Reduction] = field(default_factory=list)  # that some tensor needs, by column
     entries: list[Number | Full] = field(default_factory=list)
-    shapes: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)
+    #: Of each tensor whose shape is stored by itself its name, that in the framework, the shape.
+    shapes: list[tuple[str, str, tuple[int, ...]]] = field(default_factory=list)
     #: Row, column and tensor of the reductions that need full values.
     from_values: list[tuple[int, int, str]] = field(default_factory=list)
 
@@ -250,7 +252,7 @@ def select_records(
             choice.entries.append(value)
         elif what.shape or (what.raw and info.name in facts.raw):
             # What is raw and has no element: its shape says it all.
-            choice.shapes.append((info.name, info.shape))
+            choice.shapes.append((info.name, info.name, info.shape))
     return choice
 
 
@@ -283,6 +285,8 @@ def _add_reductions(
     for number, reduction in enumerate(what.reductions):
         if what is ALL and facts.unknown is not None and facts.unknown[row, number]:
             continue
+        if what is ALL and facts.once[row] and reduction.name in _SPREADS:
+            continue  # one element has none
         if reduction.name in NEED_VALUES:
             if info.name not in facts.raw:
                 continue

@@ -48,6 +48,7 @@ class StepTemplate:
         locations = [layer.add(entry) for entry in choice.entries]
         self._skeleton = np.frombuffer(b"".join(layer.pieces), np.uint8).copy()
         self._holes = layer.holes
+        self._start_of = {tag: start for tag, start, _ in locations}
         self._size = layer.size
         self._groups, self._where, self._which = layer.scatter()
         self._index_body = _index_body(choice, locations)
@@ -80,7 +81,14 @@ class StepTemplate:
             parts = [flat[which].astype(dtype).view(np.uint8) for dtype, which in self._groups]
         source = np.concatenate([np.frombuffer(start, np.uint8), *parts])
         self._skeleton[self._where] = source[self._which]
-        return self._spliced(contents).data if self._holes else self._skeleton.tobytes()
+        if not (self._holes or record.times_ns):
+            return self._skeleton.tobytes()
+        image = self._spliced(contents) if self._holes else self._skeleton.copy()
+        for name, time_ns in record.times_ns.items():
+            if name in self._start_of:
+                at = self._start_of[name] + WALL_TIME_AT
+                image[at : at + 8] = np.frombuffer(struct.pack("<d", time_ns / 10**9), np.uint8)
+        return image.data
 
     def _spliced(self, contents: Sequence[Content]) -> Bytes:
         """Return the skeleton with the contents between; NumPy copies them without the GIL."""
@@ -179,8 +187,8 @@ def _index_body(choice: TensorSelection, locations: Sequence[tuple[str, int, int
         for tag, start, length in locations
     ]
     shapes = [
-        {"tensorname": name, "originalname": name, "shape": list(shape)}
-        for name, shape in choice.shapes
+        {"tensorname": name, "originalname": own_name, "shape": list(shape)}
+        for name, own_name, shape in choice.shapes
     ]
     body = f'"tensor_payload": {json.dumps(tensors)}, "shape_payload": {json.dumps(shapes)}}}'
     return body.encode()

@@ -14,6 +14,7 @@ import logging
 import os
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,6 +40,8 @@ from stepwatch.numerics.statistics import COUNT, summarize_into
 from ..plan import DebuggerPlan, HookConfig
 
 _log = logging.getLogger("stepwatch")
+# So long the training waits for a step to be stored.
+_PATIENCE_S = 10.0
 Array = npt.NDArray[np.generic]
 
 
@@ -172,13 +175,16 @@ class UserSavedTensor:
     kind: str
     value: Any
     collections: Sequence[str] = ()
+    #: When, nanoseconds since the Unix epoch; 0 for with the step.
+    time_ns: int = 0
 
 
 class SmdebugSteps:
     """Opens steps, saves into them and hands them on.
 
     What a script saved itself, ``by_hand``, is held until the step ends: it stands after
-    everything else. ``before_end`` is called before a step ends at which something is due.
+    everything else. ``before_end`` is called before a step ends at which something is due,
+    ``after_end`` after one was handed on.
     """
 
     def __init__(
@@ -189,6 +195,7 @@ class SmdebugSteps:
         numbers: StepNumbers,
         by_hand: dict[str, UserSavedTensor],
         before_end: Callable[[], None] = lambda: None,
+        after_end: Callable[[], None] = lambda: None,
     ) -> None:
         self.saved = saved
         #: Whether anything but scalars is saved at the present step.
@@ -197,7 +204,7 @@ class SmdebugSteps:
         self.due_collections: frozenset[str] = frozenset()
         self._recorder, self._plan, self._numbers = recorder, plan, numbers
         self._by_hand = by_hand
-        self._before_end = before_end
+        self._before_end, self._after_end = before_end, after_end
         #: The mode, the global and the mode step of the present step.
         self.when: tuple[Mode, int, int] | None = None
         self._open: OpenStep | None = None
@@ -234,12 +241,17 @@ class SmdebugSteps:
             self.add_by_hand()
         if self.when is not None:
             self._recorder.profiler.phases.end(*self.when[:2])
+        self.hand_on()
+        self.due = False
+
+    def hand_on(self) -> None:
+        """Hand on what was saved of the present step; what is saved later is added to it."""
         if self._open is not None and self.when is not None:
             self.saved.finish()
             mode, number, mode_step = self.when
             self._recorder.take(self._open, mode, number, mode_step)
-        self._open = None
-        self.due = False
+            self._open = None
+            self._after_end()
 
     def _count(self) -> None:
         mode, _, mode_step = self.when = self._numbers.advance()
@@ -263,6 +275,8 @@ class SmdebugSteps:
                 continue
             self._open_step()
             self.saved.add(name, one.kind, one.value)
+            if one.time_ns and self._open is not None:
+                self._open.times_ns[name] = one.time_ns
         self._by_hand.clear()
 
 
@@ -280,6 +294,8 @@ class SmdebugHook:
         command: The script and its arguments, for the record.
         numbers: Where the training is; by default at its beginning.
         before_step: Called before a step is counted.
+        stores_at_once: Let the training wait until each step is stored, as smdebug does: a script
+            may read it from then on. What takes too long is waited for once.
         strict: Raise our own failures into training, for tests.
     """
 
@@ -306,9 +322,11 @@ class SmdebugHook:
         command: Sequence[str] = (),
         numbers: StepNumbers | None = None,
         before_step: Callable[[], None] | None = None,
+        stores_at_once: bool = False,
         strict: bool = False,
     ) -> None:
         self.strict = strict
+        self._stores_at_once = stores_at_once and format == "smdebug"
         self.numbers = numbers or StepNumbers()
         self.rank = rank
         self.recorder: Recorder | None = None
@@ -382,13 +400,19 @@ class SmdebugHook:
         self.numbers.use(mode)
 
     @guarded
-    def save_scalar(self, name: str, value: Any) -> None:
+    def save_scalar(self, name: str, value: Any, time_ns: int = 0) -> None:
         """Save one number with the present step, whatever the configuration says.
 
         Before the first step it is saved with that. The value, of one element, is read now.
+
+        Args:
+            name: As it is stored.
+            value: The number.
+            time_ns: When it was, nanoseconds since the Unix epoch; now by default.
         """
         if self.active:
-            self._by_hand[name] = UserSavedTensor("scalars", self.copy_of(value))
+            value = self.copy_of(value)
+            self._by_hand[name] = UserSavedTensor("scalars", value, (), time_ns or time.time_ns())
 
     @guarded
     def save_tensor(self, name: str, value: Any, collections: Sequence[str]) -> None:
@@ -490,6 +514,7 @@ class SmdebugHook:
                 self.numbers,
                 self._by_hand,
                 self.finish_observing,
+                self._wait_until_stored,
             )
 
     @guarded
@@ -508,6 +533,21 @@ class SmdebugHook:
             self.start_observing(root)
         else:
             self.stop_observing()
+
+    def _wait_until_stored(self) -> None:
+        if self._stores_at_once and self.recorder is not None:
+            self._stores_at_once = self.recorder.store_steps(_PATIENCE_S)
+            if not self._stores_at_once:
+                _log.warning(
+                    "a step took more than %g s to store; the training waits for it no longer",
+                    _PATIENCE_S,
+                )
+
+    @guarded
+    def _hand_on(self) -> None:
+        """Store the present step if steps are stored at once: the framework has ended it."""
+        if self._stores_at_once and self._steps is not None:
+            self._steps.hand_on()
 
     @guarded
     def _finish(self) -> None:

@@ -92,6 +92,7 @@ class SmdebugKerasHook(Base):
         if self.active and self._steps is not None:
             for collection, numbers in _numbers({**(logs or {}), "batch": epoch}).items():
                 self._steps.anyway(numbers, collection)
+            self._hand_on()
 
     # What tapes call
 

@@ -85,6 +85,7 @@ class SmdebugXGBoostHook(base.SmdebugHook):
         self.before_root(model)
         self._by_hand.update(of_this_round)
         self._add_by_hand()
+        self._hand_on()
 
     @guarded
     def save_tensor(self, name: str, value: Any, collections: Sequence[str]) -> None:

@@ -1,9 +1,10 @@
 """Which requests are answered: authorized ones that are valid by AWS's description of the API.
 
-On loopback every client is authorized, elsewhere those that know the secret. A page in a browser
-can send requests here, too. Those have an Origin, or the Host of a name that was made to mean this
-machine; neither is answered. botocore brings the description of the API. Errors are worded as those
-of AWS, because programs and people know them.
+Whoever may create jobs runs programs, so clients must know the secret, on loopback too: other users
+of the machine reach it as well. They sign with it, or ask at an address that has it as its path. A
+page in a browser can send requests here, too. Those have an Origin, or the Host of a name that was
+made to mean this machine; neither is answered. botocore brings the description of the API. Errors
+are worded as those of AWS, because programs and people know them.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import cache
+from itertools import islice
 from typing import Any
 
-from stepwatch.errors import ConfigError, RequestRefused
+from stepwatch.errors import RequestRefused
 from stepwatch.plugins.registry import require
 from stepwatch.runtime.process import is_loopback
 
@@ -34,41 +36,44 @@ _LATE = timedelta(minutes=15)
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Whose requests are answered: ``token`` is the secret, empty for none.
+    """Whose requests are answered: of those who know the secret.
 
-    Raises:
-        ConfigError: Others could reach it, and there is no secret.
+    Args:
+        host: The address that is listened at.
+        token: The secret; never empty.
     """
 
     host: str
-    token: str = ""
+    token: str
 
-    def __post_init__(self) -> None:
-        if not self.token and not is_loopback(self.host):
-            raise ConfigError(
-                f"whoever reaches {self.host} could run programs here; set STEPWATCH_TOKEN to a"
-                " long secret, which clients sign with, or listen at 127.0.0.1"
-            )
+    def check(self, headers: Mapping[str, str], body: bytes, path: str = "") -> None:
+        """Raise RequestRefused for an unauthorized request.
 
-    def check(self, headers: Mapping[str, str], body: bytes) -> None:
-        """Raise RequestRefused for an unauthorized request; names of headers are lower case."""
+        Args:
+            headers: Their names are lower case.
+            body: What is signed.
+            path: The first part of the path, which may be the secret.
+        """
         if "origin" in headers or not self._is_our_name(headers.get("host", "")):
             raise _denied("Requests of web pages are not answered.")
-        if self.token and not self._knows(headers, body):
+        if not (self._is_token(path) or self._knows(headers, body)):
             raise _denied(
-                "The request must be signed with the secret of this server as the secret access"
-                " key, or bring it as a bearer token."
+                "The request must go to the address that stepwatch serve printed, be signed with"
+                " its secret as the secret access key, or bring it as a bearer token."
             )
 
     def _is_our_name(self, host: str) -> bool:
         found = _HOST.fullmatch(host)
         name = (found["v6"] or found["name"]) if found else ""
-        return bool(self.token) or name.lower() in (*_LOOPBACK, self.host)
+        return not is_loopback(self.host) or name.lower() in (*_LOOPBACK, self.host)
+
+    def _is_token(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(), self.token.encode())
 
     def _knows(self, headers: Mapping[str, str], body: bytes) -> bool:
         given = headers.get("authorization", "")
         if given.startswith("Bearer "):
-            return hmac.compare_digest(given.removeprefix("Bearer ").encode(), self.token.encode())
+            return self._is_token(given.removeprefix("Bearer "))
         return is_signed(headers, body, self.token)
 
 
@@ -121,6 +126,10 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
+# There may be as many as a request has values.
+_MOST_VIOLATIONS = 20
+
+
 class RequestValidator:
     """Checks requests to one service, by its name in botocore.
 
@@ -131,15 +140,19 @@ class RequestValidator:
     def __init__(self, service: str) -> None:
         self._model = _model(service)
 
-    def check(self, operation: str, request: object) -> None:
-        """Raise RequestRefused for the JSON of an operation that AWS would not accept."""
-        violations = list(
-            _violations(self._model.operation_model(operation).input_shape, request, "")
-        )
+    def checked(self, operation: str, request: Any) -> dict[str, Any]:
+        """Return of the JSON of an operation what the API knows, and has a value.
+
+        Raises:
+            RequestRefused: AWS would not accept it.
+        """
+        shape = self._model.operation_model(operation).input_shape
+        violations = list(islice(_violations(shape, request, ""), _MOST_VIOLATIONS))
         if violations:
             errors = "error" if len(violations) == 1 else "errors"
             text = f"{len(violations)} validation {errors} detected: {'; '.join(violations)}"
             raise RequestRefused("ValidationException", text)
+        return {name: request[name] for name in shape.members if request.get(name) is not None}
 
 
 @cache

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
+from smdebug_rulesconfig import get_collection
 from stepwatch.errors import RequestRefused
 from stepwatch.jobs.spec import JobSpec, RuleSpec
 
@@ -107,7 +108,7 @@ def job_spec(request: Request, account: Account) -> JobSpec:
     }
     profiler = request.get("ProfilerConfig")
     check_profiler(profiler)
-    hook = request.get("DebugHookConfig")
+    hook = _hook(request)
     return JobSpec(
         name,
         _program(hyperparameters),
@@ -120,7 +121,7 @@ def job_spec(request: Request, account: Account) -> JobSpec:
             "TRAINING_JOB_NAME": name,
             "TRAINING_JOB_ARN": account.training_arn(name),
         },
-        processes=_processes(request["ResourceConfig"]),
+        processes=_processes(request),
         rules=rule_specs(request),
         hook=hook,
         capture=hook is not None,
@@ -137,6 +138,24 @@ def job_spec(request: Request, account: Account) -> JobSpec:
         python=account.interpreters.of(request["AlgorithmSpecification"].get("TrainingImage", "")),
         request=request,
     )
+
+
+def _hook(request: Request) -> dict[str, Any] | None:
+    """Return the hook configuration of a request, ``None`` if nothing is to be captured.
+
+    A collection that the SDK adds for a rule says every 500 steps, which nobody chose: it is saved
+    at the steps of the hook, too. What is configured in any other way is left as it is.
+    """
+    hook = request.get("DebugHookConfig")
+    if hook is None or not request.get("DebugRuleConfigurations"):
+        return hook
+    entries = hook.get("CollectionConfigurations", ())
+    added = []
+    for entry in entries:
+        if entry == get_collection(entry.get("CollectionName", "")):
+            rest = {k: v for k, v in entry["CollectionParameters"].items() if k != "save_interval"}
+            added.append({**entry, "CollectionParameters": rest})
+    return {**hook, "CollectionConfigurations": [*entries, *added]} if added else hook
 
 
 def check_profiler(profiler: Request | None) -> None:
@@ -197,7 +216,10 @@ def _channel(channel: Request, request: Request) -> tuple[str, str]:
     return name, local_path(source["S3Uri"])
 
 
-def _processes(resources: Request) -> int:
+def _processes(request: Request) -> int:
+    """Return how many processes train: one for each instance."""
+    resources = request["ResourceConfig"]
+    _check_resources(request, resources)
     groups = resources.get("InstanceGroups") or [resources]
     number: int = sum(group.get("InstanceCount", 1) for group in groups)
     if number > MOST_PROCESSES:
@@ -206,6 +228,29 @@ def _processes(resources: Request) -> int:
             f"This machine trains with at most {MOST_PROCESSES} processes, got {number} instances.",
         )
     return max(1, number)
+
+
+def _check_resources(request: Request, resources: Request) -> None:
+    """Raise RequestRefused for what SageMaker does not combine."""
+    groups = resources.get("InstanceGroups")
+    names = [group["InstanceGroupName"] for group in groups or ()]
+    if groups and ("InstanceCount" in resources or "InstanceType" in resources):
+        raise request_error("Give either InstanceGroups, or InstanceType and InstanceCount.")
+    if len(set(names)) < len(names):
+        raise request_error("InstanceGroupName must be unique.")
+    if "KeepAlivePeriodInSeconds" in resources:
+        if groups:
+            raise request_error("KeepAlivePeriodInSeconds cannot be used with InstanceGroups.")
+        if request.get("EnableManagedSpotTraining"):
+            raise request_error("KeepAlivePeriodInSeconds cannot be used with spot training.")
+    for channel in request.get("InputDataConfig", ()):
+        source = channel["DataSource"].get("S3DataSource") or {}
+        unknown = sorted({*source.get("InstanceGroupNames", ())} - {*names})
+        if unknown:
+            raise request_error(
+                f"The channel {channel['ChannelName']} names the instance group {unknown[0]!r},"
+                " which the ResourceConfig has not."
+            )
 
 
 def _value(text: str) -> Any:

@@ -69,6 +69,7 @@ def training_description(record: JobRecord, account: Account) -> dict[str, Any]:
         **_statuses(record, account),
         **_times(record),
         "FinalMetricDataList": _final_metrics(record, account),
+        "WarmPoolStatus": warm_pool(record),
     }
     return {name: value for name, value in response.items() if value is not None}
 
@@ -129,6 +130,18 @@ def _status(job: str, rule: RuleRecord, account: Account) -> dict[str, Any]:
     }
 
 
+def warm_pool(record: JobRecord) -> dict[str, Any] | None:
+    """Return how the warm pool of a job stands, ``None`` if it asked for none.
+
+    Nothing has to be kept: this machine is always warm, and the next job begins at once.
+    """
+    if "KeepAlivePeriodInSeconds" not in record.spec.request.get("ResourceConfig", {}):
+        return None
+    if not record.has_ended:
+        return {"Status": "InUse"}
+    return {"Status": "Terminated", "ResourceRetainedBillableTimeInSeconds": 0}
+
+
 def _final_metrics(record: JobRecord, account: Account) -> list[dict[str, Any]] | None:
     found = last_metrics(JobPaths(account.records.home, record.spec.name))
     return [
@@ -144,6 +157,7 @@ def _times(record: JobRecord) -> dict[str, Any]:
     return {"TrainingTimeInSeconds": lasted_s, "BillableTimeInSeconds": lasted_s}
 
 
+_MOST_FIELDS = 1000
 _STS, _IAM = (
     "https://sts.amazonaws.com/doc/2011-06-15/",
     "https://iam.amazonaws.com/doc/2010-05-08/",
@@ -152,7 +166,10 @@ _STS, _IAM = (
 
 def identity_response(account: Account, form: str) -> tuple[int, str]:
     """Return the status and the XML for a form of STS or IAM, ``Action=GetCallerIdentity&...``."""
-    given = parse_qs(form)
+    try:
+        given = parse_qs(form, max_num_fields=_MOST_FIELDS)
+    except ValueError as why:
+        raise RequestRefused("SerializationException", f"no form: {why}") from None
     action = given.get("Action", [""])[0]
     if action == "GetCallerIdentity":
         fields = {"Arn": account.role_arn, "UserId": "STEPWATCH", "Account": ACCOUNT_NUMBER}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 import socket
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from stepwatch.config import environment, jobs_folder, server_token
 from stepwatch.errors import ConfigError
 from stepwatch.jobs.records import Records
 from stepwatch.plugins.registry import require
+from stepwatch.runtime.process import is_loopback
 
 from .access import Access
 from .account import Account, interpreters, region_of
@@ -39,16 +41,24 @@ def serve(
 ) -> None:
     """Answer SageMaker's own clients: their jobs run on this machine.
 
-    Clients find it by $AWS_ENDPOINT_URL_SAGEMAKER. Jobs go on when it ends. Where others can reach
-    it, clients must sign with the secret in $STEPWATCH_TOKEN.
+    Clients find it by $AWS_ENDPOINT_URL_SAGEMAKER, as it is printed: its path is a secret that lets
+    them in. Where $STEPWATCH_TOKEN is set, that is the secret, and clients sign with it. Jobs go on
+    when it ends.
     """
     uvicorn = require("uvicorn", extra="serve")
     records = Records(Path(folder) if folder else jobs_folder())
     account = Account(records, region_of(environment()), interpreters(pythons))
-    access = Access(host, server_token())
+    secret = server_token()
+    if not (secret or is_loopback(host)):
+        raise ConfigError(
+            f"whoever reaches {host} could run programs here; set STEPWATCH_TOKEN to a long secret,"
+            " which clients sign with, or listen at 127.0.0.1"
+        )
+    path = "" if secret else secrets.token_urlsafe(16)
+    access = Access(host, secret or path)
     listening = _listen(host, port)
     app = make_app(Dispatcher(account, access))
-    url = f"http://{_spelled(host)}:{listening.getsockname()[1]}"
+    url = f"http://{_spelled(host)}:{listening.getsockname()[1]}/{path}".rstrip("/")
     if as_json:
         print(json.dumps({"url": url, "jobs": str(records.home)}), flush=True)
     else:

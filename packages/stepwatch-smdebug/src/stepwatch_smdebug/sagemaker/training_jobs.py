@@ -15,7 +15,7 @@ from stepwatch.jobs.spec import JobSpec
 
 from .account import Account, job_name_in
 from .requests import check_names, check_profiler, job_spec, request_error, rule_specs
-from .responses import list_page, training_description, training_summary
+from .responses import list_page, training_description, training_summary, warm_pool
 
 Request = Mapping[str, Any]
 Response = dict[str, Any]
@@ -109,8 +109,16 @@ def stop(account: Account, request: Request) -> Response:
 
 
 def update(account: Account, request: Request) -> Response:
-    """Change what is profiled of a job that goes on, and which rules judge that."""
+    """Change what is profiled of a job that goes on, and which rules judge that.
+
+    How long its warm pool is kept can be changed later, too.
+    """
     record = find_job(account, request["TrainingJobName"])
+    if "ResourceConfig" in request:
+        _keep_alive(account, record, request["ResourceConfig"]["KeepAlivePeriodInSeconds"])
+        if not {"ProfilerConfig", "ProfilerRuleConfigurations"} & request.keys():
+            return {"TrainingJobArn": account.training_arn(record.spec.name)}
+        record = find_job(account, record.spec.name)
     spec, name = record.spec, record.spec.name
     profiler = request.get("ProfilerConfig")
     check_profiler(profiler)
@@ -134,10 +142,29 @@ def update(account: Account, request: Request) -> Response:
     return {"TrainingJobArn": account.training_arn(name)}
 
 
+def _keep_alive(account: Account, record: JobRecord, seconds: int) -> None:
+    def changed(spec: JobSpec) -> JobSpec:
+        resources = {**spec.request["ResourceConfig"], "KeepAlivePeriodInSeconds": seconds}
+        return replace(spec, request={**spec.request, "ResourceConfig": resources})
+
+    if "KeepAlivePeriodInSeconds" not in record.spec.request["ResourceConfig"]:
+        raise request_error("The training job has no warm pool.")
+    account.records.change(record.spec.name, changed)
+
+
 def list_jobs(account: Account, request: Request) -> Response:
     """List jobs."""
     reap(account.records)
-    found, more = list_page(account.records.overview(), request)
+    listed = account.records.overview()
+    if "WarmPoolStatusEquals" in request:
+        wanted = request["WarmPoolStatusEquals"]
+        records = map(account.records.get, [one.name for one in listed])
+        listed = [
+            one
+            for one, record in zip(listed, records, strict=True)
+            if (warm_pool(record) or {}).get("Status") == wanted
+        ]
+    found, more = list_page(listed, request)
     return {"TrainingJobSummaries": [training_summary(one, account) for one in found], **more}
 
 

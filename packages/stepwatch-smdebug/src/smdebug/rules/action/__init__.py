@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .action import Actions
+from .action import Actions, MessageAction, StopTrainingAction
 
-__all__ = ["Actions"]
+__all__ = ["Actions", "MessageAction", "StopTrainingAction"]

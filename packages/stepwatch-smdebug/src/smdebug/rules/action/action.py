@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...core.logger import get_logger
 
@@ -17,12 +17,34 @@ from ...core.logger import get_logger
 _NEEDS = {"stoptraining": "training_job_prefix", "sms": "endpoint", "email": "endpoint"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Action:
     """One thing to do (``stoptraining``, ``sms`` or ``email``), and its job, number or address."""
 
     name: str
     target: str
+    rule_name: str = field(default="", repr=False)
+
+    def invoke(self, message: str = "") -> None:
+        """Log what would be done now."""
+        get_logger().warning(
+            "rule %s wants %s for %s%s: not done, nothing here can do it",
+            self.rule_name, self.name, self.target, message and f" ({message})",
+        )  # fmt: skip
+
+
+class StopTrainingAction(Action):
+    """Stop the training job whose name begins with this prefix."""
+
+    def __init__(self, rule_name: str, training_job_prefix: str) -> None:
+        super().__init__("stoptraining", training_job_prefix, rule_name)
+
+
+class MessageAction(Action):
+    """Send a message: by ``sms`` to a number, or by ``email`` to an address."""
+
+    def __init__(self, rule_name: str, message_type: str, message_endpoint: str) -> None:
+        super().__init__(message_type, message_endpoint, rule_name)
 
 
 class Actions:
@@ -35,7 +57,7 @@ class Actions:
 
     Example:
         >>> Actions('{"name": "StopTraining", "training_job_prefix": "My-Job"}', "r").actions
-        (Action(name='stoptraining', target='My-Job'),)
+        (StopTrainingAction(name='stoptraining', target='My-Job'),)
     """
 
     def __init__(self, actions_str: str | None, rule_name: str = "") -> None:
@@ -46,10 +68,7 @@ class Actions:
     def invoke(self, message: str = "") -> None:
         """Log what would be done now."""
         for action in self.actions:
-            self._logger.warning(
-                "rule %s wants %s for %s%s: not done, nothing here can do it",
-                self._rule_name, action.name, action.target, message and f" ({message})",
-            )  # fmt: skip
+            action.invoke(message)
 
     def _parse(self, text: str) -> Iterator[Action]:
         if not text:
@@ -65,8 +84,10 @@ class Actions:
                 self._leave_out(one, f"there are {', '.join(_NEEDS)}")
             elif not isinstance(one.get(_NEEDS[name]), str):
                 self._leave_out(one, f"it needs {_NEEDS[name]}")
+            elif name == "stoptraining":
+                yield StopTrainingAction(self._rule_name, one[_NEEDS[name]])
             else:
-                yield Action(name, one[_NEEDS[name]])
+                yield MessageAction(self._rule_name, name, one[_NEEDS[name]])
 
     def _leave_out(self, what: object, why: str) -> None:
         text = "rule %s: the action %s is left out: %s"

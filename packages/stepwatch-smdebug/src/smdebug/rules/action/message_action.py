@@ -1,0 +1,7 @@
+"""``MessageAction`` under the name of its old module."""
+
+from __future__ import annotations
+
+from .action import MessageAction
+
+__all__ = ["MessageAction"]
