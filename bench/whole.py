@@ -45,13 +45,15 @@ STEPS = {
     "transformers_tiny": (120, "transformers"),
     "keras_dense": (2000, "keras"),
     "keras_cnn": (300, "keras"),
-    "jax_mlp": (2000, "jax"),
+    "jax_mlp": (2000, "optax"),
     "xgb": (200, "xgboost"),
 }
 QUICK = ("tabular", "gpt")
 KERAS_BACKENDS = ("torch", "jax", "tensorflow")
 #: Options of ``stepwatch run`` that are measured beside the defaults.
 OPTIONS = ("--budget none", "--companion")
+#: They are put on optimizers of torch, so other trainings would run without them.
+_WITH_TOOLS = ("torch", "lightning", "transformers")
 TOOLS = ("wandb", "wandb-watch", "trackio", "tensorboard")
 _RESULT = re.compile(rb"steps_per_s=(\S+) loss=(\S+)")
 
@@ -181,7 +183,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("scripts", nargs="*", choices=[[], *STEPS], help="all by default")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--tools", nargs="*", default=None, choices=TOOLS, help="all installed")
+    parser.add_argument("--tools", nargs="+", default=None, choices=TOOLS, help="all installed")
     parser.add_argument("--python", default=sys.executable, help="which Python runs the scripts")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", type=Path, help="also write every measurement to this file")
@@ -205,7 +207,8 @@ def main() -> None:
             if backend and not _has(given.python, backend):
                 continue
             label = f"{name}, {backend}" if backend else name
-            found = compare(name, given.python, tools, given.rounds, backend)
+            beside = tools if module in _WITH_TOOLS else []
+            found = compare(name, given.python, beside, given.rounds, backend)
             if found:
                 print(row(label, found, tools), flush=True)
                 kept[label] = {way: [asdict(one) for one in all_] for way, all_ in found.items()}

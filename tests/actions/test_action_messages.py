@@ -12,11 +12,20 @@ import threading
 from contextlib import contextmanager
 from email import message_from_bytes
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
 
 import pytest
 
 from stepwatch.actions import ActionContext
-from stepwatch.actions.notifications import Callback, Command, Mail, Sms, Webhook, message
+from stepwatch.actions.notifications import (
+    Callback,
+    Command,
+    Mail,
+    Sms,
+    Webhook,
+    check_peer,
+    message,
+)
 from stepwatch.config import MailServer, mail_server
 from stepwatch.errors import ConfigError
 from stepwatch.model.finding import Finding
@@ -111,6 +120,27 @@ class TestWebhook:
         assert ["retried"] * 3 + ["failed"] == [note.outcome for note in notes]
         assert str(status) in notes[-1].error
         assert 4 == len(posted)
+
+    def test_a_name_that_leads_here_gets_nothing(self, monkeypatch):
+        """Who may answer for a name could make it mean this machine."""
+        known = socket.getaddrinfo
+        monkeypatch.setattr(
+            socket, "getaddrinfo", lambda host, *rest, **more: known(LOCAL, *rest, **more)
+        )
+        with web_server() as (url, posted):
+            hook = Webhook(url.replace(LOCAL, "hooks.example.org"))
+            with pytest.raises(OSError, match=f"hooks.example.org leads to {LOCAL}"):
+                hook.act(finding(), PLACE)
+
+        assert not posted
+
+    @pytest.mark.parametrize("address", ["169.254.169.254", "fe80::1%eth0", "::ffff:169.254.1.1"])
+    def test_what_tells_a_machine_of_itself_gets_nothing(self, address):
+        """Whatever it is called by."""
+        peer = SimpleNamespace(getpeername=lambda: (address, 80))
+        connection = SimpleNamespace(sock=peer, host=address, close=lambda: None)
+        with pytest.raises(ConnectionRefusedError, match="an address of this machine or its"):
+            check_peer(connection)
 
     def test_the_address_stays_a_secret(self, monkeypatch):
         """Who has it may post: it comes from the environment, and is noted nowhere."""

@@ -74,8 +74,9 @@ def killed(tmp_path_factory):
 
 class TestKilled:
     def test_its_last_steps_are_told(self, killed):
-        """State, steps and numbers, of a run that a trial knows no step of."""
-        assert [] == Trial(killed).steps()
+        """State, steps and numbers; a trial has the steps from there, too."""
+        trial = Trial(killed)
+        assert ([0, 1, 2], 3) == (trial.steps(), trial.num_salvaged)
         told = ask_json(killed)
 
         assert "died" == told["state"]

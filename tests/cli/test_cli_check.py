@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ import pytest
 from stepwatch.cli.launch import SaveCosts
 from stepwatch.cli.progress import FindingDedup, Progress
 from stepwatch.formats.manifest import End
-from stepwatch.judge.root_cause import StepOrder
+from stepwatch.judge.root_cause import Chain, Consequence, StepOrder, chains
+from stepwatch.judge.verdict import episodes
 from stepwatch.model.finding import Finding
 from stepwatch.model.record import Layout, StepRecord, TensorInfo
 from stepwatch.model.steps import Mode
@@ -187,6 +189,63 @@ class TestWhileItTrains:
         assert quiet == ("2 more findings may follow from these" in said)
         assert quiet != ("follows from it: exploding_tensor (step 5)" in said)
         assert quiet != ("may follow from it: loss_not_decreasing (step 30)" in said)
+
+
+class TestEpisodes:
+    """What is found again, once its episode is over, is one cause in the summary."""
+
+    FOUND = tuple(
+        Finding("chance_level", step, "loss/L", f"as good as guessing at step {step}")
+        for step in (400, 900, 1300)
+    )
+
+    def test_a_cause_is_told_once(self):
+        stream = io.StringIO()
+        Progress("runs/a", stream=stream).summary(End("finished", 0, 2000), self.FOUND, [])
+        said = stream.getvalue()
+
+        assert "stepwatch:   step 400 chance_level: as good as guessing at step 400\n" in said
+        assert "stepwatch:     3 times, steps 400 to 1300\n" in said
+        assert 1 == said.count("as good as guessing")
+        assert "3 findings; " in said
+
+    @pytest.mark.parametrize(
+        "other", [{"tensor": "loss/M"}, {"condition": "other"}, {"worker": "worker_1"}]
+    )
+    def test_what_is_of_something_else_is_told_by_itself(self, other):
+        first, second = (replace(one, rule="mine") for one in self.FOUND[:2])
+        found = episodes(chains([first, replace(second, **other)]))
+
+        assert [(400,), (900,)] == [one.steps for one in found]
+
+    def test_what_follows_from_itself_is_told_with_its_cause(self):
+        """What else follows is counted as ever."""
+        (found,) = episodes([Chain(self.FOUND[0], tuple(
+            Consequence(one, certain=False) for one in (self.FOUND[1], STUCK)
+        ))])  # fmt: skip
+
+        assert [
+            "2 times, steps 400 to 900",
+            "may follow from it: loss_not_decreasing (step 30)",
+        ] == found.lines()
+
+    @pytest.mark.parametrize(("show", "times"), [((), 1), (("--all",), 3)])
+    def test_check_tells_all_only_if_asked(self, verb, tmp_path, show, times):
+        rule = tmp_path / "again.py"
+        rule.write_text(
+            "from stepwatch import Finding, Rule\n"
+            "class Again(Rule):\n"
+            "    name = 'again'\n"
+            "    def check(self, step):\n"
+            "        if step.number in (3, 9, 15):\n"
+            "            yield Finding(self.name, step.number, '', 'so many')\n"
+        )
+        make_run(tmp_path / "run", steps=20)
+        asked = f"{rule}:Again:cooldown_steps=2"
+        _, out, _ = verb("check", tmp_path / "run", "--rules", asked, *show)
+
+        assert times == out.count("so many")
+        assert (times == 1) == ("3 times, steps 3 to 15" in out)
 
 
 class TestRules:

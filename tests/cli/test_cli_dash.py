@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import socket
 import subprocess
+import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 
-from stepwatch.testing import make_run
+from stepwatch.testing import hostile_runs, make_run
+from stepwatch.testing.hostile import SECRET
 from tests.support.cli.commands import STEPWATCH, environment
 
 
@@ -38,20 +42,52 @@ class TestDash:
         """The status is 0: that is how it is meant to end."""
         make_run(tmp_path / "runs/one", steps=2)
         process, line = serve("--port", "0", "--no-open")
-        url = re.search(r"http://localhost:\d+/", line)[0]
-        with urllib.request.urlopen(f"{url}api/runs") as answer:
+        url, token = re.search(r"(http://localhost:\d+/)\?token=([\w-]{20,})", line).groups()
+        asked = urllib.request.Request(
+            f"{url}api/runs", headers={"Authorization": f"Bearer {token}"}
+        )
+        with urllib.request.urlopen(asked) as answer:
             assert b'"one"' in answer.read()
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(f"{url}api/runs")
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
 
         assert (0, "") == (process.returncode, err)
 
-    def test_beyond_this_machine_a_token_is_made(self, serve, tmp_path):
-        """And printed with the address, which is all that one needs."""
+    def test_all_may_look_only_on_this_machine(self, serve, refused, tmp_path):
+        """And only if that is asked for."""
         make_run(tmp_path / "one", steps=2)
-        _, line = serve("one", "--host", "0.0.0.0", "--port", "0", "--no-open")
+        _, line = serve("one", "--no-token", "--port", "0", "--no-open")
+        url = re.search(r"http://localhost:\d+/", line)[0]
+        with urllib.request.urlopen(f"{url}api/runs") as answer:
+            assert b'"one"' in answer.read()
 
-        assert re.search(r"http://[^/]+/\?token=[\w-]{20,}", line)
+        assert "whoever reaches 0.0.0.0 could look; leave out --no-token" in refused(
+            "dash", str(tmp_path), "--no-token", "--host", "0.0.0.0", "--no-open"
+        )
+
+    def test_hostile_runs_keep_it_neither_from_answering_nor_from_ending(self, serve, tmp_path):
+        """Whatever is wrong with others, a run is listed, and each is answered in words."""
+        make_run(tmp_path / "runs/good", steps=2)
+        names = [f"{Path(run).parent.name}/run" for _, run in hostile_runs(tmp_path / "runs")]
+        process, line = serve("--no-token", "--port", "0", "--no-open")
+        url = re.search(r"http://localhost:\d+/", line)[0]
+        answers = []
+        for path in ("api/runs", *(f"api/run?run={name}" for name in names)):
+            try:
+                with urllib.request.urlopen(url + path, timeout=60) as answer:
+                    answers.append((answer.status, answer.read()))
+            except urllib.error.HTTPError as refusal:
+                answers.append((refusal.code, refusal.read()))
+        process.terminate()
+        _, err = process.communicate(timeout=60)
+
+        assert b'"good"' in answers[0][1]
+        assert {status for status, _ in answers} <= {200, 400, 404}
+        assert all(isinstance(json.loads(body), dict | list) for _, body in answers)
+        assert not any(SECRET.encode() in body for _, body in answers)
+        assert "Traceback" not in err
 
     def test_a_folder_that_is_not_there_is_refused(self, refused):
         """With what makes one."""

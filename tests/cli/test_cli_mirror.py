@@ -95,3 +95,13 @@ def test_what_cannot_be_mirrored_is_refused_in_a_line(refused, tmp_path):
     assert "is the run itself" in refused("run", *same, "train.py")
     assert "is the run itself" in refused("mirror", run, run)
     assert "no run at" in refused("mirror", tmp_path / "nothing", other)
+
+
+def test_a_store_that_refuses_is_given_up(refused, tmp_path):
+    """After a while, with how far it came and what to do."""
+    make_run(tmp_path / "run", steps=2)
+    (tmp_path / "file").write_bytes(b"")
+    said = refused("mirror", tmp_path / "run", tmp_path / "file" / "copy", "--patience", "0")
+
+    assert "given up after 0 s: 0 files were copied before, " in said
+    assert said.rstrip().endswith("call it again to go on")

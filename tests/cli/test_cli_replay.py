@@ -71,8 +71,46 @@ def change(place, /, **facts):
     path.write_text(json.dumps(json.loads(path.read_text()) | facts))
 
 
-def replay(folder, *arguments, run="run"):
-    return call(STEPWATCH, "replay", run, *arguments, cwd=folder)
+def replay(folder, *arguments, run="run", trust=True):
+    options = ("--trust",) if trust else ()
+    return call(STEPWATCH, "replay", run, *options, *arguments, cwd=folder)
+
+
+class TestTrust:
+    def test_who_made_a_run_is_not_asked(self, recorded):
+        """It is known by what was noted outside of the run."""
+        done = replay(recorded, "--step", "15", trust=False)
+        assert (0, "") == (done.returncode, done.stderr)
+
+    @pytest.mark.parametrize("fact", ["folder", "command", "script_sha256", "run_id"])
+    def test_the_program_of_a_stranger_is_shown_and_not_run(self, recorded, own, fact):
+        """Whatever of it is another than was noted."""
+        changed = {"command": ["train.py", "--now"], "folder": str(own)}
+        change(own, **{"folder": str(recorded), fact: changed.get(fact, "0" * 64)})
+        done = replay(own, "--step", "15", trust=False)
+
+        assert (2, "") == (done.returncode, done.stdout)
+        assert "program   train.py" in done.stderr
+        assert done.stderr.endswith(
+            "stepwatch: nothing was run; look at the program, and if you trust it: --trust\n"
+        )
+
+    def test_what_was_trusted_once_is_known(self, own):
+        """As if it had been made here."""
+        assert 0 == replay(own, "--step", "15").returncode
+        assert 0 == replay(own, "--step", "15", trust=False).returncode
+
+    def test_a_secret_among_the_arguments_is_not_recorded(self, tmp_path):
+        """It is said so, and replay says why it cannot run the program."""
+        (tmp_path / "train.py").write_text(SCRIPT)
+        options = ("--run", "run", "--snapshot", "every=4", "--rules", "none")
+        made = call(STEPWATCH, "run", *options, "train.py", "--api-key", "xyzzy", cwd=tmp_path)
+        done = replay(tmp_path, "--step", "15")
+
+        assert "1 argument looks like a secret, and is recorded as ***" in made.stderr
+        assert "xyzzy" not in (tmp_path / "run/run.json").read_text()
+        assert 2 == done.returncode
+        assert "an argument of the program was a secret" in done.stderr
 
 
 class TestReproduced:

@@ -249,3 +249,35 @@ class TestConvert:
         assert 2 == status
         assert "damaged" in err
         assert [] == [path for path in (tmp_path / "there").rglob("*") if path.is_file()]
+
+
+class TestVerify:
+    def test_a_whole_run_is_one_line(self, verb, tmp_path):
+        """It says how much was read."""
+        run = make_run(tmp_path / "run", steps=3, raw=True)
+
+        status, out, _ = verb("verify", run)
+        assert 0 == status
+        assert f"{run}: 4 files and 15 full values read, nothing damaged\n" == out
+
+    def test_what_is_damaged_is_named(self, verb, tmp_path):
+        """With tensor, step and place; the status is that of a finding."""
+        run = make_run(tmp_path / "run", steps=3, raw=True)
+        (path,) = (tmp_path / "run/tensors").rglob("*.safetensors")
+        data = bytearray(path.read_bytes())
+        data[-1] ^= 1
+        path.write_bytes(data)
+
+        status, out, _ = verb("verify", run)
+        assert 1 == status
+        assert out.startswith(f"damaged: tensors/worker_0/{path.name} at byte ")
+        assert "(step 2, gradient/layer1.weight): the value" in out
+        assert "15 full values read, 1 damaged" in out
+        (one,) = json.loads(verb("verify", run, "--json")[1])["damaged"]
+        assert (2, "gradient/layer1.weight") == (one["step"], one["tensor"])
+
+    def test_no_run_is_one_clear_line(self, verb, tmp_path):
+        """Not a run that is whole."""
+        status, out, err = verb("verify", tmp_path / "none")
+        assert (2, "") == (status, out)
+        assert "no run at" in err

@@ -203,20 +203,27 @@ class TestTheRest:
         """``dry_run`` is read from the file."""
         assert dry == read(tmp_path, {"dry_run": value}).dry_run
 
-    def test_a_collection_named_twice_is_merged_with_a_warning(self, tmp_path, caplog):
-        """What was said first counts, patterns add up, and the conflict is told."""
+    @pytest.mark.parametrize("order", [1, -1], ids=["first", "last"])
+    def test_a_collection_named_twice_is_saved_as_any_of_both_asks(self, tmp_path, order):
+        """In whatever order: clients send those of a user and those of rules as a set."""
         twice = [
             entry("own", include_regex="a", save_interval="2"),
-            entry("own", include_regex="b", save_interval="3", end_step="5"),
-        ]
-        config = read(tmp_path, {}, twice)
-        told = [record.getMessage() for record in caplog.records]
+            entry("own", include_regex="b", save_interval="3", end_step="5", reductions="mean"),
+        ][::order]
+        found = collection(read(tmp_path, {}, twice), "own")
 
-        assert (("a", "b"), [0, 2, 4], ["collection 'own' is configured twice"]) == (
-            collection(config, "own").patterns,
-            saved_steps(config, "own"),
-            [text.partition(":")[0] for text in told],
-        )
+        assert {"a", "b"} == set(found.patterns)
+        assert [0, 2, 3, 4, 6, 8] == [n for n in range(10) if found.steps[Mode.TRAIN].wants(n)]
+        assert (Reduction("mean"),) == found.stored.reductions
+
+    def test_a_collection_named_twice_has_the_interval_of_the_hook_where_one_says_none(
+        self, tmp_path
+    ):
+        """That of a rule, every 500 steps, takes nothing from it."""
+        twice = [entry("losses"), entry("losses", save_interval="500")]
+        config = read(tmp_path, {"save_interval": "5"}, twice)
+
+        assert [0, 5, 10] == saved_steps(config, "losses")[:3]
 
     def test_histograms_of_a_collection_can_be_left_out(self, tmp_path):
         """The hook's word counts unless the collection has its own; scalars have none."""

@@ -119,11 +119,28 @@ class TestPermission:
         seen = faulty(text, alone=ALONE, preexec_fn=be_like_anybody)
 
         seen.assert_unharmed()
-        assert ("died", kept(20, 60)) == (seen.trial.state, seen.trial.steps())
-        assert ["what came after step 19 (the process left no note of its end)"] == (
-            seen.shown("lost")
-        )
+        assert ("died", 40, list(range(60))) == (
+            seen.trial.state, seen.trial.num_salvaged, seen.trial.steps()
+        )  # fmt: skip
+        (died,) = seen.shown("died")
+        assert "; 40 of its steps are from the black box; " in died
         assert "Permission denied" in seen.watched.told
+
+
+class TestDeleted:
+    def test_a_run_that_is_deleted_while_it_is_written_is_said_to_be_lost(self, faulty):
+        """Nobody is sent to look at what is not there; the script ends as it would."""
+        text = (
+            "def delete():\n"
+            "    import shutil\n"
+            "    shutil.rmtree('run', ignore_errors=True)\n\n"
+            "train(faults={30: delete})\nsys.exit(7)\n"
+        )
+        seen = faulty(text, options=["--no-companion"])
+
+        seen.assert_unharmed()
+        assert "lost: the run, or its beginning: it was deleted" in seen.watched.told
+        assert "look at it with" not in seen.watched.told
 
 
 def be_like_anybody():

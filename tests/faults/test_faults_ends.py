@@ -12,6 +12,20 @@ from tests.support.faults.faulty_trainings import start_python
 pytestmark = pytest.mark.slow
 
 
+# All steps that are over are in the black box, and none is stored.
+STORE_NOTHING = """\
+settled = settle
+
+def settle():
+    writer = sys.modules.get("stepwatch.formats.native.writer")
+    if writer is not None:
+        writer.NativeWriter.tick = lambda self: None
+        settled()
+
+settle()
+"""
+
+
 class TestAbruptEnds:
     @pytest.mark.parametrize(
         ("end", "status"),
@@ -29,9 +43,40 @@ class TestAbruptEnds:
         seen.assert_unharmed()
         assert status == seen.watched.status
         assert ("died", list(range(20))) == (seen.trial.state, seen.trial.steps())
-        assert ["what came after step 19 (the process left no note of its end)"] == (
-            seen.shown("lost")
+        (died,) = seen.shown("died")
+        assert died.endswith("; what came after step 19 is lost")
+
+    @pytest.mark.parametrize("how", ["os._exit(3)", "os.kill(os.getpid(), signal.SIGKILL)"])
+    def test_what_only_the_black_box_has_is_there_too(self, faulty, how):
+        """It ends before anything was stored: every verb and reader falls back, and says so."""
+        seen = faulty(
+            f"{STORE_NOTHING}train(faults={{5: lambda: {how}}})\n", options=["--no-companion"]
         )
+
+        assert (list(range(5)), 5) == (seen.trial.steps(), seen.trial.num_salvaged)
+        assert 5 == len(seen.trial.tensor("loss/mse_loss").statistics()["mean"])
+        (died,) = seen.shown("died")
+        assert "; 5 of its steps are from the black box; " in died
+
+
+class TestClock:
+    @pytest.mark.parametrize("hours", [-1, 1])
+    def test_a_clock_that_is_set_loses_no_step_and_no_order(self, faulty, hours):
+        """As by a time server, or at the end of summer time; and set right again."""
+        text = (
+            "import time\n"
+            "true = time.time_ns, time.time\n"
+            "def turn(hours):\n"
+            "    time.time_ns = lambda: true[0]() + hours * 3_600_000_000_000\n"
+            "    time.time = lambda: true[1]() + hours * 3600\n\n"
+            f"train(faults={{20: lambda: turn({hours}), 40: lambda: turn(0)}})\n"
+        )
+        seen = faulty(text, options=["--no-companion"])
+
+        seen.assert_unharmed()
+        assert ("finished", list(range(60))) == (seen.trial.state, seen.trial.steps())
+        assert 60 == len(seen.trial.tensor("loss/mse_loss").statistics()["mean"])
+        assert [] == seen.shown("lost")
 
 
 class TestInterrupted:

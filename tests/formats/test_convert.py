@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +15,16 @@ from stepwatch.formats import run_format
 from stepwatch.formats.convert import convert
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
+from stepwatch.formats.smdebug.event_files import EventFiles
+from stepwatch.formats.smdebug.index import parse_index
+from stepwatch.formats.smdebug.layout import parse_step_key
+from stepwatch.formats.verification import verify
 from stepwatch.model.record import Layout
 from stepwatch.model.steps import Mode
 from stepwatch.numerics.statistics import FIELDS, MIN, summarize
 from stepwatch.store import open_store
 from stepwatch.testing.make_run import make_record
+from tests.support.formats.smdebug.smdebug_runs import put_collections, put_end, put_step
 
 GOLDEN = Path(__file__).parents[1] / "golden/runs"
 
@@ -202,3 +208,80 @@ class TestLosses:
         with pytest.raises(ConfigError, match="did you mean smdebug"):
             convert(Trial(store("source")).reader, store("there"), "smdebg")
         assert run_format(store("there")) is None
+
+
+DEVICE = "/job:worker/replica:0/task:1/device:GPU:0"
+
+
+def put_device_run(store):
+    """Write a step of a device of TensorFlow, with reductions, a shape and a collection."""
+    put_collections(store, DEVICE, collections={"mine": {"tensor_names": ["w:0"]}})
+    values = {
+        "w:0": np.float32([1, 2]),
+        "smdebug/reductions/l1/v": np.float64([3.0]),
+        "one": np.float64([7.5]),
+    }
+    put_step(store, 4, values, worker=DEVICE, shapes={"s": [4, 2]})
+    put_end(store)
+
+
+def records_of(store):
+    """Return all that index and event files say, but for when."""
+    found = {}
+    for key in store.list("index/"):
+        step, worker = parse_step_key(key)
+        saved = parse_index(key, store.get(key), step)
+        events = [EventFiles(store).event(saved, name) for name in saved.contents.byte_ranges]
+        values = [(x.tag, x.value.dtype, x.value.shape, x.value.tobytes()) for x in events]
+        shapes = list(saved.contents.shapes.items())
+        found[worker, step] = (saved.mode, saved.mode_step, saved.event_key, values, shapes)
+    return found
+
+
+class TestThereAndBackFromSmdebug:
+    @pytest.mark.parametrize("name", [*sorted(path.name for path in GOLDEN.iterdir()), "device"])
+    def test_the_same_is_stored(self, store, name):
+        """Every record, shape and collection, in order, and nothing else."""
+        first, native, back = store("first"), store("native"), store("back")
+        if name == "device":
+            put_device_run(first)
+        else:
+            first = open_store(GOLDEN / name)
+        convert(Trial(first).reader, native, "native")
+        losses = convert(Trial(native).reader, back, "smdebug")
+        files = [
+            {key: json.loads(one.get(key)) for key in one.list("collections/")}
+            for one in (first, back)
+        ]
+
+        assert [] == losses.lines()
+        assert records_of(first) == records_of(back)
+        assert files[0] == files[1]
+        assert bool(first.list("training_job_end.ts")) == bool(back.list("training_job_end.ts"))
+
+    @pytest.mark.parametrize("target", ["native", "tensorboard"])
+    def test_a_device_is_a_worker(self, store, target):
+        """Its name is no path."""
+        put_device_run(store("first"))
+        convert(Trial(store("first")).reader, store("there"), target)
+
+        assert any("_job-worker_replica-0_task-1_device-GPU-0" in x for x in store("there").list())
+        if target == "native":
+            trial = Trial(store("there"))
+            assert (DEVICE,) == trial.workers
+            assert "finished" == trial.state
+            np.testing.assert_array_equal([1, 2], trial.tensor("w:0").value(4, worker=DEVICE))
+            assert [] == verify(store("there")).damages
+
+    def test_one_of_whose_workers_nothing_came_ends_as_well(self, store):
+        """It has an end, and its collections."""
+        for worker in ("worker_0", "worker_1"):
+            put_collections(store("first"), worker, num_workers=2)
+        put_step(store("first"), 0, {"w": np.ones(2)})
+        put_end(store("first"))
+        convert(Trial(store("first")).reader, store("native"), "native")
+        convert(Trial(store("native")).reader, store("back"), "smdebug")
+
+        assert "finished" == Trial(store("native")).state
+        assert store("back").list("training_job_end.ts")
+        assert 2 == len(store("back").list("collections/"))

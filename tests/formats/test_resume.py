@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import socket
 
 import numpy as np
 import pytest
@@ -10,9 +11,11 @@ import pytest
 from stepwatch.capture import Recorder
 from stepwatch.capture.output import Output
 from stepwatch.errors import ConfigError, RunExists, RunNotFound
+from stepwatch.formats.manifest import Process, write_process
 from stepwatch.formats.native.writer import truncate
 from stepwatch.model.record import TensorInfo
 from stepwatch.model.steps import Mode
+from stepwatch.store import open_store
 from stepwatch.store.memory import MemoryStore
 from stepwatch.testing import make_run
 from stepwatch.trial import Trial
@@ -140,6 +143,8 @@ class TestWorkers:
         ]
         for recorder in both:
             recorder.close("failed")
+        gone = Process(socket.gethostname(), 1 << 30, "")
+        write_process(open_store(url), "worker_1", gone)
         train(url, [Mode.TRAIN] * 3, 2, resume=4, format=format, rank=(0, 2), end=None).flush()
         early = Trial(url).steps()
         train(url, [Mode.TRAIN] * 3, 2, resume=4, format=format, rank=(1, 2))

@@ -226,7 +226,7 @@ class TestAccidents:
                     raise OSError(errno.ENOSPC, "no space left")
                 return self._file.write(data[:2])
 
-        full = lambda *of: Full(open(*of))  # noqa: E731, SIM115
+        full = lambda *of, **how: Full(open(*of, **how))  # noqa: E731, SIM115
         monkeypatch.setattr("stepwatch.store.local.open", full, raising=False)
         with pytest.raises(StoreError, match="cannot write a/b"):
             store.append("a/b", b"and more")

@@ -6,6 +6,7 @@ import ctypes
 import errno
 import os
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -69,10 +70,26 @@ class TestLocalStore(StoreContract):
         assert len(small) == put_all(store, [*small, large, *small])
         assert 1 == put_all(store, [large, *small])
 
-    def test_files_and_folders_are_as_put_makes_them(self, store, in_kernel):
-        """Who may read them is what the umask says, whichever way they were written."""
+    def test_what_is_written_is_for_this_user_alone(self, store, in_kernel):
+        """Whichever way it is written, and whatever the umask would allow."""
+        before = os.umask(0o022)
+        try:
+            assert put_all(store, [("new/folder/key", b"")]) == 1
+            store.append("log", b"line")
+        finally:
+            os.umask(before)
+        root = self.folder(store)
+        files = [(root / name).stat().st_mode & 0o777 for name in ("new/folder/key", "log")]
+
+        assert [0o600, 0o600] == files
+        assert root.stat().st_mode & 0o777 == 0o700
+
+    def test_a_folder_that_is_there_says_who_may_read(self, store, in_kernel):
+        """Less the umask, whichever way it is written."""
         before = os.umask(0o027)
         try:
+            self.folder(store).mkdir(parents=True)
+            self.folder(store).chmod(0o755)
             assert put_all(store, [("new/folder/key", b"")]) == 1
         finally:
             os.umask(before)
@@ -87,6 +104,42 @@ class TestLocalStore(StoreContract):
         assert put_all(store, [("a/b", b"value")]) == 1
 
         assert store.get("a/b") == b"value"
+
+    @pytest.mark.parametrize("name", ["key", "folder/key"])
+    def test_links_are_not_followed(self, store, tmp_path, name):
+        """Neither one that is a value, nor a folder on the way to it."""
+        outside = tmp_path / "outside"
+        outside.mkdir()
+        (outside / "key").write_bytes(b"secret")
+        root = self.folder(store)
+        root.mkdir(parents=True)
+        (root / name.partition("/")[0]).symlink_to(outside if "/" in name else outside / "key")
+
+        for read in (store.get, store.size):
+            with pytest.raises(StoreError, match="it is a link, and links in a run are not"):
+                read(name)
+        assert [name.partition("/")[0]] == store.list()
+
+    @pytest.mark.parametrize("kind", [stat.S_IFIFO, stat.S_IFSOCK], ids=["fifo", "socket"])
+    def test_what_is_no_file_is_neither_opened_nor_waited_for(self, store, kind):
+        """A FIFO to which nobody writes would be waited for."""
+        store.put("a", b"1")
+        os.mknod(self.folder(store) / "key", kind | 0o600)
+
+        for read in (store.get, store.size):
+            with pytest.raises(StoreError, match="cannot read key"):
+                read("key")
+
+    @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="needs two users")
+    def test_a_link_to_a_file_of_another_user_is_not_read(self, store):
+        """Who owns the folder may be unable to read the file, and have linked it here."""
+        store.put("key", b"1")
+        os.link(self.folder(store) / "key", self.folder(store) / "copy")
+        assert store.get("copy") == b"1"
+        os.chown(self.folder(store), 12345, 12345)
+
+        with pytest.raises(StoreError, match="a hard link to a file of another user"):
+            store.get("copy")
 
     def test_reading_makes_nothing(self, store, tmp_path):
         """Only a put makes folders."""
@@ -323,15 +376,15 @@ def no_space(*_):
 @pytest.mark.parametrize("write", ["put", "append"])
 def test_a_folder_that_another_process_removes_is_made_again(tmp_path, monkeypatch, write):
     """As a worker does at its end, that saw nothing and finds its run empty."""
-    made, makedirs = [], os.makedirs
+    made, mkdir = [], os.mkdir
 
-    def removed_once(path, **options):
-        makedirs(path, **options)
+    def removed_once(path, mode):
+        mkdir(path, mode)
         made.append(path)
         if len(made) == 1:
             os.rmdir(path)
 
-    monkeypatch.setattr(os, "makedirs", removed_once)
+    monkeypatch.setattr(os, "mkdir", removed_once)
     store = LocalStore(tmp_path / "run")
     getattr(store, write)("key", b"value")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import re
@@ -16,12 +17,14 @@ import urllib.request
 from contextlib import suppress
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
+from ipaddress import ip_address
 from typing import ClassVar, Literal
 from urllib.parse import urlsplit
 
 from ..config import MailServer, environment, mail_server, sms_gateway, webhook_url
 from ..errors import ConfigError
 from ..plugins.specs import load_file
+from ..runtime.process import is_loopback
 from . import ActionContext, Finding, Notification
 
 
@@ -259,7 +262,43 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-_OPENER = urllib.request.build_opener(_NoRedirect)
+def check_peer(connection: http.client.HTTPConnection) -> None:
+    """Refuse a name that leads to this machine or its cloud's metadata, before anything is sent.
+
+    Who names this machine itself, such as by ``localhost``, means it.
+    """
+    address = ip_address(connection.sock.getpeername()[0].partition("%")[0])
+    address = getattr(address, "ipv4_mapped", None) or address
+    if address.is_link_local or (address.is_loopback and not is_loopback(connection.host)):
+        connection.close()
+        raise ConnectionRefusedError(
+            f"{connection.host} leads to {address}, an address of this machine or its surroundings"
+        )
+
+
+class _Connection(http.client.HTTPConnection):
+    def connect(self) -> None:
+        super().connect()
+        check_peer(self)
+
+
+class _SafeConnection(http.client.HTTPSConnection):
+    def connect(self) -> None:
+        super().connect()
+        check_peer(self)
+
+
+class _Http(urllib.request.HTTPHandler):
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_Connection, req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_SafeConnection, req)
+
+
+_OPENER = urllib.request.build_opener(_NoRedirect, _Http, _Https)
 
 
 _NUMBER = re.compile(r"\+\d{1,15}")

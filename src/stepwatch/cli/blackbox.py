@@ -27,6 +27,7 @@ from ..model.collection import compiled
 from ..model.record import StepRecord
 from ..numerics.digest import digest
 from ..numerics.statistics import NAN, NEGINF, SUM_SQ, Statistics, quantity
+from ..runtime.terminal import print_text
 from ..trial import Trial
 from .console import console, print_json, table
 
@@ -57,7 +58,7 @@ def blackbox(
     elif not moments and worker not in (None, *trial.workers):
         raise TensorUnavailable(_why_empty(trial, worker))
     elif not moments:
-        print(_why_empty(trial, worker))
+        print_text(_why_empty(trial, worker))
     elif tensor:
         _show_tensors(recent, tensor)
     else:

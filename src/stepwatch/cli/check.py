@@ -79,6 +79,8 @@ def check(
         if len(runs) > 1:
             output.print(verdict.run, style="bold underline", markup=False)
         print_chains(output, verdict, trial.workers, None if show_all else _MOST_CHAINS)
+        if trial.death:
+            output.print(trial.death, style="bold red", markup=False)
         print_verdict(output, verdict.findings, verdict.statuses)
     return status
 

@@ -6,30 +6,45 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
 from rich.progress import track
+from rich.segment import Segment
 from rich.table import Table
+
+from ..runtime.terminal import visible
 
 if TYPE_CHECKING:  # verbs that print no verdict start without the rules
     from ..judge.engine import RuleStatus
-    from ..judge.root_cause import Chain
-    from ..judge.verdict import Verdict
+    from ..judge.verdict import Episodes, Verdict
     from ..model.finding import Finding
 
 T = TypeVar("T")
 SEVERITY_STYLES = {"error": "bold red", "warning": "bold yellow", "info": "cyan"}
 
 
-def console() -> Console:
+class SafeConsole(Console):
+    """A console on which stored text cannot do anything but be seen."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Render what is printed, with the control characters of text made visible."""
+        for one in super().render(renderable, options):
+            yield one if one.control else Segment(visible(one.text), one.style)
+
+
+def console(*, stderr: bool = False) -> Console:
     """Return the console for results; wide where they go to a file."""
-    output = Console(highlight=False)
-    return output if output.is_terminal else Console(highlight=False, width=160)
+    output = SafeConsole(highlight=False, stderr=stderr)
+    if output.is_terminal:
+        return output
+    return SafeConsole(highlight=False, stderr=stderr, width=160)
 
 
 def track_progress(items: Iterable[T], *, description: str, total: int) -> Iterable[T]:
     """Yield items, with a progress bar on a terminal."""
-    terminal = Console(stderr=True)
+    terminal = SafeConsole(stderr=True)
     return track(
         items,
         description=description,
@@ -85,25 +100,28 @@ def print_chains(
     output: Console, verdict: Verdict, workers: Sequence[str], most: int | None
 ) -> None:
     """Print causes with what followed; ``most`` at most, or all with every finding if ``None``."""
-    from ..judge.verdict import plural
+    from ..judge.verdict import Episodes, episodes, plural
 
-    for chain in verdict.chains[:most]:
-        print_finding(output, chain.cause, workers)
-        _print_around(output, chain, verdict)
+    if most is None:
+        found = [Episodes(chain, (chain.cause.step,)) for chain in verdict.chains]
+    else:
+        found = episodes(verdict.chains)
+    for one in found[:most]:
+        print_finding(output, one.chain.cause, workers)
+        _print_around(output, one, verdict)
         if most is None:
-            for one in chain.consequences:
-                print_finding(output, one.finding, workers)
-    rest = verdict.chains[most:] if most is not None else []
+            for consequence in one.chain.consequences:
+                print_finding(output, consequence.finding, workers)
+    rest = found[most:] if most is not None else []
     if rest:
-        hidden = plural(sum(len(chain.findings) for chain in rest), "finding")
+        count = sum(len(one.steps) + len(one.chain.consequences) for one in rest)
+        hidden = plural(count, "finding")
         output.print(f"and {plural(len(rest), 'more cause')} with {hidden}; see them with: --all")
 
 
-def _print_around(output: Console, chain: Chain, verdict: Verdict) -> None:
-    from ..judge.verdict import consequence_lines
-
-    lines = [*consequence_lines(chain), f"to confirm: {chain.confirm(verdict.run)}"]
-    gaps = verdict.blind_spots(chain).lines()
+def _print_around(output: Console, found: Episodes, verdict: Verdict) -> None:
+    lines = [*found.lines(), f"to confirm: {found.chain.confirm(verdict.run)}"]
+    gaps = verdict.blind_spots(found.chain).lines()
     lines += [f"not checked: {'; '.join(gaps)}"] if gaps else []
     for line in lines:
         output.print(f"  {line}", style="dim", markup=False)

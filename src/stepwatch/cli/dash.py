@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from ..config import runs_folder
+from ..config import runs_folder, server_token
 from ..dashboard.server import Server, listen
 from ..errors import RunNotFound, StoreError
 from ..runtime.process import is_loopback
@@ -21,18 +21,28 @@ DEFAULT_PORT = 6460
 @click.command()
 @click.argument("location", metavar="[RUNS-FOLDER|RUN|URL]", required=False)
 @click.option("--port", type=click.IntRange(0, 65535), help=f"By default {DEFAULT_PORT}, or any.")
-@click.option("--host", default="127.0.0.1", help="Address; others than this machine need a token.")
-@click.option("--token", default="", help="What one must know to look.")
+@click.option("--host", default="127.0.0.1", help="Address; of this machine alone by default.")
+@click.option("--token", help="What one must know to look; made anew, or $STEPWATCH_TOKEN.")
+@click.option("--no-token", is_flag=True, help="Let every user of this machine look.")
 @click.option("--no-open", is_flag=True, help="Open no browser.")
-def dash(location: str | None, port: int | None, host: str, token: str, *, no_open: bool) -> int:
+def dash(
+    location: str | None,
+    port: int | None,
+    host: str,
+    token: str | None,
+    *,
+    no_token: bool,
+    no_open: bool,
+) -> int:
     """Show runs as pages in a browser, live while they train.
 
-    Ctrl-C ends it. What is shown lies in a folder of runs (by default ./runs or $STEPWATCH_RUNS),
-    is one run, or lies in an object store.
+    The address that is printed has a token, which lets one in. Ctrl-C ends it. What is shown lies
+    in a folder of runs (by default ./runs or $STEPWATCH_RUNS), is one run, or lies in an object
+    store.
     """
     target = location or str(runs_folder())
     _check(target)
-    server = _listen(target, host, port, token)
+    server = _listen(target, host, port, "" if no_token else token or server_token() or None)
     print(f"stepwatch: {target} at {server.url} (Ctrl-C ends it)", flush=True)
     if not no_open and is_loopback(host) and sys.stdout.isatty():
         webbrowser.open(server.url)
@@ -50,7 +60,7 @@ def _check(location: str) -> None:
     open_store(location)  # raises, if nothing is installed for the scheme
 
 
-def _listen(location: str, host: str, port: int | None, token: str) -> Server:
+def _listen(location: str, host: str, port: int | None, token: str | None) -> Server:
     if port is None:
         with suppress(StoreError):  # it is taken by another one of us; any port will do
             return listen(location, host=host, port=DEFAULT_PORT, token=token)

@@ -16,6 +16,7 @@ from ..jobs.records import JobRecord
 from ..jobs.spec import RuleSpec
 from ..judge.parameters import rule_specs
 from ..rules import DEFAULT_RULES
+from ..runtime.terminal import print_text, visible_log
 from .console import console, print_json, table
 from .script_command import SCRIPT_EPILOG, SCRIPT_SETTINGS
 
@@ -52,6 +53,9 @@ def jobs(context: click.Context) -> None:
 @click.option("--retries", default=0, help="How often it is started again if it fails.")
 @click.option("--python", default=sys.executable, help="The interpreter that trains.")
 @click.option("--ray", default="", metavar="RESOURCES", help="Train on a Ray cluster: CPU=2,GPU=1.")
+@click.option(
+    "--audit/--no-audit", "audits", default=True, help="Fail if what it saved is not finite."
+)
 @click.option("--wait", is_flag=True, help="Show its log until it has ended.")
 def submit(
     script: str,
@@ -71,6 +75,7 @@ def submit(
     ray: str,
     *,
     tensorboard: bool,
+    audits: bool,
     wait: bool,
 ) -> int:
     """Run SCRIPT with its ARGUMENTS as a job, and go on here at once.
@@ -93,6 +98,7 @@ def submit(
         retries=retries,
         python=python,
         ray=ray,
+        audits=audits,
     ).submit()
     output_to = console()
     output_to.print(f"submitted {job.name}; its run is {job.run}", markup=False)
@@ -100,7 +106,7 @@ def submit(
         output_to.print(f"look at it with: stepwatch jobs status {job.name}", markup=False)
         return 0
     for line in job.logs(follow=True):
-        print(line, flush=True)
+        print(visible_log(line), flush=True)
     _show(job)
     return 0 if job.status().status == "Completed" else 1
 
@@ -137,7 +143,7 @@ def status(name: str, *, as_json: bool) -> None:
 def logs(name: str, *, follow: bool) -> None:
     """Print what the job NAME wrote to its outputs."""
     for line in attach(name).logs(follow=follow):
-        print(line, flush=True)
+        print(visible_log(line), flush=True)
 
 
 @jobs.command()
@@ -145,7 +151,7 @@ def logs(name: str, *, follow: bool) -> None:
 def stop(name: str) -> None:
     """Ask the job NAME to stop."""
     attach(name).stop()
-    print(f"{name} is asked to stop")
+    print_text(f"{name} is asked to stop")
 
 
 @jobs.command()
@@ -153,7 +159,7 @@ def stop(name: str) -> None:
 def resume(name: str) -> None:
     """Begin the job NAME again, which failed or was stopped; it finds its checkpoints."""
     attach(name).resume()
-    print(f"{name} begins again")
+    print_text(f"{name} begins again")
 
 
 def _rules(texts: Sequence[str], actions: Sequence[str]) -> list[RuleSpec]:

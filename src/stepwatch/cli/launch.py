@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import PathFinder, SourceFileLoader
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -40,6 +39,8 @@ from ..model.collection import Collection, parse_save
 from ..model.finding import Finding
 from ..model.record import StepRecord
 from ..plugins import registry
+from ..runtime.imports import OnImport
+from ..runtime.secrets import MASK, masked
 from ..store import Store
 from .progress import Progress
 
@@ -146,58 +147,6 @@ class MakeFrameworks(Protocol):
         attached: Callable[[Control], None],
     ) -> HookedFrameworks:
         """See ``Frameworks`` for the arguments."""
-
-
-class OnImport(MetaPathFinder):
-    """Calls back when a module has been imported; it finds nothing itself.
-
-    Packages that only look for it, with ``importlib.util.find_spec``, do not import it.
-
-    Args:
-        name: The module's full name.
-        call: What to call, after its code has run.
-    """
-
-    def __init__(self, name: str, call: Callable[[], None]) -> None:
-        self._name = name
-        self._call = call
-        if name in sys.modules:
-            call()
-        else:
-            sys.meta_path.insert(0, self)
-
-    def remove(self) -> None:
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """Return the spec that the others find, whose loader calls back when it is done."""
-        if fullname != self._name:
-            return None
-        for finder in [finder for finder in sys.meta_path if finder is not self]:
-            spec = finder.find_spec(fullname, path, target)
-            if spec is not None:
-                self._follow(spec)
-                return spec
-        return None
-
-    def _follow(self, spec: ModuleSpec) -> None:
-        loader = spec.loader
-        if loader is None:  # a folder without a package in it; nothing is run
-            return
-        execute = loader.exec_module
-
-        def exec_module(module: ModuleType) -> None:
-            del loader.exec_module  # from here on it is the loader that it was
-            execute(module)
-            if self in sys.meta_path:
-                self.remove()
-                self._call()
-
-        # On the instance, not a loader of our own: others look at the loader's type.
-        loader.exec_module = exec_module  # type: ignore[method-assign]
 
 
 class SaveCosts:
@@ -386,6 +335,9 @@ class Launcher:
         listeners: list[Listener] = [] if profiler is None else [profiler]
         listeners += [self._progress, self._save_costs, self._live, self._reactions]
         command = [script.name, *script.arguments]
+        if hidden := sum(a != b for a, b in zip(command, masked(command), strict=True)):
+            what = "1 argument looks" if hidden == 1 else f"{hidden} arguments look"
+            self._progress.print_detail(f"{what} like a secret, and is recorded as {MASK}")
         make = make_frameworks or partial(Frameworks, run, policy=policy, output=output)
         self._frameworks: HookedFrameworks = make(
             listeners=listeners,

@@ -16,6 +16,7 @@ from ..judge.parameters import GROUP, build, find_rule
 from ..plugins import registry
 from ..plugins.specs import read_spec
 from ..rules import DEFAULT_RULES, Rule
+from ..runtime.terminal import print_text
 from ..trial import Trial
 from ..trial.run_listing import find_runs, summarize_run
 from .console import console, print_json, table
@@ -106,7 +107,7 @@ def runs(folder: str | None, *, as_json: bool) -> None:
     elif rows:
         console().print(table(HEADINGS, rows))
     else:
-        print(f"no runs in {folder_path}")
+        print_text(f"no runs in {folder_path}")
 
 
 def _run_row(name: str, folder_path: Path) -> tuple[object, ...]:

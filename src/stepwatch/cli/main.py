@@ -31,6 +31,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "runs": "List the runs in FOLDER, by default ./runs or $STEPWATCH_RUNS",
         "show": "Show what is in RUN",
         "check": "Judge every step of RUNS by rules, and say what began it",
+        "audit": "Say what is wrong with the tensors in CHECKPOINT, a file or folder",
         "rules": "List the rules that can be asked for",
         "diff": "Say where RUN_A and RUN_B part: the first step and tensor",
         "profile": "Show where the time of RUN went, and how busy its machines were",
@@ -42,6 +43,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "mirror": "Copy RUN to URL, such as s3://bucket/run, while it goes on",
         "compact": "Merge the parts of RUN, so that it opens and reads faster",
         "convert": "Write the run SRC to DST in another format; SRC stays as it is",
+        "verify": "Read all of RUN, and say what in it is damaged",
     },
     "Services": {
         "dash": "Show runs as pages in a browser, live while they train",
@@ -129,11 +131,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except click.Abort:
         print("stepwatch: interrupted", file=sys.stderr)
         sys.exit(130)
-    except click.ClickException as error:
-        print(f"stepwatch: {_in_one_line(error)}", file=sys.stderr)
-        sys.exit(ERROR_STATUS)
-    except StepwatchError as error:
-        print(f"stepwatch: {error}", file=sys.stderr)
+    except (click.ClickException, StepwatchError) as error:
+        from ..runtime.terminal import print_text  # help does without
+
+        what = _in_one_line(error) if isinstance(error, click.ClickException) else str(error)
+        print_text(f"stepwatch: {what}", file=sys.stderr)
         sys.exit(ERROR_STATUS)
     except BrokenPipeError:
         # The reader of our output went away, as head does; nothing is left to flush to it.

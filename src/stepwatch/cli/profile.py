@@ -13,6 +13,7 @@ from rich.console import Console
 from ..errors import ConfigError
 from ..formats.profile.parts import CONFIG_KEY
 from ..profile.analysis import Summary, summarize
+from ..runtime.terminal import print_text
 from ..trial import Trial
 from .console import console, print_json, table
 
@@ -69,7 +70,7 @@ def _request(trial: Trial, trace: int | None, python: int | None) -> None:
     # Asked for twice it is done twice, so no two say the same.
     request = {"ProfilingParameters": parameters, "AskedNs": time.time_ns()}
     trial.store.put(CONFIG_KEY, json.dumps(request, indent=1).encode())
-    print(f"asked for; look at it with: stepwatch profile {trial.url}")
+    print_text(f"asked for; look at it with: stepwatch profile {trial.url}")
 
 
 def _begins(trial: Trial) -> dict[str, int]:

@@ -18,15 +18,17 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from ..capture.lifecycle import DELETED
 from ..config import environment
 from ..formats.manifest import FIRST_WORKER, End, are_several
 from ..judge.engine import RuleStatus
 from ..judge.root_cause import StepOrder, chains
-from ..judge.verdict import consequence_lines, headline, plural
+from ..judge.verdict import episodes, headline, plural
 from ..model.finding import SEVERITIES, Finding
 from ..model.record import StepRecord
 from ..model.steps import Mode
 from ..numerics.statistics import has_kernel, quantity
+from ..runtime.terminal import visible
 from ..store import Store
 
 _SAVE, _RESTORE, _CLEAR = "\x1b7", "\x1b8", "\x1b[2K"
@@ -249,7 +251,7 @@ class Progress:
     def print_line(self, line: str) -> None:
         """Show a line that stays, or nothing where nobody reads any more."""
         with suppress(OSError, ValueError):
-            self._stream.write(f"{self._who}: {line}\n")
+            self._stream.write(f"{self._who}: {visible(line)}\n")
             self._stream.flush()
 
     def print_detail(self, line: str) -> None:
@@ -284,7 +286,7 @@ class Progress:
         for status in statuses:
             if status.status == "Error":
                 self.print_line(f"  {status.rule} ended by {status.details}")
-        if self.is_first:
+        if self.is_first and end.lost != DELETED:
             self._print_ways_on()
 
     def _print_length(self, end: End) -> None:
@@ -303,10 +305,10 @@ class Progress:
 
     def _print_findings(self, findings: Sequence[Finding], statuses: Sequence[RuleStatus]) -> None:
         self.print_line(headline(findings, statuses))
-        found = chains(findings, self._order)
-        for chain in found[:_MOST_CHAINS]:
-            self.print_line(f"  {chain.cause.headline()}")
-            for line in consequence_lines(chain):
+        found = episodes(chains(findings, self._order))
+        for one in found[:_MOST_CHAINS]:
+            self.print_line(f"  {one.chain.cause.headline()}")
+            for line in one.lines():
                 self.print_line(f"    {line}")
         if len(found) > _MOST_CHAINS:
             self.print_line(f"  and {plural(len(found) - _MOST_CHAINS, 'more cause')}")

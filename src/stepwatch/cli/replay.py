@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 import uuid
@@ -18,10 +19,12 @@ from ..errors import ConfigError, RunExists, StepUnavailable, TrainingStopped
 from ..formats import RunTarget, open_writer, run_format
 from ..formats.blackbox import read_frames
 from ..formats.convert import clear
+from ..formats.known_runs import is_known, remember
 from ..formats.manifest import End, Manifest, script_digest
 from ..model.record import StepRecord
 from ..model.steps import Mode
 from ..runtime.process import identity
+from ..runtime.secrets import MASK
 from ..store import Store, open_store
 from ..trial import Trial
 from ..trial.recording import Recording, find_learning_rates, find_record, find_recording
@@ -136,18 +139,30 @@ _WHY_DIFFERENT = (
     is_flag=True,
     help="Let torch use deterministic algorithms only; it fails where there is none.",
 )
+@click.option("--trust", is_flag=True, help="Run the program of a run that somebody else made.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; the script prints to stderr.")
 @click.option("-q", "--quiet", is_flag=True, help="Hide what the script prints.")
 def replay(
-    run: str, number: int, to: str | None, *, deterministic: bool, as_json: bool, quiet: bool
+    run: str,
+    number: int,
+    to: str | None,
+    *,
+    deterministic: bool,
+    trust: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> int:
     """Run a step of RUN again, and say whether it is the same.
+
+    This runs the program that RUN names. Where you did not make RUN on this machine, the program
+    is shown, and you are asked first.
 
     It begins with the state, batch and random numbers in the black box of RUN. The script is run
     up to this step and not beyond. The exit status is 0 if the step was reproduced, as far as was
     recorded or within tolerance, 1 if not, 2 if it cannot be run again.
     """
     recorded = _find(Trial(run), number)
+    _check_trusted(recorded.trial, trust=trust)
     target = _open_target(recorded.trial.store, number, to)
     manifest = recorded.trial.reader.manifest
     with script_output(to_stderr=as_json, quiet=quiet):
@@ -201,6 +216,38 @@ def _find(trial: Trial, number: int) -> _Recorded:
         raise StepUnavailable(f"{error}; {last}") from None
     recording.check_complete()
     return _Recorded(trial, record, recording, find_learning_rates(trial, frames))
+
+
+def _check_trusted(trial: Trial, *, trust: bool) -> None:
+    """Return if the program of a run may be run, which the user is asked for a stranger's.
+
+    Raises:
+        ConfigError: Nobody is there to be asked, or the answer is no.
+    """
+    manifest = trial.reader.manifest
+    if MASK in " ".join(manifest.command):
+        raise StepUnavailable(
+            "an argument of the program was a secret, which is not recorded; for runs to be "
+            "replayed, give secrets by environment variables"
+        )
+    if is_known(manifest):
+        return
+    if not trust:
+        output = console(stderr=True)
+        lines = {
+            "run": trial.url,
+            "program": shlex.join(manifest.command),
+            "in folder": manifest.folder,
+            "made on": f"{manifest.host}, {time.ctime(manifest.started_ns / 1e9)}",
+        }
+        output.print("You did not make this run here, and replay runs its program:", style="bold")
+        for name, value in lines.items():
+            output.print(f"  {name:<10}{value}", markup=False, soft_wrap=True)
+        if not (sys.stdin and sys.stdin.isatty()):
+            raise ConfigError("nothing was run; look at the program, and if you trust it: --trust")
+        if not click.confirm("Run it?", err=True):
+            raise ConfigError("nothing was run")
+    remember(manifest)
 
 
 def _open_target(store: Store, number: int, to: str | None) -> Store:

@@ -12,6 +12,7 @@ from ..judge.parameters import rule_specs
 from ..plugins import registry
 from ..report.kinds import GROUP, load, suits
 from ..rules import DEFAULT_RULES
+from ..runtime.terminal import print_text
 from ..trial import Trial
 from .console import print_json, track_progress
 from .show import write_page
@@ -46,6 +47,6 @@ def report(
         return
     path = Path(output or f"{made.title}-{chosen}.html")
     write_page(path, made)
-    print(f"wrote {path}")
+    print_text(f"wrote {path}")
     if show:
         webbrowser.open(path.absolute().as_uri())

@@ -12,12 +12,13 @@ from rich.markup import escape
 
 from ..errors import ConfigError, StoreError
 from ..formats.blackbox import BLACKBOX_FOLDER
-from ..formats.findings import ActionNote, read_actions, read_findings, read_statuses
+from ..formats.findings import ActionNote, parse_findings, read_actions, read_statuses
 from ..model.finding import Finding
 from ..numerics.statistics import DERIVED, FIELDS
 from ..plots.terminal import line_plot
 from ..report import Report, report_page
 from ..report import run as run_report
+from ..runtime.terminal import print_text
 from ..store import Store
 from ..trial import Series, Tensor, Trial
 from .console import console, print_finding, print_json, table
@@ -71,14 +72,14 @@ def show(run: str, tensor: str | None, statistic: str, plot: str | None, *, as_j
     trial = Trial(run)
     if statistic and statistic not in (*FIELDS, *DERIVED):
         raise ConfigError(f"no statistic {statistic!r}; there are {', '.join((*FIELDS, *DERIVED))}")
-    findings = [Finding.from_json(line) for line in read_findings(trial.store)]
+    findings = parse_findings(trial.store)
     names = _names(trial, tensor)
     if plot:
         made = (
             run_report.of_tensors(trial, names, statistic) if tensor else run_report.report(trial)
         )
         write_page(Path(plot), made)
-        print(f"wrote {plot}")
+        print_text(f"wrote {plot}")
     elif as_json:
         print_json(_as_json(trial, names if tensor else [], findings))
     elif tensor:
@@ -102,7 +103,6 @@ def _show_run(trial: Trial, findings: list[Finding]) -> None:
     output = console()
     manifest = trial.reader.manifest
     ends = trial.reader.ends()
-    last = max(trial.steps(), default=-1)
     versions = ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
     steps = ", ".join(f"{len(trial.steps(mode))} {mode}" for mode in trial.modes)
     facts = [
@@ -123,9 +123,8 @@ def _show_run(trial: Trial, findings: list[Finding]) -> None:
             facts.append(("failures", f"{end.failures}{who}"))
         if end.error:
             facts.append(("error", end.error + who))
-    if trial.state == "died":
-        after = f"what came after step {last}" if last >= 0 else "every step"
-        facts.append(("lost", f"{after} (the process left no note of its end)"))
+    if trial.death:
+        facts.append(("died", trial.death))
     if trial.store.list(BLACKBOX_FOLDER):
         facts.append(("black box", f"see its last steps with: stepwatch blackbox {trial.url}"))
     for what, value in facts:

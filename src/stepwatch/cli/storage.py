@@ -1,4 +1,4 @@
-"""The verbs that store runs anew: ``compact``, ``convert`` and ``mirror``."""
+"""The verbs that keep runs: ``compact``, ``convert``, ``mirror`` and ``verify``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 
 import click
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -18,16 +18,21 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from ..errors import ConfigError, RunExists, RunNotFound, StoreError
+from ..errors import ConfigError, NotAFile, RunExists, RunNotFound, StoreError
 from ..formats import run_format
 from ..formats.convert import clear, copy_findings, target_names
 from ..formats.convert import convert as convert_run
 from ..formats.copying import RunCopy, changes, list_keys
 from ..formats.native.merge import compact as compact_parts
 from ..formats.native.reader import NativeReader
+from ..formats.salvage import OverlayStore
+from ..formats.verification import Damage, Verification
+from ..formats.verification import verify as verify_run
+from ..judge.verdict import plural
+from ..runtime.terminal import print_text
 from ..store import Store, open_store
 from ..trial import Trial
-from .console import print_json
+from .console import SafeConsole, print_json
 
 
 @click.command()
@@ -45,10 +50,13 @@ def compact(run: str) -> None:
             f"{run} is in the smdebug format, which has no parts to merge; to get a native run: "
             f"stepwatch convert {run} DST --to native"
         )
+    if isinstance(trial.store, OverlayStore):
+        trial.store.persist()
+        print_text(f"{trial.num_salvaged} steps of the black box are stored")
     for worker in trial.workers:
         parts = trial.reader.parts(worker)
         left = compact_parts(trial.store, parts)
-        print(f"{worker}: {len(parts)} parts before, {left} now")
+        print_text(f"{worker}: {len(parts)} parts before, {left} now")
 
 
 @click.command()
@@ -90,13 +98,15 @@ def convert(source: str, destination: str, target: str, *, as_json: bool, quiet:
         return
     if not quiet:
         names = trial.tensor_names()
-        print(f"{destination}: {len(steps)} steps of {len(names)} tensors in the {target} format")
+        print_text(
+            f"{destination}: {len(steps)} steps of {len(names)} tensors in the {target} format"
+        )
     if not trial.ended:
-        print(f"{source} has not ended; what it held just now was converted")
+        print_text(f"{source} has not ended; what it held just now was converted")
     if losses:
-        print(f"the {target} format cannot hold:")
+        print_text(f"the {target} format cannot hold:")
     for line in losses:
-        print(f"  {line}")
+        print_text(f"  {line}")
 
 
 @contextmanager
@@ -114,7 +124,7 @@ def _progress_bar(trial: Trial, *, show: bool) -> Iterator[Progress]:
     workers = trial.workers
     total = sum(range_.count for one in workers for range_ in trial.reader.step_ranges(one))
     columns = (TextColumn("converting"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    output = Console(stderr=True)
+    output = SafeConsole(stderr=True)
     hidden = not (show and output.is_terminal and sys.stderr.isatty())
     with Progress(*columns, console=output, transient=True, disable=hidden) as progress:
         progress.add_task("steps", total=total)
@@ -125,14 +135,20 @@ _TASK = TaskID(0)  # the only one; rich counts from 0
 
 
 _POLL_S = 2.0
-# A store that refuses is retried after 1, 2, 4, 8 and 16 seconds.
-_TRIES = 5
 
 
 @click.command()
 @click.argument("run")
 @click.argument("url")
-def mirror(run: str, url: str) -> None:
+@click.option(
+    "--patience",
+    "patience_s",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    help="Seconds for which a store that refuses is tried again.",
+)
+def mirror(run: str, url: str, patience_s: float) -> None:
     """Copy RUN to URL, such as s3://bucket/run, while it goes on.
 
     What is there already is not copied again, so it may be broken off and called again. It ends
@@ -151,23 +167,35 @@ def mirror(run: str, url: str) -> None:
         for key in keys ^ before | {key for key in keys if changes(key)}:
             copy.note(key)
         before = keys
-        _advance_mirror(copy)
+        _advance_mirror(copy, patience_s)
         if is_over:
             break
         time.sleep(_POLL_S)
         if trial is not None:
             trial.refresh()
-    print(f"{target.url} holds all of {source.url}; {copy.copied} files were copied")
+    for why in copy.left_out.values():
+        print_text(f"left out: {why}", file=sys.stderr)
+    what = "all" if not copy.left_out else "the files"
+    print_text(f"{target.url} holds {what} of {source.url}; {copy.copied} files were copied")
 
 
-def _advance_mirror(copy: RunCopy) -> None:
-    for number in range(_TRIES):
+def _advance_mirror(copy: RunCopy, patience_s: float) -> None:
+    """Copy what is not copied yet; try again for so long after the store refused first."""
+    give_up_at, pause_s = time.monotonic() + patience_s, 1.0
+    while True:
         try:
             return copy.advance()
+        except NotAFile:
+            raise
         except StoreError as error:
-            print(f"{error}; it is tried again", file=sys.stderr)
-            time.sleep(2**number)
-    return copy.advance()
+            if time.monotonic() + pause_s > give_up_at:
+                raise StoreError(
+                    f"{error}; given up after {patience_s:g} s: {plural(copy.copied, 'file')} "
+                    f"were copied before, {copy.waiting} wait; call it again to go on"
+                ) from None
+            print_text(f"{error}; it is tried again", file=sys.stderr)
+            time.sleep(pause_s)
+            pause_s *= 2
 
 
 def _mirrored_trial(source: Store) -> Trial | None:
@@ -176,3 +204,50 @@ def _mirrored_trial(source: Store) -> Trial | None:
         return Trial(source)
     except RunNotFound:
         return None
+
+
+@click.command()
+@click.argument("run")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def verify(run: str, *, as_json: bool) -> int:
+    """Read all of RUN, and say what in it is damaged.
+
+    What has a checksum is compared with it. The exit status is 0 where nothing is damaged, 1 where
+    something is, 2 for an error.
+    """
+    store = open_store(run)
+    found = verify_run(store)
+    if as_json:
+        facts = {"run": store.url, "files": found.num_files, "full_values": found.num_values}
+        rest = {"full_values": found.num_unchecked, "files": found.unchecked_files}
+        print_json({**facts, "damaged": [asdict(one) for one in found.damages], "unchecked": rest})
+    else:
+        for one in found.damages:
+            print_text(f"damaged: {_damage_text(one)}")
+        print_text(_verification_text(run, found))
+    return 1 if found.damages else 0
+
+
+def _damage_text(damage: Damage) -> str:
+    step = "" if damage.step is None else f"step {damage.step}"
+    about = ", ".join(filter(None, (step, damage.tensor)))
+    offset = "" if damage.offset is None else f" at byte {damage.offset}"
+    return f"{damage.key}{offset}{about and f' ({about})'}: {damage.reason}"
+
+
+def _verification_text(run: str, found: Verification) -> str:
+    what = f"{run}: {found.num_files} files and {found.num_values} full values read"
+    lines = [f"{what}, {len(found.damages) or 'nothing'} damaged"]
+    if found.num_unchecked:
+        values = "1 has" if found.num_unchecked == 1 else f"{found.num_unchecked} have"
+        lines.append(
+            f"  of the full values {values} no checksum: they can be read, no more is known"
+        )
+    if found.unchecked_files:
+        files = (
+            "1 file has"
+            if len(found.unchecked_files) == 1
+            else f"{len(found.unchecked_files)} files have"
+        )
+        lines.append(f"  {files} checksums of pages alone, as an older release wrote them")
+    return "\n".join(lines)

@@ -13,6 +13,7 @@ from .variables import (
     let_cupti_go,
     runs_folder,
     server_token,
+    state_folder,
 )
 
 __all__ = [
@@ -31,5 +32,6 @@ __all__ = [
     "runs_folder",
     "server_token",
     "sms_gateway",
+    "state_folder",
     "webhook_url",
 ]

@@ -67,17 +67,6 @@ class JsonSettings:
             raise self._wrong(key, "texts")
         return tuple(str(item) for item in texts if item)
 
-    def after(self, first: JsonSettings) -> JsonSettings:
-        """Return both: those of the first take precedence, and patterns of both add up."""
-        for key, value in self.values.items():
-            if key != "include_regex" and first.values.get(key, value) != value:
-                text = "%s is configured twice: %s stays %r, %r is left out"
-                log.warning(text, self.where, key, first.values[key], value)
-        values = {**self.values, **first.values}
-        if "include_regex" in self and "include_regex" in first:
-            values["include_regex"] = [*first.texts("include_regex"), *self.texts("include_regex")]
-        return JsonSettings(values, self.where)
-
     def warn_of_unknown(self, known: Iterable[str], elsewhere: Mapping[str, str]) -> None:
         """Warn once of each key that is unknown; ``elsewhere`` says where others belong."""
         known = list(known)

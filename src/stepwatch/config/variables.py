@@ -48,6 +48,16 @@ def jobs_at_once(variables: Mapping[str, str] | None = None) -> int:
     return int(text)
 
 
+def state_folder(variables: Mapping[str, str] | None = None) -> Path:
+    """Return the folder of what is kept between runs: ``$STEPWATCH_STATE``, else ``~/.stepwatch``.
+
+    Raises:
+        RuntimeError: There is no home.
+    """
+    variables = environment() if variables is None else variables
+    return Path(variables.get("STEPWATCH_STATE") or Path.home() / ".stepwatch")
+
+
 def jobs_folder(variables: Mapping[str, str] | None = None) -> Path:
     """Return the folder in which jobs lie: ``$STEPWATCH_JOBS``, else ``~/.stepwatch/jobs``."""
     variables = environment() if variables is None else variables

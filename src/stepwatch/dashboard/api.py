@@ -77,9 +77,7 @@ def notes(trial: Trial) -> list[str]:
             f"{end.dropped} of {end.steps} steps were dropped" if end.dropped else ""
         )
         lines += [prefix + one for one in (end.coverage, lost, end.error) if one]
-    if trial.state == "died":
-        lines.append("its process is gone and left no note; what came after its last step is lost")
-    return lines + trial.profile.notes
+    return [*lines, *filter(None, [trial.death]), *trial.profile.notes]
 
 
 def tensors(trial: Trial, query: Query) -> object:

@@ -64,14 +64,15 @@ class Server:
             raise KeyboardInterrupt from None
 
 
-def listen(location: str, *, host: str, port: int, token: str = "") -> Server:
+def listen(location: str, *, host: str, port: int, token: str | None = None) -> Server:
     """Take a port; browsers may ask from now on and are answered once ``run`` is called.
 
     Args:
         location: A folder or URL.
-        host: The address; beyond this machine a token is made if none is given.
+        host: The address.
         port: Which one; 0 for any that is free.
-        token: What must be known to see anything.
+        token: What must be known to see anything; ``None`` for one that is made, ``""`` for
+            nothing, which only loopback may have.
 
     Raises:
         ConfigError: The token has other characters than an address may have.
@@ -79,8 +80,10 @@ def listen(location: str, *, host: str, port: int, token: str = "") -> Server:
         MissingDependency: The server is not installed.
     """
     require("uvicorn", extra="dashboard")
-    if not re.fullmatch(r"[\w.~-]*", token, re.ASCII):
+    if token is not None and not re.fullmatch(r"[\w.~-]*", token, re.ASCII):
         raise ConfigError("a token may have letters, digits and the signs - . _ ~ only")
+    if token == "" and not is_loopback(host):
+        raise ConfigError(f"whoever reaches {host} could look; leave out --no-token")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -95,7 +98,7 @@ def listen(location: str, *, host: str, port: int, token: str = "") -> Server:
             f"cannot listen on {host} port {port}: {error.strerror}; "
             "choose another with --port, or any with --port 0"
         ) from None
-    if not token and not is_loopback(host):
+    if token is None:
         token = secrets.token_urlsafe(16)
     return Server(absolute_location(location), listener, host, token)
 

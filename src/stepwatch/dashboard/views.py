@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -15,6 +14,7 @@ import pyarrow.compute as pc
 from ..errors import StepwatchError
 from ..judge.parameters import GROUP
 from ..judge.verdict import INCONCLUSIVE, Verdict, headline
+from ..model.json_text import parse_json
 from ..plots.downsample import bucket_starts
 from ..plugins import registry
 from ..trial import Trial
@@ -65,7 +65,7 @@ def tensor_view(trial: Trial, name: str, *, points: int) -> dict[str, object]:
     last = int(steps[-1]) if len(steps) else 0
     near = trial.rows(frozenset([name]), ["dtype", "shape"], step=last)
     rows = near if len(near) else trial.rows(frozenset([name]), ["dtype", "shape"])
-    shape = json.loads(rows.column("shape")[-1].as_py() or "[]") if len(rows) else []
+    shape = parse_json(rows.column("shape")[-1].as_py() or "[]") if len(rows) else []
     raw = np.array(_with_value(trial, name), np.int64)
     sample = raw[bucket_starts(len(raw), points)]
     return {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from math import prod
@@ -14,6 +13,7 @@ import pyarrow as pa
 from ..errors import StepUnavailable, TensorUnavailable
 from ..formats.native.observations import text_codes
 from ..model.collection import compiled
+from ..model.json_text import parse_json
 from ..model.steps import Mode
 from ..numerics.statistics import COUNT, FIELDS, MIN, NUM_FIELDS, SUM_ABS, ZEROS, Row
 from ..trial.chunks import Chunk, Chunks, RangeCache
@@ -23,8 +23,16 @@ from .comparison import field_distance, field_scale, is_floating, rounding
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-#: Times are never the same twice.
-TIMES = frozenset({"loop/step_seconds", "loop/data_wait_seconds"})
+#: Times and memory are never the same twice.
+TIMES = frozenset({
+    "loop/step_seconds",
+    "loop/data_wait_seconds",
+    "loop/host_memory_bytes",
+    "loop/host_memory_limit_bytes",
+    "loop/device_memory_bytes",
+    "loop/device_memory_reserved_bytes",
+    "loop/device_memory_limit_bytes",
+})  # fmt: skip
 _NAMED = 3
 
 
@@ -419,7 +427,7 @@ def _sizes(shapes: Ints, texts: list[str]) -> Row:
     """Return how many elements tensors of these shapes have; inf where the shape was not read."""
     sizes = np.full(len(texts) + 1, np.inf)
     for shape in np.unique(shapes[shapes >= 0]).tolist():
-        sizes[shape] = prod(json.loads(texts[shape]))
+        sizes[shape] = prod(parse_json(texts[shape]))
     return sizes[shapes]
 
 

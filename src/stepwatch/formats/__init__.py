@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from ..errors import ConfigError, RunNotFound
 from ..plugins import registry
 from ..store import Store
+from .as_stored import StoredStep
 from .interface import RunReader, RunWriter, StoredAt
 from .manifest import RUN_KEY, Manifest, Process, read_manifest, write_process
 from .native.reader import NativeReader
@@ -130,10 +131,14 @@ class Selection:
         stored_at: Answers it for a name, mode and step; by default everything that follows from
             what was captured.
         collections: The collections to note.
+        as_stored: Returns what exactly a global step stores, ``None`` for what the others say.
+        collections_file: The collections file, where all of it is known.
     """
 
     stored_at: StoredAt | None = None
     collections: Sequence[SavedCollection] = field(default=())
+    as_stored: Callable[[int], StoredStep | None] | None = None
+    collections_file: bytes = b""
 
 
 def open_writer(target: RunTarget, selection: Selection | None = None) -> RunWriter:

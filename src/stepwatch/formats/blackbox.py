@@ -47,13 +47,15 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import CorruptRun
+from ..errors import CorruptRun, StepwatchError
+from ..model.json_text import parse_json
 from ..model.record import Layout, StepRecord, TensorInfo
 from ..model.steps import Mode
 from ..numerics.digest import crc32c_of_array
 from ..numerics.elements import kernel
 from ..numerics.statistics import NUM_FIELDS
-from ..store import BytesLike, Store, scheme_of
+from ..store import BytesLike, Store, open_store, scheme_of
+from ..store.local import make_private_folder, private_opener
 from .native.blobs import BlobFile, encode_parts
 
 MAGIC = b"STEPWBB1"
@@ -87,10 +89,9 @@ class Ring:
     """
 
     def __init__(self, path: Path, size_bytes: int) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = os.open(
-            path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o666
-        )
+        make_private_folder(path.parent)
+        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
+        file = private_opener(str(path), flags)
         try:
             _allocate(file, max(size_bytes, mmap.PAGESIZE))
             self._map = mmap.mmap(file, max(size_bytes, mmap.PAGESIZE))
@@ -309,10 +310,12 @@ def rings_and_dumps(store: Store) -> Iterator[tuple[str, list[CompleteFrame]]]:
 def _ring_elsewhere(note: bytes) -> bytes:
     """Return the ring that a note names; nothing if it is not on this machine."""
     try:
-        noted = json.loads(note)
-        here = noted["host"] == socket.gethostname()
-        return Path(noted["path"]).read_bytes() if here else b""
-    except (OSError, ValueError, KeyError, TypeError):
+        noted = parse_json(note)
+        folder, name = os.path.split(noted["path"])
+        is_here = noted["host"] == socket.gethostname() and name.endswith(_RING)
+        # as a store reads it, which opens nothing but a file
+        return open_store(folder).get(name) if is_here else b""
+    except (OSError, ValueError, KeyError, TypeError, StepwatchError):
         return b""
 
 
@@ -434,7 +437,7 @@ def decode_frame(worker: str, whole: CompleteFrame) -> Frame:
     try:
         (length,) = _LENGTH.unpack_from(payload)
         start = _LENGTH.size + length
-        meta = dict(json.loads(bytes(payload[_LENGTH.size : start])))
+        meta = dict(parse_json(bytes(payload[_LENGTH.size : start])))
         kind = str(meta.pop("kind"))
     except (struct.error, ValueError, TypeError, KeyError) as error:
         raise CorruptRun(key, 0, f"no frame ({error!r})") from None

@@ -16,9 +16,19 @@ from ..model.record import StepRecord
 from ..numerics.statistics import NAN, ZEROS
 from ..store import Store
 from . import RunTarget, Selection, format_names, open_writer
+from .as_stored import (
+    AS_STORED,
+    StoredStep,
+    StoredSteps,
+    StoredStepsWriter,
+    keep_collections,
+)
 from .interface import RunReader, RunWriter
-from .manifest import FINDINGS, RUN_KEY, Manifest
+from .manifest import FINDINGS, RUN_KEY, Manifest, end_key
+from .native.reader import NativeReader
 from .smdebug.collections import SavedCollection, collections_from_json
+from .smdebug.layout import collections_key
+from .smdebug.reader import SmdebugReader
 from .tensorboard import TensorBoardWriter
 
 
@@ -71,13 +81,23 @@ def convert(
             f"no format {target!r}; there are {', '.join(targets)}{nearest(target, targets)}"
         )
     losses, ends = Losses(), source.ends()
+    was_smdebug = isinstance(source, NativeReader) and bool(source.store.list(AS_STORED))
     writers = _open_writers(source, store, target)
     for worker, writer in writers.items():
+        kept = StoredStepsWriter(store, worker)
         for record in source.records(worker):
-            writer.write(_FIT[target](record, losses))
+            if target == "native" and isinstance(source, SmdebugReader):
+                kept.add(record.step, _stored_step(source, record))
+            if not (target == "smdebug" and was_smdebug):
+                _FIT[target](record, losses)
+            writer.write(record)
             writer.tick()
             on_step()
+        kept.flush()
         writer.flush()
+    if target != "tensorboard":  # of who saved nothing there is no writer
+        for worker in ends.keys() - writers.keys():
+            store.put(end_key(worker), ends[worker].to_json())
     for worker, writer in writers.items():
         if worker in ends:
             writer.close(ends[worker])
@@ -89,14 +109,42 @@ def _open_writers(source: RunReader, store: Store, target: str) -> dict[str, Run
     if target == "tensorboard":
         return {worker: TensorBoardWriter(store.url, worker) for worker in source.workers}
     manifest = replace(source.manifest, run_format=target)
-    collections = _collections(manifest)
-    return {
+    kept = StoredSteps(source.store) if isinstance(source, NativeReader) else None
+    files = kept.collections if kept is not None else {}
+    selection = Selection(collections=_collections(manifest))
+    writers = {
         worker: open_writer(
             RunTarget(store, worker, manifest, is_first=number == 0),
-            Selection(collections=collections),
+            replace(
+                selection,
+                as_stored=kept.of(worker) if worker in files and kept is not None else None,
+                collections_file=files.get(worker, b""),
+            ),
         )
         for number, worker in enumerate(source.workers)
     }
+    if isinstance(source, SmdebugReader) and target == "native":
+        for worker, data in source.collections_files().items():
+            keep_collections(store, worker, data)
+    elif target == "smdebug":
+        for worker in files.keys() - writers.keys():  # who saved nothing
+            store.put(collections_key(worker), files[worker])
+    return writers
+
+
+def _stored_step(source: SmdebugReader, record: StepRecord) -> StoredStep:
+    """Return what of a step was stored, beside its full values."""
+    saved = source.saved(record.worker, record.step)
+    if saved is None:
+        return StoredStep(())
+    names = tuple(saved.contents.byte_ranges)
+    reductions = {
+        name: source.value(record.worker, record.step, name)
+        for name in names
+        if name not in record.raw
+    }
+    shapes = ((name, own, shape) for name, (shape, own) in saved.contents.shapes.items())
+    return StoredStep(names, tuple(shapes), reductions)
 
 
 def _collections(manifest: Manifest) -> tuple[SavedCollection, ...]:
@@ -106,12 +154,11 @@ def _collections(manifest: Manifest) -> tuple[SavedCollection, ...]:
     return collections_from_json(RUN_KEY, data)[0]
 
 
-def _fit_native(record: StepRecord, losses: Losses) -> StepRecord:
-    del losses  # it holds whatever a record has
-    return record
+def _fit_native(record: StepRecord, losses: Losses) -> None:
+    del record, losses  # it holds whatever a record has
 
 
-def _fit_smdebug(record: StepRecord, losses: Losses) -> StepRecord:
+def _fit_smdebug(record: StepRecord, losses: Losses) -> None:
     _lose_more(record, losses)
     counts = record.statistics[:, NAN : ZEROS + 1].sum(axis=1)
     for row, info in enumerate(record.layout.tensors):
@@ -126,7 +173,6 @@ def _fit_smdebug(record: StepRecord, losses: Losses) -> StepRecord:
                 )
         elif counts[row] and info.shape:
             losses.add("how many elements are zero, nan or infinite", info.name)
-    return record
 
 
 def _lose_more(record: StepRecord, losses: Losses) -> None:
@@ -143,7 +189,7 @@ def _lose_more(record: StepRecord, losses: Losses) -> None:
 _WIDENED = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
-def _fit_tensorboard(record: StepRecord, losses: Losses) -> StepRecord:
+def _fit_tensorboard(record: StepRecord, losses: Losses) -> None:
     _lose_more(record, losses)
     for info in record.layout.tensors:
         if info.name in record.raw and info.shape:
@@ -152,10 +198,9 @@ def _fit_tensorboard(record: StepRecord, losses: Losses) -> StepRecord:
             losses.add("statistics other than the l2 norm", info.name)
         elif info.shape:
             losses.add("statistics", info.name)
-    return record
 
 
-_FIT: dict[str, Callable[[StepRecord, Losses], StepRecord]] = {
+_FIT: dict[str, Callable[[StepRecord, Losses], None]] = {
     "native": _fit_native,
     "smdebug": _fit_smdebug,
     "tensorboard": _fit_tensorboard,

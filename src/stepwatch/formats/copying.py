@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from ..errors import RunExists
+from ..errors import NotAFile, RunExists
 from ..runtime.parallel import map_parallel
 from ..store import PIECE_BYTES, Store, pieces_of_value, put_parts
 from .blackbox import is_ring
@@ -34,7 +34,7 @@ _OF_PROFILE = tuple(f"{PROFILE}{what}/" for what in ("spans", "system", "traces"
 # Keys under which a value never changes.
 _FINAL = (*_ROWS, TENSORS, EVENTS, "checkpoints/", "blackbox/", *_OF_PROFILE)
 # What may be deleted while a run is written.
-_MAY_GO = (OBSERVATIONS, END, *_OF_PROFILE)
+_MAY_GO = (OBSERVATIONS, TENSORS, END, *_OF_PROFILE)
 _WORKER = re.compile(r"(?:^|[/_])(worker_\d+)(?=[./-]|$)")
 
 
@@ -69,6 +69,8 @@ class RunCopy:
         self._is_checked = self._is_begun = False
         #: How many values were put.
         self.copied = 0
+        #: Why a value is left out, by key: it is no file of the run.
+        self.left_out: dict[str, str] = {}
 
     @property
     def waiting(self) -> int:
@@ -155,6 +157,9 @@ class RunCopy:
         try:
             self._source.size(key)
         except FileNotFoundError:
+            return False
+        except NotAFile as error:
+            self.left_out[key] = str(error)
             return False
         return True
 

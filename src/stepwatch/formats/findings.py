@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Literal
 
 from ..errors import CorruptRun
+from ..model.finding import Finding
+from ..model.json_text import parse_json
 from ..store import Store
 from .manifest import ACTIONS_SUFFIX, FINDINGS, actions_key, findings_key, statuses_key
 
@@ -29,7 +31,7 @@ def keep_findings(store: Store, who: str, before: int) -> None:
     for key in (findings_key(who), actions_key(who)):
         with suppress(FileNotFoundError):
             lines = store.get(key).splitlines(keepends=True)
-            kept = [line for line in lines if json.loads(line)["step"] < before]
+            kept = [line for line in lines if parse_json(line)["step"] < before]
             suffix = key.removeprefix(f"{FINDINGS}{who}")
             store.put(f"{FINDINGS}{who}-before-{number}{suffix}", b"".join(kept))
             store.delete(key)
@@ -37,20 +39,62 @@ def keep_findings(store: Store, who: str, before: int) -> None:
 
 def read_findings(store: Store) -> list[str]:
     """Return the lines of all watchers."""
-    known = [key for key in store.list(FINDINGS) if not key.endswith(ACTIONS_SUFFIX)]
-    keys = [key for key in known if key.endswith(".jsonl")]
-    return [line for key in keys for line in store.get(key).decode().splitlines() if line]
+    return [line for _, line in _lines(store)]
+
+
+def parse_findings(store: Store) -> list[Finding]:
+    """Return the findings of all watchers.
+
+    Raises:
+        CorruptRun: A line is none that ``write_findings`` wrote.
+    """
+    found = []
+    for key, line in _lines(store):
+        try:
+            found.append(Finding.from_json(line))
+        except (TypeError, ValueError) as error:
+            raise CorruptRun(key, 0, f"not findings ({error})") from None
+    return found
+
+
+def _lines(store: Store) -> Iterator[tuple[str, str]]:
+    for key in store.list(FINDINGS):
+        if key.endswith(".jsonl") and not key.endswith(ACTIONS_SUFFIX):
+            try:
+                lines = store.get(key).decode().splitlines()
+            except UnicodeDecodeError as error:
+                raise CorruptRun(key, error.start, "not findings (no UTF-8)") from None
+            yield from ((key, line) for line in lines if line)
+
+
+_STATUS = {
+    "rule": str,
+    "status": str,
+    "evaluations": int,
+    "findings": int,
+    "details": str,
+    "idle": bool,
+}
 
 
 def read_statuses(store: Store) -> list[dict[str, object]]:
-    """Return the rule statuses of all watchers."""
+    """Return the rule statuses of all watchers.
+
+    Raises:
+        CorruptRun: They are none that ``write_statuses`` wrote.
+    """
     found: list[dict[str, object]] = []
     for key in store.list(FINDINGS):
         if key.endswith(".statuses.json"):
             try:
-                found.extend(json.loads(store.get(key)))
-            except ValueError as error:
+                found += [
+                    {name: kind(one[name]) for name, kind in _STATUS.items() if name in one}
+                    for one in parse_json(store.get(key))
+                ]
+            except (TypeError, ValueError) as error:
                 raise CorruptRun(key, 0, f"not rule statuses ({error})") from None
+            if not all(one.keys() >= _STATUS.keys() - {"idle"} for one in found):
+                raise CorruptRun(key, 0, "not rule statuses")
     return found
 
 
@@ -102,7 +146,7 @@ def read_actions(store: Store) -> list[ActionNote]:
         if key.endswith(ACTIONS_SUFFIX):
             for line in store.get(key).splitlines():
                 try:
-                    notes.append(ActionNote(**json.loads(line)))
+                    notes.append(ActionNote(**parse_json(line)))
                 except (TypeError, ValueError) as error:
                     raise CorruptRun(key, 0, f"not notes of actions ({error})") from None
     return sorted(notes, key=lambda note: note.time_ns)

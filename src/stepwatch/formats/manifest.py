@@ -11,13 +11,14 @@ import hashlib
 import json
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from ..errors import CorruptRun
 from ..model.collection import Collection
+from ..model.json_text import parse_json
 from ..model.save_policy import SavePolicy, Schedule
 from ..runtime.process import may_run
 from ..store import Store
@@ -29,6 +30,23 @@ WORKERS = "workers/"
 ACTIONS_SUFFIX = ".actions.jsonl"
 #: The worker that begins a run; the others join it.
 FIRST_WORKER = "worker_0"
+
+
+def worker_in_key(worker: str) -> str:
+    """Return the name of a worker as it stands in keys.
+
+    That of a device is spelt without its slashes and colons, as by smdebug.
+
+    Example:
+        >>> worker_in_key("/job:worker/replica:0"), worker_in_key("worker_0")
+        ('_job-worker_replica-0', 'worker_0')
+    """
+    return worker.replace("/", "_").replace(":", "-") if worker.startswith("/") else worker
+
+
+def worker_from_key(name: str) -> str:
+    """Return the name of a worker of which ``name`` stands in keys."""
+    return name.replace("_", "/").replace("-", ":") if name.startswith("_") else name
 
 
 def findings_key(who: str) -> str:
@@ -48,15 +66,19 @@ def actions_key(who: str) -> str:
 
 def end_key(worker: str) -> str:
     """Return the key of the note that a worker leaves when its run ends."""
-    return f"{END}{worker}.json"
+    return f"{END}{worker_in_key(worker)}.json"
 
 
 def worker_key(worker: str) -> str:
     """Return the key of the note that says which process a worker is."""
-    return f"{WORKERS}{worker}.json"
+    return f"{WORKERS}{worker_in_key(worker)}.json"
 
 
 VERSION = 1
+# A note that is longer was not written by us; what is cut off is no JSON.
+_MOST_BYTES = 16 << 20
+# The year 2262 in nanoseconds, and more processes than there are.
+_MOST = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +130,13 @@ class Manifest:
             CorruptRun: It is no manifest, or of a version that is newer than this reader.
         """
         try:
-            values = json.loads(data)
+            values = parse_json(data)
             kind, version = values["format"], int(values["version"])
             if kind == "stepwatch" and version <= VERSION:
                 values["collections"] = tuple(map(_collection, values["collections"]))
-                values["command"] = tuple(values["command"])
+                values["command"] = tuple(_texts(values["command"]))
+                versions = values.get("versions", {})
+                values["versions"] = dict(zip(versions, _texts(versions.values()), strict=True))
                 values["resumes"] = tuple(map(int, values.get("resumes", ())))
                 return cls(**_known(cls, values))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -132,9 +156,20 @@ def _known(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
     known = {one.name: values[one.name] for one in fields(cls) if one.name in values}
     for one in fields(cls):
         wanted = {"int": int, "str": str}.get(str(one.type), object)
-        if not isinstance(known.get(one.name, one.default), (wanted, type(MISSING))):
-            raise TypeError(f"{one.name} is {known[one.name]!r}")
+        value = known.get(one.name, one.default)
+        if not isinstance(value, (wanted, type(MISSING))):
+            raise TypeError(f"{one.name} is {value!r}")
+        if isinstance(value, int) and abs(value) > _MOST:
+            raise ValueError(f"{one.name} is {value}")
     return known
+
+
+def _texts(values: Iterable[object]) -> Iterator[str]:
+    """Yield texts; raise TypeError for what is none."""
+    for one in values:
+        if not isinstance(one, str):
+            raise TypeError(f"{one!r} is no text")
+        yield one
 
 
 def _collection(values: dict[str, object]) -> Collection:
@@ -189,7 +224,7 @@ class End:
     @classmethod
     def from_json(cls, key: str, data: bytes) -> End:
         try:
-            return cls(**_known(cls, json.loads(data)))
+            return cls(**_known(cls, parse_json(data)))
         except (AttributeError, TypeError, ValueError) as error:
             raise CorruptRun(key, 0, f"not an end note ({error})") from None
 
@@ -201,7 +236,7 @@ def read_manifest(store: Store) -> Manifest | None:
         CorruptRun: It is no manifest, or of a version that is newer than this reader.
     """
     try:
-        return Manifest.from_json(RUN_KEY, store.get(RUN_KEY))
+        return Manifest.from_json(RUN_KEY, store.get(RUN_KEY, 0, _MOST_BYTES))
     except FileNotFoundError:
         return None
 
@@ -209,21 +244,23 @@ def read_manifest(store: Store) -> Manifest | None:
 def read_note(store: Store) -> bytes:
     """Return what ``run.json`` holds, to see whether it changed; nothing if there is none."""
     try:
-        return store.get(RUN_KEY)
+        return store.get(RUN_KEY, 0, _MOST_BYTES)
     except FileNotFoundError:
         return b""
 
 
 def read_ends(store: Store) -> dict[str, End]:
     """Return the end notes of a run, by worker."""
-    return {name: End.from_json(key, store.get(key)) for name, key in _notes(store, END)}
+    return {
+        name: End.from_json(key, store.get(key, 0, _MOST_BYTES)) for name, key in _notes(store, END)
+    }
 
 
 def _notes(store: Store, prefix: str) -> Iterator[tuple[str, str]]:
     """Yield whom each note in a folder is about, and its key."""
     for key in store.list(prefix):
         if key.endswith(".json"):
-            yield key[len(prefix) : -len(".json")], key
+            yield worker_from_key(key[len(prefix) : -len(".json")]), key
 
 
 def working_folder() -> str:
@@ -301,7 +338,7 @@ def read_process(store: Store, worker: str) -> Process | None:
 
 def _read_process(store: Store, key: str) -> Process:
     try:
-        values = json.loads(store.get(key))
+        values = parse_json(store.get(key, 0, _MOST_BYTES))
         return Process(str(values["host"]), int(values["pid"]), str(values["process"]))
     except (KeyError, TypeError, ValueError) as error:
         raise CorruptRun(key, 0, f"not the note of a worker ({error!r})") from None

@@ -44,7 +44,7 @@ from ..numerics.statistics import (
     summarize,
 )
 from ..store import BytesLike, Store, open_store
-from .manifest import End
+from .manifest import End, worker_in_key
 from .smdebug.collections import SCALAR_COLLECTIONS, Reduction
 from .smdebug.reductions import reductions
 from .smdebug.wire import bytes_field, double_field, float_field, frame, varint_field
@@ -423,7 +423,7 @@ class TensorBoardWriter:
         #: How many steps could not be stored.
         self.lost = 0
         self._store = open_store(folder)
-        self._folder = "" if worker == "worker_0" else f"{worker}/"
+        self._folder = "" if worker == "worker_0" else f"{worker_in_key(worker)}/"
         self._histogram = histogram
         self._scalar = scalar
         self._clock = clock

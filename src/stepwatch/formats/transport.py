@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from ..errors import CorruptRun
 from ..store import BytesLike
+from ..store.local import private_opener
 from .blackbox import (
     FRAME_BYTES,
     LAYOUT_FRAME,
@@ -89,7 +90,8 @@ class ControlPage:
         size_bytes = _NUMBERS_BYTES + MAILBOX_BYTES + _LAST_BYTES
         if create:
             try:
-                path.write_bytes(bytes(size_bytes))
+                with open(path, "wb", opener=private_opener) as new:
+                    new.write(bytes(size_bytes))
             except OSError:  # what is there of it would fill the disk for ever
                 path.unlink(missing_ok=True)
                 raise

@@ -87,7 +87,15 @@ _SPECS = (
     CollectionSpec("labels", "data", "data", ("label",), models="trees"),
     CollectionSpec("log_partition", "output", "losses", policy=_TENTH, models="some"),
     CollectionSpec("classes", "data", "losses", ("confusion", "class_count"), policy=_SUMMARY),
-    CollectionSpec("supervision", "data", "data", ("supervision",), policy=_SUMMARY, models="some"),
+    CollectionSpec(
+        "supervision",
+        "data",
+        "data",
+        ("supervision", "micro_batches"),
+        policy=_SUMMARY,
+        models="some",
+    ),
+    CollectionSpec("policy", "loss", "losses", ("policy", "value"), models="some"),
     CollectionSpec("dependence", "output", "other", ("dependence",), policy=_FEW_RAW),
     CollectionSpec("derivatives", "output", policy=_ON_REQUEST),
     CollectionSpec(
@@ -109,6 +117,20 @@ _SPECS = (
         "routing", "output", "outputs", ("routing",), "module", policy=_SUMMARY, models="some"
     ),
     CollectionSpec("loop", "setting", "other", ("loop",)),
+    CollectionSpec(
+        "checkpoints",
+        "setting",
+        "weights",
+        ("checkpoint",),
+        policy=SavePolicy(statistics=None, raw=EVERY_STEP),
+        models="some",
+    ),
+    CollectionSpec(
+        "setup",
+        "setting",
+        policy=SavePolicy(statistics=Schedule(every=10), raw=Schedule(every=10)),
+        models="some",
+    ),
     CollectionSpec("metrics", "loss", "other", ("metric",), is_number=True, models="trees"),
     CollectionSpec("boosting", "outcome", models="trees only"),
     CollectionSpec(

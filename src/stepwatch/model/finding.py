@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from types import NoneType
+
+from .json_text import parse_json
 
 SEVERITIES = ("info", "warning", "error")
 
@@ -72,20 +75,30 @@ class Finding:
 
     def to_dict(self) -> dict[str, object]:
         """Return plain data of JSON's types; non-finite numbers become strings."""
-        fields = {"finding_id": self.finding_id, **asdict(self)}
-        return {name: plain(value) for name, value in fields.items()}
+        values = {"finding_id": self.finding_id, **asdict(self)}
+        return {name: plain(value) for name, value in values.items()}
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), sort_keys=True)
 
     @classmethod
     def from_json(cls, line: str) -> Finding:
-        fields = json.loads(line)
-        fields.pop("finding_id", None)
+        """Return what ``to_json`` wrote.
+
+        Raises:
+            TypeError, ValueError: It is no finding.
+        """
+        found = parse_json(line)
+        if not isinstance(found, dict):
+            raise TypeError("no finding")
+        found.pop("finding_id", None)
         for name in ("value", "threshold"):
-            if isinstance(fields.get(name), str):
-                fields[name] = float(fields[name])
-        return cls(**fields)
+            if isinstance(found.get(name), str):
+                found[name] = float(found[name])
+        for one in fields(cls):
+            if one.name in found and not isinstance(found[one.name], _TYPES[str(one.type)]):
+                raise ValueError(f"{one.name} is {found[one.name]!r}")
+        return cls(**found)
 
     def at(self, *, mode: str, mode_step: int, worker: str) -> Finding:
         """Return this finding with what the rule left open of where it was."""
@@ -95,6 +108,16 @@ class Finding:
             mode_step=mode_step if self.mode_step is None else self.mode_step,
             worker=self.worker or worker,
         )
+
+
+# By the annotation of a field.
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "int | None": (int, NoneType),
+    "float | None": (float, int, NoneType),
+    "Mapping[str, object]": (dict,),
+}
 
 
 def plain(value: object) -> object:

@@ -127,6 +127,8 @@ class StepRecord:
         raw: Full values of some of the tensors, by name; of a tensor with an offset, the shard.
         digests: 64-bit digests of the values of some of the tensors, by name; see ``digest``.
         exponents: Histograms of the exponents of some of the tensors, by name; see ``exponents``.
+        times_ns: When some of the tensors were observed, by name, where that is kept beside
+            ``time_ns``; only smdebug's format holds it.
     """
 
     worker: str
@@ -139,3 +141,4 @@ class StepRecord:
     raw: Mapping[str, npt.NDArray[np.generic]] = field(default_factory=dict)
     digests: Mapping[str, int] = field(default_factory=dict)
     exponents: Mapping[str, npt.NDArray[np.int64]] = field(default_factory=dict)
+    times_ns: Mapping[str, int] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import numpy as np
 
 from ..errors import StepUnavailable, TensorUnavailable
-from ..formats.findings import read_findings
+from ..formats.findings import parse_findings
 from ..model.collection import SPECS
 from ..model.finding import Finding
 from ..model.steps import Mode
@@ -225,7 +225,7 @@ class Plots:
         """Return the findings that are marked: those that are stored in the run."""
         if self._marked is not None:
             return self._marked
-        return [Finding.from_json(line) for line in read_findings(self._trial.store)]
+        return parse_findings(self._trial.store)
 
     def mark(self, findings: Iterable[Finding]) -> None:
         """Mark these findings from now on, as those of a run that was judged only now."""

@@ -149,10 +149,8 @@ def missing(trial: Trial, verdict: Verdict) -> Iterator[Block]:
             yield Text(f"{who}{failures} to store or to look at what was captured", "warning")
         if end.error:
             yield Text(f"{who}{end.error}", "error")
-    if trial.state == "died":
-        last = max(trial.steps(), default=-1)
-        after = f"what came after step {last}" if last >= 0 else "every step"
-        yield Text(f"not stored: {after}; the process left no note of its end", "error")
+    if trial.death:
+        yield Text(trial.death, "error")
     if verdict.workers_not_seen:
         yield Text(f"{plural(verdict.workers_not_seen, 'worker')} not seen", "warning")
     if trial.store.list(BLACKBOX_FOLDER):

@@ -16,12 +16,12 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import IO, Any, TypeVar
 from urllib.parse import unquote
 
-from ..errors import ConfigError, StoreError
+from ..errors import ConfigError, NotAFile, StoreError
 from . import PARTIAL, BytesLike, check_key, check_prefix, check_range, scheme_of
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -34,13 +34,41 @@ _TRIES = 3
 Opened = TypeVar("Opened")
 
 
-def write_new(path: str, parts: Sequence[bytes | bytearray | memoryview]) -> None:
+def make_private_folder(path: str | os.PathLike[str]) -> None:
+    """Make a folder, and those it lies in, for this user alone; one that is there stays as it is.
+
+    Raises:
+        OSError: It cannot be made, or is a file.
+    """
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
+    except FileNotFoundError:
+        make_private_folder(os.path.dirname(os.path.abspath(path)))
+        os.makedirs(path, 0o700, exist_ok=True)
+
+
+def private_opener(path: str, flags: int) -> int:
+    """Open a file, for this user alone if it is new; the ``opener`` of ``open``."""
+    return os.open(path, flags, 0o600)
+
+
+def write_new(
+    path: str, parts: Sequence[bytes | bytearray | memoryview], mode: int = 0o666
+) -> None:
     """Write pieces to a new file; its folder is made if there is none.
 
     By calls of the system alone, and few of them: around each, another thread gets its turn and
     has to wait for it.
+
+    Args:
+        path: Of the file.
+        parts: What it is to hold.
+        mode: Who may read and write it, less the umask.
     """
-    file = in_its_folder(path, lambda: os.open(path, _NEW, 0o666))
+    file = in_its_folder(path, lambda: os.open(path, _NEW, mode))
     try:
         rest = [memoryview(part).cast("B") for part in parts]
         _take_space(file, sum(map(len, rest)))
@@ -56,11 +84,15 @@ def write_new(path: str, parts: Sequence[bytes | bytearray | memoryview]) -> Non
 
 def in_its_folder(path: str, open_it: Callable[[], Opened]) -> Opened:
     """Open a file; its folder is made if there is none, and again if another process removes it."""
+    return _in_folder(path, partial(os.makedirs, exist_ok=True), open_it)
+
+
+def _in_folder(path: str, make: Callable[[str], None], open_it: Callable[[], Opened]) -> Opened:
     for _ in range(_TRIES):
         try:
             return open_it()
         except FileNotFoundError:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
+            make(os.path.dirname(path))
     return open_it()
 
 
@@ -103,6 +135,12 @@ except ImportError:  # built without a C compiler, or for Windows
     write_files = None  # type: ignore[assignment]  # every use asks for it
 
 _NO_VALUE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+# A FIFO without a writer, or a link, is refused and not waited for or followed.
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
+_BY_FOLDER = os.open in os.supports_dir_fd
+_NOT_A_FILE = (errno.ELOOP, errno.EINVAL, errno.EPERM, errno.ENXIO)
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 # Copied for the kernel, which takes only bytes; a larger value is put by itself, without a copy.
@@ -111,6 +149,9 @@ _SMALL_BYTES = 1 << 20
 
 class LocalStore:
     """A folder as a store. It is made by the first put, and by nothing else.
+
+    It is made for this user alone, as is what is put into it. Where it is there already, files are
+    for whom the folder is for, less the umask: make it with the permissions that you want.
 
     Args:
         root: The folder, as a path or as ``file:///path``.
@@ -126,6 +167,7 @@ class LocalStore:
         # Processes that share the folder from several machines may have one process number.
         self._nonce = os.urandom(4).hex()
         self._counter = itertools.count()
+        self._mode: int | None = None
 
     @property
     def url(self) -> str:
@@ -141,7 +183,7 @@ class LocalStore:
         partial = self._name_aside(path)
         with self._refusals("write", key):
             try:
-                write_new(partial, parts)
+                write_new(partial, parts, self._file_mode())
                 os.replace(partial, path)
             except BaseException:
                 with suppress(OSError):
@@ -161,14 +203,15 @@ class LocalStore:
                 self.put(key, data)
             return len(items[:1])
         paths = [f"{self._root}/{key}" for key, _ in together]
-        done, error = write_files(
-            [
-                (os.fsencode(self._name_aside(path)), os.fsencode(path), bytes(data))
-                for path, (_, data) in zip(paths, together, strict=True)
-            ]
-        )
-        if not done:
-            with self._refusals("write", together[0][0]):
+        with self._refusals("write", together[0][0]):
+            done, error = write_files(
+                [
+                    (os.fsencode(self._name_aside(path)), os.fsencode(path), bytes(data))
+                    for path, (_, data) in zip(paths, together, strict=True)
+                ],
+                self._file_mode(),
+            )
+            if not done:
                 raise OSError(error, os.strerror(error))
         return done
 
@@ -194,7 +237,7 @@ class LocalStore:
         """
         check_key(key)
         path = f"{self._root}/{key}"
-        with self._refusals("write", key), _open(path, "ab", buffering=0) as file:
+        with self._refusals("write", key), self._open_to_append(path) as file:
             size = file.seek(0, os.SEEK_END)
             rest = memoryview(data)
             try:
@@ -207,19 +250,15 @@ class LocalStore:
     def get(self, key: str, start: int = 0, length: int | None = None) -> bytes:
         check_key(key)
         check_range(start, length)
-        with self._refusals("read", key), open(f"{self._root}/{key}", "rb") as file:
+        with self._refusals("read", key), _opened(self._root, key) as file:
             if start:
                 file.seek(start)
             return file.read() if length is None else file.read(length)
 
     def size(self, key: str) -> int:
         check_key(key)
-        path = f"{self._root}/{key}"
-        with self._refusals("read", key):
-            status = os.stat(path)
-            if stat.S_ISDIR(status.st_mode):
-                raise IsADirectoryError
-            return status.st_size
+        with self._refusals("read", key), _opened(self._root, key) as file:
+            return os.fstat(file.fileno()).st_size
 
     def list(self, prefix: str = "", after: str = "") -> builtins.list[str]:
         """Return the keys that start with ``prefix`` and sort after ``after``, ascending.
@@ -252,12 +291,26 @@ class LocalStore:
             else:
                 keys.append(key)
 
+    def _file_mode(self) -> int:
+        """Return who may read and write a new file, less the umask; make the folder if need be."""
+        if self._mode is None or not os.path.isdir(self._root):
+            folder = _in_folder(f"{self._root}/", make_private_folder, lambda: os.stat(self._root))
+            self._mode = folder.st_mode & 0o666
+        return self._mode
+
+    def _open_to_append(self, path: str) -> IO[bytes]:
+        mode = self._file_mode()
+        return in_its_folder(
+            path,
+            lambda: open(path, "ab", 0, opener=lambda name, flags: os.open(name, flags, mode)),
+        )
+
     @contextmanager
     def _aside(self, path: str, data: BytesLike) -> Iterator[str]:
         """Write to a new hidden file beside ``path``; it is gone again at the end."""
         partial = self._name_aside(path)
         try:
-            write_new(partial, [data])
+            write_new(partial, [data], self._file_mode())
             yield partial
         finally:
             with suppress(OSError):
@@ -274,7 +327,11 @@ class LocalStore:
         except OSError as error:
             if verb == "read" and isinstance(error, _NO_VALUE):
                 raise FileNotFoundError(f"no {key} in {self._root}") from error
-            refusal = StoreError(f"cannot {verb} {key} in {self._root}: {error.strerror or error}")
+            # what O_NOFOLLOW says of a link, in the words of Linux and macOS
+            is_link = verb == "read" and error.errno == errno.ELOOP
+            why = "it is a link, and links in a run are not followed" if is_link else error.strerror
+            kind = NotAFile if verb == "read" and error.errno in _NOT_A_FILE else StoreError
+            refusal = kind(f"cannot {verb} {key} in {self._root}: {why or error}")
             refusal.errno = error.errno
             raise refusal from error
 
@@ -295,8 +352,54 @@ def _is_small(item: tuple[str, BytesLike]) -> bool:
     return isinstance(item[1], bytes) or memoryview(item[1]).nbytes <= _SMALL_BYTES
 
 
-def _open(path: str, mode: str, buffering: int = -1) -> IO[bytes]:
-    return in_its_folder(path, lambda: open(path, mode, buffering))
+def _opened(root: str, key: str) -> IO[bytes]:
+    """Open what lies under a key to be read: a file in the folder itself, and nothing else.
+
+    What is in the folder may be a stranger's. No link in it is followed, wherever it leads, and
+    what is no regular file is not waited for. A file of several names that belongs to another
+    user than its folder may have been linked there by who could not read it.
+
+    Raises:
+        OSError: There is none, or it is of another kind.
+    """
+    *folders, name = key.split("/")
+    opened = [os.open(root, _FOLDER)] if _BY_FOLDER else []
+    try:
+        if not opened:
+            file = os.open(f"{root}/{key}", _READ)
+        else:
+            for folder in folders:
+                opened.append(_open_folder(folder, opened[-1]))
+            file = os.open(name, _READ | _NO_LINK, dir_fd=opened[-1])
+            try:
+                _check_regular(os.fstat(file), os.fstat(opened[-1]))
+            except BaseException:
+                os.close(file)
+                raise
+    finally:
+        for folder_number in opened:
+            os.close(folder_number)
+    return open(file, "rb")
+
+
+def _open_folder(name: str, parent: int) -> int:
+    try:
+        return os.open(name, _FOLDER | _NO_LINK, dir_fd=parent)
+    except NotADirectoryError:
+        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
+            raise OSError(errno.ELOOP, "a link") from None
+        raise
+
+
+def _check_regular(file: os.stat_result, folder: os.stat_result) -> None:
+    """Raise OSError if a file is none, or may be somebody else's by another name."""
+    if stat.S_ISDIR(file.st_mode):
+        raise IsADirectoryError
+    if not stat.S_ISREG(file.st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file, and is not opened")
+    if file.st_nlink > 1 and file.st_uid != folder.st_uid:
+        raise OSError(errno.EPERM, "it is a hard link to a file of another user, and is not opened")
 
 
 def _names_in(folder: str, start: str, after: str) -> list[str]:
@@ -318,7 +421,7 @@ def _names_in(folder: str, start: str, after: str) -> list[str]:
             name = entry.name
             # Only of these few the type is needed, which may cost a call of the system.
             if name.startswith(start) and (name > after or after.startswith(name)):
-                if entry.is_dir():
+                if entry.is_dir(follow_symlinks=False):
                     names.append(f"{name}/")
                 elif name > after and not name.endswith(PARTIAL):
                     names.append(name)

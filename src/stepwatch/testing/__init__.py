@@ -3,6 +3,7 @@
 ``store_contract`` needs pytest and is imported by its own name.
 """
 
+from .hostile import hostile_runs, make_hostile_run
 from .make_run import make_record, make_run
 
-__all__ = ["make_record", "make_run"]
+__all__ = ["hostile_runs", "make_hostile_run", "make_record", "make_run"]

@@ -13,7 +13,8 @@ from ..formats import RunTarget, open_writer
 from ..formats.manifest import End, Manifest
 from ..model.record import Layout, StepRecord, TensorInfo
 from ..model.steps import Mode
-from ..numerics.statistics import summarize
+from ..numerics.elements import is_real
+from ..numerics.statistics import NUM_FIELDS, summarize
 from ..store import open_store
 
 _KINDS = {"gradient": "gradients", "output": "outputs", "loss": "losses"}
@@ -51,7 +52,12 @@ def make_record(
         mode_step=step if mode_step is None else mode_step,
         time_ns=time.time_ns(),
         layout=Layout(tensors),
-        statistics=np.stack([summarize(value) for value in values.values()]),
+        statistics=np.stack(
+            [
+                summarize(value) if is_real(value.dtype) else np.full(NUM_FIELDS, np.nan)
+                for value in values.values()
+            ]
+        ),
         raw=values if raw else {},
     )
 

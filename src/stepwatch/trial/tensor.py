@@ -5,7 +5,6 @@ A tensor that several workers hold parts of is put together from the rows and va
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import cached_property
 from math import prod
@@ -18,6 +17,7 @@ import pyarrow as pa
 from ..errors import StepUnavailable, TensorUnavailable
 from ..formats.interface import Located
 from ..formats.native.observations import text_codes
+from ..model.json_text import parse_json
 from ..model.record import TensorInfo
 from ..model.sharding import are_complete, assemble, merge_shard_rows, shard_sizes
 from ..model.steps import Mode
@@ -202,20 +202,20 @@ def _each_once(
 def _sizes(table: pa.Table) -> npt.NDArray[np.int64]:
     """Return how many elements the tensor has at each row."""
     shapes = text_codes(table.column("shape"))
-    sizes = np.array([prod(json.loads(shape)) for shape in shapes.values], np.int64)
+    sizes = np.array([prod(parse_json(shape)) for shape in shapes.values], np.int64)
     return sizes[shapes.codes]
 
 
 def _shard_sizes(table: pa.Table, starts: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
     """Return how many elements each part has; 0 for what is whole."""
     shapes, offsets = (text_codes(table.column(name)) for name in ("shape", "offset"))
-    distinct = [tuple(json.loads(offset)) for offset in offsets.values]
+    distinct = [tuple(parse_json(offset)) for offset in offsets.values]
     known: dict[tuple[int, bytes], list[int]] = {}  # steps are alike
     sizes: list[int] = []
     for codes, shape in zip(np.split(offsets.codes, starts[1:]), shapes.codes[starts], strict=True):
         key = (int(shape), codes.tobytes())
         if key not in known:
-            whole = tuple(json.loads(shapes.values[shape]))
+            whole = tuple(parse_json(shapes.values[shape]))
             at = [distinct[code] for code in codes if code >= 0]
             known[key] = shard_sizes(whole, at) if at else [0]
         sizes += known[key]

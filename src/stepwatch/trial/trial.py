@@ -18,6 +18,7 @@ from ..formats import open_reader
 from ..formats.interface import Located, RunReader
 from ..formats.manifest import End, Process, read_note, read_processes
 from ..formats.native.observations import SCHEMA, texts_where
+from ..formats.salvage import with_black_box
 from ..model.collection import BUILT_IN, Collection, compiled, default_policy
 from ..model.record import StepRecord
 from ..model.steps import Mode
@@ -131,6 +132,9 @@ class Trial:
         self._note = read_note(self._store)
         self.reader = open_reader(self._store)
         self._order: tuple[object, dict[str, int]] = (None, {})
+        #: How many steps are from the black box: the process was gone before they were stored.
+        self.num_salvaged = 0
+        self._is_salvaged = False
         self.refresh()
 
     def __repr__(self) -> str:
@@ -153,6 +157,15 @@ class Trial:
 
     def refresh(self) -> None:
         """Show what was written since."""
+        self._refresh()
+        if self._state == "died" and not self._is_salvaged:
+            self._is_salvaged = True
+            self._store, self.num_salvaged = with_black_box(self._store, self.reader)
+            if self.num_salvaged:
+                self.reader = open_reader(self._store)
+                self._refresh()
+
+    def _refresh(self) -> None:
         note = read_note(self._store)
         if note not in (b"", self._note):  # it was resumed, and holds other steps
             self._note, self.reader = note, open_reader(self._store)
@@ -181,6 +194,19 @@ class Trial:
         of them; ``died`` if no worker runs any more and one is gone without a note.
         """
         return self._state
+
+    @property
+    def death(self) -> str:
+        """What is known of the end of a run whose process is gone; ``""`` for others."""
+        if self._state != "died":
+            return ""
+        steps = self.step_numbers()
+        lost = f"what came after step {steps[-1]} is lost" if len(steps) else "no step is known"
+        kept = (
+            f"{self.num_salvaged} of its steps are from the black box" if self.num_salvaged else ""
+        )
+        parts = ("its process is gone and left no note of its end", kept, lost)
+        return "; ".join(filter(None, parts))
 
     @property
     def ended(self) -> bool:

@@ -15,7 +15,10 @@ from stepwatch.formats.native.merge import Levels, compact, merge_parts
 from stepwatch.formats.native.parts import Part, parse_span
 from stepwatch.formats.native.reader import NativeReader
 from stepwatch.formats.native.writer import GATHER_S, NativeWriter, start_run
+from stepwatch.formats.verification import verify
 from stepwatch.store.memory import MemoryStore
+from stepwatch.testing import make_record
+from stepwatch.trial import Trial
 from tests.support.formats.native.native_records import (
     records,
     sorted_rows,
@@ -181,18 +184,42 @@ class TestNumberOfParts:
         assert [0, 999] == [steps_seen(store)[index] for index in (0, -1)]
         assert 1 == len(part_keys(store))
 
+    def test_so_does_that_of_files_of_full_values(self, monkeypatch):
+        """They are merged with the rows that name them, up to a size; each value stays."""
+        monkeypatch.setattr("stepwatch.formats.native.merge.BLOB_LIMIT_BYTES", 20_000)
+        store, now = new_run(), [0.0]
+        writer = NativeWriter(store, "worker_0", clock=lambda: now[0])
+        early = None
+        for step in range(300):
+            writer.write(make_record(step, {"loss/mse": np.float32(step)}, raw=True))
+            now[0] += GATHER_S
+            writer.tick()
+            if step == 5:
+                early = Trial(store)
+                located = early.tensor("loss/mse").value(3)
+        trial = Trial(store)
+        steps = [0, 5, 99, 100, 250, 299]
+
+        assert 30 >= len(store.list("tensors/"))
+        assert [float(step) for step in steps] == [
+            float(trial.tensor("loss/mse").value(step)) for step in steps
+        ]
+        assert (3.0, 4.0) == (float(located), float(early.tensor("loss/mse").value(4)))
+        assert not verify(store).damages
+
     def test_steps_wait_until_they_were_gathered(self):
-        """Not a part for each step, and none before its time."""
+        """The first are stored at once; then not a part for each step, and none before its time."""
         store, now = new_run(), [0.0]
         writer = NativeWriter(store, "worker_0", clock=lambda: now[0])
         for record in uniform_records(0, 5):
             writer.write(record)
             writer.tick()
-        assert [] == part_keys(store)
+        assert [0] == steps_seen(store)
 
         now[0] = GATHER_S
         writer.tick()
-        assert 1 == len(part_keys(store))
+        assert [0, 1, 2, 3, 4] == steps_seen(store)
+        assert 2 == len(part_keys(store))
 
     def test_many_rows_do_not_wait(self, monkeypatch):
         """Memory is bounded also between two ticks."""

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ...model.json_text import parse_json
 from ...model.record import Layout, StepRecord, TensorInfo
 from ...model.steps import Mode
 from ...numerics.columns import array, empty, lists, numbers, texts, valid, whole
@@ -319,7 +320,7 @@ def _nullable(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
 
 @lru_cache(maxsize=4096)
 def _indices(text: str) -> tuple[int, ...]:
-    return tuple(json.loads(text))
+    return tuple(parse_json(text))
 
 
 def _layout(

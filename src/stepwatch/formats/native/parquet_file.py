@@ -1,6 +1,10 @@
 """Parquet files in a store, by few requests: one for the footer, one for pages that lie together.
 
 A request to an object store takes as long as many bytes, so what lies between is read as well.
+
+In front of a footer lies a seal: checksums of all column chunks that it names, headers of pages
+included, and of the footer itself. Readers of Parquet do not look there. A file without one, of an
+older release, is read as it is; its pages carry checksums of their own.
 """
 
 from __future__ import annotations
@@ -12,10 +16,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...errors import CorruptRun
+from ...numerics.digest import crc32c_of_array
 from ...runtime.parallel import map_parallel
 from ...store import Store
 
@@ -26,6 +33,12 @@ HOLE_BYTES = 32 << 10
 # Behind the footer: its length in four bytes, and a magic word of four.
 _ENDING = 8
 _MAGIC = b"PAR1"
+# What ends a seal; in front of it four bytes for each column chunk, and four for the footer.
+_SEAL = b"CRC1"
+_CHECKSUM_BYTES = 4
+# A seal that lies so close to a footer, and not right in front of it, was moved by damage. Arrow
+# may crash on what it then takes for a footer.
+_NEAR = 64
 _LAST_TEXT = chr(0x10FFFF)
 
 
@@ -37,12 +50,23 @@ class Extent:
     footer: int
 
 
+#: Checksums of column chunks, shape ``[row groups, columns]``, uint32.
+Checksums = npt.NDArray[np.uint32]
+
+
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What a Parquet file says of itself, and how large it is."""
+    """What a Parquet file says of itself, and how large it is.
+
+    Args:
+        metadata: The footer.
+        extent: Sizes.
+        checksums: Of its column chunks; ``None`` where there are none.
+    """
 
     metadata: pq.FileMetaData
     extent: Extent
+    checksums: Checksums | None = None
 
 
 class Group(NamedTuple):
@@ -71,9 +95,11 @@ def encode(
         statistics: Columns of which each row group tells extremes.
     """
     footers: list[pq.FileMetaData] = []
+    checksums: list[Checksums] = []
     stops = [0]
     pool = pa.system_memory_pool()
     room = pa.allocate_buffer(_most_bytes(groups), memory_pool=pool)
+    memory = np.frombuffer(room, np.uint8)
     for group in groups:
         sink = pa.FixedSizeBufferWriter(room)
         table = group if not footers else group.replace_schema_metadata(None)
@@ -92,20 +118,56 @@ def encode(
             # them goes through it again, onto itself.
             sink.write(room[sink.tell() : stops[-1]])
             writer.write_table(table)
-        stops.append(sink.tell())
-    if len(groups) == 1:
-        return room[: stops[1]], _extent_of(room[: stops[1]]), stops[1:]
-    for footer in footers[1:]:
-        footers[0].append_row_groups(footer)
-    ending = pa.BufferOutputStream(pool)
-    footers[0].write_metadata_file(ending)
-    sink.write(ending.getvalue()[len(_MAGIC) :])
-    data = room[: sink.tell()]
-    return data, _extent_of(data), stops[1:]
+        checksums.append(_checksums_of(memory, footers[-1]))
+        at = sink.tell() - _footer_bytes(memory[: sink.tell()]) - _ENDING
+        ending = bytes(memory[at : sink.tell()])
+        stops.append(_put(memory, at, _seal(checksums[-1:], ending) + ending))
+    stop = stops[-1]
+    if len(groups) > 1:
+        for footer in footers[1:]:
+            footers[0].append_row_groups(footer)
+        whole = pa.BufferOutputStream(pool)
+        footers[0].write_metadata_file(whole)
+        ending = whole.getvalue()[len(_MAGIC) :].to_pybytes()
+        stop = _put(memory, stop, _seal(checksums, ending) + ending)
+    return room[:stop], _extent_of(memory[:stop]), stops[1:]
 
 
-def _extent_of(data: pa.Buffer) -> Extent:
-    return Extent(len(data), int.from_bytes(data[-_ENDING:-4].to_pybytes(), "little"))
+def _put(memory: npt.NDArray[np.uint8], at: int, data: bytes) -> int:
+    """Set bytes from ``at`` on and return where they end."""
+    stop = at + len(data)
+    memory[at:stop] = np.frombuffer(data, np.uint8)
+    return stop
+
+
+def with_seal(data: pa.Buffer) -> list[bytes | memoryview]:
+    """Return a Parquet file that was written without a seal, in pieces, with one."""
+    memory = np.frombuffer(data, np.uint8)
+    at = len(memory) - _footer_bytes(memory) - _ENDING
+    ending = bytes(memory[at:])
+    checksums = _checksums_of(memory, pq.read_metadata(pa.BufferReader(data)))
+    return [memoryview(data)[:at], _seal([checksums], ending), ending]
+
+
+def _seal(checksums: Sequence[Checksums], ending: bytes) -> bytes:
+    """Return what stands in front of a footer, whose length and magic word follow it."""
+    footer = crc32c_of_array(np.frombuffer(ending[:-_ENDING], np.uint8))
+    numbers = [*(one.astype("<u4").tobytes() for one in checksums), footer.to_bytes(4, "little")]
+    return b"".join(numbers) + _SEAL
+
+
+def _checksums_of(memory: npt.NDArray[np.uint8], metadata: pq.FileMetaData) -> Checksums:
+    groups = range(metadata.num_row_groups)
+    found = [crc32c_of_array(memory[slice(*one.range)]) for one in _chunks(metadata, groups)]
+    return np.array(found, np.uint32).reshape(len(groups), -1)
+
+
+def _extent_of(file: npt.NDArray[np.uint8]) -> Extent:
+    return Extent(len(file), _footer_bytes(file))
+
+
+def _footer_bytes(file: npt.NDArray[np.uint8]) -> int:
+    return int.from_bytes(bytes(file[-_ENDING:-4]), "little")
 
 
 def _most_bytes(groups: Sequence[pa.Table]) -> int:
@@ -128,16 +190,74 @@ def read_footer(store: Store, key: str, extent: Extent | None = None) -> Footer:
         CorruptRun: It is no Parquet file, or not all of one.
     """
     size = extent.file if extent else store.size(key)
-    length = min(size, extent.footer + _ENDING if extent else TAIL_BYTES)
+    length = min(size, _ending_bytes(extent.footer) if extent else TAIL_BYTES)
     tail = store.get(key, size - length, length)
     found = Extent(size, int.from_bytes(tail[-_ENDING:-4], "little"))
     if extent and (len(tail) < length or found != extent or tail[-4:] != _MAGIC):
         return read_footer(store, key)
-    missing = min(found.footer + _ENDING, size) - len(tail)
+    missing = min(_ending_bytes(found.footer), size) - len(tail)
     if missing > 0:
         tail = store.get(key, size - len(tail) - missing, missing) + tail
+    return footer_of(key, tail, size)
+
+
+def _ending_bytes(footer: int) -> int:
+    """Return how much holds a footer and its seal; a chunk takes over 32 bytes of a footer."""
+    return _ENDING + footer + len(_SEAL) + _CHECKSUM_BYTES + footer // 8
+
+
+def footer_of(key: str, tail: bytes | memoryview, size: int) -> Footer:
+    """Return the footer of a file of ``size`` bytes.
+
+    Args:
+        key: Its key, for errors.
+        tail: At least its last ``_ending_bytes``; of a row group with a footer of its own, what
+            lies up to that.
+        size: Where the file, or the footer of the row group, ends.
+
+    Raises:
+        CorruptRun: It is not the footer that was written, or none.
+    """
+    extent = Extent(size, int.from_bytes(tail[-_ENDING:-4], "little"))
+    tail = bytes(tail[-_ending_bytes(extent.footer) :])
+    before, ending = tail[: -extent.footer - _ENDING], tail[-extent.footer - _ENDING :]
+    numbers = _sealed_numbers(before)
+    if numbers is None and _SEAL in before[-_NEAR:] + ending[:_NEAR]:
+        raise CorruptRun(key, size - len(ending), "bytes came or went at the footer")
+    if numbers is None:
+        with distrusting(key, size):
+            return Footer(pq.read_metadata(pa.BufferReader(ending)), extent)
+    if crc32c_of_array(np.frombuffer(ending[:-_ENDING], np.uint8)) != numbers[-1]:
+        raise _damaged(key, size - len(ending), "the footer")
     with distrusting(key, size):
-        return Footer(pq.read_metadata(pa.BufferReader(tail[-found.footer - _ENDING :])), found)
+        metadata = pq.read_metadata(pa.BufferReader(ending))
+    num_groups, num_columns = metadata.num_row_groups, metadata.num_columns
+    checksums = numbers[-1 - num_groups * num_columns : -1]
+    return Footer(metadata, extent, checksums.reshape(num_groups, num_columns))
+
+
+def _sealed_numbers(before: bytes) -> Checksums | None:
+    """Return the numbers of the seal in front of a footer; ``None`` where there is none."""
+    numbers = before[len(before) % _CHECKSUM_BYTES : -len(_SEAL)]
+    if not before.endswith(_SEAL) or not numbers:
+        return None
+    return np.frombuffer(numbers, "<u4").astype(np.uint32)
+
+
+def _damaged(key: str, offset: int, what: str) -> CorruptRun:
+    return CorruptRun(key, offset, f"{what} is not what was written: its checksum differs")
+
+
+def verify_chunks(key: str, file: pa.Buffer, footer: Footer, wanted: Iterable[Chunk]) -> None:
+    """Raise CorruptRun if a column chunk is not what was written; without checksums do nothing."""
+    if footer.checksums is None:
+        return
+    memory = np.frombuffer(file, np.uint8)
+    for one in wanted:
+        start, stop = one.range
+        if crc32c_of_array(memory[start:stop]) != footer.checksums[one.group, one.column]:
+            path = footer.metadata.schema.column(one.column).path
+            raise _damaged(key, start, f"the column {path}")
 
 
 @contextmanager
@@ -187,25 +307,36 @@ def _bounds(metadata: pq.FileMetaData, column: str) -> Callable[[int], tuple[str
     return bounds
 
 
-def chunk_ranges(
+class Chunk(NamedTuple):
+    """A column of a row group: which, and where its pages lie, from and to."""
+
+    group: int
+    column: int
+    range: tuple[int, int]
+
+
+def chunks(
     metadata: pq.FileMetaData, groups: Iterable[int], columns: Sequence[str] | None
-) -> list[tuple[int, int]]:
-    """Return where the pages of some columns lie, from and to, in the order of the file."""
-    wanted = [
+) -> list[Chunk]:
+    """Return some columns of some row groups, in the order of the file."""
+    wanted = {
         index
         for index, path in enumerate(_paths(metadata))
         if columns is None or path.partition(".")[0] in columns
-    ]
-    ranges = []
+    }
+    found = (one for one in _chunks(metadata, groups) if one.column in wanted)
+    return sorted(found, key=lambda one: one.range)
+
+
+def _chunks(metadata: pq.FileMetaData, groups: Iterable[int]) -> Iterator[Chunk]:
     for group in groups:
         row_group = metadata.row_group(group)
-        for index in wanted:
+        for index in range(metadata.num_columns):
             chunk = row_group.column(index)
             start = chunk.data_page_offset
             if chunk.has_dictionary_page:
                 start = min(start, chunk.dictionary_page_offset)
-            ranges.append((start, start + chunk.total_compressed_size))
-    return sorted(ranges)
+            yield Chunk(group, index, (start, start + chunk.total_compressed_size))
 
 
 def _paths(metadata: pq.FileMetaData) -> list[str]:
@@ -213,9 +344,7 @@ def _paths(metadata: pq.FileMetaData) -> list[str]:
     return [metadata.schema.column(index).path for index in range(metadata.num_columns)]
 
 
-def read_ranges(
-    store: Store, key: str, size: int, ranges: Sequence[tuple[int, int]]
-) -> pa.BufferReader:
+def read_ranges(store: Store, key: str, size: int, ranges: Sequence[tuple[int, int]]) -> pa.Buffer:
     """Return a file of ``size`` bytes that holds some ranges of a value, and anything elsewhere.
 
     Raises:
@@ -230,7 +359,7 @@ def read_ranges(
         memory[start : start + len(data)] = data
 
     map_parallel(read, _joined(ranges), threads=16)
-    return pa.BufferReader(file)
+    return file
 
 
 def arrow_copy(data: bytes) -> pa.Buffer:

@@ -28,23 +28,29 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...errors import CorruptRun
+from ...model.json_text import parse_json
 from ...model.steps import Mode
 from ...numerics.columns import array, numbers, rows_where, texts
+from ...numerics.digest import crc32c
 from ...runtime.parallel import map_parallel
 from ...store import Store
 from ..interface import StepRange, worker_order
+from ..manifest import worker_from_key, worker_in_key
 from .observations import SCHEMA, SINCE_LATER, TEXT_COLUMNS, text_codes, texts_where
 from .parquet_file import (
+    Chunk,
     Extent,
     Footer,
     Group,
-    chunk_ranges,
+    chunks,
     distrusting,
     encode,
+    footer_of,
     groups_of,
     holds_only,
     read_footer,
     read_ranges,
+    verify_chunks,
 )
 
 OBSERVATIONS = "observations/"
@@ -86,6 +92,16 @@ def tensors_key(span: Span) -> str:
     return f"{TENSORS}{part_name(span)}.safetensors"
 
 
+def blob_name(span: Span) -> str:
+    """Return what rows call the file of a part of raw values.
+
+    Example:
+        >>> blob_name(Span("worker_0", 0, 99))
+        '000000000000-000000000099.safetensors'
+    """
+    return tensors_key(span).rpartition("/")[2]
+
+
 def contents_key(span: Span) -> str:
     """Return the key of the page of contents that begins with this part.
 
@@ -93,20 +109,23 @@ def contents_key(span: Span) -> str:
         >>> contents_key(Span("worker_0", 0, 99))
         'contents/worker_0/000000000000.json'
     """
-    return f"{CONTENTS}{span.worker}/{span.first:012d}.json"
+    return f"{CONTENTS}{worker_in_key(span.worker)}/{span.first:012d}.json"
 
 
 def parse_span(key: str) -> Span | None:
     """Return what the key of a part says, or ``None`` for another key."""
     match = _SPAN.search(key)
-    return Span(match[1], *(int(number or 0) for number in match.groups()[1:])) if match else None
+    if match is None:
+        return None
+    numbers = (int(number or 0) for number in match.groups()[1:])
+    return Span(worker_from_key(match[1]), *numbers)
 
 
 def part_name(span: Span) -> str:
     """Return whose part it is and which one, as its key says it."""
     # Twelve digits, so that the order of keys is the order of steps.
     again = f"-{span.again}" if span.again else ""
-    return f"{span.worker}/{span.first:012d}-{span.last:012d}{again}"
+    return f"{worker_in_key(span.worker)}/{span.first:012d}-{span.last:012d}{again}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +277,11 @@ class Part:
     def num_rows(self) -> int:
         return self.known.num_rows
 
+    @property
+    def is_checked(self) -> bool:
+        """Whether it has checksums of all that it holds; those of older releases have not."""
+        return self._footers(self).checksums is not None
+
     def read_footer(self) -> Footer:
         """Read its footer."""
         return read_footer(self._store, self.key, self._extent)
@@ -293,8 +317,11 @@ class Part:
         firsts = [group.first for group in self.known.groups]
         tables = []
         for index in sorted({max(0, bisect_right(firsts, name) - 1) for name in tensors}):
-            range_ = (stops[index], stops[index + 1])
-            file = self._open(read_ranges(self._store, self.key, range_[1], [range_]))
+            start, stop = stops[index], stops[index + 1]
+            source = read_ranges(self._store, self.key, stop, [(start, stop)])
+            footer = footer_of(self.key, memoryview(source)[start:stop], stop)
+            wanted = chunks(footer.metadata, [0], _named(columns))
+            file = self._open(source, footer, wanted)
             if holds_only(file.metadata, "tensor", tensors):
                 tables.append(self._decode(file, [0], columns))
             else:
@@ -309,20 +336,20 @@ class Part:
         *,
         use_threads: bool,
     ) -> pa.Table:
-        ranges = chunk_ranges(footer.metadata, groups, columns)
+        wanted = chunks(footer.metadata, groups, columns)
+        ranges = [one.range for one in wanted]
         source = read_ranges(self._store, self.key, footer.extent.file, ranges)
-        file = self._open(source, footer.metadata)
+        file = self._open(source, footer, wanted)
         return self._decode(file, groups, columns, use_threads=use_threads)
 
-    def _open(
-        self, source: pa.BufferReader, metadata: pq.FileMetaData | None = None
-    ) -> pq.ParquetFile:
+    def _open(self, source: pa.Buffer, footer: Footer, wanted: Iterable[Chunk]) -> pq.ParquetFile:
+        """Verify column chunks and return the file that holds them."""
+        verify_chunks(self.key, source, footer, wanted)
         with distrusting(self.key, 0):
-            metadata = metadata or pq.read_metadata(source)
-            there = set(metadata.schema.names)
+            there = set(footer.metadata.schema.names)
             return pq.ParquetFile(
-                source,
-                metadata=metadata,
+                pa.BufferReader(source),
+                metadata=footer.metadata,
                 # Arrow refuses the name of a column that a file does not have.
                 read_dictionary=[name for name in TEXT_COLUMNS if name in there],
                 pre_buffer=False,
@@ -352,7 +379,7 @@ class Part:
     def _read_meta(self) -> KnownPart:
         footer = self._footers(self)
         try:
-            meta = PartMeta.from_fields(json.loads(footer.metadata.metadata[_META]))
+            meta = PartMeta.from_fields(parse_json(footer.metadata.metadata[_META]))
         except (KeyError, TypeError, ValueError) as error:
             raise CorruptRun(self.key, 0, f"no steps in its metadata ({error!r})") from None
         return KnownPart(self.span, meta, footer.metadata.num_rows, footer.extent)
@@ -421,7 +448,7 @@ class PartIndex:
 
 def rewrite_part_index(store: Store, worker: str, parts: Sequence[KnownPart]) -> None:
     """Make the index of a worker hold exactly these parts, in the order of steps."""
-    before = store.list(f"{CONTENTS}{worker}/")
+    before = store.list(f"{CONTENTS}{worker_in_key(worker)}/")
     PartIndex(store).enter(parts)
     pages = {contents_key(part.span) for part in parts[::PAGE_PARTS]}
     for key in set(before) - pages:
@@ -436,7 +463,7 @@ def read_part_index(store: Store) -> dict[Span, KnownPart]:
             return list(_index_page_from_json(store.get(key), key.split("/")[1]))
         except FileNotFoundError:
             return []  # rewritten meanwhile
-        except (IndexError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             _log.warning("%s: %s is passed over: %r", store.url, key, error)
             return []
 
@@ -459,11 +486,20 @@ def _put_index_page(store: Store, page: Sequence[KnownPart]) -> None:
     ]
     if rows:
         key = contents_key(page[0].span)
-        store.put(key, json.dumps(rows, separators=(",", ":")).encode())
+        checked = [{**fields, "crc32c": _index_checksum(fields)} for fields in rows]
+        store.put(key, json.dumps(checked, separators=(",", ":")).encode())
+
+
+def _index_checksum(fields: Mapping[str, object]) -> str:
+    """Return the checksum of an entry, eight hexadecimal digits."""
+    return f"{crc32c(json.dumps(fields, separators=(',', ':')).encode()):08x}"
 
 
 def _index_page_from_json(data: bytes, worker: str) -> Iterator[KnownPart]:
-    for fields in json.loads(data):
+    for fields in parse_json(data):
+        checksum = fields.pop("crc32c", None)  # missing in those of older releases
+        if checksum is not None and checksum != _index_checksum(fields):
+            raise ValueError("its checksum differs")
         span = parse_span(f"{worker}/{fields['part']}")
         if span is None:
             raise ValueError(f"{fields['part']!r} is no part")

@@ -9,11 +9,10 @@ listings show alike was not made by merging: a part is lost.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import repeat
 
 import numpy as np
@@ -21,19 +20,22 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...errors import CorruptRun, RunNotFound
+from ...model.json_text import parse_json
 from ...model.record import Layout, StepRecord
 from ...model.steps import Mode
 from ...numerics.columns import numbers, rows_where
 from ...runtime.parallel import map_parallel
 from ...store import Store
 from ..interface import Located, StepRange, last_complete_in_order
-from ..manifest import RUN_KEY, End, read_ends, read_manifest
-from .blobs import BlobFile
+from ..manifest import RUN_KEY, End, read_ends, read_manifest, worker_in_key
+from .blobs import RunBlobFile
 from .observations import LayoutColumns, to_records
 from .parts import (
     OBSERVATIONS,
+    TENSORS,
     Part,
     Span,
+    blob_name,
     covers,
     find_gaps,
     observations_key,
@@ -79,6 +81,11 @@ class NativeReader:
         self._reported: set[Span] = set()
         self._footers = lru_cache(maxsize=_FOOTERS)(Part.read_footer)
         self._blob = lru_cache(maxsize=16)(self._open_blob)
+
+    @property
+    def store(self) -> Store:
+        """Where the run lies."""
+        return self._store
 
     def refresh(self) -> None:
         before: list[Span] | None = None
@@ -169,14 +176,24 @@ class NativeReader:
                 yield replace(rows.record, raw=raw)
 
     def raw(self, worker: str, blob: str, step: int, tensor: str) -> npt.NDArray[np.generic]:
-        return self._blob(worker, blob).get(f"{step}/{tensor}")
+        name = f"{step}/{tensor}"
+        try:
+            return self._blob(worker, blob).get(name)
+        except FileNotFoundError:  # it was merged into another after the row was read
+            self._blob.cache_clear()
+            return self._blob(worker, self._merged_blob(worker, blob)).get(name)
 
-    def _open_blob(self, worker: str, blob: str) -> BlobFile:
-        span = parse_span(f"{worker}/{blob}")
-        if span is None:
-            raise FileNotFoundError(f"no raw values under {blob}")
-        key = tensors_key(span)
-        return BlobFile(key, lambda start, length: self._store.get(key, start, length))
+    def _open_blob(self, worker: str, blob: str) -> RunBlobFile:
+        key = tensors_key(_blob_span(worker, blob))
+        return RunBlobFile(key, partial(self._store.get, key))
+
+    def _merged_blob(self, worker: str, blob: str) -> str:
+        """Return the smallest file that holds the values of one that is gone."""
+        gone = _blob_span(worker, blob)
+        spans = map(parse_span, self._store.list(f"{TENSORS}{worker_in_key(worker)}/"))
+        wider = [one for one in spans if one and covers(one, gone) and one.again >= gone.again]
+        # where there is none, that it is gone is what the next reading says
+        return blob_name(min(wider, key=lambda one: one.last - one.first, default=gone))
 
     def parts(self, worker: str) -> list[Part]:
         """Return the parts of a worker, in the order of steps."""
@@ -230,6 +247,13 @@ class NativeReader:
                 )  # fmt: skip
 
 
+def _blob_span(worker: str, blob: str) -> Span:
+    span = parse_span(f"{worker_in_key(worker)}/{blob}")
+    if span is None:
+        raise FileNotFoundError(f"no raw values under {blob}")
+    return span
+
+
 def _parts(table: pa.Table) -> Iterator[tuple[tuple[int, ...], ...]]:
     """Yield for each row where a part begins and the shape of the whole; nothing for a whole."""
     if table.column("offset").null_count == len(table):
@@ -237,7 +261,7 @@ def _parts(table: pa.Table) -> Iterator[tuple[tuple[int, ...], ...]]:
         return
     texts = [table.column(name).cast(pa.string()).to_pylist() for name in ("offset", "shape")]
     for offset, shape in zip(*texts, strict=True):
-        yield () if offset is None else (tuple(json.loads(offset)), tuple(json.loads(shape)))
+        yield () if offset is None else (tuple(parse_json(offset)), tuple(parse_json(shape)))
 
 
 class _Raw(Mapping[str, npt.NDArray[np.generic]]):

@@ -20,7 +20,7 @@ from ...model.record import StepRecord
 from ...numerics.columns import numbers, rows_where
 from ...store import Store, put_parts
 from ..interface import StepRange, step_ranges
-from ..manifest import END, RUN_KEY, End, Manifest, end_key, read_manifest
+from ..manifest import END, RUN_KEY, End, Manifest, end_key, read_manifest, worker_in_key
 from . import blobs
 from .merge import Levels, by_tensor
 from .observations import to_table
@@ -32,6 +32,7 @@ from .parts import (
     Part,
     PartMeta,
     Span,
+    blob_name,
     observations_key,
     parse_span,
     tensors_key,
@@ -64,7 +65,7 @@ def join_run(store: Store, worker: str, num_workers: int) -> None:
     Raises:
         RunExists: This worker wrote there before, or a run of another size or that ended is there.
     """
-    earlier = store.list(f"{OBSERVATIONS}{worker}/") or store.list(END)
+    earlier = store.list(f"{OBSERVATIONS}{worker_in_key(worker)}/") or store.list(END)
     if not earlier:
         manifest = read_manifest(store)
         if manifest is None:
@@ -103,7 +104,7 @@ class NativeWriter:
         self._last_step, self._again = (follows.last, follows.again) if follows else (-1, 0)
         self._levels = Levels(store)
         # Not of zeros: some file systems store none of them.
-        store.put(f"{RESERVE}{worker}", os.urandom(RESERVE_BYTES))
+        store.put(f"{RESERVE}{worker_in_key(worker)}", os.urandom(RESERVE_BYTES))
 
     @property
     def lost(self) -> int:
@@ -121,7 +122,8 @@ class NativeWriter:
             self.flush()
 
     def tick(self) -> None:
-        if self._pending and self._clock() - self._since >= GATHER_S:
+        # The first steps at once: who looks sees that it trains, and many runs end early.
+        if self._pending and (not self._stored or self._clock() - self._since >= GATHER_S):
             self.flush()
 
     def flush(self) -> None:
@@ -144,9 +146,8 @@ class NativeWriter:
         }
         blob = None
         if arrays:
-            key = tensors_key(span)
-            put_parts(self._store, key, blobs.encode_parts(arrays))
-            blob = key.rpartition("/")[2]
+            put_parts(self._store, tensors_key(span), blobs.encode_checked(arrays))
+            blob = blob_name(span)
         table = to_table(records, [blob if record.raw else None for record in records])
         meta = PartMeta(self._last_step, tuple(step_ranges(records)))
         return write_part(self._store, span, table, meta, clustered=False)
@@ -156,7 +157,7 @@ class NativeWriter:
             self.flush()
         finally:
             with suppress(StoreError):
-                self._store.delete(f"{RESERVE}{self._worker}")
+                self._store.delete(f"{RESERVE}{worker_in_key(self._worker)}")
             self._store.put(end_key(self._worker), end.to_json())
 
 
@@ -167,8 +168,9 @@ def truncate(store: Store, worker: str, first: int) -> Span:
         What the next part follows: its ``last`` is the last step that is kept, -1 for none, and
         ``again`` what new parts have.
     """
-    spans = _spans(store, f"{OBSERVATIONS}{worker}/")
-    blobs = _spans(store, f"{TENSORS}{worker}/")
+    name = worker_in_key(worker)
+    spans = _spans(store, f"{OBSERVATIONS}{name}/")
+    blobs = _spans(store, f"{TENSORS}{name}/")
     again = 1 + max((span.again for span in (*spans, *blobs)), default=0)
     doomed = [span for span in spans if span.last >= first]
     across = [span for span in doomed if span.first < first]

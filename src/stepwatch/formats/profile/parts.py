@@ -21,7 +21,14 @@ from ...errors import CorruptRun
 from ...numerics.columns import numbers, rows_where
 from ...store import Store
 from ..interface import LevelMerger
-from ..native.parquet_file import arrow_copy, distrusting
+from ..native.parquet_file import (
+    arrow_copy,
+    chunks,
+    distrusting,
+    footer_of,
+    verify_chunks,
+    with_seal,
+)
 from ..native.parts import Span as Range
 from ..native.parts import part_name, widest_spans
 from .tables import SPANS, Table, by_series, ends_ns, thin
@@ -148,7 +155,7 @@ def write_part(store: Store, table: Table, rows: pa.Table, range_: Range) -> Par
         write_page_checksum=True,
         memory_pool=pa.system_memory_pool(),
     )
-    store.put(str(key), sink.getvalue())
+    store.put(str(key), b"".join(with_seal(sink.getvalue())))
     return key
 
 
@@ -159,11 +166,15 @@ def read_part(store: Store, table: Table, key: PartKey) -> pa.Table:
         FileNotFoundError: It is gone, merged into another.
         CorruptRun: It is not what a writer wrote.
     """
-    data = store.get(str(key))
+    data = arrow_copy(store.get(str(key)))
+    footer = footer_of(str(key), memoryview(data), len(data))
+    every = range(footer.metadata.num_row_groups)
+    verify_chunks(str(key), data, footer, chunks(footer.metadata, every, None))
     with distrusting(str(key), 0):
         try:
             rows = pq.ParquetFile(
-                pa.BufferReader(arrow_copy(data)),
+                pa.BufferReader(data),
+                metadata=footer.metadata,
                 read_dictionary=table.series,
                 page_checksum_verification=True,
             ).read()

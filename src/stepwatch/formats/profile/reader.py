@@ -10,6 +10,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from ...errors import CorruptRun
+from ...model.json_text import parse_json
 from ...numerics.columns import empty, sort_rows
 from ...runtime.process import may_run
 from ...store import Store
@@ -69,7 +70,7 @@ def read_machines(store: Store) -> dict[str, Machine]:
 
 def _read_machine(store: Store, key: str) -> Machine:
     try:
-        values = json.loads(store.get(key))
+        values = parse_json(store.get(key))
         known = {one.name: values[one.name] for one in fields(Machine) if one.name in values}
         known |= {name: tuple(known.get(name, ())) for name in ("gpus", "notes")}
         return Machine(**known)

@@ -12,7 +12,6 @@ that overlaps what is wanted; a file that may still grow is read each time. Noth
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import zlib
@@ -24,6 +23,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from ...model.json_text import parse_json
 from ...numerics.columns import empty, numbers, sort_rows
 from ...store import Store
 from .reader import Machine
@@ -80,7 +80,7 @@ def parse_events(data: bytes, start_us: int = 0) -> tuple[list[Event], int]:
 
 def _event_records(data: bytes) -> tuple[list[Any], int]:
     try:
-        whole = json.loads(data)
+        whole = parse_json(data)
         return list(whole["traceEvents"] if isinstance(whole, dict) else whole), 0
     except (KeyError, RecursionError, TypeError, ValueError):
         pass
@@ -89,7 +89,7 @@ def _event_records(data: bytes) -> tuple[list[Any], int]:
         text = line.strip().rstrip(b",")
         if text.strip(b"[]{ "):
             try:
-                records.append(json.loads(text.removeprefix(b"[")))
+                records.append(parse_json(text.removeprefix(b"[")))
             except (RecursionError, ValueError):
                 damaged += 1
     return records, damaged
@@ -326,7 +326,7 @@ def parse_readings(data: bytes) -> tuple[list[Sample], int]:
 
 def _sample(line: bytes) -> Sample | None:
     try:
-        row = json.loads(line)
+        row = parse_json(line)
         kind, name, dimension = str(row["Type"]), str(row["Name"]), str(row.get("Dimension") or "")
         time_s, value = float(row["Timestamp"]), float(row["Value"])
         time_ns = round(time_s * 1e6) * 1000  # a float holds no more of a time of day

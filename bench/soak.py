@@ -1,0 +1,139 @@
+"""A long training of small steps, watched with all defaults and by a dashboard.
+
+It prints how many files the run has, how much memory the training process and the dashboard hold,
+and how long a step takes, at ten moments. None of the three may grow with the run.
+
+    python bench/soak.py                    # 200,000 steps, some minutes
+    python bench/soak.py --steps 20000
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import urllib.request
+from pathlib import Path
+
+#: What an open page asks for.
+ASKED = (
+    "api/runs",
+    "api/run?run=run",
+    "api/figure?run=run&figure=numbers&collection=losses&points=600",
+)
+COLUMNS = (
+    "step",
+    "ms a step",
+    "files",
+    "of full values",
+    "MiB on disk",
+    "training, MiB",
+    "dashboard, MiB",
+)
+STEPWATCH = (sys.executable, "-m", "stepwatch")
+SCRIPT = """\
+import sys, time, torch
+torch.manual_seed(0)
+torch.set_num_threads(1)
+model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 1))
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+x = torch.randn(64, 16)
+y = x.sum(1, keepdim=True)
+steps = int(sys.argv[1])
+begun = time.perf_counter()
+for step in range(1, steps + 1):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.mse_loss(model(x[torch.randint(64, (32,))]), y[:32])
+    loss.backward()
+    optimizer.step()
+    if step % (steps // 10) == 0:
+        now = time.perf_counter()
+        print(step, (now - begun) / (steps // 10) * 1e3, flush=True)
+        begun = now
+"""
+
+
+def memory_mib(pid: int) -> float:
+    """Return the memory that a process holds by itself, MiB."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Private_Dirty:"):
+            return int(line.split()[1]) / 1024
+    return float("nan")
+
+
+def look(url: str, ended: threading.Event) -> None:
+    """Ask for what an open page asks for, as often as it does."""
+    root, _, token = url.partition("?token=")
+    while not ended.wait(1.0):
+        for path in ASKED:
+            asked = urllib.request.Request(
+                root + path, headers={"Authorization": f"Bearer {token}"}
+            )
+            try:
+                urllib.request.urlopen(asked, timeout=60).read()
+            except OSError:
+                break
+
+
+def main() -> None:
+    """Train, look, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--steps", type=int, default=200_000)
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        script, run = Path(folder, "train.py"), Path(folder, "runs", "run")
+        script.write_text(SCRIPT)
+        run.parent.mkdir()
+        dash = subprocess.Popen(
+            [*STEPWATCH, "dash", str(run.parent), "--port", "0", "--no-open"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert dash.stdout is not None
+        found = re.search(r"http://\S+", dash.stdout.readline())
+        assert found is not None
+        ended = threading.Event()
+        watching = threading.Thread(target=look, args=(found[0], ended))
+        watching.start()
+        training = subprocess.Popen(
+            [*STEPWATCH, "run", "-q", "--run", str(run), str(script), str(given.steps)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            cwd=folder,
+        )
+        assert training.stdout is not None
+        print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
+        kept = []
+        for line in training.stdout:
+            step, ms = line.split()
+            files = [path for path in run.rglob("*") if path.is_file()]
+            row = {
+                "step": int(step),
+                "ms": float(ms),
+                "files": len(files),
+                "full_values": sum(path.suffix == ".safetensors" for path in files),
+                "disk_mib": sum(path.stat().st_size for path in files if path.exists()) / 2**20,
+                "training_mib": memory_mib(training.pid),
+                "dashboard_mib": memory_mib(dash.pid),
+            }
+            kept.append(row)
+            print(
+                f"| {step} | {' | '.join(f'{x:.4g}' for x in list(row.values())[1:])} |", flush=True
+            )
+        training.wait()
+        ended.set()
+        watching.join()
+        dash.terminate()
+        dash.wait()
+    if given.json:
+        given.json.write_text(json.dumps(kept, indent=1))
+
+
+if __name__ == "__main__":
+    main()

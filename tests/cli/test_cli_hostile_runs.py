@@ -1,0 +1,66 @@
+"""No verb does what a stranger's run folder would have it do."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import pytest
+
+from stepwatch.cli.main import main
+from stepwatch.testing.hostile import HOSTILE, SECRET, make_hostile_run
+
+READING = {
+    "show": ["show", "{run}"],
+    "show a tensor": ["show", "{run}", "--tensor", "layer0.weight"],
+    "show as JSON": ["show", "{run}", "--json"],
+    "check": ["check", "{run}"],
+    "audit": ["audit", "{run}"],
+    "diff": ["diff", "{run}", "{run}"],
+    "profile": ["profile", "{run}"],
+    "blackbox": ["blackbox", "{run}"],
+    "replay": ["replay", "{run}", "--step", "3"],
+    "runs": ["runs", "{folder}"],
+    "verify": ["verify", "{run}"],
+}
+WRITING = {
+    "report": ["report", "{run}", "-o", "{out}.html"],
+    "mirror": ["mirror", "{run}", "{out}-mirror"],
+    "convert": ["convert", "{run}", "{out}-native"],
+    "convert to smdebug": ["convert", "{run}", "{out}-smdebug", "--to", "smdebug"],
+    "compact": ["compact", "{run}"],
+}
+
+
+def run_verb(arguments):
+    """Run a verb in this process and return its exit status."""
+    try:
+        main(arguments)
+    except SystemExit as ended:
+        return ended.code or 0
+    return 0
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_run_does_nothing_to_who_looks_at_it(kind, tmp_path, capsys):
+    """Every verb ends by itself, in order, and shows nothing that is not in the run."""
+    try:
+        run = make_hostile_run(kind, tmp_path / "made")
+    except OSError:
+        pytest.skip("this system has no such files")
+    names = {"run": run, "out": str(tmp_path / "out"), "folder": str(tmp_path / "made")}
+    for name, arguments in (READING | WRITING).items():
+        status = run_verb([one.format(**names) for one in arguments])
+        printed = capsys.readouterr()
+        text = printed.out + printed.err
+
+        assert status in (0, 1, 2), name
+        assert SECRET not in text, name
+        # what a terminal acts on: control characters, and those of Unicode that have no shape
+        acting = {one for one in text if unicodedata.category(one) in ("Cc", "Cf")} - set("\n\t")
+        assert not acting, (name, acting)
+        if status == 2:
+            assert re.search(r"^stepwatch: .+$", printed.err, re.MULTILINE), name
+    for path in tmp_path.glob("out*/**/*"):
+        assert not path.is_symlink()
+        assert path.is_dir() or SECRET.encode() not in path.read_bytes()
