@@ -14,9 +14,11 @@ from .faults.losses import DATA, LOSSES
 from .faults.numbers import NUMBERS
 from .faults.processes import PROCESSES
 from .faults.rates import RATES
+from .faults.rewards import REWARDS
 from .faults.transformers import TRANSFORMERS
 from .healthy.loops import LOOPS as ODD_LOOPS
 from .healthy.models import MODELS as ODD_MODELS
+from .healthy.rewards import REWARDS as ODD_REWARDS
 from .healthy.tasks import TASKS as ODD_TASKS
 from .program import Program
 
@@ -53,6 +55,7 @@ def faulty_groups() -> dict[str, tuple[Program, ...]]:
         "transformer": tuple(_harmful(TRANSFORMERS)),
         "bit flip": FLIPS,
         "processes": PROCESSES,
+        "rewards": REWARDS,
     }
 
 
@@ -65,6 +68,7 @@ def healthy_groups() -> dict[str, tuple[Program, ...]]:
         "odd loop": ODD_LOOPS,
         "odd model": ODD_MODELS,
         "odd task": ODD_TASKS,
+        "odd rewards": ODD_REWARDS,
     }
     known: list[Program] = []
     return {group: tuple(_unknown(programs, known)) for group, programs in groups.items()}

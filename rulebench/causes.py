@@ -74,6 +74,9 @@ CAUSES = {
     "accumulation_lost": _cause(
         "zeroed between micro-batches", "grad_accumulation_scale", "stale_gradients"
     ),
+    "token_weight": _cause(
+        "means of unequal micro-batches count alike", "grad_accumulation_scale:token_weight"
+    ),
     "graph_kept": _cause("graphs of all steps are kept", "memory_growth"),
     "optimizer_state_reset": _cause("the optimizer forgets its state", "stale_optimizer_state"),
     "ema_swapped": _cause("averaged weights replace those in training", "weights_moved"),
@@ -200,7 +203,11 @@ CAUSES = {
     # numbers
     "non_finite": _cause("nan or infinity is made", *_NOT_FINITE),
     "low_precision": _cause(
-        "too few bits", "low_precision_loss", "untrained_parameter:unchanged", *_NOT_FINITE
+        "too few bits",
+        "low_precision_loss",
+        "untrained_parameter:unchanged",
+        "untrained_parameter:rounded_away",
+        *_NOT_FINITE,
     ),
     "scaler_skips": _cause("every step is skipped", "low_precision_loss", *_NOT_FINITE),
     "bit_flip": _cause(
@@ -259,7 +266,40 @@ CAUSES = {
     "logit_drift": _cause("logits drift away", "output_logit_drift"),
     # other trainings
     "gan_collapse": _cause("the discriminator wins", "vanishing_gradient", "gan_collapse"),
-    "rl_collapse": _cause("the policy stops exploring", "rl_collapse"),
+    "rl_collapse": _cause(
+        "nothing left to learn from", "rl_collapse", "rl_update:no_signal", "zero_gradients"
+    ),
+    "policy_objective": _cause("the objective of a policy is turned", "rl_update:wrong_direction"),
+    "old_log_probs": _cause(
+        "old log-probabilities are of another policy or action",
+        "rl_update:stale_log_probs",
+        "rl_update:never_off",
+        "rl_update:clipped",
+    ),
+    "advantages_wrong": _cause(
+        "advantages belong to nothing, or are not centred",
+        "rl_update:constant_advantage",
+        "rl_update:one_sign",
+        "rl_update:no_signal",
+    ),
+    "value_unused": _cause(
+        "values are not trained", "rl_update:unlearnt_value", "untrained_parameter", "chance_level"
+    ),
+    "too_many_updates": _cause(
+        "too many updates by what was collected once", "rl_update:clipped", "rl_collapse"
+    ),
+    "target_network": _cause(
+        "the target network does not follow, or is the network",
+        "rl_update:frozen_target",
+        "rl_update:copied_target",
+        "rl_update:through_target",
+    ),
+    "one_transition": _cause(
+        "one transition again and again", "rl_update:one_transition", "repeated_data"
+    ),
+    "values_grow": _cause(
+        "values follow themselves", "rl_update:unbounded", *_NOT_FINITE, "step_size:diverged"
+    ),
     "posterior_collapse": _cause("the code says nothing", "posterior_collapse"),
     # several processes
     "unsynced_replicas": _cause("replicas differ", "replica_divergence"),

@@ -6,10 +6,14 @@ import gc
 import os
 import signal
 import sys
+import tempfile
 
 # Before torch is imported, here and in child processes: several test processes on few cores make
 # its threads wait for each other, tens of times longer than the work takes.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# What is kept between runs lies in the home of the user; that of tests is their own.
+os.environ.setdefault("STEPWATCH_STATE", tempfile.mkdtemp(prefix="stepwatch-tests-"))
 
 # The tier without PyTorch runs where there is none; where there is, nothing may import it.
 WITHOUT_TORCH = bool(os.environ.get("STEPWATCH_WITHOUT_TORCH"))

@@ -254,6 +254,31 @@ class LmAccumulationSum(LmAccumulating):
         loss.backward()
 
 
+class LmUnevenParts(LmAccumulating):
+    """Micro-batches of other sizes, each of which counts by how much there is in it."""
+
+    sizes: tuple[int, ...] = (1, 2, 4, 9)
+
+    def train_step(self, inputs: Tensor, targets: Tensor) -> None:
+        self.optimizer.zero_grad()
+        for x, y in zip(inputs.split(self.sizes), targets.split(self.sizes), strict=True):
+            (self.loss(self.model(x), y) * self.share(len(x))).backward()
+        self.clip_gradients()
+        self.optimizer.step()
+        self.after_update()
+
+    def share(self, size: int) -> float:
+        """Return the weight of the mean over a micro-batch of so many texts."""
+        return size / sum(self.sizes)
+
+
+class LmPartsCountAlike(LmUnevenParts):
+    """The same, and each of them counts for a quarter."""
+
+    def share(self, size: int) -> float:
+        return 1 / len(self.sizes)
+
+
 class DigitsAccumulationZeroed(DigitsAccumulating):
     """``zero_grad`` stands inside the loop over micro-batches: only the last counts."""
 
@@ -400,6 +425,8 @@ LOOPS = (
     faulty("digits_accumulation_sum", "accumulation_scale", DigitsAccumulationSum,
            twin=_DIGITS_ACCUMULATING),
     faulty("lm_accumulation_sum", "accumulation_scale", LmAccumulationSum, twin=_LM_ACCUMULATING),
+    faulty("lm_parts_count_alike", "token_weight", LmPartsCountAlike,
+           twin=healthy("lm_uneven_parts", LmUnevenParts)),
     faulty("digits_accumulation_zeroed", "accumulation_lost", DigitsAccumulationZeroed,
            twin=_DIGITS_ACCUMULATING),
     faulty("digits_graph_kept", "graph_kept", GraphKept),

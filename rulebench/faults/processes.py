@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader
 
 from ..program import faulty
@@ -29,6 +30,27 @@ class WrappedButBypassed(Replicas):
         wrapper, self.model = self.model, self.model.module
         super().train_step(inputs, targets)
         self.model = wrapper
+
+
+class UnfrozenOnceWrapped(Replicas):
+    """A layer is frozen while the model is wrapped, and trained all the same."""
+
+    def build_model(self) -> nn.Module:
+        model = Digits.build_model(self)
+        model.head.requires_grad_(requires_grad=False)
+        wrapper = DistributedDataParallel(model)
+        model.head.requires_grad_(requires_grad=True)
+        return wrapper
+
+
+class LayerAfterWrapping(Replicas):
+    """A layer is put into the model once that is wrapped."""
+
+    def build_model(self) -> nn.Module:
+        wrapper = super().build_model()
+        torch.manual_seed(self.seed)
+        wrapper.module.activation = nn.Sequential(nn.ReLU(), nn.LayerNorm(self.width))
+        return wrapper
 
 
 class NotBroadcast(AveragingReplicas):
@@ -110,6 +132,8 @@ class SlowOne(Replicas):
 PROCESSES = (
     faulty("replicas_not_wrapped", "unsynced_replicas", NotWrapped),
     faulty("replicas_bypassed", "unsynced_replicas", WrappedButBypassed),
+    faulty("replicas_unfrozen_once_wrapped", "unsynced_replicas", UnfrozenOnceWrapped),
+    faulty("replicas_layer_after_wrapping", "unsynced_replicas", LayerAfterWrapping),
     faulty("replicas_not_broadcast", "unsynced_replicas", NotBroadcast),
     faulty("replicas_same_shuffle", "same_data", SameShuffle),
     faulty("replicas_clip_on_one", "unsynced_replicas", ClipOnOne),

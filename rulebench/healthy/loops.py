@@ -26,6 +26,7 @@ from ..faults.loops import Averaging, DigitsAccumulating, LmAccumulating
 from ..program import family
 from ..trainings.char_lm import CharLm
 from ..trainings.digits import DigitRows, Digits, DigitsCnn
+from ..trainings.replicas import LocalSteps
 from ..trainings.small import Autoencoder, MixedExperts, Recommender, Regression
 from ..trainings.training import Training
 
@@ -323,6 +324,7 @@ LOOPS = (
     *family("averaged_model", TorchAverage, slow={"decay": 0.99}, fast={}),
     *family("zero_after_step", ZeroAfterStep, zeros={}, nones={"set_to_none": True}),
     *family("by_hand", ByHand, low={"lr": 0.05}, high={"lr": 0.3}),
+    *family("local_steps", LocalSteps, four={"period": 4}, sixteen={"period": 16}),
     *family("two_phases", TwoPhases, early={"unfrozen_at": 50}, late={"unfrozen_at": 200}),
     *family("noisy_gradients", Noisy, little={}, much={"amount": 0.05}),
     *family("sharpness_aware", Sharpness, small={"radius": 0.02}, large={}),

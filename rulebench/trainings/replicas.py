@@ -55,6 +55,22 @@ class AveragingReplicas(Replicas):
                 parameter.grad /= dist.get_world_size()
 
 
+class LocalSteps(AveragingReplicas):
+    """Each process trains by itself, and every so many steps the parameters are averaged."""
+
+    period: int = 8
+
+    def average_gradients(self) -> None:
+        """Leave the gradients as they are."""
+
+    def after_update(self) -> None:
+        super().after_update()
+        if self.step % self.period == self.period - 1:
+            for parameter in self.model.parameters():
+                dist.all_reduce(parameter.data)
+                parameter.data /= dist.get_world_size()
+
+
 def join(rank: int, workers: int, meeting_file: str) -> None:
     """Join the other processes of a training."""
     dist.init_process_group(

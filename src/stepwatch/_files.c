@@ -16,33 +16,35 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-enum { FOLDER_MODE = 0777, FILE_MODE = 0666 }; /* less the umask, as Python makes them */
-enum { WRITE_BYTES = 1 << 30 };                /* some systems refuse more at once */
+enum { WRITE_BYTES = 1 << 30 }; /* some systems refuse more at once */
 
-/* A file to write, its bytes, and the hidden name beside it under which it is written first. */
+/* A file to write, its bytes, the hidden name beside it under which it is written first, and who
+   may read and write it, less the umask. */
 typedef struct {
     const char *path, *aside;
     const char *data;
     size_t size;
+    mode_t mode;
 } NewFile;
 
 /* Make a folder, and those it lies in; path is changed and restored. Return 0 or an errno. */
-static int make_folder(char *path)
+static int make_folder(char *path, mode_t mode)
 {
-    if (mkdir(path, FOLDER_MODE) == 0 || errno == EEXIST)
+    if (mkdir(path, mode) == 0 || errno == EEXIST)
         return 0;
     char *slash = strrchr(path, '/');
     if (errno != ENOENT || !slash || slash == path)
         return errno;
     *slash = '\0';
-    int error = make_folder(path);
+    int error = make_folder(path, mode);
     *slash = '/';
-    if (error || mkdir(path, FOLDER_MODE) == 0 || errno == EEXIST)
+    if (error || mkdir(path, mode) == 0 || errno == EEXIST)
         return error;
     return errno;
 }
 
-static int make_folder_of(const char *path)
+/* Who may read or write the file may look into the folder. */
+static int make_folder_of(const char *path, mode_t mode)
 {
     const char *slash = strrchr(path, '/');
     if (!slash || slash == path)
@@ -53,17 +55,17 @@ static int make_folder_of(const char *path)
         return ENOMEM;
     memcpy(folder, path, size);
     folder[size] = '\0';
-    int error = make_folder(folder);
+    int error = make_folder(folder, mode | ((mode & 0444) >> 2));
     free(folder);
     return error;
 }
 
 /* Return a descriptor, or -1 with errno. */
-static int open_new(const char *path)
+static int open_new(const char *path, mode_t mode)
 {
     int file;
     do
-        file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
+        file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     while (file < 0 && errno == EINTR);
     return file;
 }
@@ -87,12 +89,12 @@ static int write_all(int file, const char *data, size_t size)
 /* Return 0, or an errno; nothing is left of the file then. */
 static int write_file(const NewFile *new)
 {
-    int file = open_new(new->aside);
+    int file = open_new(new->aside, new->mode);
     if (file < 0 && errno == ENOENT) {
-        int error = make_folder_of(new->aside);
+        int error = make_folder_of(new->aside, new->mode);
         if (error)
             return error;
-        file = open_new(new->aside);
+        file = open_new(new->aside, new->mode);
     }
     if (file < 0)
         return errno;
@@ -118,7 +120,7 @@ static size_t write_files(const NewFile *files, size_t count, int *error)
 }
 
 /* Take a file from (aside, path, data), all bytes; return whether that is what it is. */
-static int as_new_file(PyObject *item, NewFile *file)
+static int as_new_file(PyObject *item, mode_t mode, NewFile *file)
 {
     char *aside, *path, *data;
     Py_ssize_t size;
@@ -131,13 +133,18 @@ static int as_new_file(PyObject *item, NewFile *file)
         || PyBytes_AsStringAndSize(PyTuple_GetItem(item, 1), &path, NULL) < 0
         || PyBytes_AsStringAndSize(PyTuple_GetItem(item, 2), &data, &size) < 0)
         return 0;
-    *file = (NewFile){.path = path, .aside = aside, .data = data, .size = (size_t)size};
+    *file = (NewFile){.path = path, .aside = aside, .data = data, .size = (size_t)size,
+                      .mode = mode};
     return 1;
 }
 
-PyObject *py_write_files(PyObject *module, PyObject *items)
+PyObject *py_write_files(PyObject *module, PyObject *args)
 {
     (void)module;
+    PyObject *items;
+    unsigned int mode = 0666;
+    if (!PyArg_ParseTuple(args, "O|I", &items, &mode))
+        return NULL;
     PyObject *kept = PySequence_Tuple(items); /* what it holds stays while the GIL is released */
     if (!kept)
         return NULL;
@@ -147,7 +154,8 @@ PyObject *py_write_files(PyObject *module, PyObject *items)
     if (!files)
         PyErr_NoMemory();
     else
-        while (taken < count && as_new_file(PyTuple_GetItem(kept, taken), &files[taken]))
+        while (taken < count && as_new_file(PyTuple_GetItem(kept, taken), (mode_t)mode,
+                                             &files[taken]))
             taken++;
     if (files && taken == count) {
         size_t done;

@@ -7,7 +7,7 @@
 #define HAVE_WRITE_FILES 1
 
 /* Write files in order, without the GIL; _kernel.pyi says what from. */
-PyObject *py_write_files(PyObject *module, PyObject *items);
+PyObject *py_write_files(PyObject *module, PyObject *args);
 #else
 #define HAVE_WRITE_FILES 0
 #endif

@@ -716,8 +716,9 @@ static PyMethodDef METHODS[] = {
      "matrix. It stops at the first tensor that is none of these classes, or cannot be read\n"
      "as it lies in memory."},
 #if HAVE_WRITE_FILES
-    {"write_files", py_write_files, METH_O,
-     "write_files(files): write (aside, path, data) in order; return how many, and an errno."},
+    {"write_files", py_write_files, METH_VARARGS,
+     "write_files(files, mode): write (aside, path, data) in order, for who mode says, less the "
+     "umask; return how many, and an errno."},
 #endif
     {NULL, NULL, 0, NULL},
 };

@@ -91,13 +91,16 @@ def crc32c(data: object, start: int = 0, portable: bool = False, /) -> int:
         ValueError: An array that is not contiguous.
     """
 
-def write_files(files: Sequence[tuple[bytes, bytes, bytes]], /) -> tuple[int, int]:
+def write_files(
+    files: Sequence[tuple[bytes, bytes, bytes]], mode: int = 0o666, /
+) -> tuple[int, int]:
     """Write files in order, without the GIL; folders are made where there are none.
 
     Not on Windows.
 
     Args:
         files: Of each, the hidden name under which it is written first, its path, and its bytes.
+        mode: Who may read and write them, less the umask; who may read may look into folders.
 
     Returns:
         How many were written and, if not all, the errno of the next one, else 0.

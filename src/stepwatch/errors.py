@@ -30,6 +30,14 @@ class RunNotFound(StepwatchError, FileNotFoundError):
     """There is no run at this path or URL."""
 
 
+class CheckpointNotFound(StepwatchError, FileNotFoundError):
+    """There is no checkpoint at this path."""
+
+
+class CheckpointUnreadable(StepwatchError, ValueError):
+    """A checkpoint that is damaged, or cannot be read without running code from it."""
+
+
 class JobExists(StepwatchError, FileExistsError):
     """There is a job of this name already."""
 
@@ -83,6 +91,10 @@ class CorruptRun(StepwatchError, ValueError):
 
 class StoreError(StepwatchError, OSError):
     """A store refused: no space, no permission, no such path."""
+
+
+class NotAFile(StoreError):
+    """What lies under a key is a link, or nothing that a run holds; it is not opened."""
 
 
 class MissingDependency(StepwatchError, ImportError):

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 
 from stepwatch.formats.smdebug.wire import masked_crc
-from stepwatch.numerics.digest import crc32c_in_python
+from stepwatch.numerics import digest
+from stepwatch.numerics.digest import crc32c_in_numpy, crc32c_in_python
 
 _kernel = pytest.importorskip("stepwatch._kernel")
 WAYS = {
@@ -20,7 +21,7 @@ WAYS = {
     "tables": lambda data, start=0: _kernel.crc32c(data, start, True),
     "python": crc32c_in_python,
 }
-BIG = np.random.default_rng(0).bytes(4096)
+BIG = np.random.default_rng(0).bytes(5000)
 
 
 @pytest.fixture(params=WAYS)
@@ -49,6 +50,22 @@ class TestCrc32c:
         """At every alignment and length, short rests included."""
         data = memoryview(BIG)[start : start + size]
         assert 1 == len({way(data) for way in WAYS.values()})
+
+    @given(st.integers(0, 200), st.integers(0, len(BIG)), st.integers(0, 2**32 - 1))
+    def test_numpy_gives_the_same_of_any_length(self, start, size, before):
+        """Of no lane, of several and a rest, and from where something came before."""
+        data = BIG[start : start + size]
+        found = crc32c_in_numpy(np.frombuffer(data, np.uint8), before) if data else before
+
+        assert _kernel.crc32c(data, before) == found
+
+    def test_without_a_kernel_the_same_comes_out(self, monkeypatch):
+        """Files are read wherever Stepwatch was installed."""
+        monkeypatch.setattr(digest, "kernel", None)
+
+        assert _kernel.crc32c(BIG) == digest.crc32c(BIG)
+        assert 0 == digest.crc32c(b"")
+        assert 7 == digest.crc32c(b"", 7)
 
     @given(st.integers(0, 40))
     def test_it_goes_on_from_what_came_before(self, cut):

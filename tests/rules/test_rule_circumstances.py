@@ -12,7 +12,14 @@ RNG = np.random.default_rng(0)
 
 
 def reported(
-    *, loss=lambda at: 1.0, gradient=lambda at: 1.0, update=0.01, prediction=1.0, depth=()
+    *,
+    loss=lambda at: 1.0,
+    gradient=lambda at: 1.0,
+    update=0.01,
+    prediction=1.0,
+    depth=(),
+    weight=lambda at: 0.1,
+    loop=None,
 ):
     """Return the finding of a training whose loss is that at each step."""
     watch = Watch(["loss_not_decreasing:num_steps=30,smooth=5"])
@@ -22,7 +29,8 @@ def reported(
         if at < 20 or at % 10 == 0:  # the others are thin
             targets = RNG.normal(size=32)
             kinds |= {
-                "weights": {"a": [1.0, 2.0]},
+                "weights": {"a": np.full((16, 16), weight(at))},
+                "loop": loop or {},
                 "gradients": {"gradient/a": [gradient(at), 0.0]}
                 | {f"gradient/{size}": [[size]] for size in depth},
                 "updates": {"update_ratio/a": [update]},
@@ -42,7 +50,11 @@ def reported(
         ("slow", {"update": 1e-4}),
         ("swings", {"loss": lambda at: 1.0 + 3 * (at % 2), "update": 0.2}),
         ("flat", {"prediction": 1e-3}),
-        ("data", {}),
+        ("initialization", {"weight": lambda at: 10.0}),
+        ("overshot", {"weight": lambda at: 0.1 if at < 3 else 10.0}),
+        ("dropped", {"loop": {"loop/dropout": [0.9]}}),
+        ("penalty", {"loop": {"loop/penalty": [0.9]}}),
+        ("data", {"loop": {"loop/dropout": [0.5], "loop/penalty": [0.1]}}),
     ],
 )
 def test_what_is_measured_beside_it_is_the_reason(why, training):

@@ -1,4 +1,4 @@
-"""What is lost to formats of eight bits, where they are used and before."""
+"""What is lost to formats of sixteen and eight bits, where they are used and before."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import replace
 import ml_dtypes
 import numpy as np
 import pytest
+import torch
 
+from stepwatch import LiveWatch, TorchHook
 from stepwatch.numerics.exponents import count_exponents
 from stepwatch.rules import StepView, build
 from tests.support.rules.made_steps import full_record, full_step, judged, steps_at
@@ -63,3 +65,41 @@ class TestTargetFormat:
         assert () == build("low_precision_loss", {}).rule.evidence
         asked = build("low_precision_loss", {"target": "float8_e5m2"}).rule.evidence
         assert "gradients:exponents:every=10" in asked
+
+
+class _Normalized(torch.nn.Module):
+    """A layer and a normalization whose gains of one are too large for small updates."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm = torch.nn.Linear(8, 32), torch.nn.RMSNorm(32)
+        self.last = torch.nn.Linear(32, 4)
+
+    def forward(self, x):
+        return self.last(self.norm(self.first(x)).relu())
+
+
+@pytest.mark.parametrize(
+    ("rate", "dtype", "expected"),
+    [
+        (1e-3, torch.bfloat16, [("rounded_away", "info")]),
+        (1e-6, torch.bfloat16, [("rounded_away", "warning")]),
+        (0.0, torch.bfloat16, [("unchanged", "warning")]),
+        (1e-3, torch.float32, []),
+    ],
+)
+def test_weights_whose_updates_are_rounded_away_are_told_from_those_that_nothing_moves(
+    rate, dtype, expected, tmp_path
+):
+    """A small part that stands still, as the gains of normalizations, is no fault by itself."""
+    torch.manual_seed(0)
+    model = _Normalized().to(dtype)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.0)
+    live = LiveWatch("untrained_parameter")
+    with TorchHook(run=tmp_path / "run", listeners=[live], say=lambda _: None, strict=True):
+        for _ in range(15):
+            optimizer.zero_grad()
+            model(torch.randn(32, 8, dtype=dtype)).float().square().mean().backward()
+            optimizer.step()
+
+    assert expected == [(one.condition, one.severity) for one in live.findings]

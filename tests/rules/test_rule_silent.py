@@ -148,6 +148,85 @@ class TestReplicaDivergence:
         assert [False] == differing(row[None], other[None]).tolist()
 
 
+def replicas(step, weights, gradients, numbers=None):
+    """Return a step of several workers with a weight and its gradient each, and of the loop."""
+    named = {f"loop/{name}_gradients": np.float64(value) for name, value in (numbers or {}).items()}
+    records = [
+        full_record(
+            {
+                "weights": {"fc.weight": np.asarray(weight, np.float32)},
+                "gradients": {"gradient/fc.weight": np.asarray(gradient, np.float32)},
+                "loop": {"loop/backwards": np.float64(1), **named},
+            },
+            step,
+            worker=f"worker_{rank}",
+        )
+        for rank, (weight, gradient) in enumerate(zip(weights, gradients, strict=True))
+    ]
+    return StepView(records)
+
+
+SAME, OTHER = ([1, 2], [1, 2]), ([1, 2], [3, 5])
+
+
+class TestAveragedGradients:
+    def test_replicas_that_part_while_their_gradients_agree_are_found_at_the_second_step(self):
+        """Whoever averages gradients means the replicas to stay the same."""
+        steps = [replicas(s, [[9 + s, 2], [9 + s + (s >= 10), 2]], SAME) for s in range(20)]
+
+        assert [11] == steps_at("replica_divergence", steps)
+
+    @pytest.mark.parametrize("period", [2, 8, 40])
+    def test_parameters_that_are_averaged_now_and_then_are_let_be(self, period):
+        """Gradients are not, and that is meant."""
+        steps = [
+            replicas(s, [[9 + s, 2], [9 + s + s % period, 2]], OTHER) for s in range(4 * period)
+        ]
+
+        assert [] == steps_at("replica_divergence", steps)
+
+    def test_after_a_long_time_it_is_said_that_nobody_averages(self):
+        """As a warning: it may still be meant."""
+        steps = [replicas(s, [[9 + s, 2], [9 + 2 * s, 2]], OTHER) for s in range(60)]
+
+        (found,), _ = judged("replica_divergence", steps)
+
+        assert ("diverged", 50, "warning") == (found.condition, found.step, found.severity)
+
+    @pytest.mark.parametrize(
+        ("numbers", "gradients", "expected"),
+        [
+            ({"unaveraged": 1}, OTHER, ["unaveraged", "diverged"]),
+            ({"unregistered": 1, "averaged": 3}, OTHER, ["unregistered", "diverged"]),
+            ({"unaveraged": 1}, SAME, []),  # the script averages by itself
+            ({"local": 1}, OTHER, []),
+            ({"local": 1, "unregistered": 1}, OTHER, []),
+        ],
+    )
+    def test_gradients_that_differ_have_the_reason_that_each_worker_gives(
+        self, numbers, gradients, expected
+    ):
+        steps = [
+            replicas(s, [[9 + s, 2], [9 + s + s * (gradients is OTHER), 2]], gradients, numbers)
+            for s in range(12)
+        ]
+
+        found, _ = judged("replica_divergence", steps)
+
+        assert expected == [finding.condition for finding in found]
+        assert all(finding.step == 1 for finding in found[:1])
+
+    def test_a_reason_that_one_worker_alone_gives_is_none(self):
+        """The others would wait for it."""
+        steps = []
+        for s in range(12):
+            alone = replicas(s, [[9 + s, 2]] * 2, OTHER, {"unaveraged": 1}).records
+            others = replicas(s, [[9 + s, 2]] * 2, OTHER, {"averaged": 1}).records
+            steps.append(StepView([alone[0], others[1]]))
+
+        assert [] == steps_at("replica_divergence", steps)
+
+
 class TestStraggler:
     def test_a_worker_that_takes_longer_is_named(self):
         steps = [timed(s, 0.1, 0.1, 0.15) for s in range(60)]

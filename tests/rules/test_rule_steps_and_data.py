@@ -183,6 +183,19 @@ class TestWeightsMoved:
 
         assert [] == judged("weights_moved", steps)[0]
 
+    @pytest.mark.parametrize(
+        ("states", "found"), [({}, [5]), ({"optimizer_state/a/exp_avg_sq": 1.0}, [])]
+    )
+    def test_adam_may_move_each_element_by_the_learning_rate(self, states, found):
+        """As after steps with next to no gradient."""
+        weights = [1.0, 1.001, 1.002, 1.003, 1.004, 1.2]
+        steps = [
+            _trained(at, weight=weight, ratio=1e-3, optimizer_states=states)
+            for at, weight in enumerate(weights)
+        ]
+
+        assert found == [one.step for one in judged("weights_moved", steps)[0]]
+
     @pytest.mark.parametrize(("loss", "severity"), [(1.0, "warning"), (5.0, "error")])
     def test_a_single_weight_is_an_error_only_where_the_loss_jumps(self, loss, severity):
         """To throw work away takes two pieces of evidence that do not depend on each other."""
@@ -361,6 +374,18 @@ class TestRepeatedData:
         """One class of three; a rare class, two classes and tokens are no fault."""
         assert expected == self._found(counts)
 
+    @pytest.mark.parametrize(("apart", "found"), [(1, ["same_batch"]), (25, [])])
+    def test_the_same_batch_an_epoch_later_is_no_repetition(self, apart, found):
+        """As a budget may look at one step of each epoch, where nothing is shuffled."""
+        same, all_of_it = ({"batches": {"batch/0": np.ones((n, 2))}} for n in (8, 40))
+        steps = [step_of(all_of_it, 0, Mode.EVAL)]
+        steps += [step_of(same, 1 + apart * at, mode_step=apart * at) for at in range(30)]
+        for step in steps:
+            for tensor in step.tensors("batches"):
+                tensor.record.digests[tensor.name] = 7 + tensor.info.shape[0]
+
+        assert found == [one.condition for one in judged("repeated_data", steps)[0]]
+
     def test_steps_of_evaluation_are_not_counted_as_training(self):
         counts = {"classes": {"class_count/cross_entropy": np.array([8, 0, 0])}}
         steps = [step_of(counts, at, Mode.EVAL) for at in range(40)]
@@ -397,3 +422,24 @@ class TestRepeatedData:
 def test_a_parameter_that_cannot_be_meant_is_refused(spec):
     with pytest.raises(ConfigError):
         parse_rules([spec])
+
+
+class TestSchedules:
+    @pytest.mark.parametrize(("until", "found"), [(280, []), (420, ["short learning_rate/0"])])
+    def test_a_schedule_that_is_over_is_known_by_few_steps(self, until, found):
+        """A budget observes one step in ten; what lies between was no other rate."""
+        at = [*range(100), *range(100, until, 10)]
+        steps = [
+            step_of(
+                {
+                    "learning_rates": {"learning_rate/0": [max(0.01, 1 - step / 100)]},
+                    "loop": {"loop/optimizer_steps": [float(step)]},
+                },
+                step,
+            )
+            for step in at
+        ]
+
+        assert found == [
+            one.condition for one in judged("learning_rate_anomaly:slow_steps=100", steps)[0]
+        ]

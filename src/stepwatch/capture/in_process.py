@@ -80,6 +80,10 @@ class InProcess:
         """Wait until every step that was taken is evaluated and handed to the writers."""
         return self.background.flush(timeout)
 
+    def store_steps(self, timeout: float) -> bool:
+        """Wait until every step that was taken is stored; return whether it is."""
+        return self.background.offer(self._pipeline.store) and self.background.flush(timeout)
+
     def end(self, note: End, timeout: float) -> End:
         """Store what is left, and the note that says how the run ended.
 

@@ -10,12 +10,13 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 
-from ..errors import RunNotFound, TrainingStopped
+from ..errors import RunNotFound, StepwatchError, TrainingStopped
 from ..formats import find_resume_point
-from ..formats.manifest import Manifest, script_digest, working_folder
+from ..formats.manifest import Manifest, read_note, script_digest, working_folder
 from ..formats.resume import ResumePoint, resumed_manifest
 from ..model.collection import Collection
 from ..runtime.process import identity
+from ..runtime.secrets import masked
 from ..store import Store
 from .output import Output
 
@@ -32,7 +33,7 @@ def describe_run(
     return Manifest(
         run_id=uuid.uuid4().hex,
         started_ns=time.time_ns(),
-        command=command,
+        command=masked(command),
         host=socket.gethostname(),
         pid=os.getpid(),
         process=identity(),
@@ -67,6 +68,18 @@ def resume_run(
             raise
         return None, manifest  # so that a script can always pass its first step
     return start, resumed_manifest(manifest, there, start)
+
+
+#: What is lost of a run that somebody removed.
+DELETED = "the run, or its beginning: it was deleted while it was written"
+
+
+def is_deleted(store: Store) -> bool:
+    """Return whether a run that was begun here is gone, or can no more be read."""
+    try:
+        return not read_note(store)
+    except StepwatchError:
+        return False  # it cannot be asked
 
 
 def end_state(error: BaseException | None) -> tuple[str, str]:

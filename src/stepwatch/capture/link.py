@@ -39,6 +39,7 @@ from ..model.record import Layout, StepRecord
 from ..model.steps import Mode
 from ..runtime.background import Background, BackgroundReport
 from ..store import Store, scheme_of
+from ..store.local import make_private_folder
 from .black_box import BlackBox, FrameWriter
 from .companion import Assignment, Companion, MakeRemote, Report
 from .mirror import CLOSE_TIMEOUT_S as MIRROR_TIMEOUT_S
@@ -175,7 +176,7 @@ class CompanionLink:
         self._end: End | None = None
         self._mail = b""  # the beginning of a message
         path = ring_path(target.store, target.worker)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         self._page = ControlPage(path.with_suffix(".control"), create=True)
         size_bytes = output.black_box_mb << 20 or RING_BYTES
         try:
@@ -339,6 +340,10 @@ class CompanionLink:
             else:
                 sleep(_POLL_S)
         return self._background.flush(max(0.0, give_up_at - monotonic()))
+
+    def store_steps(self, timeout: float) -> bool:
+        """Do what ``flush`` does: the companion stores steps by itself, soon after."""
+        return self.flush(timeout)
 
     def _is_in_sync(self) -> bool:
         """Return whether all is done that the companion was asked for."""

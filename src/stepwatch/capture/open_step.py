@@ -71,6 +71,8 @@ class OpenStep:
         self.raw = Arrays()
         self.digests: dict[str, int] = {}
         self.exponents: dict[str, npt.NDArray[np.int64]] = {}
+        #: When tensors were observed of which that is kept, nanoseconds since the Unix epoch.
+        self.times_ns: dict[str, int] = {}
         self._raw_room = 0
         #: Of these tensors statistics are saved, and nothing else; there may be others.
         self.usual: Set[str] = frozenset()

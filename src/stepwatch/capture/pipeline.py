@@ -48,6 +48,7 @@ class Pipeline:
     def __init__(self, listeners: Sequence[Listener], writers: Sequence[RunWriter]) -> None:
         self.listeners, self.writers = tuple(listeners), writers
         self.dropped = DroppedSteps()
+        self._last_step = -1
         self._black_box: BlackBox | None = None
         self._take_by([one.on_step for one in listeners])
         self._ticks: list[Callable[[], object]] = [
@@ -63,12 +64,16 @@ class Pipeline:
     def _take_by(self, on_step: Sequence[Callable[[StepRecord], object]]) -> None:
         self._takers: list[Callable[[StepRecord], object]] = [
             *on_step,
-            lambda _: self.dropped.came(),
+            self._came,
             *(partial(self._write, writer) for writer in self.writers),
         ]
 
     def _write(self, writer: RunWriter, record: StepRecord) -> None:
         self.dropped.store(writer.write, record)
+
+    def _came(self, record: StepRecord) -> None:
+        self.dropped.came(record.step != self._last_step)  # what is added to a step is no other
+        self._last_step = record.step
 
     def _tick(self, writer: RunWriter) -> None:
         self.dropped.store(writer.tick)
@@ -80,6 +85,10 @@ class Pipeline:
     def tick(self) -> None:
         """Called a few times a second, and after the last step."""
         _call_each(iter(self._ticks))
+
+    def store(self) -> None:
+        """Have the writers store what they gathered."""
+        _call_each(partial(self.dropped.store, writer.flush) for writer in self.writers)
 
     def ending(
         self, state: str, error: str, note: Callable[[], End]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from .. import config
 from ..formats import RunTarget
+from ..formats.known_runs import remember
 from ..formats.manifest import End
 from ..model.collection import Policy, as_collections, parse_save
 from ..model.record import Layout, StepRecord, TensorInfo
@@ -25,7 +27,7 @@ from ..numerics.statistics import NUM_FIELDS, summarize_into
 from ..store import open_store
 from .budget import Budget
 from .in_process import InProcess
-from .lifecycle import describe_run, rank_and_size, resume_run, worker_name
+from .lifecycle import DELETED, describe_run, is_deleted, rank_and_size, resume_run, worker_name
 from .link import open_link
 from .open_step import OpenStep
 from .output import Output
@@ -108,6 +110,8 @@ class Recorder:
         patterns = {c.name: c.patterns for c in collections if c.patterns}
         for listener in listeners:
             listener.start(self.store, self.worker, patterns)
+        if is_first:
+            remember(self.manifest)
         self.num_steps, self._last_step = 0, -1
         self._coverage: list[str] = []
         #: The hooks that write here.
@@ -171,7 +175,8 @@ class Recorder:
         Args:
             step: Nothing may be added to it any more.
             mode: Its mode.
-            number: Its global step, greater than those before.
+            number: Its global step, greater than those before; or that of the last, of which more
+                was observed, where the format can add to a step.
             mode_step: The step within its mode.
 
         Returns:
@@ -193,6 +198,7 @@ class Recorder:
             raw=step.raw,
             digests=step.digests,
             exponents=step.exponents,
+            times_ns=step.times_ns,
         )
         self._carrier.take(record)
         return record
@@ -233,7 +239,7 @@ class Recorder:
             values: Other fields of ``StepRecord``.
         """
         step, mode_step = numbers
-        self.num_steps += 1
+        self.num_steps += step != self._last_step
         self._last_step = step
         return StepRecord(
             worker=self.worker,
@@ -262,6 +268,10 @@ class Recorder:
     def flush(self, timeout: float = CLOSE_TIMEOUT_S) -> bool:
         """Wait until every closed step was evaluated and handed to the writers."""
         return self._carrier.flush(timeout)
+
+    def store_steps(self, timeout: float) -> bool:
+        """Wait until every closed step is stored; return whether, within so many seconds."""
+        return self._carrier.store_steps(timeout)
 
     def covered(self, line: str) -> None:
         """Note what of a model is captured, for the note at the end."""
@@ -306,4 +316,6 @@ class Recorder:
             cost_s=self.budget.cost_s(),
         )
         self._end = self._carrier.end(note, CLOSE_TIMEOUT_S)
+        if is_deleted(self.store):
+            self._end = replace(self._end, lost=DELETED)
         return self._end

@@ -64,6 +64,11 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
         self.begins()
 
     @guarded
+    def on_train_batch_start(self, trainer: Any, pl_module: LightningModule, *_: Any) -> None:
+        """A batch is about to be trained on: a callback may have changed how many make a step."""
+        self.torch.accumulates(trainer.accumulate_grad_batches)
+
+    @guarded
     def on_train_batch_end(self, trainer: Any, pl_module: LightningModule, *_: Any) -> None:
         """A batch is over: save what was logged; of several in one step it is merged."""
         self.save_metrics({"epoch": trainer.current_epoch, **self._new(trainer)}, Mode.TRAIN)

@@ -75,6 +75,7 @@ class TransformersHook(TorchTrainerHook, TrainerCallback):  # type: ignore[misc]
     @guarded
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._control = control
+        self.torch.accumulates(args.gradient_accumulation_steps)
         self.begins()
 
     @guarded

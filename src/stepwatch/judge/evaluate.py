@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from ..formats.findings import read_findings, read_statuses
+from ..formats.findings import parse_findings, read_statuses
 from ..model.finding import Finding
 from ..model.record import Layout, StepRecord, TensorInfo
 from ..profile.windows import ProfileSource
@@ -35,7 +35,7 @@ def without_progress(records: Records) -> Records:
 def load_verdict(trial: Trial) -> Verdict:
     """Return what is stored of a run; without statuses where no rule judged it."""
     statuses = [RuleStatus(**status) for status in read_statuses(trial.store)]  # type: ignore[arg-type]
-    findings = [Finding.from_json(line) for line in read_findings(trial.store)]
+    findings = parse_findings(trial.store)
     order = step_order_of(trial) if findings else StepOrder()
     return _verdict(trial, findings, list(dict.fromkeys(statuses)), order)
 

@@ -177,6 +177,7 @@ SIGNS = {
     "initialization": Sign(f"look at how large it is at step 0: {_SHOW}", late=5, stage="setting"),
     "state": Sign(_TENTH, late=30),
     "precision": Sign("train once in float32", late=40, stage="setting"),
+    "unsynced": Sign(f"see the gradients of each worker: {_SHOW}", late=2, stage="setting"),
     "replicas": Sign(
         "compare the replicas: stepwatch run --save weights:digest --save batches:digest", late=5
     ),
@@ -205,6 +206,11 @@ SIGNS = {
     "outcome": Sign(
         "train once on a single small batch: its loss must go to zero", stage="outcome"
     ),
+    "loaded": Sign(
+        "compare the checkpoint with its run: stepwatch audit CHECKPOINT --run {run}",
+        late=3,
+        stage="setting",
+    ),
     "other": Sign(f"look at it: {_SHOW}"),
 }
 
@@ -228,6 +234,8 @@ LINKS = (
     *(Link(sign, sign) for sign in ("schedule", "drift", "inactive", "updates", "waiting")),
     *_links(("waiting", "machine"), ("machine",)),
     Link("schedule", "rate"),
+    # workers that train alone
+    *_links(("unsynced",), ("unsynced", "replicas", *_DIVERGED)),
     # steps that are too large or too small, and what they end in
     *_links(
         ("schedule", "rate", "stale", "scale", "state", "precision", "inputs"),
@@ -240,6 +248,11 @@ LINKS = (
     *_links(("loss_input", *_NOT_FINITE), ("exploded",)),
     Link("loss_input", "non_finite"),
     *_links(("bad_data", "non_finite"), ("spike",)),
+    # what was loaded is not what is trained on
+    *_links(
+        ("loaded",),
+        ("untrained", "unchanged", "rate", "schedule", "state", "updates", "pace", *_DIVERGED),
+    ),
     # gradients that do not arrive
     *_links(
         ("initialization", "schedule", "rate", "inputs"), ("inactive", "vanishing", "unchanged")

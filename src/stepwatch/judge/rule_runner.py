@@ -173,11 +173,13 @@ class ModelChange:
             for layout in layouts
             for row in layout.rows_of.get("gradients", ())
         }
+        weights = [
+            layout.tensors[row] for layout in layouts for row in layout.rows_of.get("weights", ())
+        ]
         held = {
-            layout.tensors[row].name
-            for layout in layouts
-            for row in layout.rows_of.get("weights", ())
-            if layout.tensors[row].optimizer_groups
+            weight.name
+            for weight in weights
+            if (weight.trainable if weight.optimizer_groups is None else weight.optimizer_groups)
         }
         another = bool(names and self._names) and not names & self._names
         another |= bool(held and self._held) and held != self._held

@@ -190,6 +190,11 @@ class StepView:
             if tensor.offset is not None and tensor.name not in whole
         )
 
+    @property
+    def unassembled(self) -> tuple[StepRecord, ...]:
+        """The records as the workers wrote them, with the shards of tensors that each holds."""
+        return self._given
+
     def groups(self, *collections: str, worker: str | None = None) -> Iterator[TensorGroup]:
         """Yield, for each worker (or one) that has any, its tensors of the collections, or all."""
         for record in self.records:

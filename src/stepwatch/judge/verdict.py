@@ -231,6 +231,56 @@ def consequence_lines(chain: Chain) -> list[str]:
     return lines
 
 
+@dataclass(frozen=True, slots=True)
+class Episodes:
+    """Chains of one cause, which was found several times.
+
+    Args:
+        chain: The first, with what followed from all of them.
+        steps: At which steps the cause was found.
+    """
+
+    chain: Chain
+    steps: tuple[int, ...]
+
+    def lines(self) -> list[str]:
+        """Return how often it was found, and what follows, as text."""
+        times = len(self.steps)
+        again = f"{times} times, steps {min(self.steps)} to {max(self.steps)}"
+        return [*([again] if times > 1 else []), *consequence_lines(self.chain)]
+
+
+def episodes(found: Iterable[Chain]) -> list[Episodes]:
+    """Put chains together whose causes are the same condition of one tensor and worker.
+
+    Args:
+        found: In an order that is kept; a cause stands where it was first.
+
+    Example:
+        >>> found = [Finding("chance_level", step, "loss/L", "") for step in (400, 900)]
+        >>> episodes(Chain(one) for one in found)[0].lines()
+        ['2 times, steps 400 to 900']
+    """
+    same: dict[tuple[str, ...], list[Chain]] = {}
+    for chain in found:
+        same.setdefault(_condition(chain.cause), []).append(chain)
+    merged = []
+    for condition, parts in same.items():
+        steps = [part.cause.step for part in parts]
+        rest = []
+        for one in (one for part in parts for one in part.consequences):
+            if _condition(one.finding) == condition:  # a sign may follow from itself
+                steps.append(one.finding.step)
+            else:
+                rest.append(one)
+        merged.append(Episodes(Chain(parts[0].cause, tuple(rest)), tuple(steps)))
+    return merged
+
+
+def _condition(finding: Finding) -> tuple[str, ...]:
+    return finding.rule, finding.condition, finding.tensor, finding.worker, finding.severity
+
+
 def _counted(rule: str, steps: Sequence[int]) -> str:
     if len(steps) == 1:
         return f"{rule} (step {steps[0]})"

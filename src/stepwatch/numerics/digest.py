@@ -5,7 +5,7 @@ over the elements, so that it can be computed in any order, in parts and on an a
 replicas, runs and a recorded batch are compared without their values. It protects against
 accidents, not against somebody who makes two tensors of one digest on purpose.
 
-CRC-32C (Castagnoli) is computed by the kernel, or in Python, which is correct and slow.
+CRC-32C (Castagnoli) is computed by the kernel, or by NumPy, some 30 times slower.
 """
 
 from __future__ import annotations
@@ -133,11 +133,50 @@ def crc32c_in_python(data: CrcInput, start: int = 0) -> int:
     return crc ^ 0xFFFFFFFF
 
 
-crc32c = crc32c_in_python if kernel is None else kernel.crc32c
+# So many bytes of data are a lane: all lanes go through the table together.
+_LANE_BYTES = 1024
+
+
+def crc32c_in_numpy(data: npt.NDArray[np.uint8], start: int = 0) -> int:
+    """Return the CRC-32C of bytes, shape ``[bytes]``; ``start`` as for ``crc32c_in_python``."""
+    num_lanes = len(data) // _LANE_BYTES
+    table = np.array(_CRC_TABLE, np.uint32)
+    lanes = np.zeros(num_lanes, np.uint32)
+    for column in np.ascontiguousarray(data[: num_lanes * _LANE_BYTES].reshape(-1, _LANE_BYTES).T):
+        lanes = table[(lanes ^ column) & 0xFF] ^ lanes >> np.uint32(8)
+    crc = start ^ 0xFFFFFFFF
+    low, second, third, high = _after_a_lane()
+    for lane in lanes.tolist():
+        moved = low[crc & 0xFF] ^ second[crc >> 8 & 0xFF] ^ third[crc >> 16 & 0xFF]
+        crc = moved ^ high[crc >> 24] ^ lane
+    rest = data[num_lanes * _LANE_BYTES :]
+    return crc32c_in_python(rest.tobytes(), crc ^ 0xFFFFFFFF)
+
+
+@lru_cache(maxsize=1)
+def _after_a_lane() -> list[list[int]]:
+    """Return what each byte of a state becomes when a lane of zeros follows, for its four bytes.
+
+    A checksum is linear: that of two pieces is that of the first, followed by zeros in place of the
+    second, xor that of the second which begins with a state of 0.
+    """
+    table = np.array(_CRC_TABLE, np.uint32)
+    states = np.arange(256, dtype=np.uint32) << np.array([[0], [8], [16], [24]], np.uint32)
+    for _ in range(_LANE_BYTES):
+        states = table[states & 0xFF] ^ states >> np.uint32(8)
+    found: list[list[int]] = states.tolist()
+    return found
+
+
+def crc32c(data: CrcInput, start: int = 0) -> int:
+    """Return the CRC-32C of some contiguous bytes; ``start`` as for ``crc32c_in_python``."""
+    if kernel is not None:
+        return kernel.crc32c(data, start)
+    return crc32c_of_array(np.frombuffer(data, np.uint8), start) if len(data) else start
 
 
 def crc32c_of_array(array: npt.NDArray[np.uint8], start: int = 0) -> int:
     """Return the CRC-32C of the bytes of a contiguous array, which are not copied."""
     if kernel is None:
-        return crc32c_in_python(array.data, start)
+        return crc32c_in_numpy(array.reshape(-1), start)
     return kernel.crc32c(array.__array_struct__, start)

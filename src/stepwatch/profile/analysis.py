@@ -8,7 +8,6 @@ tables; ``to_pandas()`` makes frames of them. ``summarize`` is what ``stepwatch 
 from __future__ import annotations
 
 import gzip
-import json
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..formats.profile.tables import ends_ns, rows_by
+from ..model.json_text import parse_json
 from ..model.steps import Mode
 from ..numerics.columns import numbers, rows_where
 from ..trial import Trial
@@ -417,7 +417,7 @@ def _events(trial: Trial, key: str) -> list[dict[str, Any]]:
     try:
         data = trial.store.get(key)
         text = gzip.decompress(data) if key.endswith(".gz") else data
-        found = json.loads(text)
+        found = parse_json(text)
     except (OSError, EOFError, ValueError, zlib.error):
         return []
     events = found.get("traceEvents", []) if isinstance(found, dict) else found

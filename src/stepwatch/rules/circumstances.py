@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..judge.step_view import StepView
+from ..judge.rule import Selection
+from ..judge.step_view import StepView, TensorGroup
 from ..model.record import Layout, StepRecord
 from ..numerics.measures import Floats, global_norm, magnitude, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .history import Series
+from .shared import is_trained
 
 #: Below this fraction of their norm a step does not move the weights.
 STILL = 3e-6
@@ -22,9 +24,16 @@ SWING, LARGE_UPDATE = 0.3, 0.02
 #: Predictions do not depend on the input if they scatter by less than this fraction of the targets.
 FLAT = 0.02
 #: A gradient fades if that of the first weights is so small a fraction of the largest.
-FADES = 1e-4
+FADES = 1e-3
 #: Weights hardly moved if all steps together took them no farther than this fraction of their norm.
 HARDLY = 0.03
+#: Weights jumped if from one step to the next their norm grew by this factor.
+JUMPED = 1.5
+#: Weights begin large if for most of the matrices the root mean square, times the root of the
+#: smaller side, is above this; it is about 1 for what He et al. and Glorot and Bengio draw.
+LARGE_START = 4.0
+#: Dropping this share of all units, and a penalty that is this share of the loss, is much.
+DROPS, PENALIZES = 0.7, 0.8
 #: Targets grew if the median of their root mean square over so many full steps did by this factor.
 GROWN, GROWS_OVER, REMEMBERED = 1.1, 5, 200
 
@@ -44,13 +53,70 @@ class Reason:
     remedy: str
 
 
+class WeightHistory:
+    """Remembers how large the weights of a model began, and when they jumped."""
+
+    def __init__(self) -> None:
+        self._norm = math.nan
+        self._jump: tuple[float, float, float, int] | None = None  # the norms, rate and step
+        self._large: tuple[str, float, float] | None = None  # a matrix, its size, a usual one
+
+    def add(self, step: StepView, trained: TensorGroup) -> None:
+        """Add the trained weights of one worker, of a step in which they were saved."""
+        record = trained.record
+        before, self._norm = self._norm, global_norm(record.statistics[trained.rows])
+        if math.isnan(before):
+            self._large = _large_matrix(trained)
+        elif self._jump is None and self._norm > JUMPED * before > 0:
+            rates = record.statistics[record.layout.rows_of.get("learning_rates", []), SUM]
+            rate = float(np.abs(rates).max(initial=0.0))
+            self._jump = before, self._norm, rate, step.number
+
+    def reason(self) -> Reason | None:
+        """Return that the weights were too large, from the first step on or after another."""
+        if self._large is not None:
+            name, size, usual = self._large
+            return Reason(
+                "initialization",
+                f"the weights begin large: the root mean square of {name} was {number(size)} at the"
+                f" first step, where {number(usual)} is usual for its shape",
+                "draw smaller first weights, as the layers do by themselves",
+            )
+        if self._jump is not None:
+            before, after, rate, number_of_step = self._jump
+            return Reason(
+                "overshot",
+                f"one update took the l2 norm of all weights from {number(before)} to"
+                f" {number(after)}, at step {number_of_step} and a learning rate of {number(rate)}",
+                "lower the learning rate a hundredfold",
+            )
+        return None
+
+
+def _large_matrix(group: TensorGroup) -> tuple[str, float, float] | None:
+    """Return the largest matrix if most of them are far too large: name, size and a usual size."""
+    found = []
+    for row, info in zip(group.rows.tolist(), group.infos, strict=True):
+        count, squares = group.record.statistics[row, [COUNT, SUM_SQ]].tolist()
+        if len(info.shape) >= 2 and count:
+            usual = math.sqrt(max(info.shape) / count)
+            found.append((math.sqrt(squares / count), usual, info.name))
+    large = [one for one in found if one[0] > LARGE_START * one[1]]
+    if not large or 2 * len(large) <= len(found):
+        return None
+    size, usual, name = max(large, key=lambda one: one[0] / one[1])
+    return name, size, usual
+
+
 class Circumstances:
     """Remembers the first and the last step that was observed in full."""
 
     def __init__(self) -> None:
+        self._trained = Selection(("weights",), keep=is_trained)
+        self._weights = WeightHistory()
         self._first_gradient = math.nan
         self._last: StepRecord | None = None
-        self._update = math.nan
+        self._update = self._dropout = self._penalty = math.nan
         self._num_steps = 0
         # The root mean square of the targets of each loss, at the last full steps.
         self._targets: Series[str, tuple[int, float]] = Series(REMEMBERED)
@@ -61,12 +127,19 @@ class Circumstances:
             return
         self._num_steps += 1
         record = step.records[0]
+        for trained, _ in self._trained.groups(step):
+            if trained.record is record:
+                self._weights.add(step, trained)
         for label in step.tensors("labels", worker=record.worker):
             name = f"loss/{label.name.partition('/')[2]}"
             self._targets.add(name, (step.number, label.statistics.rms))
         rows = record.layout.rows_of
         if "gradients" not in rows:
             return
+        self._dropout = step.scalar("loop/dropout", record.worker)
+        losses = step.tensors("losses", worker=record.worker)
+        largest = max((abs(one.scalar) for one in losses), default=math.nan)
+        self._penalty = step.scalar("loop/penalty", record.worker) / largest if largest else 0.0
         if math.isnan(self._first_gradient):
             self._first_gradient = global_norm(record.statistics[rows["gradients"]])
         self._last = record
@@ -96,6 +169,21 @@ class Circumstances:
         gradient = global_norm(self._last.statistics[self._last.layout.rows_of["gradients"]])
         update = self._update
         moves = f"a step moves the weights by {number(update)} of their norm"
+        too_large = self._weights.reason()
+        if too_large is not None:
+            return too_large
+        if self._penalty > PENALIZES:
+            return Reason(
+                "penalty",
+                f"{number(100 * self._penalty)}% of the loss is the penalty on weights",
+                "make the penalty a hundred times smaller",
+            )
+        if self._dropout > DROPS:
+            return Reason(
+                "dropped",
+                f"dropout drops {number(100 * self._dropout)}% of what it is given",
+                "drop 10% to 50%; the argument is the share that is dropped, not the one kept",
+            )
         if update < STILL:
             return Reason(
                 "still",

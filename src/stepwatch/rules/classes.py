@@ -91,15 +91,16 @@ class ChanceLevel(Rule):
     Guessing by frequency costs the entropy of the classes, natural logarithm, and guessing the
     mean costs the variance of the targets; neither depends on the model. Reported, over the last
     ``num_steps`` TRAIN steps: a cross-entropy of at least ``1 - margin`` of that, while the
-    guesses agree with the labels no more often than by chance (``guessing``); and a cross-entropy
-    or mean square above ``worse_ratio`` times it that has grown since the first steps
-    (``worse``).
+    guesses agree with the labels no more often than by chance, or a mean square of as much that
+    has come to rest (``guessing``); and a cross-entropy or mean square above ``worse_ratio`` times
+    it that has grown since the first steps (``worse``).
 
     Judged are steps with one such loss: two may play against each other. Where a sample has several
     labels a model may well begin with their frequencies, as that of a language does: there the
     loss must have come to rest, within ``rest`` from the first half of the steps to the second, and
-    near the loss of guessing. Only ``worse`` is judged of two classes, because a discriminator
-    ought to end up guessing (Goodfellow et al.: Generative adversarial nets, 2014).
+    near the loss of guessing. Of two classes, and targets of 0 and 1, only ``worse`` is judged if
+    each step has half of either: that is how a discriminator is given what it ought to end up
+    guessing (Goodfellow et al.: Generative adversarial nets, 2014).
     """
 
     name = "chance_level"
@@ -172,7 +173,7 @@ class ChanceLevel(Rule):
         self._evaluated = True
         first = self._first.of(loss.name, now)
         worse = now > self.worse_ratio * max(chance, first) and not z >= self.min_z
-        guesses = z < self.min_z and now >= (1 - self.margin) * chance
+        guesses = not z >= self.min_z and now >= (1 - self.margin) * chance
         if worse or (guesses and self._may_guess(step, loss, window, now / chance)):
             of_what, agreement = "the mean of the targets", ""
             if not math.isnan(z):
@@ -210,12 +211,19 @@ class ChanceLevel(Rule):
 
     def _may_guess(self, step: StepView, loss: TensorView, window: _Window, ratio: float) -> bool:
         """Return whether a loss where guessing is means guessing."""
+        if loss.info.function == "mse_loss":
+            return self._rests(window) and not _are_ends(window.moments)
         num_classes, is_one = _labels(step, loss)
-        if num_classes <= 2 or is_one:
-            return num_classes > 2
+        if num_classes <= 2:
+            return is_one and not _are_halves(window.confusions)
+        if is_one:
+            return True
+        return self._rests(window) and ratio <= NEAR
+
+    def _rests(self, window: _Window) -> bool:
         half = len(window.losses) // 2
         before, now = np.mean(list(window.losses)[:half]), np.mean(list(window.losses)[half:])
-        return bool(abs(now - before) <= self.rest * abs(before) and ratio <= NEAR)
+        return bool(abs(now - before) <= self.rest * abs(before))
 
     def _guessing(self, loss: TensorView, window: _Window) -> tuple[float, float]:
         """Return the loss of guessing and how the guesses agree; nan for what is not known."""
@@ -228,6 +236,21 @@ class ChanceLevel(Rule):
         if counted.sum() < LEAST_PER_CLASS * len(counted):
             return math.nan, math.nan
         return entropy(counted.sum(1)), agreement_z(counted)
+
+
+def _are_halves(confusions: Sequence[Floats]) -> bool:
+    """Return whether each step has as many samples of one class as of the other, or one class."""
+    shares = {float(counted[1].sum() / counted.sum()) for counted in confusions if counted.sum()}
+    return shares <= {0.0, 0.5, 1.0}
+
+
+def _are_ends(moments: Sequence[Floats]) -> bool:
+    """Return whether targets are 0 and 1, and each step has as many of one as of the other, or one.
+
+    Args:
+        moments: Number, sum and sum of squares of the targets of each step.
+    """
+    return all(total == squares and total / n in (0, 0.5, 1) for n, total, squares in moments)
 
 
 def _evaluated_losses(step: StepView) -> list[TensorView]:

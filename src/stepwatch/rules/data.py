@@ -10,7 +10,7 @@ from ..judge.step_view import StepView, TensorView
 from ..model.steps import Mode
 from ..numerics.measures import Floats, number
 from .history import Series
-from .shared import DependenceSample, dependence_samples
+from .shared import DependenceSample, dependence_samples, of_same_loss
 
 #: Targets of which so many are the input at another position are that input.
 COPY_SHARE = 0.95
@@ -63,16 +63,23 @@ class Dependence(Rule):
         """What must be saved for it, in the words of ``--save``."""
         return _DERIVATIVES if self.derivatives else ()
 
+    def begin(self) -> None:
+        self._digests: set[int] = set()
+
     def check(self, step: StepView) -> Findings:
         samples = list(dependence_samples(step))
         one_ahead = any(sample.same_1 >= COPY_SHARE for _, sample in samples)
         for tensor, sample in samples:
             self._evaluated = True
+            batches = step.tensors("batches", worker=tensor.worker)
+            self._digests.update(batch.digest for batch in batches if batch.digest is not None)
             for condition, (holds, value, what) in self._conditions(sample, one_ahead).items():
                 key = tensor.worker, tensor.name, condition
                 if self.persists(key, holds):
                     loss = tensor.name.partition("/")[2]
                     is_part = condition == "samples" and value < FOREIGN_SHARE
+                    if is_part and len(self._digests) > 1:  # one graph is the same at each step
+                        is_part = not _has_one_class_each(step, tensor)
                     yield self.finding(
                         step,
                         tensor,
@@ -127,6 +134,21 @@ class Dependence(Rule):
                 "is compared with the next token but one",
             ),
         }
+
+
+def _has_one_class_each(step: StepView, dependence: TensorView) -> bool:
+    """Return whether a loss compares one row of logits of classes with each sample of a batch.
+
+    Then samples have nothing to do with each other. Logits of pairs of samples have, as those of
+    contrastive losses, and so have nodes of one graph.
+    """
+    prediction = of_same_loss(step, dependence, "prediction")
+    if prediction is None or prediction.info.function != "cross_entropy":
+        return False
+    shape = prediction.info.shape
+    batches = step.tensors("batches", worker=dependence.worker)
+    sizes = {batch.info.shape[0] for batch in batches if batch.info.shape}
+    return len(shape) == 2 and shape[0] != shape[1] and sizes == {shape[0]}
 
 
 _PREFIX = "class_count/"
@@ -185,7 +207,7 @@ class RepeatedData(Rule):
     )
 
     def begin(self) -> None:
-        self._batches: dict[str, tuple[tuple[int, ...], int]] = {}
+        self._batches: dict[str, tuple[tuple[int, ...], int, int]] = {}
         self._counts: Series[tuple[str, str], Floats] = Series(self.looks)
         self._totals: dict[tuple[str, str], Floats] = {}
         self._num_evaluated: dict[str, int] = {}
@@ -212,7 +234,7 @@ class RepeatedData(Rule):
         What is the batch that is trained on shows no others, as where parts of a graph are masked.
         """
         batches = list(step.tensors("batches", worker=worker))
-        trained, _ = self._batches.get(worker, ((), 0))
+        trained, *_ = self._batches.get(worker, ((), 0, 0))
         if trained and all(batch.digest in trained for batch in batches):
             return
         so_far = self._evaluating.get(worker, 0) + _samples(batches)
@@ -223,9 +245,11 @@ class RepeatedData(Rule):
         batches = list(step.tensors("batches", worker=worker))
         digests = tuple(batch.digest for batch in batches)
         known = tuple(digest for digest in digests if digest is not None)
-        before, times = self._batches.get(worker, ((), 0))
-        times = times + 1 if known and known == before else 1
-        self._batches[worker] = known, times
+        before, times, at = self._batches.get(worker, ((), 0, 0))
+        # Where steps in between were not observed, an epoch may have passed.
+        is_next = step.mode_step == at + 1
+        times = times + is_next if known and known == before else 1
+        self._batches[worker] = known, times, step.mode_step
         samples, evaluated = _samples(batches), self._num_evaluated.get(worker, 0)
         if len(known) == len(digests) and times >= self.num_steps and samples < evaluated:
             yield self.finding(

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, Rule
+from ..judge.rule import Findings, Rule, Selection
 from ..judge.step_view import StepView, TensorView
 from ..numerics.measures import Floats, listed, number
 from .history import FirstValues, Series
-from .shared import parameter_of
+from .shared import is_scalar, losses_of, parameter_of
 
 # The indices in a tensor of the collection ``embeddings``.
 _MEDIAN, _LARGEST, _COSINE, _UNUSED = 2, 4, 5, 6
@@ -20,6 +20,8 @@ _MEDIAN, _LARGEST, _COSINE, _UNUSED = 2, 4, 5, 6
 MOST_ROWS = 4096
 #: Of a table with fewer rows one may be all that is needed.
 LEAST_ROWS = 8
+#: A loss falls if it is below the first ones by this fraction.
+FALLS = 0.05
 
 
 class EmbeddingDrift(Rule):
@@ -30,7 +32,8 @@ class EmbeddingDrift(Rule):
     element is larger than ``max_rms``, where normalized activations are about 1. ``outlier``: the
     longest row is ``max_ratio`` times the median, and as much longer than it was at first.
     ``alike``: the mean cosine of pairs of rows rose above ``max_cosine`` (Gao et al.:
-    Representation degeneration problem in training natural language generation models, 2019).
+    Representation degeneration problem in training natural language generation models, 2019); of
+    severity info while the loss falls.
     ``one_row``: of a table of ``LEAST_ROWS`` rows or more only one is ever used, so that it
     carries no information.
     """
@@ -52,8 +55,14 @@ class EmbeddingDrift(Rule):
     def begin(self) -> None:
         self._first = FirstValues(1)
         self._num_samples = 0
+        self._losses = Selection(("losses",), keep=is_scalar)
+        self._first_loss = FirstValues(20)
+        self._falls = False
 
     def check(self, step: StepView) -> Findings:
+        for name, loss in losses_of(step, self._losses).items():
+            first = self._first_loss.of(name, loss)
+            self._falls = loss < first - FALLS * abs(first)
         for tensor in step.tensors("embeddings"):
             if tensor.name in tensor.record.raw:
                 self._num_samples += 1
@@ -76,6 +85,8 @@ class EmbeddingDrift(Rule):
                     tensor,
                     f"{tensor.name.removeprefix('row_norms/')}: {text} (> {number(limit)}),"
                     f" {self.consecutive} looks in a row up to step {step.number}",
+                    # What all rows have in common may be what they have to say at first.
+                    severity="info" if condition == "alike" and self._falls else "warning",
                     value=value,
                     threshold=limit,
                     condition=f"{condition} {tensor.name}",

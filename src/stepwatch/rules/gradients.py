@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -25,8 +26,9 @@ from ..numerics.measures import (
     zero_percent,
 )
 from ..numerics.statistics import COUNT, MAX, MIN, NAN, NEGINF, POSINF, SUM_ABS, SUM_SQ
-from .history import Norms
-from .shared import is_of_trainable, is_scalar, is_trainable, losses_of
+from .circumstances import Reason, WeightHistory
+from .history import Norms, Series
+from .shared import is_of_trainable, is_scalar, is_trainable, is_trained, losses_of
 
 
 class StaleGradients(Rule):
@@ -62,17 +64,38 @@ class StaleGradients(Rule):
                 )
 
 
+#: Of the micro-batches that were asked for a step has fewer if it has this share of them.
+FEWER = 0.75
+#: So many TRAIN steps are counted before that is said.
+ASKED_STEPS = 20
+#: Shares of the weight of a step that lie where one loss over all its targets would not put them.
+MISWEIGHTED, MUCH_MISWEIGHTED = 0.1, 0.2
+#: The micro-batch with most targets has so many times those of the one with fewest.
+UNEVEN = 2.0
+#: Weights that are the same but for rounding.
+_ALIKE = 1e-3
+
+
 class GradAccumulationScale(Rule):
-    """Losses of micro-batches that are summed where their mean was meant.
+    """Micro-batches that are put together to one step in another way than was meant.
 
     The derivatives of what ``backward()`` is called on, by the losses of a step, add up to 1
     where each of n micro-batches is divided by n. Where nothing is divided they add up to n, and
     so the gradient is n times that of the whole batch (``sum``). Where gradients are set to zero
     between micro-batches only the last of them counts (``lost``).
+
+    Trainers, and accelerate, are asked for a number of micro-batches. ``fewer``: steps have fewer
+    of them on average, below ``FEWER`` times the number, as where ``accumulate()`` is not entered,
+    or an epoch is shorter. ``divided_twice``: they have as many, and the weights add up to 1/n.
+
+    ``token_weight``: each loss is the mean over the targets of its micro-batch, and these means
+    count alike though the numbers of targets differ ``UNEVEN`` times and more, so that a target
+    counts for more the fewer there are beside it. A step over all targets at once would put
+    ``MISWEIGHTED`` of the weight, or more, elsewhere; the median over looks counts.
     """
 
     name = "grad_accumulation_scale"
-    needs = ("loop",)
+    needs = ("loop", "supervision")
     needed_steps = "consecutive"
     training_only = True
     sign = "scale"
@@ -81,9 +104,16 @@ class GradAccumulationScale(Rule):
         1e-3, "How near the sum is to the number of micro-batches.", above=0, at_most=0.5
     )
     consecutive: int = parameter(10, "TRAIN steps in a row.", at_least=1)
+    looks: int = parameter(5, "Looks at the targets of micro-batches.", at_least=1)
+
+    def begin(self) -> None:
+        self._paces: dict[str, _Pace] = {}
+        self._misweighted: Series[str, tuple[float, float]] = Series(self.looks)
 
     def check(self, step: StepView) -> Findings:
         for worker in step.workers:
+            yield from self._evaluate_asked(step, worker)
+            yield from self._evaluate_targets(step, worker)
             parts = step.scalar("loop/backwards", worker)
             lost = step.scalar("loop/backwards_lost", worker)
             holds = lost >= 1 and parts == lost + 1 and _are_micro_batches(step, worker, parts)
@@ -116,12 +146,119 @@ class GradAccumulationScale(Rule):
                     f" to step {step.number}: gradients are {number(weight)} times those of the"
                     " whole batch",
                     worker=worker,
+                    # A trainer divides by itself, but not the losses of all models.
+                    severity="info" if step.scalar(_ASKED[0], worker) > 1 else "warning",
                     value=weight,
                     threshold=1.0,
                     condition="sum",
                     remedy=f"divide the loss of each micro-batch by {number(parts)}, or lower the"
                     " learning rate and clip accordingly if the sum is meant",
                 )
+
+    def _evaluate_asked(self, step: StepView, worker: str) -> Findings:
+        """Judge whether steps have as many micro-batches as were asked for."""
+        asked, calls, parts, weight = step.scalars(_ASKED, worker)
+        if not asked > 1 or math.isnan(calls):
+            return
+        twice = parts == asked and abs(weight * parts - 1) <= self.tolerance
+        if self.persists((worker, "twice"), twice and _are_micro_batches(step, worker, parts)):
+            yield self.finding(
+                step,
+                "loop/loss_weight",
+                f"the losses of {number(parts)} micro-batches enter each step with a weight of"
+                f" {number(weight)} together instead of 1, {self.consecutive} steps in a row up to"
+                f" step {step.number}: they are divided by {number(parts)} twice",
+                worker=worker,
+                value=weight,
+                threshold=1.0,
+                condition="divided_twice",
+                remedy="do not divide the loss: accelerator.backward(), or the trainer, does",
+            )
+        pace = self._paces.get(worker)
+        if pace is None or pace.asked != asked or step.mode_step <= pace.first_step:
+            self._paces[worker] = _Pace(asked, calls, step.mode_step)
+            return
+        steps = step.mode_step - pace.first_step
+        mean = (calls - pace.first_calls) / steps
+        if steps < ASKED_STEPS or mean >= FEWER * asked:
+            return
+        divided = weight < 1 and abs(weight * asked - parts) <= self.tolerance * parts
+        yield self.finding(
+            step,
+            "loop/accumulation_steps",
+            f"{number(asked)} micro-batches were asked for each step of the optimizer, and it had"
+            f" {number(mean)} on average in {steps} steps up to step {step.number}"
+            + (f"; each loss is divided by {number(asked)} all the same" if divided else ""),
+            worker=worker,
+            value=mean,
+            threshold=FEWER * asked,
+            condition="fewer",
+            remedy="enter accelerator.accumulate(model) for each micro-batch, and step the"
+            " optimizer that it prepared; where the end of each epoch makes a step, ask for no more"
+            " micro-batches than an epoch has",
+            evidence={"asked": asked, "micro_batches": mean, "loss_weight": weight},
+        )
+
+    def _evaluate_targets(self, step: StepView, worker: str) -> Findings:
+        """Judge how much more a target counts in one micro-batch than in another."""
+        tensor = step.tensor("micro_batches/targets", worker)
+        if tensor is None or tensor.name not in tensor.record.raw:
+            return
+        weights, counts = np.asarray(tensor.value(), np.float64).T
+        is_known = len(counts) == step.scalar("loop/backwards", worker)
+        if not (is_known and (counts > 0).all() and (weights > 0).all()):
+            self._misweighted.pop(worker, None)
+            return
+        shares = weights * counts / (weights * counts).sum()
+        if not shares.max() <= (1 + _ALIKE) * shares.min():
+            self._misweighted.pop(worker, None)
+            return
+        off = float(np.abs(shares - counts / counts.sum()).sum()) / 2
+        recent = self._misweighted.add(worker, (off, float(counts.max() / counts.min())))
+        middle, ratio = np.median(recent, axis=0).tolist()
+        if len(recent) < self.looks or middle < MISWEIGHTED or ratio < UNEVEN:
+            return
+        yield self.finding(
+            step,
+            tensor,
+            f"the losses of {len(counts)} micro-batches count alike, and are means over"
+            f" {number(counts.min())} to {number(counts.max())} targets at step {step.number}: up"
+            f" to {number(ratio)} times the weight for a target with few beside it, and"
+            f" {middle:.0%} of the weight of a step elsewhere than in one batch of them all (in the"
+            f" median of {self.looks} looks)",
+            value=middle,
+            threshold=MISWEIGHTED,
+            severity="warning" if middle >= MUCH_MISWEIGHTED else "info",
+            condition="token_weight",
+            remedy='sum each loss over its targets (reduction="sum"), and divide it by how many'
+            " targets all micro-batches of the step have together",
+            evidence={"targets": counts.tolist(), "ratio": ratio},
+        )
+
+
+#: What is known of the micro-batches that were asked for, and of those that there are.
+_ASKED = tuple(
+    f"loop/{what}" for what in ("accumulation_steps", "backward_calls", "backwards", "loss_weight")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    """Where micro-batches are counted from.
+
+    Args:
+        asked: How many were asked for each step.
+        first_calls: Calls of ``backward()`` until then.
+        first_step: The TRAIN step.
+    """
+
+    asked: float
+    first_calls: float
+    first_step: int
+
+
+#: Losses that are made of others.
+_COMPOSED = ("loss/backward", "loss/Trainer")
 
 
 def _are_micro_batches(step: StepView, worker: str, parts: float) -> bool:
@@ -133,7 +270,7 @@ def _are_micro_batches(step: StepView, worker: str, parts: float) -> bool:
     counts = {
         int(loss.record.statistics[loss.row, COUNT])
         for loss in step.tensors("losses", worker=worker)
-        if loss.name != "loss/backward"
+        if loss.name not in _COMPOSED
     }
     digests = [tensor.digest for tensor in step.tensors("batches", worker=worker)]
     is_known = bool(digests) and None not in digests
@@ -319,6 +456,8 @@ class ZeroGradients(Rule):
         self._gradients = Selection(("gradients",), keep=is_of_trained)
         self._losses = Selection(("losses",), keep=is_scalar)
         self._was_learning: set[str] = set()
+        self._trained = Selection(("weights",), keep=is_trained)
+        self._weights: dict[str, WeightHistory] = defaultdict(WeightHistory)
 
     def concerns(self, step: StepView) -> bool:
         return any(True for _ in self._gradients.groups(step))
@@ -326,6 +465,8 @@ class ZeroGradients(Rule):
     def check(self, step: StepView) -> Findings:
         self._steps += 1
         losses = losses_of(step, self._losses)
+        for trained, _ in self._trained.groups(step):
+            self._weights[trained.record.worker].add(step, trained)
         for group, _ in self._gradients.groups(step):
             worker, rows = group.record.worker, group.record.statistics[group.rows]
             is_zero = bool((rows[:, COUNT] > 0).any() and not rows[:, NOT_ZERO].any())
@@ -339,7 +480,8 @@ class ZeroGradients(Rule):
 
     def _finding(self, step: StepView, group: TensorGroup, losses: Mapping[str, float]) -> Finding:
         constant = _first_constant(step, group.record)
-        cause = _why_constant(step, group.record, losses, constant)
+        too_large = self._weights[group.record.worker].reason()
+        cause = _why_constant(step, group.record, losses, constant, too_large)
         return self.finding(
             step,
             constant[1] if constant else "",
@@ -349,19 +491,12 @@ class ZeroGradients(Rule):
             worker=group.record.worker,
             value=0.0,
             remedy=cause.remedy,
-            evidence={"cause": cause.name, "last_that_varies": constant[0] if constant else ""},
+            evidence={"cause": cause.cause, "last_that_varies": constant[0] if constant else ""},
         )
 
 
 #: The fields of which one is above 0 where any element is neither 0 nor missing.
 NOT_ZERO = [NAN, POSINF, NEGINF, SUM_ABS]
-
-
-@dataclass(frozen=True, slots=True)
-class _Cause:
-    name: str
-    sentence: str
-    remedy: str
 
 
 def _first_constant(step: StepView, record: StepRecord) -> tuple[str, str] | None:
@@ -385,17 +520,20 @@ def _why_constant(
     record: StepRecord,
     losses: Mapping[str, float],
     constant: tuple[str, str] | None,
-) -> _Cause:
+    too_large: Reason | None,
+) -> Reason:
     """Return what makes the loss independent of the weights, as far as the step shows it."""
     for tensor in step.tensors("predictions", worker=record.worker):
         shape = tensor.info.shape
         if tensor.info.function == "cross_entropy" and len(shape) > 1 and shape[1] == 1:
-            return _Cause(
+            return Reason(
                 "one_class",
                 f"{tensor.name} has one class (shape {by_x(shape)}), of which the probability is"
                 " always 1",
                 "give the last layer one output for each class, or compute a binary cross entropy",
             )
+    if too_large is not None:
+        return too_large
     if constant is not None:
         before, name = constant
         view = step.tensor(name, record.worker)
@@ -403,13 +541,13 @@ def _why_constant(
         after = f", though {before} before it varies" if before else ""
         shape = view.info.shape if view is not None else ()
         if view is not None and view.statistics.max == 1 and shape and shape[-1] == 1:
-            return _Cause(
+            return Reason(
                 "softmax_of_one",
                 f"{name} (shape {by_x(shape)}) is 1 whatever the input is{after}, as a softmax"
                 " over one unit",
                 "take a sigmoid for one unit, or one unit for each class",
             )
-        return _Cause(
+        return Reason(
             "constant_output",
             f"{name} is {value} whatever the input is{after}",
             "see what its activation does with the values before it: one that ends at 0 or 1 gives"
@@ -417,7 +555,7 @@ def _why_constant(
             " or take it away from the last layer",
         )
     named = ", ".join(f"{name} is {number(value)}" for name, value in losses.items())
-    return _Cause(
+    return Reason(
         "cut_off",
         f"the outputs vary, and {named}",
         "look between the model and backward() for what has no slope: a clamp that the loss is"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -260,7 +260,7 @@ class InitialState(Rule):
 
     def _evaluate_weights(self, step: StepView) -> Findings:
         for group in step.groups("weights"):
-            alike = list(_alike(group))
+            alike = _alike(group)
             # One may be meant, as a table of gates is that begins open.
             if len(alike) < 2:
                 continue
@@ -345,14 +345,24 @@ def _is_copy(one: TensorView, other: TensorView) -> bool:
     return bool((ours == theirs).all() and ours[MIN] < ours[MAX])
 
 
-def _alike(group: TensorGroup) -> Iterator[str]:
-    """Yield the matrices that are to be trained and hold one number only, which is not zero."""
+def _alike(group: TensorGroup) -> list[str]:
+    """Return the matrices that are to be trained and hold one number only.
+
+    Some are zero on purpose, as the last of a residual branch; if all are, nothing is learnt.
+    """
     rows = group.record.statistics[group.rows]
-    same = (rows[:, MIN] == rows[:, MAX]) & (rows[:, MIN] != 0)
-    for index in np.flatnonzero(same).tolist():
-        info = group.infos[index]
-        if info.trainable is not False and sum(size > 1 for size in info.shape) >= 2:
-            yield info.name
+    is_same, is_zero = rows[:, MIN] == rows[:, MAX], rows[:, MAX] == 0
+    matrices = [
+        index
+        for index, info in enumerate(group.infos)
+        if info.trainable is not False and sum(size > 1 for size in info.shape) >= 2
+    ]
+    all_zero = bool((is_same & is_zero)[matrices].all())
+    return [
+        group.infos[index].name
+        for index in matrices
+        if is_same[index] and (all_zero or not is_zero[index])
+    ]
 
 
 def _squares(step: StepView, worker: str) -> set[float]:

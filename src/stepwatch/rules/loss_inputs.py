@@ -47,6 +47,10 @@ CAUSES = {
         "let the model predict one value for each target: of a sequence the last, or the mean, as"
         " by return_sequences=False or pooling; or give a target for each position",
     ),
+    "softmax_of_one": (
+        "are 1 whatever the input is, as after a softmax over one unit",
+        "take a sigmoid for one unit, or one unit for each class",
+    ),
     "wrong_axis": (
         "are probabilities over the batch, not over the classes",
         "take the softmax away; the loss computes it, over the classes",
@@ -101,6 +105,46 @@ class _Given:
         return math.nan if label is None else float(label.record.statistics[label.row, index])
 
 
+# Where a sigmoid, a tanh and a ReLU end.
+_ENDS = ((0.0, 1.0), (-1.0, 1.0), (0.0, math.inf))
+#: Looks at which predictions press against such an end, and the least number of looks in all.
+_PRESSING, _LOOKS = 10, 20
+
+
+class _Reach:
+    """Whether predictions never leave an interval that targets do."""
+
+    def __init__(self) -> None:
+        self._looks = 0
+        self._pressing = dict.fromkeys(_ENDS, 0)
+
+    def add(self, given: _Given) -> bool:
+        """Add a look; return whether they press against an end of it, with targets beyond."""
+        least, largest = given.field(MIN), given.field(MAX)
+        below, above = given.label_field(MIN), given.label_field(MAX)
+        self._looks += 1
+        self._pressing = {
+            (low, high): times + _is_pressing(given, low, high)
+            for (low, high), times in self._pressing.items()
+            if low <= least and largest <= high
+        }
+        # As no untrained layer gives without an activation.
+        is_apart = least > 0 and largest <= 1 and below > 1.5 and above > 1.5
+        most = max(self._pressing.values(), default=0) + is_apart
+        return self._looks >= _LOOKS and most >= (1 if is_apart else _PRESSING)
+
+
+def _is_pressing(given: _Given, low: float, high: float) -> bool:
+    """Return whether predictions come near an end and targets lie well beyond the same one."""
+    least, largest = given.field(MIN), given.field(MAX)
+    below, above = given.label_field(MIN), given.label_field(MAX)
+    if math.isinf(high):
+        return below < -0.3 * abs(above) and given.field(ZEROS) >= 0.05 * given.field(COUNT)
+    return (above > high + 0.5 and largest > high - 0.05) or (
+        below < low - 0.5 and least < low + 0.05
+    )
+
+
 class LossInput(Rule):
     """What a loss is given that it does not mean, though it computes something.
 
@@ -111,7 +155,7 @@ class LossInput(Rule):
     where log-probabilities are taken; logits after a ReLU; logits of which many are dropped; shapes
     ``(n, 1)`` against ``(n,)``, also where the script writes the loss out; targets of which each is
     compared with several predictions; labels that are not those of the loss; and outputs of a
-    sigmoid or tanh that press against their end while the targets lie beyond it.
+    sigmoid, tanh or ReLU that press against their end while the targets lie beyond it.
     """
 
     name = "loss_input"
@@ -126,6 +170,7 @@ class LossInput(Rule):
     )
 
     def begin(self) -> None:
+        self._reaches: dict[tuple[str, str], _Reach] = {}
         self._extremes: dict[tuple[str, str], tuple[float, float]] = {}
         self._num_samples = 0
 
@@ -193,6 +238,7 @@ class LossInput(Rule):
         elif given.function == "binary_cross_entropy":
             # torch raises here, Keras cuts off what is beyond 0 and 1
             yield "not_probabilities", not within, self.consecutive
+            yield "softmax_of_one", least == largest == 1 and _is_column(given), self.consecutive
         elif given.function == "nll_loss":
             yield "not_log_probabilities", largest > 1e-3, self.consecutive
         elif given.function == _LOGITS:
@@ -200,7 +246,9 @@ class LossInput(Rule):
         if given.function in ELEMENTWISE and given.label is not None:
             yield "broadcast", _spreads(given), self.consecutive
             yield "repeated_target", _repeats(given), self.consecutive
-            yield "out_of_reach", _presses(given), self.patience
+            key = given.prediction.worker, given.prediction.name
+            reach = self._reaches.setdefault(key, _Reach())
+            yield "out_of_reach", reach.add(given), 1
         yield "labels", _wrong_labels(given), self.consecutive
 
     def _fills_unit(self, given: _Given, *, within: bool) -> bool:
@@ -245,6 +293,12 @@ def _table(given: _Given) -> tuple[float, float]:
     return given.field(COUNT) / max(classes, 1), float(classes)
 
 
+def _is_column(given: _Given) -> bool:
+    """Return whether there is one prediction for each of several samples."""
+    shape = given.prediction.info.shape
+    return len(shape) > 1 and shape[-1] == 1 and shape[0] > 1
+
+
 def _near(value: float, expected: float) -> bool:
     return abs(value - expected) <= 1e-2 * expected  # bfloat16 has 8 bits
 
@@ -274,18 +328,6 @@ def _repeats(given: _Given) -> bool:
     differ = given.label_field(MAX) > given.label_field(MIN)
     fewer = 1 < math.prod(label.info.shape) < math.prod(shape)
     return differ and fewer and not _spreads(given)
-
-
-def _presses(given: _Given) -> bool:
-    """Return whether predictions stay from -1 to 1 and targets lie well beyond.
-
-    Either they press against an end, or they are all above 0, as no untrained layer gives without
-    an activation, and no target is within reach.
-    """
-    least, largest = given.field(MIN), given.field(MAX)
-    if not (least >= -1 and largest <= 1 and given.label_field(MAX) > 1.5):
-        return False
-    return largest > 0.95 or (least > 0 and given.label_field(MIN) > 1.5)
 
 
 def _wrong_labels(given: _Given) -> bool:

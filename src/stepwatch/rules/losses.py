@@ -228,8 +228,8 @@ class LossNotDecreasing(Rule):
     )
     mode: Literal["TRAIN", "EVAL", "PREDICT", "GLOBAL"] | None = parameter(
         None,
-        "Losses of this mode. `none`: those of EVAL from when there are some, before that those"
-        " of TRAIN. `GLOBAL`: all steps together.",
+        "Losses of this mode. `none`: those of EVAL from when there are enough to judge, before"
+        " that those of TRAIN. `GLOBAL`: all steps together.",
     )
     variant: Literal["tolerant", "strict"] = parameter("tolerant", "`strict` tolerates no rise.")
     smooth: int = parameter(1, "Compare medians of so many losses.", at_least=1)
@@ -250,7 +250,8 @@ class LossNotDecreasing(Rule):
         collections = (*self.collection_names, *(("losses",) if self.use_losses_collection else ()))
         self._losses = Selection(collections, self.tensor_regex, keep=is_loss)
         self._series: dict[tuple[str, str], LossHistory] = {}
-        self._has_eval = False
+        self._judged = self._judges_eval = False
+        self._last_eval = -1
         self._circumstances = Circumstances()
         self._objectives = Objectives() if self.plain_only else None
 
@@ -262,8 +263,7 @@ class LossNotDecreasing(Rule):
         losses = losses_of(step, self._losses)
         if self._objectives is not None:
             losses = self._objectives.plain(step, losses)
-        self._has_eval |= bool(losses) and step.mode is Mode.EVAL
-        if self.mode is None and self._has_eval and step.mode is not Mode.EVAL:
+        if self.mode is None and self._judges_eval and step.mode is not Mode.EVAL:
             return
         everything = self.mode == Mode.GLOBAL.value
         at = step.number if everything else step.mode_step
@@ -274,11 +274,17 @@ class LossNotDecreasing(Rule):
                 rise = self.increase_percent / 100
                 series = self._series[key] = LossHistory(self.num_steps, self.smooth, rise)
             pair = series.add(at, step.number, loss)
-            if pair is not None:
+            is_eval = step.mode is Mode.EVAL
+            # Where both are in one window, those of EVAL are about to span one, too.
+            if pair is not None and (is_eval or self.mode or self._last_eval < pair[0]):
+                self._judges_eval |= is_eval
+                self._judged = True
                 yield from self._evaluate(name, step, series, pair)
+            if is_eval:
+                self._last_eval = step.number
 
     def unevaluated(self) -> str | None:
-        if any(series.judged for series in self._series.values()):
+        if self._judged:
             return None
         longest = max((len(series.losses) for series in self._series.values()), default=0)
         mode = f" of mode {self.mode}" if self.mode else ""
@@ -362,8 +368,9 @@ class LossSpike(Rule):
     A loss that is always positive must be far out on a logarithmic scale, too: the batches of one
     near zero differ by orders of magnitude, and that is no spike.
 
-    ``horizon_steps`` later it is reported whether the loss stayed up or went on rising; a loss that
-    came back gives no further finding.
+    It is a warning where the loss is above what it began with, the median of the first 20, and
+    information else. ``horizon_steps`` later it is reported whether the loss stayed up or went on
+    rising; a loss that came back gives no further finding.
     """
 
     name = "loss_spike"
@@ -423,12 +430,15 @@ class LossSpike(Rule):
         if far and min(score, robust_log_z(loss, recent.losses)) > self.k:
             if recent.spike is None:
                 recent.spike = LossJump(step.number, recent.count, median, loss)
+            first = self._first.of(name, loss)
             yield self.finding(
                 step,
                 name,
                 f"{name}: {number(loss)} at step {step.number} is {number(score)} robust standard"
                 f" deviations above the median {number(median)} of the {self.window} before"
                 f" (> {number(self.k)})",
+                # Most come back; what is told of one that does not is a warning.
+                severity="info" if loss < first else "warning",
                 value=score,
                 threshold=self.k,
                 remedy="look at the batches of this step and the one before; restart before it"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -14,16 +14,31 @@ from ..judge.declaration import parameter
 from ..judge.rule import Findings, GpuRule, Rule
 from ..judge.step_view import StepView
 from ..numerics.measures import Floats, number
+from ..numerics.statistics import COUNT
 from ..profile.readings import RecentReadings
 from ..profile.statistics import spread
 from ..profile.windows import GPUS, ProfileWindow, Readings
+from .history import Series
+
+#: Looks at memory that are compared, in quarters of which each must grow like the others: by at
+#: least this share of their mean, and at most so many times it.
+LOOKS, LEAST_GROWTH, MOST_GROWTH = 20, 0.5, 2.0
+#: Of the elements of the batches so many more explain more memory.
+LARGER = 1.05
+#: On the host, where data are kept on purpose as well, it is a warning above this share.
+NEARLY_FULL = 0.8
 
 
 class MemoryGrowth(Rule):
-    """Graphs of losses that are kept, one more at each step, until memory runs out.
+    """Memory that fills up step by step, until there is none.
 
-    A loss that is put into a list or added to a total, without ``item()`` or ``detach()``, keeps
-    the graph that it was computed by, and with it what the graph holds.
+    ``graphs``: graphs of losses that are kept, one more at each step. A loss that is put into a
+    list or added to a total, without ``item()`` or ``detach()``, keeps the graph that it was
+    computed by, and with it what the graph holds.
+
+    ``creep``: what tensors hold on the device, or the process on the host, is more than ``used``
+    of what there is, has grown evenly over ``LOOKS`` looks without larger batches, and would be
+    all of it before the training has taken as many steps again.
     """
 
     name = "memory_growth"
@@ -36,11 +51,17 @@ class MemoryGrowth(Rule):
         100, "TRAIN steps in a row that kept more graphs; an epoch may be meant.", at_least=1
     )
 
+    used: float = parameter(
+        0.5, "Below this share of the memory its growth is let be.", between=(0, 1)
+    )
+
     def begin(self) -> None:
         self._last: dict[str, float] = {}
+        self._looks: Series[tuple[str, str], tuple[float, float, float]] = Series(LOOKS)
 
     def check(self, step: StepView) -> Findings:
         self._steps += 1
+        yield from self._evaluate_creep(step)
         for worker in step.workers:
             graphs = step.scalar("loop/graphs", worker)
             grew = graphs > self._last.get(worker, math.inf)
@@ -57,6 +78,78 @@ class MemoryGrowth(Rule):
                     condition="graphs",
                     remedy="keep loss.item() or loss.detach(), not the loss itself",
                 )
+
+    def _evaluate_creep(self, step: StepView) -> Findings:
+        """Judge how the memory of each worker has grown, and when it will be full."""
+        for worker in step.workers:
+            sizes = [
+                float(one.record.statistics[one.row, COUNT])
+                for one in step.tensors("batches", worker=worker)
+            ]
+            for where in _PLACES:
+                names = f"loop/{where}_memory_bytes", f"loop/{where}_memory_limit_bytes"
+                used, limit = step.scalars(names, worker)
+                if not (used > 0 and limit > 0):
+                    continue
+                looks = self._looks.add((worker, where), (step.mode_step, used, sum(sizes)))
+                per_step = _even_growth(looks) if used > self.used * limit else None
+                if per_step is None:
+                    continue
+                full_at = step.mode_step + (limit - used) / per_step
+                if full_at > 2 * (step.mode_step + 1):
+                    continue
+                first = looks[0]
+                is_nearly_full = used > NEARLY_FULL * limit
+                yield self.finding(
+                    step,
+                    names[0],
+                    f"what {_PLACES[where]} grew evenly from {_gib(first[1])} to {_gib(used)} in"
+                    f" {number(step.mode_step - first[0])} TRAIN steps up to step {step.number}: at"
+                    f" this pace {_gib(limit)}, all there is, are full at TRAIN step"
+                    f" {number(round(full_at))}",
+                    worker=worker,
+                    value=used,
+                    threshold=limit,
+                    severity="info" if where == "host" and not is_nearly_full else "warning",
+                    condition=f"creep {where}" + (", nearly full" if is_nearly_full else ""),
+                    remedy="see what keeps tensors from step to step: lists of outputs or losses,"
+                    " logs, caches; a cache that is meant must have an end",
+                    evidence={"bytes_per_step": per_step, "full_at_train_step": full_at},
+                )
+
+
+#: Whose memory it is, and the words for it.
+_PLACES = {"device": "tensors hold on the device", "host": "the process holds on the host"}
+
+
+def _gib(size_bytes: float) -> str:
+    return f"{number(size_bytes / 2**30)} GiB"
+
+
+def _even_growth(looks: Sequence[tuple[float, float, float]]) -> float | None:
+    """Return by how many bytes a step memory has grown.
+
+    Args:
+        looks: TRAIN step, bytes and elements of the batches of each.
+
+    Returns:
+        ``None`` where it did not grow evenly, batches grew as well, or there are too few looks.
+
+    Example:
+        >>> _even_growth([(10.0 * look, 5.0 * look, 8.0) for look in range(20)])
+        0.5
+    """
+    if len(looks) < LOOKS:
+        return None
+    steps, used, elements = np.array(looks, np.float64).T
+    quarters = np.median(used.reshape(4, -1), axis=1)
+    growth = np.diff(quarters) / np.diff(np.median(steps.reshape(4, -1), axis=1))
+    mean = float(growth.mean())
+    is_even = (
+        mean > 0 and LEAST_GROWTH * mean <= growth.min() and growth.max() <= MOST_GROWTH * mean
+    )
+    first, last = elements.reshape(2, -1).mean(axis=1)
+    return mean if is_even and last <= LARGER * first else None
 
 
 _MINUTE_NS = 60 * 10**9

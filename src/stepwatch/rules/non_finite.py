@@ -94,7 +94,7 @@ class _Search:
         self._hard = counts[:, :2].any(axis=1) & ~allowed
         self._rows: dict[str, npt.NDArray[np.intp]] = {}
         self._step = step
-        for kind in ("weights", "inputs", "outputs", "losses", "gradients"):
+        for kind in ("weights", "batches", "inputs", "outputs", "labels", "losses", "gradients"):
             groups = [group.rows for group in step.groups(kind) if group.record is record]
             self._rows[kind] = groups[0] if groups else np.zeros(0, np.intp)
         if not backward:
@@ -130,7 +130,8 @@ class _Search:
 
     def _from_outputs(self, bad: list[tuple[int, str]]) -> Origin:
         affected = tuple(self._name(row) for row, _ in bad)
-        root_inputs = [row for row in self._inputs_of(self._root) if self._hard[row]]
+        given = [*self._inputs_of(self._root), *self._rows["batches"].tolist()]
+        root_inputs = [row for row in given if self._hard[row]]
         producer = None if root_inputs else self._producer(bad)
         if producer is not None:
             return self._made_by(producer, bad, affected)
@@ -197,12 +198,10 @@ class _Search:
         )
 
     def _from_loss(self, bad: npt.NDArray[np.intp]) -> Origin:
-        inputs = self._bad_rows("inputs")
-        if len(inputs):
-            sentence = (
-                f"{self._name(inputs[0])} ({self._counts(inputs[0])}): the data are not finite"
-            )
-            parts = self._tensor(inputs[0]), sentence, self._group([inputs[0]]), self._group([])
+        labels = [row for row in self._rows["labels"].tolist() if self._hard[row]]
+        for row in [*self._bad_rows("inputs").tolist(), *labels]:
+            sentence = f"{self._name(row)} ({self._counts(row)}): the data are not finite"
+            parts = self._tensor(row), sentence, self._group([row]), self._group([])
             return Origin("data", *parts)
         outputs = [self._outputs[-1][0]] if self._outputs else []
         nothing = self._nothing()

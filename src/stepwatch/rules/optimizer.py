@@ -13,9 +13,10 @@ import numpy as np
 from ..judge.declaration import parameter
 from ..judge.rule import Findings, NamedRows, NotApplicable, Rule, Selection, few_steps
 from ..judge.step_view import StepView, TensorGroup
-from ..numerics.measures import Floats, listed, non_finite, number, robust_z
+from ..numerics.measures import Floats, listed, non_finite, number, robust_z, scalar_value
 from ..numerics.statistics import MAX, MIN
 from .history import Series
+from .plateau import Plateau
 from .shared import is_scalar, is_skipped, largest_of, losses_of, means, prefixed, weighted_mean
 
 # Moments that are averages of what was, and the power of the gradient that they average.
@@ -246,7 +247,7 @@ class _Rate:
         num_rises: Changes upwards in a row since then.
         at_end: TRAIN steps in a row with next to nothing.
         num_falls: Changes downwards in a row, at the last TRAIN steps of a schedule.
-        since: TRAIN steps since it changed last.
+        changed_at: The TRAIN step at which it changed last.
     """
 
     peak: float = 0.0
@@ -255,7 +256,7 @@ class _Rate:
     num_rises: int = 0
     at_end: int = 0
     num_falls: int = 0
-    since: int = 0
+    changed_at: int = 0
 
 
 @dataclass(slots=True)
@@ -284,11 +285,13 @@ class LearningRateAnomaly(Rule):
     rate stayed below ``ended_ratio`` of its peak for more than ``end_steps`` TRAIN steps and 2% of
     all; ``zero``: it was never above 0. ``turned``: it came to its end and rose again step by step,
     as a cosine does beyond its length; a restart jumps. ``jump``: it rose to more than three times
-    the largest before, and the losses jumped with it.
+    the largest before, and the losses jumped with it. ``direction``: ``ReduceLROnPlateau`` lowered
+    it though its metric became better, as it was told that of a loss more is better, or less of an
+    accuracy.
     """
 
     name = "learning_rate_anomaly"
-    needs = ("learning_rates", "loop")
+    needs = ("learning_rates", "loop", "losses")
     needed_steps = "end_steps"
     per_model = True
     sign: ClassVar[Mapping[str, str]] = {
@@ -300,6 +303,7 @@ class LearningRateAnomaly(Rule):
         "never_stepped*": "schedule",
         "too_often*": "schedule",
         "per_micro_batch*": "schedule",
+        "direction*": "schedule",
         "*": "rate",
     }
 
@@ -316,20 +320,25 @@ class LearningRateAnomaly(Rule):
 
     def begin(self) -> None:
         self._rates: dict[tuple[str, str], _Rate] = {}
+        self._first_step = 0
         self._losses = Selection(("losses",), keep=is_scalar)
         self._recent: Series[str, float] = Series(50)
         self._jump: _Jump | None = None
         self._warm: set[str] = set()
         self._rounds = 0
         self._trained = False
+        self._plateaus: dict[str, Plateau] = {}
 
     def check(self, step: StepView) -> Findings:
         self._rounds += self._trained and not step.trains
         self._trained = step.trains
+        yield from self._evaluate_plateau(step)
         rates = list(step.groups("learning_rates")) if step.trains else []
         if not rates:
             return
         self._steps += 1
+        if self._steps == 1:
+            self._first_step = step.mode_step
         for worker in step.workers:
             loop = step.scalars(_LOOP, worker)
             if not all(map(math.isnan, loop)):  # else nothing is known, as between full steps
@@ -340,6 +349,29 @@ class LearningRateAnomaly(Rule):
             for row, value in zip(group.rows.tolist(), means(group), strict=True):
                 yield from self._evaluate_rate(step, group.record.worker, tensors[row].name, value)
         yield from self._evaluate_jump(step)
+
+    def _evaluate_plateau(self, step: StepView) -> Findings:
+        """Judge what ``ReduceLROnPlateau`` is told, by the losses of each worker."""
+        for record in step.records:
+            rows = record.layout.rows_of.get("losses")
+            is_one = rows is not None and len(rows) == 1
+            loss = scalar_value(record.statistics[rows][0]) if is_one else math.nan
+            plateau = self._plateaus.setdefault(record.worker, Plateau())
+            if not step.trains:
+                plateau.add_evaluation(loss)
+                continue
+            rates = record.statistics[record.layout.rows_of.get("learning_rates", []), MAX]
+            for found in plateau.add(step, record.worker, loss, float(rates.max(initial=0.0))):
+                yield self.finding(
+                    step,
+                    found.tensor,
+                    f"what ReduceLROnPlateau is given {found.text}",
+                    condition=f"direction {found.mode}",
+                    worker=record.worker,
+                    value=found.last,
+                    threshold=found.first,
+                    remedy=f"make it with mode={'max' if found.mode == 'min' else 'min'!r}",
+                )
 
     def _evaluate_pace(self, step: StepView, worker: str, loop: Sequence[float]) -> Findings:
         steps, scheduled, parts, *_ = loop
@@ -393,14 +425,15 @@ class LearningRateAnomaly(Rule):
 
     def _evaluate_rest(self, step: StepView, worker: str, name: str, rate: _Rate) -> Findings:
         """Judge how long a learning rate has stood still since it fell step by step."""
-        before = self._steps - rate.since
-        long = rate.since > MOST_REST * before and rate.since >= self.slow_steps
+        # In steps of the training, of which a budget may observe few.
+        before, since = rate.changed_at - self._first_step, step.mode_step - rate.changed_at
+        long = since > MOST_REST * before and since >= self.slow_steps
         if long and rate.last < rate.peak / 2:
             yield self.finding(
                 step,
                 name,
                 f"{name}: it fell to {number(rate.last / rate.peak)} of its largest within {before}"
-                f" TRAIN steps and has stood still for {rate.since} up to step {step.number}: the"
+                f" TRAIN steps and has stood still for {since} up to step {step.number}: the"
                 " schedule is shorter than the training",
                 worker=worker,
                 value=rate.last,
@@ -438,8 +471,8 @@ class LearningRateAnomaly(Rule):
                 remedy="make the schedule as long as the training, or end the training",
             )
         is_low = value < LOW * rate.peak
-        rate.since = rate.since + 1 if value == before else 0
         if value != before:
+            rate.changed_at = step.mode_step
             rate.num_falls = rate.num_falls + 1 if value < before else 0
         if rate.num_falls >= SMOOTH:
             yield from self._evaluate_rest(step, worker, name, rate)

@@ -157,6 +157,8 @@ def _is_ratio(layout: Layout, tensor: TensorInfo) -> bool:
     return tensor.name.startswith(RATIO) and is_of_trainable(layout, tensor)
 
 
+# What Adam and RMSprop of torch and Keras keep of squared gradients.
+_SECOND_MOMENTS = ("/exp_avg_sq", "/square_avg", "/velocity")
 #: So many losses are what a loss usually is.
 RECENT = 20
 
@@ -169,7 +171,8 @@ class WeightsMoved(Rule):
     magnitudes over the root of the number of elements. How far the optimizer moves them is
     measured now and then; the largest of the last measurements counts, as a length and relative to
     the weight, in proportion to learning rate and gradient where these have grown since, and never
-    less than what is usual for all parameters.
+    less than what is usual for all parameters. Adam may move each element by the learning rate at
+    any step: it does where gradients were next to nothing and are not (Kingma and Ba, 2015).
 
     Steps in between that were not observed may have been larger: where there are some, only
     ``ratio_of_one`` counts.
@@ -287,6 +290,7 @@ class _MovedWeights:
         self._at = 0
         self._step = 0
         self._allowed = np.full(len(names), np.nan)
+        self._is_adaptive = False
 
     def add(self, step: StepView, group: TensorGroup) -> Floats:
         """Add one TRAIN step; return how many times too far each changed since the one before.
@@ -326,6 +330,8 @@ class _MovedWeights:
                 for ratios, moved, then, before in self._updates
             ]
             allowed: Floats = np.max(lengths, axis=0)
+        if self._is_adaptive:
+            allowed = np.fmax(allowed, rate * np.sqrt(group.record.statistics[group.rows, COUNT]))
         return np.where(allowed > 0, allowed, np.nan)
 
     def _measured(self, group: TensorGroup) -> Floats:
@@ -334,6 +340,10 @@ class _MovedWeights:
         if layout is not self._layout:
             self._layout = layout
             self._rows = np.array([layout.row_of.get(RATIO + name, -1) for name in self.names])
+            self._is_adaptive |= any(
+                layout.tensors[row].name.endswith(_SECOND_MOMENTS)
+                for row in _rows(group, "optimizer_states")
+            )
         ratios = group.record.statistics[self._rows, SUM]
         return np.where(self._rows >= 0, ratios, np.nan)
 

@@ -18,7 +18,7 @@ from ..judge.step_view import StepView, TensorGroup
 from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
 from ..numerics.measures import Floats, listed, number, zero_percent
-from ..numerics.statistics import COUNT, MAX, MIN, SUM, SUM_ABS, SUM_SQ
+from ..numerics.statistics import COUNT, MAX, MIN, NAN, SUM, SUM_ABS, SUM_SQ, ZEROS
 from .shared import TensorRule, is_skipped, out_of_range
 
 Mask = npt.NDArray[np.bool_]
@@ -80,6 +80,7 @@ def _lists(infos: Sequence[TensorInfo]) -> dict[str, dict[int, _Block]]:
     return lists
 
 
+_NARROW = ("bfloat16", "float16")
 #: Parameters that an optimizer holds and no model has are named so.
 FOREIGN = "optimizer/"
 
@@ -87,7 +88,8 @@ FOREIGN = "optimizer/"
 CAUSES = {
     "no_gradient": (
         "wanted a gradient and never got one in {k} steps or more",
-        "use it in the loss, take away what cuts it off (detach(), no_grad(), stop_gradient), or"
+        "use it in the loss, take away what cuts it off (detach(), no_grad(), stop_gradient;"
+        " with reentrant checkpoints of a frozen model enable_input_require_grads() is missing), or"
         " freeze it on purpose",
     ),
     "not_in_optimizer": (
@@ -115,6 +117,28 @@ CAUSES = {
         "got gradients at {k} steps or more and are bit for bit what they were at first",
         "check that their learning rate is not 0, that the model that is trained is not a copy, and"
         " that their gradients are not too small to change them",
+    ),
+    "rounded_away": (
+        "got gradients at {k} steps or more and are bit for bit what they were at first: in 16"
+        " bits an update that is small beside a weight is rounded away",
+        "keep the weights in float32 and compute under autocast, or raise the learning rate",
+    ),
+    "adapter_frozen": (
+        "are halves of adapters, zero and frozen at {k} steps in a row while the other halves"
+        " train: the product of both is zero, and nothing is learnt",
+        "let both matrices of each adapter train, as by requires_grad_(True)",
+    ),
+    "adapter_zero": (
+        "are halves of adapters that stayed zero, with gradients of exact zeros, at {k} steps in a"
+        " row: these adapters add nothing",
+        "see that the other matrix does not begin at zero as well, that lora_alpha is not 0, that"
+        " their dropout is below 1, and that what they add is used",
+    ),
+    "adapter_head": (
+        "are the last layer, frozen as it was initialized at {k} steps in a row, while adapters"
+        " before it train",
+        "name it in modules_to_save of the LoraConfig, or give that the task_type, such as"
+        " TaskType.SEQ_CLS",
     ),
     "frozen_again": (
         "were trained at first and have been frozen at {k} steps in a row, though an optimizer"
@@ -275,6 +299,139 @@ class Training:
         }
 
 
+#: The two matrices of a low-rank adapter; the one of the second pattern begins at zero.
+_ADAPTERS = (("lora_A", "lora_B"), ("lora_embedding_B", "lora_embedding_A"))
+
+
+class Adapters:
+    """Counts how long the matrices of low-rank adapters that begin at zero stay so for no reason.
+
+    The other matrix of an adapter has no gradient until this one has changed, as it should.
+
+    Args:
+        k: After so many steps they are reported.
+    """
+
+    def __init__(self, k: int) -> None:
+        self._k = k
+        self._streaks = NamedRows(dtype=np.int64)
+        self._layouts: WeakKeyDictionary[Layout, _Halves] = WeakKeyDictionary()
+        self._num_frozen = 0
+
+    def add(self, group: TensorGroup, *, skipped: bool) -> Iterator[tuple[str, list[str]]]:
+        """Add one TRAIN step; see ``Training.add``."""
+        layout, statistics = group.record.layout, group.record.statistics
+        halves = self._layouts.get(layout)
+        if halves is None:
+            halves = self._layouts[layout] = _Halves.of(group)
+        if not halves.names:
+            return
+        counts = self._streaks.rows(halves.names)
+        is_zero = statistics[halves.rows, ZEROS] == statistics[halves.rows, COUNT]
+        # a row of -1 reads the last row, which is then masked
+        no_gradient = statistics[halves.gradient_rows, [[SUM_SQ], [NAN]]].sum(axis=0) == 0
+        holds = is_zero & (halves.frozen | (no_gradient & (halves.gradient_rows >= 0)))
+        before = self._streaks.values[counts]
+        streaks = np.where(holds, before + (not skipped), 0)
+        self._streaks.values[counts] = streaks
+        for cause, chosen in (("adapter_frozen", halves.frozen), ("adapter_zero", ~halves.frozen)):
+            # the values are those from before a step
+            found = np.flatnonzero((streaks > self._k) & chosen)
+            if len(found):
+                yield cause, [halves.names[index] for index in found]
+        is_new = halves.head is not None and halves.head.is_as_initialized(statistics)
+        self._num_frozen = self._num_frozen + 1 if is_new else 0
+        if halves.head is not None and self._num_frozen >= self._k:
+            yield "adapter_head", list(halves.head.names)
+
+
+@dataclass(frozen=True)
+class _Halves:
+    """The matrices of adapters that begin at zero, of adapters that are trained.
+
+    Args:
+        names: Theirs.
+        rows: Where they stand, shape ``[matrices]``.
+        gradient_rows: Where their gradients do, -1 for none.
+        frozen: Which are frozen while the other one trains.
+        head: The last layer of the model, if it is frozen and has no adapter.
+    """
+
+    names: tuple[str, ...]
+    rows: npt.NDArray[np.intp]
+    gradient_rows: npt.NDArray[np.intp]
+    frozen: Mask
+    head: _Head | None
+
+    @classmethod
+    def of(cls, group: TensorGroup) -> _Halves:
+        infos = {info.name: info for info in group.infos}
+        row_of = group.record.layout.row_of
+        names = []
+        for other, zero in _ADAPTERS:
+            for name, info in infos.items():
+                half = name.replace(f"{other}.", f"{zero}.")
+                if half != name and half in infos and info.trainable:
+                    names.append(half)
+        return cls(
+            tuple(names),
+            np.array([row_of[name] for name in names], np.intp),
+            np.array([row_of.get(f"gradient/{name}", -1) for name in names], np.intp),
+            np.array([infos[name].trainable is False for name in names], bool),
+            _Head.of(group),
+        )
+
+
+@dataclass(frozen=True)
+class _Head:
+    """The last layer of a model, which is frozen: a matrix with a bias.
+
+    Args:
+        names: Of both.
+        rows: Where they stand.
+        fan_in: How many columns the matrix takes.
+    """
+
+    names: tuple[str, str]
+    rows: tuple[int, int]
+    fan_in: int
+
+    @classmethod
+    def of(cls, group: TensorGroup) -> _Head | None:
+        infos = {info.name: info for info in group.infos}
+        row_of = group.record.layout.row_of
+        ends = {
+            name: row
+            for name, info in infos.items()
+            if len(info.shape) > 1
+            and (row := row_of.get(f"output/{name.rpartition('.')[0]}")) is not None
+        }
+        last = max(ends, key=ends.__getitem__, default="")
+        bias = f"{last.rpartition('.')[0]}.bias"
+        if bias not in infos or any(infos[one].trainable is not False for one in (last, bias)):
+            return None
+        if "lora_" in last or ".base_layer." in last:
+            return None
+        rows = row_of[last], row_of[bias]
+        return cls((last, bias), rows, math.prod(infos[last].shape[1:]))
+
+    def is_as_initialized(self, statistics: Floats) -> bool:
+        """Return whether it was not trained before: its bias is zero, or as torch draws both."""
+        weight, bias = (statistics[row] for row in self.rows)
+        if bias[ZEROS] == bias[COUNT]:
+            return True
+        bound = 1 / math.sqrt(self.fan_in)
+        largest = max(abs(weight[MIN]), abs(weight[MAX])) / bound
+        spread = math.sqrt(3 * weight[SUM_SQ] / weight[COUNT]) / bound  # 1 for equal shares
+        is_inside = max(abs(bias[MIN]), abs(bias[MAX])) <= _BOUND[1] * bound
+        is_drawn = _BOUND[0] <= largest <= _BOUND[1] and abs(spread - 1) <= _SPREAD
+        return bool(is_inside and is_drawn and weight[COUNT] >= _ENOUGH)
+
+
+#: What torch draws reaches its bound within this, and spreads as it should; of so many elements.
+_BOUND, _SPREAD, _ENOUGH = (0.95, 1.001), 0.1, 64
+
+
 # The columns of the memory; the signatures of the first and of the last values come last.
 _STEPS, _GOT_ONE, _HELD, _UNHELD, _DOUBLED, _CHANGED, _MOVING, _FROZEN, _INSIDE, _FIRST = range(10)
 _LAST = _FIRST + len(_SIGNATURE)
@@ -332,6 +489,9 @@ class AllZero(TensorRule):
         name, *others = group.names
         since = f" for {self.consecutive} steps in a row" if self.consecutive > 1 else ""
         more = f"; so are {listed(others)}" if others else ""
+        weight = _zero_weight(step, group, name)
+        if weight:
+            more += f"; {weight} is zero, too"
         return self.finding(
             step,
             group[0],
@@ -346,6 +506,17 @@ class AllZero(TensorRule):
         )
 
 
+def _zero_weight(step: StepView, group: TensorGroup, output: str) -> str:
+    """Return the matrix of weights of the module of an output if it is all zero, else ``""``."""
+    module = output.removeprefix("output/")
+    for weight in (f"{module}/kernel", f"{module}.weight"):
+        view = step.tensor(weight, group.record.worker)
+        if view is not None and view.info.collection == "weights":
+            least, largest = view.statistics.min, view.statistics.max
+            return weight if least == largest == 0 else ""
+    return ""
+
+
 class UntrainedParameter(Rule):
     """Parameters that training leaves as they are, or trains wrongly, from the first step on.
 
@@ -354,7 +525,10 @@ class UntrainedParameter(Rule):
     gradients and never change; and gradients that are not set to zero between steps. Parameters
     that are frozen are left out of this. They are found if an optimizer holds them and they were
     trained at first (``frozen_again``), or are one of several blocks that are built the same way,
-    one before it trains, and so does what comes after it (``frozen_inside``).
+    one before it trains, and so does what comes after it (``frozen_inside``). Of low-rank adapters
+    also the matrix that begins at zero, if it stays so: because it is frozen while the other one
+    trains (``adapter_frozen``), or gets a gradient of exact zeros (``adapter_zero``); or the last
+    layer of the model is frozen as it was initialized (``adapter_head``).
     """
 
     name = "untrained_parameter"
@@ -363,6 +537,7 @@ class UntrainedParameter(Rule):
     sign: ClassVar[Mapping[str, str]] = {
         "zero_grad": "stale",
         "unchanged": "unchanged",
+        "rounded_away": "precision",
         "*": "untrained",
     }
 
@@ -373,6 +548,7 @@ class UntrainedParameter(Rule):
     def begin(self) -> None:
         self._weights = Selection(("weights",))
         self._training: dict[str, Training] = {}
+        self._adapters: dict[str, Adapters] = {}
         self._rates: dict[tuple[str, str], float] = {}
 
     def check(self, step: StepView) -> Findings:
@@ -382,12 +558,37 @@ class UntrainedParameter(Rule):
             worker = group.record.worker
             training = self._training.setdefault(worker, Training(self.k))
             skipped = is_skipped(step, worker) or worker in warming_up
-            for cause, members in training.add(group, names, skipped=skipped):
+            adapters = self._adapters.setdefault(worker, Adapters(self.k))
+            for cause, members in (
+                *training.add(group, names, skipped=skipped),
+                *adapters.add(group, skipped=skipped),
+            ):
+                if cause == "unchanged":
+                    yield from self._unchanged(step, group, members)
+                    continue
                 is_head = cause == "not_in_optimizer" and trains_head(group, members)
                 yield self._finding(
                     step, worker, cause, members, len(names), "info" if is_head else "warning"
                 )
         yield from self._zero_grad(step)
+
+    def _unchanged(self, step: StepView, group: TensorGroup, members: list[str]) -> Findings:
+        """Find parameters that stand still, those apart whose updates 16 bits cannot hold."""
+        infos = {info.name: info for info in group.infos}
+        sizes = {info.name: math.prod(info.shape) for info in group.infos if info.trainable}
+        own = group.record.worker
+        is_moved = any(rate for (worker, _), rate in self._rates.items() if worker == own)
+        narrow = [name for name in members if is_moved and infos[name].dtype in _NARROW]
+        wide = [name for name in members if name not in narrow]
+        if wide:
+            yield self._finding(step, own, "unchanged", wide, len(infos), "warning")
+        if narrow:
+            # Gains of one, as of normalizations, stand still where the others move.
+            still = sum(sizes.get(name, 0) for name in narrow)
+            severity = "warning" if 2 * still >= sum(sizes.values()) else "info"
+            yield self._finding(
+                step, group.record.worker, "rounded_away", narrow, len(infos), severity
+            )
 
     def _warming_up(self, step: StepView) -> set[str]:
         """Return the workers of which a rate rose: it may have been too small to change all yet."""

@@ -11,11 +11,13 @@ from stepwatch.hooks.keras import KerasHook
 from stepwatch.hooks.keras.losses import (
     CROSS_ENTROPY,
     OF_PROBABILITIES,
+    compared_targets,
     confusion,
     log_partition,
     loss_call,
 )
 from stepwatch.model.steps import Mode
+from stepwatch.rules import watch
 from stepwatch.trial import Trial
 
 pytestmark = pytest.mark.framework
@@ -296,3 +298,74 @@ class TestEvidence:
         norm = trial.tensor("optimizer/gradient_norm_before_clipping").statistics()["sum"][0]
         assert np.sqrt(sum(squares)) == pytest.approx(norm)
         assert 0.5 == trial.tensor("optimizer/max_norm").statistics()["sum"][0]
+
+
+class Own(keras.losses.Loss):
+    """A loss of the script's own: what it makes of the differences of targets and predictions."""
+
+    def __init__(self, make, *, flat=False):
+        super().__init__()
+        self.make, self.flat = make, flat
+
+    def call(self, y_true, y_pred):
+        return self.make(y_true - (y_pred[:, 0] if self.flat else y_pred))
+
+
+class TestWritten:
+    """Losses that a script writes out, of predictions with an axis more than their targets."""
+
+    @pytest.mark.parametrize("axes", [1, 2])
+    @pytest.mark.parametrize("flat", [False, True])
+    @pytest.mark.parametrize("make", [keras.ops.square, lambda d: keras.ops.mean(keras.ops.abs(d))])
+    def test_one_that_compares_each_with_all_is_named(self, tmp_path, make, flat, axes):
+        """Where predictions and targets have one shape, and where it is made, nothing is said."""
+        if flat and axes == 2:
+            pytest.skip("then it is the other way round")
+        keras.utils.set_random_seed(0)
+        made = keras.Sequential([keras.Input((4,)), layers.Dense(1)])
+        made.compile("sgd", Own(make, flat=flat))
+        y = X.sum(1) + 1
+        with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            made.fit(X, y.reshape(-1, *[1] * (axes - 1)), batch_size=16, epochs=6, verbose=0)
+        found = list(watch(Trial(tmp_path / "run"), ["loss_input"]))
+
+        assert (["broadcast"] if not flat and axes == 1 else []) == [one.condition for one in found]
+
+    def test_a_function_is_given_both_in_one_shape(self, tmp_path):
+        """Keras itself arranges what it gives to functions."""
+        made = keras.Sequential([keras.Input((4,)), layers.Dense(1)])
+        made.compile("sgd", lambda y, p: keras.ops.mean(keras.ops.square(y - p)))
+        with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            made.fit(X, X.sum(1), batch_size=16, epochs=6, verbose=0)
+
+        assert [] == list(watch(Trial(tmp_path / "run"), ["loss_input"]))
+
+    def test_of_other_losses_nothing_is_known(self):
+        prediction, label = RNG.normal(size=(9, 1)), RNG.normal(size=9)
+        pairs = prediction - label
+
+        assert 9.0 == compared_targets(prediction, label, float(np.mean(pairs**2)))
+        assert 1.0 == compared_targets(prediction[:, 0], label[:, None], float(np.mean(
+            (prediction[:, 0] - label) ** 2)))  # fmt: skip
+        assert np.isnan(compared_targets(prediction, label, float(np.mean(np.exp(pairs)))))
+        assert np.isnan(compared_targets(prediction, label[:, None], float(np.mean(pairs**2))))
+
+
+class TestPenalty:
+    """What a model adds to its loss for the size of its weights."""
+
+    def test_it_is_told_apart_from_the_loss(self, tmp_path):
+        keras.utils.set_random_seed(0)
+        head = layers.Dense(3, name="head", kernel_regularizer=keras.regularizers.L2(10.0))
+        made = keras.Sequential([keras.Input((4,)), layers.Dropout(0.9), head])
+        made.compile("sgd", LOSS)
+        trial = watched(tmp_path / "run", made)
+        penalty, loss = (trial.tensor(name).value(0) for name in ("loop/penalty", "loss/loss"))
+
+        assert 0.8 * loss < penalty < loss
+        assert 0.9 == pytest.approx(float(trial.tensor("loop/dropout").value(0)))
+
+    def test_without_one_there_is_none(self, tmp_path):
+        trial = watched(tmp_path / "run", classifier(LOSS))
+
+        assert not {"loop/penalty", "loop/dropout"} & set(trial.tensor_names())

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import keras
+import numpy as np
 import pytest
 
 from stepwatch.hooks.keras import KerasHook
+from stepwatch.rules import watch
+from stepwatch.trial import Trial
 from tests.support.frameworks import parity
 from tests.support.frameworks.keras import rule_trainings
 
@@ -27,3 +30,31 @@ class TestParity:
                 getattr(rule_trainings, train)()
 
         assert parity.promised(COLUMNS[keras.backend.backend()]) == parity.judged(*runs)
+
+
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="others compute gradients anew")
+class TestGradientsOfTorch:
+    """A train step of one's own has to set them to zero."""
+
+    @pytest.mark.parametrize(("zeroed", "found"), [(False, ["zero_grad"]), (True, [])])
+    def test_gradients_that_nobody_sets_to_zero_are_found(self, zeroed, found, tmp_path):
+        class Made(keras.Sequential):
+            def train_step(self, data):
+                x, y = data
+                if zeroed:
+                    self.zero_grad()
+                loss = self.compute_loss(x, y, self(x, training=True))
+                loss.backward()
+                weights = list(self.trainable_weights)
+                self.optimizer.apply([one.value.grad for one in weights], weights)
+                return {"loss": loss}
+
+        rng = np.random.default_rng(0)
+        x = rng.normal(size=(160, 4)).astype("float32")
+        model = Made([keras.layers.Dense(8, "relu"), keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            model.fit(x, x.sum(1, keepdims=True), batch_size=8, epochs=1, verbose=0)
+        alarms = watch(Trial(tmp_path / "run"), ["untrained_parameter"])
+
+        assert found == [one.condition for one in alarms]

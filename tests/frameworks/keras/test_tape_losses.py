@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras import layers
 
 from stepwatch.hooks.tensorflow import TensorFlowHook
+from stepwatch.rules import watch
 from stepwatch.trial import Trial
 
 pytestmark = [
@@ -61,3 +62,64 @@ class TestTapes:
         """By their digests."""
         assert 16 == len(trial.tensor("sample/0").value(0))
         assert [64, 64, 64] == trial.tensor("batch/0").statistics()["count"].tolist()
+
+
+def _written(prediction, y):
+    return tf.reduce_mean(tf.square(y - prediction))
+
+
+def _absolute(prediction, y):
+    return tf.reduce_mean(tf.abs(prediction - y)) + 0.1
+
+
+def _squeezed(prediction, y):
+    return tf.reduce_mean(tf.square(y - prediction[:, 0]))
+
+
+def _ranked(prediction, y):
+    """Pairs are meant: predictions of what is larger ought to be larger."""
+    pairs = prediction - tf.transpose(prediction)
+    return tf.reduce_mean(tf.nn.softplus(-pairs * tf.sign(y[:, None] - y[None])))
+
+
+def _binned(prediction, y):
+    return tf.reduce_mean(tf.abs(prediction - tf.linspace(-1.0, 1.0, 5))) + _squeezed(prediction, y)
+
+
+class TestWritten:
+    @pytest.mark.parametrize("sizes", ["known", "unknown"])
+    @pytest.mark.parametrize(
+        ("loss", "expected"),
+        [
+            (_written, ["broadcast"]),
+            (_absolute, ["broadcast"]),
+            (_squeezed, []),
+            (_ranked, []),
+            (_binned, []),
+        ],
+    )
+    def test_a_graph_that_compares_each_prediction_with_all_is_named(
+        self, loss, expected, sizes, tmp_path
+    ):
+        """Whether it knows the size of a batch or not."""
+        y = X.sum(1)
+        any_size = [tf.TensorSpec([None, 4]), tf.TensorSpec([None])]
+        with TensorFlowHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            keras.utils.set_random_seed(0)
+            model = keras.Sequential([keras.Input((4,)), layers.Dense(1)])
+            optimizer = keras.optimizers.SGD(0.01)
+
+            @tf.function(input_signature=any_size if sizes == "unknown" else None)
+            def step(x, y):
+                with tf.GradientTape() as tape:
+                    value = loss(model(x, training=True), y)
+                weights = model.trainable_variables
+                optimizer.apply_gradients(zip(tape.gradient(value, weights), weights, strict=True))
+
+            for number in range(24):
+                start = number % 3 * 16
+                step(tf.constant(X[start : start + 16]), tf.constant(y[start : start + 16]))
+        found = list(watch(Trial(tmp_path / "run"), ["loss_input"]))
+
+        assert expected == [one.condition for one in found]
+        assert [16.0] * len(found) == [one.value for one in found]

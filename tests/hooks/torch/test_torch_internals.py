@@ -9,9 +9,11 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 from torch.utils.data import DataLoader
 from torch.utils.data._utils import fetch
 
+from stepwatch import TorchHook
 from stepwatch.hooks.torch import internals
 from tests.support.hooks.torch.trainings import X, Y, fit, mlp, sgd
 
@@ -231,6 +233,30 @@ class TestWrapped:
             fetch._MapDatasetFetcher,
             fetch._IterableDatasetFetcher,
         ] == internals.batch_fetchers()
+
+    def test_reducers_and_what_is_known_of_a_wrapper(self):
+        """A class in C is what it was once the hook is gone."""
+        name = "prepare_for_backward"
+        kind = internals.reducers()
+        before = vars(kind)[name]
+        with TorchHook(run="memory://reducers", say=lambda _: None, strict=True):
+            assert before is not vars(kind)[name]
+        assert (torch.distributed.Reducer, before) == (kind, vars(kind)[name])
+
+        store = torch.distributed.HashStore()
+        torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        try:
+            wrapper = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+            assert wrapper.reducer is internals.ddp_reducer(wrapper)
+            assert not internals.has_comm_hook(wrapper)
+            wrapper.register_comm_hook(None, allreduce_hook)
+            assert internals.has_comm_hook(wrapper)
+            wrapper(torch.ones(3, 2)).sum().backward()
+            wrapper._use_python_reducer = True
+            assert internals.ddp_reducer(wrapper) is None
+            del wrapper  # torch may abort when a group goes before what works with it
+        finally:
+            torch.distributed.destroy_process_group()
 
     def test_scheduler_steps(self):
         """The first step is one by which a scheduler makes itself."""

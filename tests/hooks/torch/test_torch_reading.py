@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from stepwatch.diff.align import TIMES
 from stepwatch.hooks.torch import TorchHook, observe
 from stepwatch.hooks.torch.tensors import read_tensors, to_numpy
 from stepwatch.numerics.statistics import NUM_FIELDS, has_kernel, summarize
@@ -151,9 +152,6 @@ def run_records(folder, policy=None):
     return kept.records
 
 
-TIMED = ("loop/step_seconds", "loop/data_wait_seconds")
-
-
 class TestObserver:
     @pytest.mark.parametrize("policy", [None, ["outputs:digest", "gradients:raw:every=3"]])
     def test_records_are_those_of_tensors_read_one_by_one(self, policy, tmp_path, monkeypatch):
@@ -165,7 +163,7 @@ class TestObserver:
         assert 13 == len(together) == len(alone)
         for one, other in zip(together, alone, strict=True):
             assert one.layout.tensors == other.layout.tensors
-            rows = [n for n, info in enumerate(one.layout.tensors) if info.name not in TIMED]
+            rows = [n for n, info in enumerate(one.layout.tensors) if info.name not in TIMES]
             assert one.statistics[rows].tobytes() == other.statistics[rows].tobytes()
             assert one.digests == other.digests
             assert one.raw.keys() == other.raw.keys()

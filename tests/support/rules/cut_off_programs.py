@@ -50,6 +50,14 @@ def far(inputs):
     return 30 * inputs.mean(1, keepdim=True) + 100
 
 
+def centred(inputs):
+    return 4 * inputs.mean(1, keepdim=True)
+
+
+def partly_unknown(inputs):
+    return inputs.mean(1, keepdim=True).masked_fill(inputs[:, :1] > 2, torch.nan)
+
+
 def clamped(prediction, target):
     return F.mse_loss(prediction, target).clamp(max=1.0)
 
@@ -113,10 +121,19 @@ def last_layer(model, _):
     return model[2].parameters()
 
 
+def far_too_large(model, _):
+    """Begin with weights a million times as large."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter *= 1e6
+    return model.parameters()
+
+
 def first_layer(model, _):
     return model[0].parameters()
 
 
+says_yes = partial(fits, nn.Sigmoid(), target=is_positive)
 _BCE = F.binary_cross_entropy
 CUT_OFF = [
     Scenario("zero_gradients", partial(fits, nn.Softmax(1), _BCE, is_positive), True),
@@ -124,12 +141,20 @@ CUT_OFF = [
     Scenario("zero_gradients", partial(fits, None, clamped, far), True),
     Scenario("zero_gradients", partial(fits, None, clamped), False),
     Scenario("zero_gradients", partial(fits, shifted(50.0), target=far), True),
+    Scenario("zero_gradients", partial(says_yes, rate=1e6), True),
+    Scenario("zero_gradients", partial(says_yes, optimized=far_too_large), True),
+    Scenario("zero_gradients", says_yes, False),
     Scenario("zero_gradients", partial(fits, None, of_classes), True),
     Scenario("zero_gradients", partial(fits, None, hinged), False),
     Scenario("loss_input", partial(fits, None, of_classes), True),
     Scenario("loss_input", partial(fits, None, over_time), True),
     Scenario("loss_input", partial(fits, nn.Sigmoid(), target=far, steps=60, rate=1e-4), True),
+    Scenario("loss_input", partial(fits, nn.Sigmoid(), target=centred, steps=120, rate=1.0), True),
+    Scenario("loss_input", partial(fits, nn.ReLU(), target=centred, steps=120, rate=0.1), True),
+    Scenario("loss_input", partial(fits, target=centred, steps=120, rate=0.1), False),
     Scenario("loss_input", partial(fits, nn.Sigmoid(), target=is_positive, steps=60), False),
+    Scenario("loss_input", partial(fits, nn.ReLU(), target=is_positive, steps=60), False),
+    Scenario("non_finite_origin", partial(fits, target=partly_unknown), True),
     Scenario("non_finite_origin", partial(fits, None, over_none), True),
     Scenario("non_finite_origin", partial(fits, None, over_ignored), True),
     Scenario("step_size", partial(fits, target=far, rate=10.0), True),
@@ -141,8 +166,9 @@ CUT_OFF = [
 ]  # fmt: skip
 #: What each of those that are found is found to be, and how bad it is.
 CAUSES = [
-    "softmax_of_one", "cut_off", "constant_output", "one_class", "one_class", "repeated_target",
-    "out_of_reach", "no elements", "no elements", "diverged", "nothing_trained",
-    "nothing_trained", "not_in_optimizer info", "not_in_optimizer",
+    "softmax_of_one", "cut_off", "constant_output", "overshot", "initialization", "one_class",
+    "one_class", "repeated_target", "out_of_reach", "out_of_reach", "out_of_reach",
+    "data", "no elements", "no elements", "diverged",
+    "nothing_trained", "nothing_trained", "not_in_optimizer info", "not_in_optimizer",
     "not_in_optimizer",
 ]  # fmt: skip

@@ -100,26 +100,32 @@ def classifier(loss=_plain, steps=30, lr=1e-2, shuffled=False, head_bias=0.0):
         optimizer.step()
 
 
-def binary(sigmoid=False, steps=120):
-    """Is it of the first class?"""
+def binary(sigmoid=False, steps=120, lr=0.3, half=False):
+    """Is it of the first class?
+
+    Args:
+        sigmoid: Give the loss probabilities.
+        half: Have as many of the first class in each batch as of others.
+    """
     torch.manual_seed(0)
     model = nn.Linear(8, 1)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
     for x, y in _batches(steps):
         optimizer.zero_grad()
         logits = model(x).squeeze(1)
         logits = logits.sigmoid() if sigmoid else logits
-        F.binary_cross_entropy_with_logits(logits, (y == 0).float()).backward()
+        labels = torch.arange(len(y)) % 2 if half else y == 0
+        F.binary_cross_entropy_with_logits(logits, labels.float()).backward()
         optimizer.step()
 
 
-def regression(flat=False, ends="", steps=20):
-    """A line; targets may lose a dimension, outputs may end at 1."""
+def regression(flat=False, ends="", steps=20, lr=0.1, half=False):
+    """A line; targets may lose a dimension, outputs may end at 1, half of the targets may be 1."""
     torch.manual_seed(0)
     model = nn.Linear(8, 1)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
     for x, _ in _batches(steps):
-        target = 5 + x.sum(1, keepdim=True)
+        target = torch.arange(len(x))[:, None] % 2.0 if half else 5 + x.sum(1, keepdim=True)
         optimizer.zero_grad()
         outputs = model(x).sigmoid() if ends else model(x)
         F.mse_loss(outputs, target.flatten() if flat else target).backward()
@@ -376,6 +382,12 @@ SILENT = [
     Scenario(_CHANCE, partial(classifier, steps=80, shuffled=True), True),
     Scenario(_CHANCE, partial(classifier, steps=80), False),
     Scenario(_CHANCE, partial(classifier, _maximized, steps=80), True),
+    Scenario(_CHANCE, partial(binary, lr=1e-5), True),
+    Scenario(_CHANCE, binary, False),
+    Scenario(_CHANCE, partial(binary, lr=1e-5, half=True), False),
+    Scenario(_CHANCE, partial(regression, lr=1e-5, steps=120), True),
+    Scenario(_CHANCE, partial(regression, steps=120), False),
+    Scenario(_CHANCE, partial(regression, lr=1e-5, steps=120, half=True), False),
     Scenario("learning_rate_anomaly", partial(scheduled, partial(CosineAnnealingLR, T_max=120),
              times=4, steps=40), True),
     Scenario("learning_rate_anomaly", partial(scheduled, partial(CosineAnnealingLR, T_max=120)),

@@ -41,6 +41,41 @@ class _Lists(nn.Module):
         return self.head(x)
 
 
+class _Adapted(nn.Module):
+    """A frozen layer with a low-rank adapter, as peft names its parts."""
+
+    def __init__(self, *, scale=1.0, frozen=False, zero=False):
+        super().__init__()
+        self.base = nn.Linear(8, 4).requires_grad_(False)
+        self.lora_A = nn.ModuleDict({"default": nn.Linear(8, 2, bias=False)})
+        self.lora_B = nn.ModuleDict({"default": nn.Linear(2, 4, bias=False)})
+        self.scale = scale
+        nn.init.zeros_(self.lora_B["default"].weight).requires_grad_(not frozen)
+        if zero:
+            nn.init.zeros_(self.lora_A["default"].weight)
+        self.head = nn.Linear(4, 4)
+
+    def forward(self, x):
+        added = self.lora_B["default"](self.lora_A["default"](x))
+        return self.head((self.base(x) + self.scale * added).relu())
+
+
+def adapted(rate=1e-2, steps=30, warm_up=0, **options):
+    """Train adapters and a head, perhaps with a learning rate that begins at 0."""
+    torch.manual_seed(0)
+    model = _Adapted(**options)
+    trained = [one for one in model.parameters() if one.requires_grad]
+    optimizer = torch.optim.AdamW(trained, lr=rate)
+    schedule = LambdaLR(optimizer, lambda step: min(1.0, step / warm_up) if warm_up else 1.0)
+    x, y = _images()
+    for step in range(steps):
+        at = torch.arange(32 * step, 32 * (step + 1)) % len(x)
+        optimizer.zero_grad()
+        F.cross_entropy(model(x[at]), y[at]).backward()
+        optimizer.step()
+        schedule.step()
+
+
 def _teacher():
     return nn.Linear(8, 8).requires_grad_(False)
 
@@ -408,6 +443,11 @@ STRUCTURE = [
     Scenario("untrained_parameter", partial(classifies, partial(_Lists, False)), True),
     Scenario("untrained_parameter", partial(classifies, partial(_Lists, True)), False),
     Scenario("untrained_parameter", partial(classifies, _WithTeacher), False),
+    Scenario("untrained_parameter", partial(adapted, scale=0.0), True),
+    Scenario("untrained_parameter", partial(adapted, zero=True), True),
+    Scenario("untrained_parameter", partial(adapted, frozen=True), True),
+    Scenario("untrained_parameter", adapted, False),
+    Scenario("untrained_parameter", partial(adapted, warm_up=15), False),
     Scenario("memory_growth", partial(keeps, lambda loss: loss), True),
     Scenario("memory_growth", partial(keeps, torch.Tensor.detach), False),
     Scenario("memory_growth", partial(keeps, lambda loss: loss, every=40), False),
@@ -416,7 +456,7 @@ STRUCTURE = [
     Scenario("initial_state", partial(starts, gain=60.0, activation=nn.Sigmoid), True),
     Scenario("initial_state", starts, False),
     Scenario("initial_state", partial(starts, activation=nn.Sigmoid), False),
-    Scenario("initial_state", partial(starts, 0.0), False),
+    Scenario("initial_state", partial(starts, 0.0), True),
     Scenario("grad_accumulation_scale", partial(micro_batches, True), True),
     Scenario("grad_accumulation_scale", micro_batches, False),
     Scenario("grad_accumulation_scale", partial(micro_batches, True, True), False),

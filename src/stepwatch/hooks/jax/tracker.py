@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 import jax
+import numpy as np
 from jax.extend.core import get_opaque_trace_state
 
 from ...capture.guard import guarded
@@ -24,8 +25,10 @@ from ...capture.plan import NOTHING, STATISTICS
 from ...capture.recorder import Recorder
 from ...model.record import TensorInfo
 from ...model.steps import Mode
+from ...numerics.statistics import summarize
 from ..base import own_time, timed
-from ..observations import has_non_finite_loss
+from ..observations import DEPENDENCE, has_non_finite_loss
+from .graphs import compared_in_graph
 from .modules import (
     ModuleCalls,
     ModulePaths,
@@ -103,6 +106,19 @@ class Steps:
             self.settle()
             self.last_mode = self.mode or (Mode.TRAIN if stats.trains else Mode.EVAL)
         return self._add(stats, step)
+
+    @timed
+    @guarded
+    def add_compared(self, name: str, number: int) -> None:
+        """Add to the open step with how many targets a loss compares each prediction."""
+        step = self._recorder.open_step(self.last_mode)
+        found = np.full(len(DEPENDENCE), -1, np.float32)  # the others are not known
+        found[DEPENDENCE.index("compared")] = number
+        info = TensorInfo(f"dependence/{name}", "dependence", "float32", found.shape)
+        level = step.level(info)
+        if level != NOTHING:
+            step.claim(info)[:] = summarize(found)
+            step.add_more(info, found, level)
 
     def settle(self) -> None:
         """Read what is waiting, and end the step that it belongs to."""
@@ -230,13 +246,37 @@ class Tracker:
             return plain(*args, **kwargs)
         self._choose_plan(carrier.mode)
         step = self._plan.step
+        compared = self._compared(carrier, step, args, kwargs)
         if carrier.is_another(self._plan):
             with own_time(self.budget):  # the training alone would compile it once
                 output, stats = carrier.with_stats(self._plan)(*args, **kwargs)
         else:
             output, stats = carrier.with_stats(self._plan)(*args, **kwargs)
         carrier.mode = self._steps.take(stats, step) or carrier.mode
+        if compared is not None:
+            self._steps.add_compared(*compared)
         return output
+
+    @timed
+    @guarded
+    def _compared(
+        self, carrier: InstrumentedFunction, step: OpenStep, args: Any, kwargs: Any
+    ) -> tuple[str, int] | None:
+        """Return with how many targets a written loss compares each prediction, and its function.
+
+        The graph is that which is about to run: it is traced once.
+        """
+        if step.mode is not Mode.TRAIN or not step.wants("dependence"):
+            return None
+        trace = getattr(carrier.with_stats(self._plan), "trace", None)
+        if trace is None:
+            return None
+        try:
+            graph = trace(*args, **kwargs).jaxpr.jaxpr
+        except Exception:  # noqa: BLE001  of what the script does wrong its own call tells
+            return None
+        number = compared_in_graph(graph)
+        return None if number is None else (str(getattr(carrier, "__name__", "loss")), number)
 
     def differentiate(
         self, with_stats: Function, plain: Function, function: Function, args: Any, kwargs: Any

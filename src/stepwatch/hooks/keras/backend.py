@@ -32,8 +32,10 @@ class StepFacts:
         num_calls: How often a model was called with something.
         modules: Calls of layers that know training from evaluation,
         modules_in_training: and how many of them were as in training.
+        dropout: The largest share that one of these dropped.
         normalizes_batch: Whether one of them took the statistics of the batch.
         num_losses: How many losses the script computed itself.
+        num_stale: How many gradients hold those of the step before, too.
     """
 
     calls: dict[str, LossCall] = field(default_factory=dict)
@@ -41,8 +43,10 @@ class StepFacts:
     num_calls: int = 0
     modules: int = 0
     modules_in_training: int = 0
+    dropout: float = 0.0
     normalizes_batch: bool = False
     num_losses: int = 0
+    num_stale: int = 0
 
 
 class StepTrace:
@@ -184,6 +188,11 @@ class Backend(Reader, Protocol):
     def stored(self, value: Any) -> Any:
         """Return what is stored of a gradient, as one tensor; of a sparse one its rows."""
         return value
+
+    def is_stale(self, gradients: Sequence[Any]) -> bool:
+        """Return whether gradients that are applied hold those of the step before, too."""
+        del gradients  # most backends compute them anew
+        return False
 
 
 def backend() -> Backend:

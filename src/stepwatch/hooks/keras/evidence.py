@@ -34,6 +34,7 @@ from .losses import CROSS_ENTROPY, Array, LossCall, confusion, log_partition
 
 #: Returns the value of a tensor that was observed in the step, by name; ``None`` for no such value.
 Lookup = Callable[[str], "Array | None"]
+_NOTHING: Mapping[str, float] = {}
 
 
 class Evidence:
@@ -118,26 +119,29 @@ class Evidence:
         batches: Sequence[str],
         together: int | None,
         value_of: Lookup,
+        compared: Mapping[str, float] = _NOTHING,
     ) -> None:
         """Add what targets show of the inputs: whether they are among them.
 
         Args:
             together: Of how many samples batch normalization took the statistics; ``None`` where
                 there is none.
+            compared: With how many targets a written loss compares each prediction, by the name of
+                the loss.
         """
-        if step.mode is not Mode.TRAIN or not step.wants("dependence") or len(batches) != 1:
+        if step.mode is not Mode.TRAIN or not step.wants("dependence"):
             return
-        given = value_of(batches[0])
-        for name in calls:
+        given = value_of(batches[0]) if len(batches) == 1 else None
+        for name in dict.fromkeys((*calls, *compared)):
             label = value_of(f"label/{name}")
-            if given is None or label is None or given.ndim < 2:
-                continue
             # Nothing is differentiated here, so most are not known.
             found = np.full(len(DEPENDENCE), np.nan, np.float32)
-            found[4:8] = shifts(given, label)
-            found[8:10] = correlation(given, label)
-            if together is not None:
-                found[10] = together
+            if given is not None and label is not None and given.ndim >= 2:
+                found[4:8] = shifts(given, label)
+                found[8:10] = correlation(given, label)
+                if together is not None:
+                    found[10] = together
+            found[11] = compared.get(name, math.nan)
             # below 0 for what is not known: a nan would be one that training has made
             found = np.nan_to_num(found, nan=-1.0)
             if (found >= 0).any():
@@ -165,8 +169,8 @@ def shifts(given: Array, target: Array) -> Array:
         target: As many integers.
 
     Returns:
-        Shares, shape ``[4]``: for no shift, one and two, and for one where the targets lie time by
-        time. All nan for what is no such target.
+        Shares of those that are not negative, shape ``[4]``: for no shift, one and two, and for one
+        where the targets lie time by time. All nan for what is no such target.
     """
     are_tokens = given.dtype.kind in "iu" and target.dtype.kind in "iu" and given.ndim == 2
     if not are_tokens or given.shape[1] < 8 or target.size != given.size:
@@ -178,7 +182,9 @@ def shifts(given: Array, target: Array) -> Array:
 
 
 def _same(given: Array, target: Array, by: int) -> float:
-    return float(np.mean(given[:, by:] == target[:, : given.shape[1] - by]))
+    there = target[:, : given.shape[1] - by]
+    counts = np.greater_equal(there, 0)  # others are left out by the loss
+    return float((given[:, by:] == there)[counts].mean()) if counts.any() else math.nan
 
 
 def correlation(given: Array, target: Array) -> tuple[float, float]:

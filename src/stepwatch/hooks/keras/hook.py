@@ -17,6 +17,7 @@ from ..base import Array, Hook, timed
 from ..observations import Observations
 from ..patching import PatchSet
 from .backend import backend
+from .setup import Setup
 from .tracker import MODES, ModelCoverage, ModelFunctions
 
 #: Waits until what is observed of a step is computed, and reads it into the open step.
@@ -52,6 +53,7 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         self.backend = backend()
         self.observations = Observations(self.recorder, self.backend)
         self.model_coverage = ModelCoverage()
+        self.setup = Setup()
         self._functions = ModelFunctions(self, self.backend, self._observes)
         self._replaced = PatchSet()
         #: The mode of the step that runs, or ran last.
@@ -69,6 +71,7 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         if self.active:
             return
         self._functions.attach()
+        self._replaced.put(keras.Model, "fit", self.setup.fitting)
         for kind, mode in MODES.items():
             in_fit, alone = (self._ending(mode, is_in_fit=is_in) for is_in in (True, False))
             batch_end = f"on_{kind}_batch_end"

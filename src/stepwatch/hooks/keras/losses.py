@@ -7,13 +7,16 @@ lie on the second axis, so what a loss was given is arranged as those take it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import keras
 import numpy as np
 import numpy.typing as npt
+
+from ...numerics.measures import Floats
 
 #: A cross-entropy over classes that takes probabilities, and no logits.
 OF_PROBABILITIES = "cross_entropy_of_probabilities"
@@ -223,6 +226,55 @@ def _counted(meant: Array, guess: Array, num_classes: int) -> Counts:
     index = meant.astype(np.int64) * num_classes + guess.astype(np.int64)
     counts: Counts = np.bincount(index, minlength=num_classes**2)
     return counts.reshape(num_classes, num_classes)
+
+
+#: Of more samples pairs are not compared.
+MOST_PAIRED = 2048
+# What written losses make of the differences of predictions and targets.
+_OF_DIFFERENCES: tuple[Callable[[Floats], float], ...] = (
+    lambda found: float(np.mean(found**2)),
+    lambda found: float(np.mean(found**2)) / 2,
+    lambda found: float(np.sqrt(np.mean(found**2))),
+    lambda found: float(np.mean(abs(found))),
+    lambda found: float(np.mean(np.log(np.cosh(np.clip(found, -300, 300))))),
+    lambda found: float(np.mean(np.where(abs(found) < 1, found**2 / 2, abs(found) - 0.5))),
+)
+# A loss in 32 bits is one of these within this fraction, and another if it is farther off.
+_SAME, _OTHER = 1e-4, 1e-2
+
+
+def compared_targets(prediction: Array, label: Array, loss: float) -> float:
+    """Return with how many targets a loss of the script's own compares each prediction.
+
+    Predictions of shape ``(n, 1)`` and targets of shape ``(n,)`` are broadcast against each other.
+    That is known where the loss is a mean of all pairs, and not of the ``n`` that belong together.
+
+    Args:
+        prediction: As the loss was given it,
+        label: and the target.
+        loss: What it returned.
+
+    Returns:
+        nan where that is not known, and where both have one shape.
+
+    Example:
+        >>> prediction, label = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 2.0])
+        >>> compared_targets(prediction, label, 12 / 9), compared_targets(prediction, label, 0.0)
+        (3.0, 1.0)
+    """
+    shapes, number = {prediction.shape, label.shape}, prediction.size
+    if shapes != {(number,), (number, 1)} or not 1 < number <= MOST_PAIRED:
+        return math.nan
+    x, y = prediction.reshape(-1).astype(np.float64), label.reshape(-1).astype(np.float64)
+    own, pairs = x - y, x[:, None] - y
+    for function in _OF_DIFFERENCES:
+        of_own, of_pairs = function(own), function(pairs)
+        if math.isclose(loss, of_own, rel_tol=_SAME, abs_tol=1e-9):
+            return 1.0
+        differ = not math.isclose(of_own, of_pairs, rel_tol=_OTHER)
+        if differ and math.isclose(loss, of_pairs, rel_tol=_SAME):
+            return float(number)
+    return math.nan
 
 
 #: Of the logits of a call at most so many rows are read for ``log_partition``.

@@ -24,12 +24,20 @@ class TorchBackend(Backend):
         self.on_host = not torch.cuda.is_available()
         self._observer = Observer()
         self.at_once = self._observer.tensor
+        self._applied: tuple[Any, int] = None, 0  # the last gradient, and how often it was changed
 
     def finish(self) -> None:
         self._observer.finish()
 
     def scope(self) -> object:
         return None
+
+    def is_stale(self, gradients: Sequence[Any]) -> bool:
+        last = next((one for one in reversed(gradients) if one is not None), None)
+        before, version = self._applied
+        self._applied = last, getattr(last, "_version", 0)
+        # Only added to since: to set it to zero, or to clip it, counts as another change.
+        return last is not None and last is before and last._version == version + 1
 
     def instrument(
         self, model: Any, kind: str, make: Callable[[], None], session: Session

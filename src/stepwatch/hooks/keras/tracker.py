@@ -18,7 +18,7 @@ from ...capture.open_step import OpenStep
 from ...capture.recorder import Recorder
 from ...model.record import TensorInfo
 from ...model.steps import Mode
-from ...numerics.measures import Floats
+from ...numerics.measures import Floats, scalar_value
 from ..base import coverage_line, own_time, timed
 from ..observations import (
     Observations,
@@ -48,7 +48,8 @@ from .evidence import (
     update_ratio,
 )
 from .layers import LAYER_EVENTS, LOSS_EVENTS, LayerCall, ModelNames, slot_names
-from .losses import AS_IT_IS, Arrangement, LossCall, loss_call
+from .losses import AS_IT_IS, Arrangement, LossCall, compared_targets, loss_call
+from .setup import Setup
 
 
 class ModelCoverage:
@@ -108,6 +109,7 @@ class TrackerOwner(Protocol):
     backend: Backend
     observations: Observations
     model_coverage: ModelCoverage
+    setup: Setup
 
     def begins(self, mode: Mode, model: Any) -> OpenStep: ...
 
@@ -309,7 +311,24 @@ class BatchTracker:
         if facts.normalizes_batch and facts.batches:
             batch = self._value(facts.batches[0])
             together = None if batch is None or not batch.ndim else len(batch)
-        evidence.targets(step, facts.calls, facts.batches, together, self._value)
+        compared = self._compared_targets(step) if step.wants("dependence") else {}
+        evidence.targets(step, facts.calls, facts.batches, together, self._value, compared)
+        if self._mode is Mode.TRAIN and self._is_plain:
+            self.owner.setup.observe(
+                step, self._model, self._names, facts.calls, self._value, evidence
+            )
+
+    def _compared_targets(self, step: OpenStep) -> dict[str, float]:
+        """Return with how many targets losses of the script's own compare each prediction."""
+        found = {}
+        for name, call in self._facts.calls.items():
+            row = step.rows.get(f"loss/{name}")
+            prediction, label = self._value(f"prediction/{name}"), self._value(f"label/{name}")
+            if call.function or row is None or prediction is None or label is None:
+                continue
+            loss = scalar_value(step.statistics_of(row))
+            found[name] = compared_targets(prediction, label, loss)
+        return found
 
     def _value(self, name: str) -> Array | None:
         """Return the value of a tensor that was observed in this step, where it is at hand."""
@@ -329,12 +348,16 @@ class BatchTracker:
                 numbers["loop/modules_in_eval"] = facts.modules - facts.modules_in_training
             else:
                 numbers["loop/modules_in_train"] = facts.modules_in_training
+            if facts.dropout:
+                numbers["loop/dropout"] = facts.dropout
         if seconds is not None:
             numbers["loop/step_seconds"] = seconds
         if self._mode is Mode.TRAIN and self._is_plain:
             # So its train_step computes it: one loss, differentiated once.
             numbers["loop/backwards"] = numbers["loop/loss_weight"] = 1.0
-            self._evidence.numbers(step, "optimizer", {"optimizer/stale_gradients": 0.0})
+        if self._mode is Mode.TRAIN and (self._is_plain or facts.num_stale):
+            stale = {"optimizer/stale_gradients": facts.num_stale}
+            self._evidence.numbers(step, "optimizer", stale)
         self._evidence.numbers(step, "loop", numbers)
 
     @timed
@@ -383,6 +406,8 @@ class BatchTracker:
             facts.modules += 1
             in_training = is_in_training(layer, call.training)
             facts.modules_in_training += in_training
+            if in_training:
+                facts.dropout = max(facts.dropout, float(getattr(layer, "rate", 0.0)))
             if in_training and isinstance(layer, keras.layers.BatchNormalization):
                 facts.normalizes_batch = True
         if not call.is_outermost or facts.num_calls >= MOST_BATCHES:
@@ -439,6 +464,8 @@ class BatchTracker:
         self._note(LOSS, "losses", loss, calls[0].computed_by if len(calls) == 1 else "")
         if self._only_losses:
             return
+        if (penalties := self._model.losses) and self.owner.recorder.plan.wants("loop"):
+            self._note("loop/penalty", "loop", sum(penalties[1:], penalties[0]))
         predictions = list(tensors_in(given.get("y_pred")))
         labels = dict(tensors_in(given.get("y")))
         for path, tensor in predictions:
@@ -478,6 +505,8 @@ class BatchTracker:
                 value = self._backend.stored(gradient)
                 value = value if scale is None else keras.ops.divide(value, scale)
                 self._note(f"gradient/{self._names.of_variable(variable)}", "gradients", value)
+        if self._backend.is_stale(gradients):
+            self._step_trace.facts.num_stale = len(gradients)
         number = len(self._step_trace.optimizers)
         self._step_trace.optimizers.append(optimizer)
         rate = keras.ops.convert_to_tensor(optimizer.learning_rate)

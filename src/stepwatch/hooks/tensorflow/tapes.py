@@ -19,7 +19,15 @@ from ...capture.recorder import Recorder
 from ...model.steps import Mode
 from ..base import timed
 from ..observations import Observations, PackedTensors, TensorRef
-from .graphs import Condition, Slot, Slots, TensorReader, is_on_host, stored
+from .graphs import (
+    Condition,
+    Slot,
+    Slots,
+    TensorReader,
+    compared_in_graph,
+    is_on_host,
+    stored,
+)
 
 
 class VariableNames:
@@ -91,9 +99,17 @@ class TapeOwner(Protocol):
 
 @dataclass
 class _Facts:
-    """What is known of what a tape differentiates: its losses of Keras, and names of batches."""
+    """What is known of what a tape differentiates.
+
+    Args:
+        calls: The losses of Keras, by name.
+        batches: The names of what models were called with.
+        compared: With how many targets written losses compare each prediction, by name; 0 for as
+            many as a batch has.
+    """
 
     calls: dict[str, Any] = field(default_factory=dict)
+    compared: dict[str, int] = field(default_factory=dict)
     batches: list[str] = field(default_factory=list)
 
 
@@ -252,6 +268,10 @@ class Tapes:
         targets = self._targets(target, names)
         facts = _Facts()
         tensor_refs += [*targets, *self._arguments(targets, target, facts)]
+        if not tf.executing_eagerly() and len(targets) == 1:
+            compared = compared_in_graph(_flat(target)[0])
+            if compared is not None:
+                facts.compared[targets[0].name.removeprefix("loss/")] = compared
         wants = self._owner.recorder.plan.wants
         for name, variable, gradient in named:
             if wants("weights"):
@@ -346,7 +366,7 @@ class Tapes:
         self, facts: _Facts, known: Mapping[str, Any], read: Callable[[Any], Any]
     ) -> None:
         """Add what rules need of a step and of its losses beyond statistics."""
-        if not facts.batches and not facts.calls:
+        if not (facts.batches or facts.calls or facts.compared):
             return
         from ..keras.evidence import Evidence
 
@@ -357,7 +377,10 @@ class Tapes:
         evidence = Evidence(self._at_hand.names)
         evidence.losses(step, facts.calls, value_of)
         evidence.samples(step, facts.batches, value_of)
-        evidence.targets(step, facts.calls, facts.batches, None, value_of)
+        batch = value_of(facts.batches[0]) if facts.batches and facts.compared else None
+        rows = len(batch) if batch is not None and batch.ndim else 2
+        compared = {name: float(number or rows) for name, number in facts.compared.items()}
+        evidence.targets(step, facts.calls, facts.batches, None, value_of, compared)
 
     def _add_slots(self, tensor_refs: list[TensorRef], first: Note, facts: _Facts | None) -> None:
         """Let the graph that is traced report tensors; by a budget most only if it is to."""

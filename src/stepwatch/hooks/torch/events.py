@@ -11,10 +11,15 @@ failure of ours into training:
   each time that its closure returned;
 - ``before_scaled_step`` (scaler), ``after_scaled_step`` (optimizer), which may have been skipped;
 - ``zero_grad`` (); ``scheduler_step`` (scheduler, is_new); ``loader_wait`` (seconds);
+- ``wrapped`` (wrapper): a ``DistributedDataParallel`` was made; ``reducer_prepared`` (reducer):
+  it will average the gradients of the next backward pass;
 - ``norm_clipped`` (max_norm, norm before); ``before_value_clipping`` (parameters),
   ``value_clipped`` (parameters, clip_value);
+- ``logged`` (scalars): names and values that the script logs;
 - ``attention`` (rows, given, is_causal=, scale=): ``rows(*given, ...)`` is what is observed of it;
 - ``activation`` (kind, tensor): what a ReLU returned, what a tanh or sigmoid was given.
+
+What saves and loads checkpoints emits those of ``checkpoint_calls``.
 
 Events of the step to which these belong, emitted by ``tracker``:
 
@@ -62,6 +67,9 @@ _TARGETS = {
     "triplet_margin_with_distance_loss": -1,
 }
 _IGNORE_INDEX_POSITION, _IGNORE_INDEX = 4, -100
+# Of the losses of classes.
+_POSITIVE_WEIGHT_POSITION = 6  # of binary_cross_entropy_with_logits
+_WEIGHT_POSITION, _REDUCTION_POSITION, _OLD_REDUCTIONS = 2, 6, {"size_average": 3, "reduce": 5}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +113,33 @@ class LossCall:
             return int(getattr(self.module, "ignore_index", _IGNORE_INDEX))
         given = self.keywords.get("ignore_index", self._argument(_IGNORE_INDEX_POSITION))
         return _IGNORE_INDEX if given is None else int(given)
+
+    @property
+    def reduction(self) -> str:
+        """How a loss of classes makes one number of many: ``mean``, ``sum`` or ``none``.
+
+        Empty where the arguments of old that ``reduction`` replaced say it.
+        """
+        if self.module is not None:
+            return str(getattr(self.module, "reduction", ""))
+        for name, position in _OLD_REDUCTIONS.items():
+            if self.keywords.get(name, self._argument(position)) is not None:
+                return ""
+        return str(self.keywords.get("reduction", self._argument(_REDUCTION_POSITION)) or "mean")
+
+    @property
+    def class_weights(self) -> object:
+        """The weights that a loss of classes gives to them, ``None`` if it gives none."""
+        if self.module is not None:
+            return getattr(self.module, "weight", None)
+        return self.keywords.get("weight", self._argument(_WEIGHT_POSITION))
+
+    @property
+    def positive_weight(self) -> object:
+        """The weight that a loss of two classes gives to the class 1, ``None`` if it gives none."""
+        if self.module is not None:
+            return getattr(self.module, "pos_weight", None)
+        return self.keywords.get("pos_weight", self._argument(_POSITIVE_WEIGHT_POSITION))
 
     def _argument(self, index: int) -> Any:
         return self.args[index] if 0 <= index < len(self.args) else None

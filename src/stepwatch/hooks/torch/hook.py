@@ -376,6 +376,7 @@ class TorchHook(Hook):
         self._patches = Patches(
             tracker.events,
             tracker.graphs.slots.probe,
+            tracker.checkpoints.drawn,
             with_activations=self.recorder.plan.wants("activity"),
         )
         # Torch says that our hooks also see the module that compile wraps around a model. They
@@ -406,6 +407,14 @@ class TorchHook(Hook):
     def hold_steps(self, *, hold: bool) -> None:
         """Say whether a TRAIN step that is over is held until something runs, from here on."""
         self._tracker.steps.hold = hold
+
+    def hears_loggers(self, *, hears: bool) -> None:
+        """Say whether scalars are saved that the script logs, from here on."""
+        self._tracker.logged.is_on = hears
+
+    def accumulates(self, num_micro_batches: int) -> None:
+        """Say of how many micro-batches gradients are to be accumulated for each step."""
+        self._tracker.accumulates(num_micro_batches)
 
     def pause(self) -> None:
         super().pause()

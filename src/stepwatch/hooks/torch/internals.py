@@ -22,6 +22,7 @@ from types import FrameType, FunctionType
 from typing import Any, TypeVar
 
 import torch
+import torch.distributed
 
 # Base classes that modules inherit; public but for their names.
 from torch.nn.modules.batchnorm import _BatchNorm as BatchNorm
@@ -262,6 +263,46 @@ def loader_iterator() -> type | None:
         "torch.utils.data.dataloader:_BaseDataLoaderIter", "waits for data are not observed"
     )
     return found
+
+
+def is_mid_epoch(iterator: Any) -> bool:
+    """Return whether the iterator of a ``DataLoader`` gave some batches and has more to give.
+
+    Args:
+        iterator: ``None`` where it is gone, as after its last batch.
+    """
+    given, sampler = getattr(iterator, "_num_yielded", 0), getattr(iterator, "_index_sampler", None)
+    try:
+        return 0 < given < len(sampler)  # type: ignore[arg-type]
+    except TypeError:  # of a stream nobody knows the end
+        return bool(given)
+
+
+def reducers() -> type | None:
+    """Return the class of what averages gradients for ``DistributedDataParallel``."""
+    if not torch.distributed.is_available():
+        return None
+    found: type | None = private(
+        "torch.distributed:Reducer", "replicas that train alone are found by their weights only"
+    )
+    return found
+
+
+def ddp_reducer(wrapper: object) -> object | None:
+    """Return what averages the gradients of a ``DistributedDataParallel``.
+
+    It is ``None`` where something else does: graphs of compiled autograd, or a hook on another
+    parameter, to which all of it is delayed.
+    """
+    if getattr(wrapper, "_use_python_reducer", False):
+        return None
+    found: object | None = getattr(wrapper, "reducer", None)
+    return found
+
+
+def has_comm_hook(wrapper: object) -> bool:
+    """Return whether a script says by itself what is done to average gradients."""
+    return bool(getattr(wrapper, "_comm_hooks", ()))
 
 
 def batch_fetchers() -> list[type]:

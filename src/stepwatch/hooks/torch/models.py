@@ -234,6 +234,10 @@ class TorchLossNames(LossNames):
         super().__init__(TORCH)
 
 
+#: An optimizer is no longer used if it did not step while each other one did so often.
+IDLE_ROUNDS = 4
+
+
 class Optimizers:
     """Every optimizer that lives: in the order in which they first stepped, then all others.
 
@@ -252,6 +256,9 @@ class Optimizers:
         self._is_ours = is_ours
         self._known: list[ref[torch.optim.Optimizer]] = []
         self._stepped: WeakSet[torch.optim.Optimizer] = WeakSet()
+        self._idle: WeakSet[torch.optim.Optimizer] = WeakSet()
+        self._last_step: WeakKeyDictionary[torch.optim.Optimizer, int] = WeakKeyDictionary()
+        self._num_steps = 0  # of all, while there are several
         self._num_requests = self._num_scans = 0
         #: Grows whenever another one is found or steps for the first time.
         self.version = 0
@@ -277,6 +284,24 @@ class Optimizers:
             self._known = list(map(ref, others))
             self._stepped.add(optimizer)
             self.version += 1
+        if len(self._stepped) > 1:
+            self._note_use(optimizer)
+
+    @property
+    def in_use(self) -> list[torch.optim.Optimizer]:
+        """All but those that stepped once and no longer do, as of an earlier stage."""
+        return [optimizer for optimizer in self if optimizer not in self._idle]
+
+    def _note_use(self, optimizer: torch.optim.Optimizer) -> None:
+        """Note that one of several steps, and which have not for long."""
+        self._num_steps += 1
+        self._last_step[optimizer] = self._num_steps
+        most = IDLE_ROUNDS * len(self._stepped)
+        for other in self._stepped:
+            is_idle = self._num_steps - self._last_step.setdefault(other, self._num_steps) > most
+            if is_idle != (other in self._idle):
+                (self._idle.add if is_idle else self._idle.discard)(other)
+                self.version += 1
 
     def scan(self) -> None:
         """Find optimizers that were made since; ever more rarely, it costs 100 ms."""
@@ -360,7 +385,9 @@ class Parameters:
         return found
 
     def _rebuild(self) -> None:
-        num_groups = Counter(map(id, _parameters(self._optimizers)))
+        num_groups = Counter(map(id, _parameters(self._optimizers.in_use)))
+        for optimizer in self._optimizers:
+            num_groups |= Counter(map(id, _parameters([optimizer])))
         self._names.refresh()
         self._names.add_owners(_parameters(self._optimizers.stepped))
         self._of = WeakKeyDictionary()

@@ -21,9 +21,11 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812
+from torch.nn.parallel import DistributedDataParallel
 from torch.optim import lr_scheduler
 from torch.optim.lr_scheduler import LRScheduler
 
+from .checkpoint_calls import CheckpointCalls
 from .collectors.activations import RELU, SIGMOID, TANH
 from .collectors.attention import attention_rows, score_rows
 from .events import Events
@@ -36,10 +38,14 @@ from .internals import (
     is_initial_step,
     let_script_compile,
     loader_iterator,
+    reducers,
     replace_code,
     scheduler_step_name,
     script_as,
 )
+
+#: The metric that a schedule is told is saved as ``metric/PLATEAU/MODE``.
+PLATEAU = "ReduceLROnPlateau"
 
 Emit = Callable[..., None]
 #: Makes, of a function, what is called instead.
@@ -77,10 +83,18 @@ class Patches:
     Args:
         events: Emits what they notice.
         probe: What a compiler traces instead.
+        drawn: Given each iterator of a ``DataLoader`` that is asked for a batch.
         with_activations: Whether activations are observed.
     """
 
-    def __init__(self, events: Events, probe: GraphProbe, *, with_activations: bool) -> None:
+    def __init__(
+        self,
+        events: Events,
+        probe: GraphProbe,
+        drawn: Callable[[Any], None] = lambda _: None,
+        *,
+        with_activations: bool,
+    ) -> None:
         self._undo: list[Callable[[], None]] = []
         self._events, self._emits = events, dict[str, Emit]()
         emit = self._emit
@@ -104,10 +118,15 @@ class Patches:
         for owner in (torch.optim.Optimizer, torch.nn.Module):
             self._wrap(owner, "zero_grad", _zero_grad_wrapper(emit("zero_grad")))
         if (iterator := loader_iterator()) is not None:
-            self._wrap(iterator, "__next__", loader_wrapper(emit("loader_wait")))
-        scheduler = _scheduler_wrapper(emit("scheduler_step"))
+            self._wrap(iterator, "__next__", loader_wrapper(emit("loader_wait"), drawn))
+        self._wrap(DistributedDataParallel, "__init__", _first_argument_wrapper(emit("wrapped")))
+        if (reducer := reducers()) is not None:
+            name = "prepare_for_backward"
+            self._wrap(reducer, name, _first_argument_wrapper(emit("reducer_prepared")))
+        scheduler = _scheduler_wrapper(emit("scheduler_step"), emit("logged"))
         for scheduler_class, name in scheduler_steps():
             self._wrap(scheduler_class, name, scheduler)
+        self._undo.append(CheckpointCalls(events).remove)
 
     def remove(self) -> None:
         """Put the originals back, but for what somebody else wrapped in the meantime."""
@@ -122,13 +141,14 @@ class Patches:
 
     def _wrap(self, owner: Any, name: str, make: Wrapper) -> None:
         original = getattr(owner, name)
+        stored = vars(owner).get(name, original)  # of a class in C not what it gives to others
         wrapper: Any = dynamo_skip_frame(functools.wraps(original)(make(original)))
         let_script_compile(wrapper, original)
         setattr(owner, name, wrapper)
 
         def undo() -> None:
             if getattr(owner, name) is wrapper:
-                setattr(owner, name, original)
+                setattr(owner, name, stored)
 
         self._undo.append(undo)
 
@@ -271,13 +291,31 @@ def _zero_grad_wrapper(emit: Emit) -> Wrapper:
     return make
 
 
-def loader_wrapper(emit: Callable[[float], None]) -> Wrapper:
+def _first_argument_wrapper(emit: Emit) -> Wrapper:
+    """Emit what a method was called on, once it returned."""
+
+    def make(original: Any) -> Any:
+        def method(owner: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(owner, *args, **kwargs)
+            if not torch.compiler.is_compiling():
+                emit(owner)
+            return result
+
+        return method
+
+    return make
+
+
+def loader_wrapper(
+    emit: Callable[[float], None], drawn: Callable[[Any], None] = lambda _: None
+) -> Wrapper:
     """Return what wraps ``__next__`` of the iterators of ``DataLoader``.
 
     A data set that itself reads from a loader is part of the wait for its own.
 
     Args:
         emit: Given how many seconds the next batch, or the end, was waited for.
+        drawn: Given the iterator.
     """
     depth = 0
 
@@ -291,6 +329,7 @@ def loader_wrapper(emit: Callable[[float], None]) -> Wrapper:
             finally:
                 depth -= 1
                 if not depth:
+                    drawn(iterator)
                     emit(perf_counter() - began)
 
         return __next__
@@ -305,10 +344,14 @@ def scheduler_steps() -> Iterator[tuple[type[LRScheduler], str]]:
             yield kind, scheduler_step_name(kind)
 
 
-def _scheduler_wrapper(emit: Emit) -> Wrapper:
+def _scheduler_wrapper(emit: Emit, log: Emit) -> Wrapper:
     """Emit the calls of the script, and the first, by which a scheduler makes itself.
 
     The steps of the schedulers that another one is made of are its own business.
+
+    Args:
+        emit: Of ``scheduler_step``.
+        log: Of ``logged``, with the metric that a schedule is told.
     """
     depth = 0
 
@@ -324,6 +367,9 @@ def _scheduler_wrapper(emit: Emit) -> Wrapper:
                 depth -= 1
             if not depth:
                 emit(scheduler, is_initial_step(scheduler))
+                if isinstance(scheduler, lr_scheduler.ReduceLROnPlateau):
+                    metric = args[0] if args else kwargs.get("metrics")
+                    log(iter(((f"{PLATEAU}/{scheduler.mode}", metric),)))
             return result
 
         return step

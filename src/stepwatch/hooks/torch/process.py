@@ -1,10 +1,12 @@
-"""The process that trains: its rank among others, its threads, and whether it uses CUDA."""
+"""The process that trains: its rank, its threads, and what it asked of libraries it imported."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import torch.distributed
 from ... import config
 from ...capture.lifecycle import rank_and_size
 from ...numerics.statistics import use_threads
+from ...profile.devices import Cgroup
 
 # Libraries that have ranks of their own, if the script imported them.
 _OTHERS = ("horovod.torch", "smdistributed.dataparallel.torch.distributed")
@@ -43,10 +46,52 @@ def is_one_of_several() -> bool:
     return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 
+def accelerate_accumulation_steps() -> int | None:
+    """Return of how many micro-batches accelerate is asked to accumulate the gradients.
+
+    ``None`` where the script has not imported it, or made no ``Accelerator``.
+    """
+    state = getattr(sys.modules.get("accelerate.state"), "GradientState", None)
+    options = getattr(state, "_shared_state", {}).get("plugin_kwargs")
+    num_steps = options.get("num_steps") if isinstance(options, dict) else None
+    return num_steps if isinstance(num_steps, int) else None
+
+
 def is_cuda_used() -> bool:
     """Return whether this process uses CUDA; to ask does not initialise it."""
     used: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]  # as torch has it
     return used
+
+
+def memory_use() -> Iterator[tuple[str, float]]:
+    """Yield how much memory this process holds and how much there is, in bytes, by name.
+
+    On the host it is what the process has for itself alone, without files that are mapped; where
+    it uses CUDA, also what tensors hold on the current device, and what torch's allocator does.
+    """
+    with suppress(OSError, ValueError, IndexError):
+        pages = _STATM.read_text().split()
+        yield "host_memory_bytes", (int(pages[1]) - int(pages[2])) * os.sysconf("SC_PAGE_SIZE")
+        yield "host_memory_limit_bytes", _host_memory_bytes()
+    if is_cuda_used():
+        device = torch.cuda.current_device()
+        yield "device_memory_bytes", torch.cuda.memory_allocated(device)
+        yield "device_memory_reserved_bytes", torch.cuda.memory_reserved(device)
+        limit = torch.cuda.get_device_properties(device).total_memory
+        yield "device_memory_limit_bytes", limit
+
+
+_STATM = Path("/proc/self/statm")
+
+
+@cache
+def _host_memory_bytes() -> float:
+    """Return how much memory this machine has, or the control group of this process may use."""
+    physical = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    limits = (
+        value for _, name, value in Cgroup(os.getpid()).read() if name == "memory_limit_bytes"
+    )
+    return min([physical, *limits])
 
 
 def share_threads(*, shared: bool) -> None:

@@ -82,6 +82,12 @@ class Steps:
         return number - 1, mode_step - 1
 
     @property
+    def num_trained(self) -> int:
+        """How many TRAIN steps have been taken."""
+        last = self.last_trained
+        return self._recorder.counter.peek(Mode.TRAIN)[1] if last is None else last[1] + 1
+
+    @property
     def in_optimizer(self) -> bool:
         """Whether an optimizer is in its step; what runs now is its closure."""
         return self._in_optimizer

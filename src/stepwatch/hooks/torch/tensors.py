@@ -56,9 +56,10 @@ _VIEWED: dict[torch.dtype, tuple[torch.dtype, np.dtype[np.generic]]] = {
     )
     if hasattr(torch, name) and hasattr(ml_dtypes, name)
 }
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
+#: What holds its values itself, and wraps no other tensor.
+PLAIN = (torch.Tensor, torch.nn.Parameter)
 #: Writes the statistics of tensors that lie here into the rows of a matrix.
-read_tensors = tensor_reader(*_PLAIN)
+read_tensors = tensor_reader(*PLAIN)
 _LAYOUTS = frozenset(
     getattr(torch, name)
     for name in ("strided", *(f"sparse_{kind}" for kind in ("coo", "csr", "csc", "bsr", "bsc")))
@@ -67,7 +68,7 @@ _LAYOUTS = frozenset(
 
 def plain(tensor: torch.Tensor) -> torch.Tensor:
     """Return a subclass that only adds to a tensor as the tensor; others as they are."""
-    if type(tensor) in _PLAIN:
+    if type(tensor) in PLAIN:
         return tensor
     adds = type(tensor).__torch_dispatch__ is torch.Tensor.__torch_dispatch__
     if adds and not is_wrapper_subclass(tensor):
@@ -78,7 +79,7 @@ def plain(tensor: torch.Tensor) -> torch.Tensor:
 def unsupported(tensor: torch.Tensor) -> str | None:
     """Return what about a tensor cannot be observed, ``None`` if it can."""
     if (
-        type(tensor) in _PLAIN
+        type(tensor) in PLAIN
         and tensor.is_cpu
         and tensor.layout is torch.strided
         and (tensor.dtype in _VIEWED or _is_known_to_numpy(tensor.dtype))
@@ -112,7 +113,7 @@ def _what_is_unsupported(tensor: torch.Tensor) -> str | None:
         return "meta device"
     if is_functorch_wrapped(tensor):
         return "inside a torch.func transform"
-    return None if type(tensor) in _PLAIN else f"type {type(tensor).__name__}"
+    return None if type(tensor) in PLAIN else f"type {type(tensor).__name__}"
 
 
 def to_numpy(tensor: torch.Tensor) -> Array:

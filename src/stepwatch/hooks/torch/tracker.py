@@ -19,13 +19,18 @@ from ...model.steps import Mode
 from .autograd import find_non_finite
 from .collectors.activations import Activity, Quantiles, Routing
 from .collectors.attention import Attention
+from .collectors.averaging import GradientAveraging
 from .collectors.batch import Batches, Channels, Samples
+from .collectors.checkpoints import Checkpoints
 from .collectors.dependence import Dependence
 from .collectors.embedding import Embeddings, Tokens
+from .collectors.logged import LoggedScalars
 from .collectors.loop import Loop
 from .collectors.loss import LossInputs
 from .collectors.optimizer import Clipping, OptimizerStates, Updates
+from .collectors.policy import Policies
 from .collectors.profiling import ProfileCollector
+from .collectors.setup import Setup
 from .collectors.supervision import Supervision
 from .events import Detail, Events, HookGuard, LossCall, Subscriber
 from .graphs import Graphs
@@ -115,13 +120,25 @@ class Tracker(HookGuard):
         names, parameters, observer = self.names, self.parameters, self.observer
         current, scalars, summaries = self.steps.current, Scalars(observer), Summaries(observer)
         self._attention = attention = Attention(names, observer, current)
-        self._loop = loop = Loop(observer, scalars, recorder.profiler.phases)
+        self._loop = loop = Loop(observer, scalars, summaries, recorder.profiler.phases)
         self._profile = profile = ProfileCollector(recorder)
         activity = Activity(attention.innermost, current, summaries)
         quantiles = Quantiles(parameters, summaries)
         dependence, clipping = Dependence(summaries), Clipping(observer, current)
         supervision = Supervision(observer)
+        self.checkpoints = checkpoints = Checkpoints(
+            *(recorder, names, observer, self.optimizers, lambda: self.steps.num_trained),
+            lambda: recorder.budget.observe_next_in_full("checkpoint"),
+        )
+        self._averaging = averaging = GradientAveraging(
+            parameters,
+            observer,
+            lambda: self._follow_wrappers(averaging),
+        )
+        self._policies = policies = Policies(names, observer)
+        setup = Setup(names, observer)
         self._updates = updates = Updates(parameters, scalars)
+        self.logged = logged = LoggedScalars(observer, self.events.source("logged"))
         layers = profile.layers
         for event, *subscribers in (
             # Of torch
@@ -129,7 +146,7 @@ class Tracker(HookGuard):
             ("after_forward", self._after_forward),
             ("before_loss", self._before_loss),
             ("after_loss", self._after_loss),
-            ("before_backward", self._before_backward),
+            ("before_backward", self._before_backward, self._observe_policies),
             ("after_backward", self._after_backward),
             ("before_scaled_step", self.before_scaled_step),
             ("after_scaled_step", self._after_scaled_step),
@@ -137,11 +154,14 @@ class Tracker(HookGuard):
             ("after_closure", self._after_closure),
             ("after_optimizer", self._after_any_optimizer),
             ("zero_grad", self._on_zero_grad),
-            ("scheduler_step", loop.scheduled),
+            ("scheduler_step", loop.scheduled, checkpoints.scheduled),
             ("loader_wait", loop.waited),
+            ("wrapped", averaging.wrapped),
+            ("reducer_prepared", averaging.prepared),
             ("norm_clipped", clipping.norm_clipped),
             ("before_value_clipping", clipping.before_value_clipping),
             ("value_clipped", clipping.value_clipped),
+            ("logged", logged.observe),
             ("attention", attention.observe),
             ("activation", activity.called),
             # Of steps
@@ -150,7 +170,7 @@ class Tracker(HookGuard):
                 *(profile.begin, attention.begin, activity.begin, loop.begin),
                 *(Batches(names, observer).observe, Samples(names, observer).observe),
                 *(Channels(names, observer, summaries).observe, dependence.begin),
-                supervision.begin,
+                *(supervision.begin, checkpoints.begin, setup.begin, logged.look),
             ),
             ("module_begins", loop.enter, attention.enter, layers.enter),
             (
@@ -166,15 +186,20 @@ class Tracker(HookGuard):
             (
                 "update_begins",
                 Embeddings(names, parameters, summaries).before_update,
-                *(quantiles.before_update, updates.before, loop.updates),
+                *(quantiles.before_update, updates.before, loop.updates, checkpoints.updates),
             ),
             ("update_ends", updates.after, OptimizerStates(parameters, observer, scalars).observe),
             (
                 "step_ends",
-                *(dependence.forget, supervision.forget),
-                *(loop.complete, layers.complete, scalars.finish),
+                *(dependence.forget, supervision.forget, checkpoints.complete),
+                *(policies.forget, loop.complete, setup.complete, logged.complete),
+                *(layers.complete, scalars.finish),
             ),
-            ("pauses", dependence.forget, supervision.forget, loop.pause, profile.pause),
+            (
+                "pauses",
+                *(dependence.forget, supervision.forget, policies.forget),
+                *(loop.pause, profile.pause),
+            ),
         ):
             self.events.subscribe(event, *subscribers)
         for event, subscriber in (
@@ -188,8 +213,25 @@ class Tracker(HookGuard):
             ("before_optimizer", self.before_any_optimizer),
             ("after_optimizer", self._after_any_optimizer),
             ("scheduler_step", loop.scheduled),
+            ("logged", logged.observe),
         ):
             self.events.subscribe_at(Detail.LOSSES, event, subscriber)
+        of_checkpoints: tuple[tuple[str, Subscriber], ...] = (
+            ("checkpoint_saved", checkpoints.saved),
+            ("checkpoint_read", checkpoints.read),
+            ("before_weights", checkpoints.before_weights),
+            ("after_weights", checkpoints.after_weights),
+            ("pretrained", checkpoints.pretrained),
+            ("optimizer_loaded", checkpoints.optimizer_loaded),
+            ("scheduler_loaded", checkpoints.scheduler_loaded),
+        )
+        for event, take in of_checkpoints:
+            self.events.subscribe(event, take)
+            for detail in (Detail.LOSSES, Detail.USUAL):
+                self.events.subscribe_at(detail, event, take)
+        for detail in (Detail.LOSSES, Detail.USUAL):
+            self.events.subscribe_at(detail, "wrapped", averaging.wrapped)
+            self.events.subscribe_at(detail, "reducer_prepared", averaging.prepared)
         self._usual = UsualSteps(self, recorder, loop)
         # What modules return is observed by those that want it in a step, which is asked once.
         self._output_observers: tuple[tuple[Callable[[OpenStep], bool], Subscriber], ...] = (
@@ -200,18 +242,33 @@ class Tracker(HookGuard):
             (layers.listens, layers.returned),
             (dependence.listens, dependence.returned),
             (supervision.listens, supervision.returned),
+            (policies.listens, policies.returned),
         )
         self._observe_output: list[Subscriber] = []
         self._module_begins = self.events.subscribers("module_begins")
 
+    def _follow_wrappers(self, averaging: GradientAveraging) -> None:
+        """Let it be known what becomes of gradients: there is a wrapper that averages them."""
+        for event, subscriber in (
+            ("module_begins", averaging.enter),
+            ("update_begins", averaging.before_update),
+            ("update_ends", averaging.after_update),
+            ("step_ends", averaging.complete),
+        ):
+            self.events.subscribe(event, subscriber)
+        for detail in (Detail.LOSSES, Detail.USUAL):
+            self.events.subscribe_at(detail, "after_optimizer", averaging.after_update)
+
     def attach(self) -> None:
         self._profile.listen()
+        self._averaging.scan()
         self.active = True
 
     def detach(self) -> None:
         """Observe no more, until ``attach``."""
         self.active = False
         self._usual.leave()
+        self.logged.remove()
         self.root, self.loss_depth, self._stepping = None, 0, []
         self.events.emit("pauses")
 
@@ -354,7 +411,11 @@ class Tracker(HookGuard):
         self.before_thin_backward(roots)
         self._loop.before_backward()
 
+    def _observe_policies(self, roots: object) -> None:
+        self._policies.before_backward(self.steps.current(), roots)
+
     def before_thin_backward(self, roots: object) -> None:
+        self._loop.num_backward_calls += 1
         self.steps.before_backward()
         self._gather()
         if not self._loss_since_backward and isinstance(roots, torch.Tensor) and roots.numel() == 1:
@@ -509,6 +570,10 @@ class Tracker(HookGuard):
         else:
             self.observer.scalar(step, name, value, collection)
 
+    def accumulates(self, num_micro_batches: int) -> None:
+        """Note of how many micro-batches gradients are to be accumulated for each step."""
+        self._loop.accumulation_steps = num_micro_batches
+
     # How
 
     def is_model(self, module: torch.nn.Module) -> bool:
@@ -545,6 +610,7 @@ class Tracker(HookGuard):
         """A TRAIN step ends: add what belongs to no optimizer."""
         if step.has_only_losses:
             self._loop.complete(step)
+            self.logged.complete(step)
             return
         self.observer.parameters(step, self.parameters.free())
         self.events.emit("step_ends", step)

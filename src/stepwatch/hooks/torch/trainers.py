@@ -87,11 +87,13 @@ class TorchTrainerHook(Hook):
     def begins(self) -> None:
         """A training begins: what the trainer logs after an update belongs to its step."""
         self._stopped = None
+        self.torch.hears_loggers(hears=False)  # it hands over what it logs
         self.torch.hold_steps(hold=True)
 
     def ends(self) -> None:
         """A training is over: hand on what is open, and remember why it was ended."""
         self.torch.finish()
+        self.torch.hears_loggers(hears=True)
         self.torch.hold_steps(hold=self._is_owner)
         self.torch._stopped = self._stopped  # it was forgotten when the last step was handed on
 

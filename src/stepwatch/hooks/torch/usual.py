@@ -54,6 +54,7 @@ class UsualSteps:
             ("before_optimizer", self._before_optimizer),
             ("after_optimizer", self._after_optimizer),
             ("scheduler_step", loop.scheduled),
+            ("logged", tracker.logged.observe),
         ):
             tracker.events.subscribe_at(Detail.USUAL, event, handler)
 
@@ -146,6 +147,7 @@ class UsualSteps:
     def _before_backward(self, roots: object) -> None:
         if self._loss_since_backward:
             self._loss_since_backward = False
+            self._loop.num_backward_calls += 1
             return
         self.leave()
         self._tracker.before_thin_backward(roots)
@@ -158,7 +160,9 @@ class UsualSteps:
         rates = self._learning_rates(optimizer)
         is_usual = optimizer is self._optimizer() and self._losses and self._has_run
         if is_usual and rates is not None and self._tracker.first_gradients.is_finite(optimizer):
-            self._scalars = self._losses | rates
+            logged = self._tracker.logged.take()
+            usual = {info: one for info, one in logged.items() if self._has_usual_level(info)}
+            self._scalars = self._losses | rates | usual
             return
         self.leave()
         self._tracker.before_any_optimizer(optimizer)

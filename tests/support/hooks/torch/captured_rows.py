@@ -8,12 +8,12 @@ from stepwatch.numerics.statistics import summarize
 
 
 def rows_of(seen):
-    """Return for each step the statistics of its tensors by name, but for how long it took."""
+    """Return for each step the statistics of its tensors by name, but for its time and memory."""
     return [
         {
             info.name: row
             for info, row in zip(record.layout.tensors, record.statistics, strict=True)
-            if not info.name.endswith("_seconds")
+            if not info.name.endswith(("_seconds", "_bytes"))
         }
         for (record,) in seen.trial.records()
     ]

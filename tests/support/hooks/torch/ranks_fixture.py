@@ -49,7 +49,7 @@ def start(program, size, *arguments, **environment):
     """Start a program once for each rank, and return the processes."""
     shared = {
         **os.environ,
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "src", ROOT))),
         "OMP_NUM_THREADS": "1",
         "WORLD_SIZE": str(size),
         **environment,
@@ -76,9 +76,9 @@ def finish(processes):
             process.kill()
 
 
-def train(folder, size, *names):
-    """Run trainings of ``rank_trainings`` in so many processes."""
-    processes = start(HERE / "rank_trainings.py", size, folder, *names)
+def train(folder, size, *names, program="rank_trainings.py"):
+    """Run trainings of a program in so many processes."""
+    processes = start(HERE / program, size, folder, *names)
     said = finish(processes)
     assert [0] * size == [process.returncode for process in processes], said
     return Ranks(folder, size)

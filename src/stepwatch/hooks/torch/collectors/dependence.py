@@ -144,8 +144,8 @@ def shifts(given: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         target: As many integers.
 
     Returns:
-        Shares, shape ``[4]``: for no shift, one and two, and for one where the targets lie time by
-        time. All nan for what is no such target.
+        Shares of those that are not negative, shape ``[4]``: for no shift, one and two, and for one
+        where the targets lie time by time. All nan for what is no such target.
     """
     wrong = given.is_floating_point() or target.is_floating_point() or given.dim() != 2
     if wrong or given.shape[1] < 8 or target.numel() != given.numel():
@@ -156,8 +156,9 @@ def shifts(given: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
 
 
 def _same(given: torch.Tensor, target: torch.Tensor, by: int) -> torch.Tensor:
-    length = given.shape[1]
-    return (given[:, by:] == target[:, : length - by]).float().mean()
+    there = target[:, : given.shape[1] - by]
+    counts = there >= 0  # others are left out by the loss
+    return ((given[:, by:] == there) & counts).sum() / counts.sum()
 
 
 def correlation(given: torch.Tensor, target: torch.Tensor) -> torch.Tensor:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
 import torch
@@ -21,9 +21,11 @@ from torch.optim.lr_scheduler import LRScheduler
 from ....capture.open_step import OpenStep
 from ....capture.profiling import Phases
 from ....model.steps import Mode
-from ..internals import BatchNorm, Dropout, has_dispatch_mode, in_transform
-from ..observe import Observer, Scalars
-from ..process import is_one_of_several
+from ..events import LossCall
+from ..internals import BatchNorm, Dropout, has_dispatch_mode, in_transform, isolated_compute
+from ..observe import Observer, Scalars, Summaries
+from ..process import accelerate_accumulation_steps, is_one_of_several, memory_use
+from ..tensors import readable
 
 # How schedulers of torch call it.
 _TOTALS = ("total_steps", "T_max", "total_iters")
@@ -86,6 +88,29 @@ def planned_steps(scheduler: LRScheduler) -> float | None:
 _MOST = 1024
 
 
+class Targets(NamedTuple):
+    """The targets of classes that a loss takes the mean of, or adds up.
+
+    Args:
+        num_targets: How many count, int64, shape ``[]``.
+        is_mean: Whether the loss is their mean.
+    """
+
+    num_targets: torch.Tensor
+    is_mean: bool
+
+
+def counted_targets(call: LossCall) -> Targets | None:
+    """Return the targets of a loss; ``None`` if it is of no classes, or gives these weights."""
+    if call.function not in ("cross_entropy", "nll_loss") or call.class_weights is not None:
+        return None
+    target, reduction = readable(call.target), call.reduction
+    if target is None or target.is_floating_point() or reduction not in ("mean", "sum"):
+        return None
+    with isolated_compute(target.device.type):
+        return Targets((target != call.ignore_index).sum(), reduction == "mean")
+
+
 class _Graph:
     """Lives as long as the graph of a loss."""
 
@@ -104,6 +129,7 @@ class LossWeights:
         #: Gradients are computed by ``backward()``; those of ``autograd.grad`` are not observed.
         self.is_in_backward = False
         self._found: list[float | torch.Tensor] = []
+        self._of_targets: list[tuple[float | torch.Tensor, Targets]] = []
         self._graphs: WeakSet[_Graph] = WeakSet()
 
     @property
@@ -111,15 +137,19 @@ class LossWeights:
         """Of how many losses the graph is still there."""
         return len(self._graphs)
 
-    def watch(self, loss: torch.Tensor) -> None:
-        """Look at the derivative by a loss of one element, once it is computed."""
+    def watch(self, loss: torch.Tensor, targets: Targets | None = None) -> None:
+        """Look at the derivative by a loss of one element, once it is computed.
+
+        Args:
+            targets: What the loss is the mean of, or the sum, if that is wanted.
+        """
         function: Any = loss.grad_fn if loss.requires_grad else None
         # What is differentiated several times is watched once.
         if function is None or _is_transformed() or self in function.metadata:
             return
         graph = function.metadata[self] = _Graph()
         self._graphs.add(graph)
-        function.register_prehook(partial(self._note, loss.output_nr))
+        function.register_prehook(partial(self._note, loss.output_nr, targets))
 
     def take(self, scale: torch.Tensor | None) -> float | torch.Tensor | None:
         """Return the sum since this was called last, divided by a scale; ``None`` if unknown.
@@ -135,7 +165,31 @@ class LossWeights:
         total = total if scale is None else total / scale.detach()
         return total.reshape(()) if isinstance(total, torch.Tensor) else total
 
-    def _note(self, index: int, gradients: Sequence[object]) -> None:
+    def take_of_targets(self, scale: torch.Tensor | None) -> torch.Tensor | None:
+        """Return the weight of each target, and how many there are, of each loss since last time.
+
+        Args:
+            scale: What weights are divided by.
+
+        Returns:
+            Float64, shape ``[losses, 2]``, in the order in which they were differentiated;
+            ``None`` if there are fewer than two, or on several devices.
+        """
+        found, self._of_targets = self._of_targets, []
+        if len({targets.num_targets.device for _, targets in found}) != 1 or len(found) < 2:
+            return None
+        device = found[0][1].num_targets.device
+        with isolated_compute(device.type):
+            counts = torch.stack([targets.num_targets for _, targets in found]).to(torch.float64)
+            means = torch.tensor([targets.is_mean for _, targets in found], device=device)
+            weights = torch.stack([
+                torch.as_tensor(weight, dtype=torch.float64, device=device).reshape(())
+                for weight, _ in found
+            ])  # fmt: skip
+            weights = weights if scale is None else weights / scale.detach().to(device)
+            return torch.stack([weights / torch.where(means, counts, 1.0), counts], dim=1)
+
+    def _note(self, index: int, targets: Targets | None, gradients: Sequence[object]) -> None:
         """Called by autograd, perhaps in another thread, where nothing may be raised."""
         if not self.is_in_backward or torch.compiler.is_compiling() or _is_transformed():
             return
@@ -146,10 +200,12 @@ class LossWeights:
             detached = gradient.detach()
             # A copy, for autograd may add to it in place.
             self._found.append(float(detached) if detached.is_cpu else detached.clone())
+            if targets is not None:
+                self._of_targets.append((self._found[-1], targets))
         except Exception:  # noqa: BLE001  of gradients that are batched nothing can be read
             self._found = [math.nan]
         if len(self._found) > _MOST:
-            self._found = [math.nan]
+            self._found, self._of_targets = [math.nan], []
 
 
 def _is_transformed() -> bool:
@@ -157,7 +213,9 @@ def _is_transformed() -> bool:
     return has_dispatch_mode() or in_transform()
 
 
-_COLLECTION = "loop"
+_COLLECTION, _OF_TARGETS = "loop", "supervision"
+#: At every so many TRAIN steps it is read how much memory is used.
+MEMORY_EVERY = 10
 # Dropout that other libraries call by these names.
 _DROPS = ("DropPath", "StochasticDepth")
 
@@ -165,12 +223,14 @@ _DROPS = ("DropPath", "StochasticDepth")
 class Loop:
     """Observes the training loop, in the collection ``loop``."""
 
-    def __init__(self, observer: Observer, scalars: Scalars, phases: Phases) -> None:
+    def __init__(
+        self, observer: Observer, scalars: Scalars, summaries: Summaries, phases: Phases
+    ) -> None:
         self._observer, self._phases = observer, phases
-        self._scalars = scalars
+        self._scalars, self._summaries = scalars, summaries
         self._weights = LossWeights()
         self._depends: dict[type, bool] = {}
-        self._num_modules = self._num_in_eval = 0
+        self._num_modules, self._num_in_eval, self._dropout = 0, 0, 0.0
         self._began_at: float | None = None
         self._is_training = False
         self._waited_s: float | None = None
@@ -178,6 +238,10 @@ class Loop:
         self._num_backwards = self._num_optimizer_steps = 0
         self._num_unused = self._num_lost = 0
         self._schedules = Schedules()
+        #: Calls of ``backward()`` so far, also in steps of which only losses are observed.
+        self.num_backward_calls = 0
+        #: Of how many micro-batches a trainer is asked to accumulate the gradients, if it says so.
+        self.accumulation_steps: int | None = None
         #: What a gradient scaler multiplied the losses of the open step by.
         self.loss_scale: torch.Tensor | None = None
 
@@ -187,7 +251,7 @@ class Loop:
         self._phases.pause()
 
     def begin(self, step: OpenStep, *_: object) -> None:
-        self._num_modules = self._num_in_eval = 0
+        self._num_modules, self._num_in_eval, self._dropout = 0, 0, 0.0
         self._is_training |= step.mode is Mode.TRAIN
         self._phases.turn("forward")
 
@@ -196,9 +260,14 @@ class Loop:
         kind = type(module)
         if kind not in self._depends:
             self._depends[kind] = _depends_on_mode(kind)
-        if self._depends[kind] and getattr(module, "p", True):
+        if not self._depends[kind]:
+            return
+        share = getattr(module, "p", True)  # of a normalization nothing is dropped
+        if share:
             self._num_modules += 1
             self._num_in_eval += not module.training
+            if module.training and type(share) is float:
+                self._dropout = max(self._dropout, share)
 
     def leave(self, step: OpenStep, *, is_trained: bool) -> None:
         """The model returned.
@@ -220,14 +289,17 @@ class Loop:
                 numbers["loop/modules_in_eval"] = self._num_in_eval
             else:
                 numbers["loop/modules_in_train"] = self._num_modules - self._num_in_eval
+            if self._dropout:
+                numbers["loop/dropout"] = self._dropout
         if evaluates:
             self._end_interval(numbers)
         if numbers:
             self._observer.numbers(step, numbers, _COLLECTION)
 
-    def on_loss(self, step: OpenStep, name: str, value: torch.Tensor, *_: object) -> None:  # noqa: ARG002
+    def on_loss(self, step: OpenStep, name: str, value: torch.Tensor, call: LossCall) -> None:  # noqa: ARG002
         if step.mode is Mode.TRAIN and step.wants(_COLLECTION):
-            self._weights.watch(value)
+            targets = counted_targets(call) if step.wants(_OF_TARGETS) else None
+            self._weights.watch(value, targets)
 
     def before_backward(self) -> None:
         self._weights.is_in_backward = True
@@ -273,6 +345,7 @@ class Loop:
         else:
             self._phases.end(Mode.TRAIN)
         weights, num_backwards = self._weights.take(self.loss_scale), self._num_backwards
+        of_targets = self._weights.take_of_targets(self.loss_scale)
         num_lost, self._num_lost = self._num_lost, 0
         self.loss_scale, self._num_backwards, self._is_training = None, 0, False
         if not step.wants(_COLLECTION):
@@ -284,6 +357,8 @@ class Loop:
         # What says nothing in an ordinary training is left out: each number costs microseconds.
         if num_lost:
             numbers["loop/backwards_lost"] = num_lost
+        if step.mode_step % MEMORY_EVERY == 0:
+            numbers.update((f"loop/{name}", value) for name, value in memory_use())
         num_graphs = self._weights.num_graphs
         if num_graphs > 1:
             numbers["loop/graphs"] = num_graphs
@@ -293,6 +368,12 @@ class Loop:
             numbers = {}
         elif num_backwards and not isinstance(weights, torch.Tensor):
             numbers["loop/loss_weight"] = math.nan if weights is None else weights
+        if of_targets is not None and num_backwards > 1:
+            self._summaries.add(step, _OF_TARGETS, "micro_batches/targets", of_targets)
+        asked = self.accumulation_steps or accelerate_accumulation_steps() or 1
+        if asked > 1:
+            numbers["loop/accumulation_steps"] = asked
+            numbers["loop/backward_calls"] = self.num_backward_calls
         numbers["loop/optimizer_steps"] = self._num_optimizer_steps
         for name, value in self._schedules.numbers():
             numbers[f"loop/{name}"] = value

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 
 from ....capture.open_step import OpenStep
+from ....model.steps import Mode
 from ..device import PackedBits
 from ..events import LossCall
 from ..internals import in_transform, isolated_compute
@@ -132,6 +133,27 @@ def _sum(before: Counts, now: Counts) -> Counts:
     return before + now if before.shape == now.shape else now
 
 
+def class_weights(call: LossCall) -> torch.Tensor | None:
+    """Return what a loss multiplies the labels of each class by; ``None`` for nothing.
+
+    Returns:
+        Floating, shape ``[classes]``, of up to ``MOST_CLASSES`` classes.
+    """
+    if call.function in _OF_CLASSES:
+        weights = readable(call.class_weights)
+        is_known = weights is not None and weights.dim() == 1
+        return weights if weights is not None and is_known and _is_few(weights) else None
+    weight = readable(call.positive_weight) if call.function in _THRESHOLDS else None
+    if weight is None or weight.numel() != 1:  # of several columns each has its own positives
+        return None
+    with isolated_compute(weight.device.type):
+        return torch.cat([torch.ones_like(weight).reshape(1), weight.reshape(1)])
+
+
+def _is_few(weights: torch.Tensor) -> bool:
+    return 1 < weights.numel() <= MOST_CLASSES and weights.is_floating_point()
+
+
 #: Of the logits of a call at most so many rows are read for ``log_partition``.
 MOST_ROWS = 1024
 
@@ -163,6 +185,10 @@ class LossInputs:
             logits = readable(prediction)
             if logits is not None:
                 self._add_log_partition(step, f"log_partition/{name}", logits)
+        if step.mode is Mode.TRAIN and step.wants("setup"):
+            weights = class_weights(call)
+            if weights is not None:
+                self._observer.tensor(step, f"setup/class_weight/{name}", weights, "setup")
         if step.wants("classes"):
             guessed, meant = readable(prediction), readable(target)
             if guessed is not None and meant is not None:

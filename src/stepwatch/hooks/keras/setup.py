@@ -1,0 +1,238 @@
+"""What a model is compiled and fitted with, where it may not be as it was meant.
+
+Nothing is observed of most trainings: callbacks that monitor something, weights of classes, metrics
+that do not fit their labels, and batch normalization with a momentum that is none.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+
+from ...capture.open_step import OpenStep
+from ...numerics.measures import Floats
+from .evidence import Evidence, Lookup
+from .layers import ModelNames
+from .losses import CROSS_ENTROPY, MOST_CLASSES, OF_PROBABILITIES, Array, LossCall
+
+COLLECTION = "setup"
+#: New statistics of a batch are so much of the running ones by the convention of other libraries.
+MOST_NEW = 0.9
+#: Of more labels the classes are not counted.
+_MOST_LABELS = 10_000_000
+#: Metrics, by their class or function, and what they are called here.
+_METRICS = {
+    name: known
+    for known in (
+        "accuracy",
+        "binary_accuracy",
+        "categorical_accuracy",
+        "sparse_categorical_accuracy",
+    )
+    for name in (known, "".join(part.capitalize() for part in known.split("_")))
+}
+# Where a metric is compared with what it takes, this share must fit.
+_FITS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """What ``fit`` was called with.
+
+    Args:
+        callbacks: A list, one, or a ``CallbackList``.
+        class_weights: Shape ``[classes]``, if it has weights of classes.
+    """
+
+    callbacks: object = None
+    class_weights: Floats | None = None
+
+    def monitors(self) -> Iterator[tuple[str, float]]:
+        """Yield the callbacks that monitor something: the name, and -1 where less is better."""
+        found = getattr(self.callbacks, "callbacks", self.callbacks)
+        for callback in found if isinstance(found, (list, tuple)) else [found]:
+            if not isinstance(callback, _MONITORS) or not isinstance(callback.monitor, str):
+                continue
+            if not getattr(callback, "save_best_only", True):
+                continue
+            mode = getattr(callback, "mode", "auto")
+            compares = getattr(getattr(callback, "monitor_op", None), "__name__", "")
+            sign = _SIGNS.get(mode) or _SIGNS.get(compares)
+            if sign:
+                yield f"{type(callback).__name__}/{callback.monitor}", sign
+
+
+_MONITORS = (
+    keras.callbacks.EarlyStopping,
+    keras.callbacks.ReduceLROnPlateau,
+    keras.callbacks.ModelCheckpoint,
+)
+_SIGNS = {"min": -1.0, "max": 1.0, "less": -1.0, "greater": 1.0}
+
+
+class Setup:
+    """Observes it in the collection ``setup``."""
+
+    def __init__(self) -> None:
+        self._fit = _Fit()
+
+    def fitting(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what is called in the place of ``Model.fit``."""
+
+        def fit(model: Any, *args: Any, **named: Any) -> Any:
+            before = self._fit
+            with suppress(Exception):  # of arguments that are wrong ``fit`` itself says so
+                given = inspect.signature(original).bind_partial(model, *args, **named).arguments
+                self._fit = _Fit(given.get("callbacks"), _class_weights(given))
+            try:
+                return original(model, *args, **named)
+            finally:
+                self._fit = before
+
+        return fit
+
+    def observe(
+        self,
+        step: OpenStep,
+        model: Any,
+        names: ModelNames,
+        calls: Mapping[str, LossCall],
+        value_of: Lookup,
+        evidence: Evidence,
+    ) -> None:
+        """Add what is known of a model that trains by the ``train_step`` of Keras.
+
+        Args:
+            calls: Of each loss, by its name without ``loss/``.
+            value_of: Has the predictions and labels, arranged as the loss takes them.
+        """
+        if not step.wants(COLLECTION):
+            return
+        numbers = dict(_momentum(model, names))
+        numbers.update((f"setup/uncalled/{name}", 1.0) for name in _uncalled(model, names))
+        numbers.update((f"setup/monitor/{name}", sign) for name, sign in self._fit.monitors())
+        call = calls.get("loss") if len(calls) == 1 else None
+        prediction, label = value_of("prediction/loss"), value_of("label/loss")
+        if call is not None and prediction is not None and label is not None:
+            numbers.update(_misfits(model, call, prediction, label))
+        evidence.numbers(step, COLLECTION, numbers)
+        if call is not None and self._fit.class_weights is not None:
+            evidence.add(step, "setup/class_weight/loss", COLLECTION, self._fit.class_weights)
+
+
+def _momentum(model: Any, names: ModelNames) -> Iterator[tuple[str, float]]:
+    """Yield the share of a batch in running statistics where it is all of it, or nothing."""
+    for layer in model._flatten_layers(include_self=False):
+        if isinstance(layer, keras.layers.BatchNormalization) and layer.trainable:
+            kept = layer.momentum
+            if isinstance(kept, (int, float)) and math.isfinite(kept):
+                new = round(1.0 - kept, 6)
+                name = names.of_layer(layer)
+                if name is not None and (new >= MOST_NEW or new == 0):
+                    yield f"setup/momentum/{name}", new
+
+
+def _uncalled(model: Any, names: ModelNames) -> Iterator[str]:
+    """Yield the layers of a model that ran which make their weights when called, and were not.
+
+    Layers of Keras build what is inside of them in ways of their own.
+    """
+    for owner in model._flatten_layers():
+        if owner is model or not _is_of_keras(owner):
+            for layer in owner._flatten_layers(include_self=False, recursive=False):
+                makes = type(layer).build is not keras.layers.Layer.build
+                name = names.of_layer(layer)
+                if not layer.built and makes and name is not None:
+                    yield name
+
+
+def _is_of_keras(layer: object) -> bool:
+    return type(layer).__module__.startswith("keras.")
+
+
+def _misfits(
+    model: Any, call: LossCall, prediction: Array, label: Array
+) -> Iterator[tuple[str, float]]:
+    """Yield the share of what a metric is given that it can count, where that is small."""
+    compiled = getattr(model, "_compile_metrics", None)
+    for metric in getattr(compiled, "metrics", ()) or ():
+        function = getattr(metric, "_fn", None)
+        known = _METRICS.get(type(metric).__name__) or _METRICS.get(
+            getattr(function, "__name__", "")
+        )
+        if known is None or not prediction.size or not label.size:
+            continue
+        kind, share = _fit_of(known, call, prediction, label)
+        if share < _FITS:
+            yield f"setup/metric/{kind}/{metric.name}", share
+
+
+def _fit_of(metric: str, call: LossCall, prediction: Array, label: Array) -> tuple[str, float]:
+    is_of_classes = call.function in (OF_PROBABILITIES, CROSS_ENTROPY)
+    values = label.astype(np.float64)
+    is_dense = prediction.shape == label.shape
+    if metric == "accuracy":
+        guesses = prediction.astype(np.float64)
+        return metric, float((guesses == np.rint(guesses)).mean())
+    if metric == "binary_accuracy":
+        if is_of_classes and is_dense and prediction.shape[1] > 2:
+            return "binary_accuracy_of_classes", 0.0
+        return metric, float(((values >= 0) & (values <= 1)).mean())
+    if metric == "sparse_categorical_accuracy":
+        return metric, float((values == np.rint(values)).mean()) if not is_dense else 1.0
+    if not is_dense or prediction.ndim < 2:
+        return metric, 0.0 if is_of_classes else 1.0
+    rows = values.sum(1 if is_of_classes else -1)
+    return "rows", float(((abs(rows - 1) < 1e-3) & (values.min() >= 0)).mean())
+
+
+def _class_weights(given: Mapping[str, Any]) -> Floats | None:
+    """Return the weights of classes, of weights of samples where they are those of their classes.
+
+    Args:
+        given: The arguments of ``fit``.
+    """
+    weights = given.get("class_weight")
+    if isinstance(weights, Mapping) and weights:
+        size = max(map(int, weights)) + 1
+        if not 1 < size <= MOST_CLASSES:
+            return None
+        found = np.ones(size)
+        for index, weight in weights.items():
+            found[int(index)] = float(weight)
+        return found
+    samples, labels = given.get("sample_weight"), given.get("y")
+    if not isinstance(samples, np.ndarray) or not isinstance(labels, np.ndarray):
+        return None
+    return _weights_by_class(samples, labels)
+
+
+def _weights_by_class(samples: Array, labels: Array) -> Floats | None:
+    """Return the weight of each class, if all its samples have the same.
+
+    Args:
+        samples: Shape ``[samples]``.
+        labels: Classes, shape ``[samples]`` or ``[samples, 1]``, or one-hot rows.
+    """
+    if samples.ndim != 1 or len(samples) != len(labels) or labels.size > _MOST_LABELS:
+        return None
+    if labels.ndim == 2:
+        labels = labels[:, 0] if labels.shape[1] == 1 else labels.argmax(1)
+    if labels.ndim != 1 or (labels != np.rint(labels)).any() or labels.min(initial=0) < 0:
+        return None
+    classes = labels.astype(np.int64)
+    size = int(classes.max(initial=0)) + 1
+    if not 1 < size <= MOST_CLASSES:
+        return None
+    weights = samples.astype(np.float64)
+    counts = np.bincount(classes, minlength=size)
+    means = np.bincount(classes, weights, minlength=size) / np.maximum(counts, 1)
+    is_of_class = np.allclose(weights, means[classes], rtol=1e-3)
+    return np.where(counts > 0, means, 1.0) if is_of_class else None

@@ -1,0 +1,177 @@
+"""How a model is put together and normalized, where it may not be as it was meant.
+
+Nothing is observed of most models: a layer that stands at several places of a container, and batch
+normalization with a momentum that is none, are looked for and seldom there.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import sys
+import sysconfig
+from contextlib import suppress
+from typing import NamedTuple
+from weakref import WeakKeyDictionary, ref
+
+import torch
+
+from ....capture.open_step import OpenStep
+from ....model.steps import Mode
+from ..internals import BatchNorm
+from ..models import Names, uncompiled, unwrap
+from ..observe import Observer
+
+COLLECTION = "setup"
+#: New statistics of a batch are so much of the running ones by the convention of other libraries.
+MOST_MOMENTUM = 0.9
+#: And below this many steps are needed until they are there.
+LEAST_MOMENTUM = 0.01
+# Who writes so has it in mind that weights are shared.
+_SHARED = re.compile(
+    r"\bshar(e|ed|es|ing)\b|_shar|shared?_|\bti(e|es|ed|ing)\b|_tied?|tied?_|recur|recycl|unroll"
+    r"|univers|albert|siamese|iterative|re-?us(e|ed|ing)|same (layer|block|weight|module)|deq\b"
+    r"|looped",
+    re.IGNORECASE,
+)
+# ``ModuleList([layer] * 4)``: a list of one object, whatever was meant.
+_MULTIPLIED = re.compile(r"(ModuleList|Sequential)\(.{0,200}?\]\s*\*\s*[\w(]", re.DOTALL)
+_INSTALLED = tuple({sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib")})
+
+
+class _Model(NamedTuple):
+    """What is known of a model as long as nothing is put into it.
+
+    Args:
+        version: That of the names.
+        repeated: At how many places of a container one layer stands, by the container's name.
+        normalizations: Those with running statistics.
+    """
+
+    version: int
+    repeated: dict[str, float]
+    normalizations: list[tuple[str, ref[BatchNorm]]]
+
+
+class Setup:
+    """Observes it in the collection ``setup``, of models that train."""
+
+    def __init__(self, names: Names, observer: Observer) -> None:
+        self._names, self._observer = names, observer
+        self._models: WeakKeyDictionary[torch.nn.Module, _Model] = WeakKeyDictionary()
+        # Whether the statistics of a normalization were new when its model ran first.
+        self._new: WeakKeyDictionary[torch.nn.Module, bool] = WeakKeyDictionary()
+        self._numbers: dict[str, float] = {}
+        # The normalizations of which the momentum was right at some call of this step.
+        self._right: set[str] = set()
+
+    def begin(self, step: OpenStep, model: torch.nn.Module, *_: object) -> None:
+        """A model begins to run."""
+        if step.mode is not Mode.TRAIN or not step.wants(COLLECTION):
+            return
+        model = unwrap(model)
+        known = self._models.get(model)
+        if known is None or known.version != self._names.version:
+            known = self._models[model] = self._look_at(model)
+        self._numbers.update(known.repeated)
+        for name, reference in known.normalizations:
+            layer = reference()
+            if layer is None or not layer.training:
+                continue
+            key = f"setup/momentum/{name}"
+            is_odd = _is_odd(layer)
+            if is_odd and layer not in self._new:  # asked of few: it waits for a device
+                self._new[layer] = (layer.momentum or 0.0) >= MOST_MOMENTUM or _is_new(layer)
+            if is_odd and self._new[layer] and key not in self._right:
+                self._numbers[key] = float(layer.momentum or 0)
+            else:
+                self._right.add(key)
+                self._numbers.pop(key, None)
+
+    def complete(self, step: OpenStep) -> None:
+        """A TRAIN step ends."""
+        numbers, self._numbers, self._right = self._numbers, {}, set()
+        if numbers and step.wants(COLLECTION):
+            self._observer.numbers(step, numbers, COLLECTION)
+
+    def _look_at(self, model: torch.nn.Module) -> _Model:
+        repeated: dict[str, float] = {}
+        normalizations: list[tuple[str, ref[BatchNorm]]] = []
+        owners: dict[str, torch.nn.Module | None] = {}
+        for path, module in model.named_modules():
+            owner = owners.get(path.rpartition(".")[0])
+            name = self._names.of(module) or uncompiled(path)
+            is_container = isinstance(module, (torch.nn.ModuleList, torch.nn.Sequential))
+            owners[path] = owner if is_container else module
+            if isinstance(module, BatchNorm) and module.running_mean is not None:
+                normalizations.append((name, ref(module)))
+            elif is_container and (places := _places(module, owner)):
+                repeated[f"setup/repeated/{name}"] = float(places)
+        return _Model(self._names.version, repeated, normalizations)
+
+
+def _places(container: torch.nn.Module, owner: torch.nn.Module | None) -> int:
+    """Return at how many places of a container one layer stands by mistake; 0 for none.
+
+    Layers without a matrix, such as activations, may stand anywhere. A list may hold the heads of
+    several layers: it was written as ``[layer] * n``, or all its entries are this one, and return
+    what they take.
+
+    Args:
+        container: A list of modules, or a sequence.
+        owner: The module that it is an attribute of; ``None`` where the script holds it.
+    """
+    parts = [part for part in container._modules.values() if part is not None]
+    matrices = {id(part): _matrices(part) for part in parts}
+    layers = [id(part) for part in parts if matrices[id(part)]]
+    most = max(layers, key=layers.count, default=0)
+    if layers.count(most) < 2:
+        return 0
+    source = _source(owner)
+    if source is None or _SHARED.search(source):
+        return 0
+    shapes = matrices[most]
+    is_chain = layers.count(most) == len(layers) and shapes[0][1] == shapes[-1][0]
+    is_sequence = isinstance(container, torch.nn.Sequential)
+    return layers.count(most) if is_sequence or is_chain or _MULTIPLIED.search(source) else 0
+
+
+def _matrices(module: torch.nn.Module) -> list[torch.Size]:
+    parameters = [one for one in module.parameters() if not torch.nn.parameter.is_lazy(one)]
+    return [one.shape for one in parameters if one.dim() > 1 and one.requires_grad]
+
+
+def _source(owner: torch.nn.Module | None) -> str | None:
+    """Return the code of a class, or of the script; ``None`` for that of a library.
+
+    It is empty where there is no file of it, as in a notebook.
+    """
+    kind = None if owner is None else type(owner)
+    module = sys.modules.get("__main__" if kind is None else kind.__module__)
+    file = str(getattr(module, "__file__", None) or "")
+    if kind is not None and file.startswith(_INSTALLED):
+        return None
+    with suppress(OSError, TypeError, SyntaxError):
+        return inspect.getsource(kind or module)  # type: ignore[arg-type]  # what is not there raises
+    return ""
+
+
+def _is_odd(layer: BatchNorm) -> bool:
+    """Return whether the momentum of a normalization is none that keeps statistics.
+
+    It is the share that is new, and not the share that is kept.
+    """
+    momentum = layer.momentum
+    if not isinstance(momentum, (int, float)) or not math.isfinite(momentum):
+        return False
+    return momentum >= MOST_MOMENTUM or momentum < LEAST_MOMENTUM
+
+
+def _is_new(layer: BatchNorm) -> bool:
+    """Return whether running statistics are those of a new layer; others may stay on purpose."""
+    mean = layer.running_mean
+    if not isinstance(mean, torch.Tensor) or torch.nn.parameter.is_lazy(mean):
+        return True
+    with torch.no_grad():
+        return not bool(mean.any())

@@ -1,0 +1,324 @@
+"""What a script has put together by mistake: layers, momentum, weights of classes, metrics."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..judge.declaration import parameter
+from ..judge.rule import Findings, NotApplicable, Rule
+from ..judge.step_view import StepView
+from ..model.finding import Finding
+from ..model.record import StepRecord
+from ..numerics.measures import Floats, listed, number
+from .shared import prefixed, summaries
+
+_PREFIX = "setup/"
+#: A class with fewer labels says nothing; the classes must differ so much in them, and in weight.
+MIN_LABELS, UNEVEN, WEIGHTED = 10, 2.0, 1.2
+#: Weights of three or more classes follow the counts with such a correlation and exponent at least;
+#: of two, where any two numbers do, with an exponent near 1.
+FOLLOWS, EXPONENT, NEAR_ONE = 0.95, 0.3, (0.6, 1.6)
+
+#: Statistics are slow if less than this share of a batch is new, and useless if so much of what
+#: they were at first is left at the end, after so many steps.
+SLOW, KEPT, MIN_STEPS = 0.01, 0.3, 100
+_MOMENTUM = (
+    "take momentum=0.1 in PyTorch, which is the share that is new, and 0.99 in Keras, which is the"
+    " share that is kept"
+)
+
+_FALLS = re.compile(r"(loss|error|err|mse|mae|rmse|mape|msle|ppl|perplexity|wer|crossentropy)$")
+_RISES = re.compile(
+    r"(^|_)(acc|accuracy|auc|auroc|precision|recall|f1|iou|miou|dice|psnr|ssim|r2|ndcg|mrr|bleu"
+    r"|(\w+_)?accuracy|f1_score|r2_score|mean_io_u|one_hot_io_u|io_u)(_\d+)?$"
+)
+
+#: What a metric of Keras takes for right, and what its labels or predictions are instead.
+METRICS: Mapping[str, tuple[str, str]] = {
+    "accuracy": (
+        "counts predictions that are equal to their labels, and predictions are no whole numbers",
+        "write metrics=['accuracy'], which takes the metric that fits, and no Accuracy() object",
+    ),
+    "binary_accuracy": (
+        "compares predictions, rounded to 0 or 1, with labels that are neither",
+        "take a metric of regression, such as 'mae'",
+    ),
+    "binary_accuracy_of_classes": (
+        "counts each zero of a one-hot label as right, so that it is high from the first step on",
+        "take 'accuracy' or 'categorical_accuracy'",
+    ),
+    "categorical_accuracy": (
+        "takes the largest element of a label for its class, and labels are whole numbers in one"
+        " column: it counts predictions of class 0",
+        "take 'accuracy' or 'sparse_categorical_accuracy'",
+    ),
+    "sparse_categorical_accuracy": (
+        "takes labels for classes that are no whole numbers",
+        "take a metric of regression, such as 'mae'",
+    ),
+    "rows": (
+        "compares the largest element of a prediction with that of its label, and labels have"
+        " several, or none",
+        "take 'binary_accuracy' for several labels a sample, and one such as 'mae' for numbers",
+    ),
+}
+
+
+class Setup(Rule):
+    """A part of the training that was put together so that it cannot do what it is for.
+
+    ``repeated``: one layer stands at several places of a container, as by ``[layer] * 4``, so that
+    there is only one of it. ``momentum``: batch normalization takes nothing, or nearly all, of each
+    batch into its running statistics, or so little that they are not there when training ends.
+    ``class_weights``: the weights of classes rise with how often they occur. ``uncalled``: a layer
+    of a Keras model is never called. ``monitor``: a callback is told that less is better of what
+    ought to rise, or the other way round. ``metric``: a metric counts what its labels are not.
+    """
+
+    name = "setup"
+    needs = ("setup", "classes", "losses")
+    training_only = True
+    per_model = True
+    sign: ClassVar[Mapping[str, str]] = {
+        "class_weights*": "loss_input",
+        "monitor*": "schedule",
+        "metric*": "other",
+        "*": "mode",
+    }
+    lacks = NotApplicable("nothing was set up in a way that may be a mistake")
+
+    looks: int = parameter(3, "Looks in a row, at every 10th step.", at_least=1)
+    labels: int = parameter(100, "Judge weights of classes by so many labels.", at_least=1)
+
+    def begin(self) -> None:
+        self._counts: dict[tuple[str, str], npt.NDArray[np.int64]] = {}
+        # Of normalizations whose statistics hardly move: the share that is new, by worker and name.
+        self._slow: dict[tuple[str, str], float] = {}
+        self._first_step = self._last_step = -1
+
+    def check(self, step: StepView) -> Findings:
+        self._last_step = step.mode_step
+        if self._first_step < 0:
+            self._first_step = step.mode_step
+        held = [record.layout.rows_of for record in step.records]
+        has_setup = any("setup" in one for one in held)
+        self._evaluated |= has_setup
+        if has_setup:
+            yield from self._objects(step)
+        if has_setup or any("classes" in one for one in held):
+            yield from self._class_weights(step)
+
+    def _objects(self, step: StepView) -> Findings:
+        yield from self._repeated(step)
+        yield from self._momentum(step)
+        yield from self._uncalled(step)
+        yield from self._monitored(step)
+        yield from self._metrics(step)
+
+    def _repeated(self, step: StepView) -> Findings:
+        for group in prefixed(step, "setup", f"{_PREFIX}repeated/"):
+            names = [name.removeprefix(f"{_PREFIX}repeated/") for name in group.names]
+            places = group.quantity("mean")
+            yield self.finding(
+                step,
+                group[0],
+                f"one layer stands at {number(places[0])} places of {names[0]}"
+                + (f", and so in {listed(names[1:])}" if names[1:] else "")
+                + ": there is only one of it, with one set of weights",
+                condition="repeated",
+                value=float(places[0]),
+                threshold=1.0,
+                worker=group.record.worker,
+                remedy="make each layer anew: ModuleList([make() for _ in range(n)]), or"
+                " copy.deepcopy(layer); if the weights are shared on purpose, call it in a loop",
+            )
+
+    def _momentum(self, step: StepView) -> Findings:
+        for group in prefixed(step, "setup", f"{_PREFIX}momentum/"):
+            worker, found = group.record.worker, group.quantity("mean")
+            names = [name.removeprefix(f"{_PREFIX}momentum/") for name in group.names]
+            is_slow = (found > 0) & (found < SLOW)
+            for index in np.flatnonzero(is_slow).tolist():
+                self._slow[worker, names[index]] = float(found[index])
+            for is_none in (True, False):
+                chosen = np.flatnonzero(((found == 0) == is_none) & ~is_slow)
+                if not self.persists(("momentum", worker, is_none), len(chosen), self.looks):
+                    continue
+                some = group.where(chosen.tolist())
+                share = float(found[chosen[0]])
+                what = (
+                    "nothing of a batch, so that they stay what they were at first"
+                    if is_none
+                    else f"{number(100 * share)}% of each batch, so that they are those of the last"
+                )
+                yield self.finding(
+                    step,
+                    some[0],
+                    f"the running statistics of {listed([names[one] for one in chosen])} take"
+                    f" {what}: the model is evaluated with them",
+                    condition=f"momentum {'none' if is_none else 'all'}",
+                    value=share,
+                    worker=worker,
+                    severity="info" if share == 1 else "warning",
+                    remedy=_MOMENTUM,
+                )
+
+    def finish(self) -> Findings:
+        steps = self._last_step - self._first_step + 1
+        by_worker: dict[str, list[str]] = {}
+        for (worker, name), share in self._slow.items():
+            if steps >= MIN_STEPS and (1 - share) ** steps > KEPT:
+                by_worker.setdefault(worker, []).append(name)
+        for worker, names in by_worker.items():
+            share = self._slow[worker, names[0]]
+            kept = (1 - share) ** steps
+            yield self.finding(
+                self._last_step,
+                f"{_PREFIX}momentum/{names[0]}",
+                f"the running statistics of {listed(names)} take {number(100 * share)}% of each"
+                f" batch: after {steps} TRAIN steps {kept:.0%} of them is still what a new layer"
+                " has, and the model is evaluated with them",
+                condition="momentum slow",
+                mode="TRAIN",
+                worker=worker,
+                value=kept,
+                threshold=KEPT,
+                remedy=_MOMENTUM,
+            )
+
+    def _uncalled(self, step: StepView) -> Findings:
+        for group in prefixed(step, "setup", f"{_PREFIX}uncalled/"):
+            names = [name.removeprefix(f"{_PREFIX}uncalled/") for name in group.names]
+            if self.persists(("uncalled", group.record.worker), True, self.looks):
+                are, they = ("is", "it has") if len(names) == 1 else ("are", "they have")
+                yield self.finding(
+                    step,
+                    group[0],
+                    f"{listed(names)} {are} part of the model and never called, so that {they} no"
+                    f" weights, up to step {step.number}",
+                    condition="uncalled",
+                    worker=group.record.worker,
+                    value=float(len(names)),
+                    threshold=0.0,
+                    remedy="call it in the call() of the model, on the way to the loss, or take it"
+                    " away",
+                )
+
+    def _monitored(self, step: StepView) -> Findings:
+        for group in prefixed(step, "setup", f"{_PREFIX}monitor/"):
+            for tensor in group:
+                callback, _, monitored = tensor.name.removeprefix(f"{_PREFIX}monitor/").partition(
+                    "/"
+                )
+                ought = direction(monitored)
+                if not ought or tensor.scalar * ought > 0:
+                    continue
+                mode, way = ("min", "rise") if ought > 0 else ("max", "fall")
+                yield self.finding(
+                    step,
+                    tensor,
+                    f"{callback} takes {'less' if ought > 0 else 'more'} of {monitored} for better"
+                    f" (mode='{mode}'), which ought to {way}",
+                    condition=f"monitor {callback}",
+                    value=tensor.scalar,
+                    threshold=float(ought),
+                    remedy=f"give {callback} mode='{'max' if ought > 0 else 'min'}'",
+                )
+
+    def _metrics(self, step: StepView) -> Findings:
+        for group in prefixed(step, "setup", f"{_PREFIX}metric/"):
+            for tensor in group:
+                kind, _, metric = tensor.name.removeprefix(f"{_PREFIX}metric/").partition("/")
+                share = tensor.scalar
+                fits = kind not in METRICS or not share < 0.5
+                if not self.persists((tensor.name, group.record.worker), not fits, self.looks):
+                    continue
+                why, remedy = METRICS[kind]
+                yield self.finding(
+                    step,
+                    tensor,
+                    f"the metric {metric} {why}",
+                    condition=f"metric {metric}",
+                    value=share,
+                    threshold=0.5,
+                    severity="info" if kind == "rows" else "warning",
+                    remedy=remedy,
+                )
+
+    def _class_weights(self, step: StepView) -> Findings:
+        for record, loss in summaries(step, "class_count/"):
+            key, counts = (record.worker, loss), record.raw[f"class_count/{loss}"].astype(np.int64)
+            known = self._counts.get(key)
+            same = known is not None and known.shape == counts.shape
+            self._counts[key] = counts + known if same and known is not None else counts
+        for record, loss in summaries(step, f"{_PREFIX}class_weight/"):
+            weights = record.raw[f"{_PREFIX}class_weight/{loss}"].astype(np.float64)
+            total = self._counts.get((record.worker, loss))
+            if total is None or total.shape != weights.shape or total.sum() < self.labels:
+                continue
+            if follows_counts(weights, total):
+                yield self._weights_found(step, record, loss, weights, total)
+
+    def _weights_found(
+        self,
+        step: StepView,
+        record: StepRecord,
+        loss: str,
+        weights: Floats,
+        counts: npt.NDArray[np.int64],
+    ) -> Finding:
+        most = int(counts.argmax())
+        judged = np.where((counts >= MIN_LABELS) & (weights > 0), counts, counts[most])
+        least = int(judged.argmin())
+        return self.finding(
+            step,
+            f"{_PREFIX}class_weight/{loss}",
+            f"the weights of classes of {loss} rise with how often these occur: class {most}, with"
+            f" {counts[most]} labels, weighs {number(weights[most])}, and class {least}, with"
+            f" {counts[least]}, {number(weights[least])}",
+            condition=f"class_weights {loss}",
+            worker=record.worker,
+            value=float(weights[most] / weights[least]),
+            threshold=1.0,
+            remedy="weigh classes by the inverse of how often they occur:"
+            " samples / (classes * count)",
+        )
+
+
+def direction(metric: str) -> int:
+    """Return 1 for a metric of which more is better, -1 for less, by its name; 0 if unknown.
+
+    Example:
+        >>> direction("val_accuracy"), direction("val_loss"), direction("val_dice_loss")
+        (1, -1, -1)
+        >>> direction("neg_loss")
+        0
+    """
+    name = metric.lower()
+    if "neg" in name or "_at_" in name:
+        return 0
+    return -1 if _FALLS.search(name) else 1 if _RISES.search(name) else 0
+
+
+def follows_counts(weights: Floats, counts: npt.NDArray[np.int64]) -> bool:
+    """Return whether weights of classes rise with how often these occur.
+
+    Args:
+        weights: Shape ``[classes]``.
+        counts: Labels of each, of the same shape.
+    """
+    chosen = (counts >= MIN_LABELS) & (weights > 0) & np.isfinite(weights)
+    if chosen.sum() < 2:
+        return False
+    x, y = np.log(counts[chosen].astype(np.float64)), np.log(weights[chosen])
+    if np.ptp(x) < np.log(UNEVEN) or np.ptp(y) < np.log(WEIGHTED):
+        return False
+    exponent = float(np.cov(x, y, bias=True)[0, 1] / x.var())
+    if len(x) == 2:
+        return NEAR_ONE[0] <= exponent <= NEAR_ONE[1]
+    return exponent >= EXPONENT and float(np.corrcoef(x, y)[0, 1]) >= FOLLOWS

@@ -1,0 +1,228 @@
+"""Trainings of Keras that are compiled and fitted with what does not fit."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+
+from stepwatch.hooks.keras import KerasHook
+from stepwatch.hooks.keras.setup import _weights_by_class
+from stepwatch.rules import watch
+from stepwatch.trial import Trial
+
+pytestmark = pytest.mark.framework
+CALLBACKS = keras.callbacks
+
+
+def _data(kind, samples=320):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(samples, 6)).astype("float32")
+    score = x[:, 0] + 0.3 * rng.normal(size=samples)
+    rare = (score > 1.2).astype("float32")
+    classes = np.digitize(score, [-0.5, 0.5]).astype("int32")
+    several = (x[:, :4] > 0.3).astype("float32")
+    return x, {
+        "binary": rare,
+        "classes": classes,
+        "column": classes[:, None],
+        "one_hot": np.eye(3, dtype="float32")[classes],
+        "numbers": 3 + 2 * score.astype("float32"),
+        "several": several,
+        "images": np.abs(x),
+    }[kind]
+
+
+def found_in(run, target, loss, last, *, metrics=None, normalization=None, **fit):
+    """Fit a small model; return the conditions that are found, with their severities."""
+    keras.utils.set_random_seed(0)
+    x, y = _data(target)
+    fit = {name: make(y) if name == "sample_weight" else make for name, make in fit.items()}
+    norm = [] if normalization is None else [keras.layers.BatchNormalization(**normalization)]
+    model = keras.Sequential([keras.layers.Dense(8, "relu"), *norm, keras.layers.Dense(*last)])
+    model.compile(keras.optimizers.Adam(0.01), loss, metrics=metrics)
+    with KerasHook(run=run, say=lambda _: None, strict=True):
+        model.fit(x, y, batch_size=32, epochs=5, verbose=0, validation_split=0.1, **fit)
+    return [(one.condition, one.severity) for one in watch(Trial(run), ["setup"])]
+
+
+SIGMOID, SOFTMAX = (1, "sigmoid"), (3, "softmax")
+BINARY, SPARSE = "binary_crossentropy", "sparse_categorical_crossentropy"
+DENSE = "categorical_crossentropy"
+
+
+class TestMetrics:
+    @pytest.mark.parametrize(
+        ("target", "loss", "last", "metric", "expected"),
+        [
+            ("binary", BINARY, SIGMOID, lambda: keras.metrics.Accuracy(name="acc"), "acc"),
+            ("classes", SPARSE, SOFTMAX, lambda: "accuracy", None),
+            ("column", SPARSE, SOFTMAX, lambda: "accuracy", None),
+            ("one_hot", DENSE, SOFTMAX, lambda: "acc", None),
+            ("binary", BINARY, SIGMOID, lambda: "accuracy", None),
+            ("column", SPARSE, SOFTMAX, keras.metrics.CategoricalAccuracy, "categorical_accuracy"),
+            ("one_hot", DENSE, SOFTMAX, lambda: "binary_accuracy", "binary_accuracy"),
+            ("one_hot", BINARY, (3, "sigmoid"), lambda: "binary_accuracy", None),
+            ("numbers", "mse", (1,), lambda: "accuracy", "accuracy"),
+            ("numbers", "mse", (1,), lambda: "mae", None),
+            ("binary", "mse", SIGMOID, lambda: "accuracy", None),
+            ("one_hot", "mse", SOFTMAX, lambda: "accuracy", None),
+            ("several", BINARY, (4, "sigmoid"), lambda: "binary_accuracy", None),
+        ],
+    )
+    def test_those_that_cannot_fit_their_labels_are_named(
+        self, target, loss, last, metric, expected, tmp_path
+    ):
+        found = found_in(tmp_path / "run", target, loss, last, metrics=[metric()])
+
+        assert found == ([] if expected is None else [(f"metric {expected}", "warning")])
+
+    @pytest.mark.parametrize(
+        ("target", "loss", "last"),
+        [("several", BINARY, (4, "sigmoid")), ("images", "mse", (6,))],
+    )
+    def test_accuracy_of_rows_that_are_no_classes_is_mentioned(self, target, loss, last, tmp_path):
+        found = found_in(tmp_path / "run", target, loss, last, metrics=["accuracy"])
+
+        assert [("metric accuracy", "info")] == found
+
+
+class TestMonitors:
+    @pytest.mark.parametrize(
+        ("callback", "expected"),
+        [
+            (lambda: CALLBACKS.EarlyStopping("val_accuracy", mode="min", patience=9), True),
+            (lambda: CALLBACKS.ReduceLROnPlateau("val_loss", mode="max", patience=9), True),
+            (lambda: CALLBACKS.EarlyStopping("val_accuracy", mode="max", patience=9), False),
+            (lambda: CALLBACKS.EarlyStopping("val_accuracy", patience=9), False),
+            (lambda: CALLBACKS.ReduceLROnPlateau("val_loss", patience=9), False),
+            (lambda: CALLBACKS.ReduceLROnPlateau("loss", mode="min", patience=9), False),
+        ],
+    )
+    def test_one_that_is_told_the_wrong_direction_is_named(self, callback, expected, tmp_path):
+        one = callback()
+        found = found_in(
+            tmp_path / "run", "binary", BINARY, SIGMOID, metrics=["accuracy"], callbacks=[one]
+        )
+        condition = f"monitor {type(one).__name__}"
+
+        assert found == ([(condition, "warning")] if expected else [])
+
+    @pytest.mark.parametrize("best", [True, False])
+    def test_checkpoints_have_a_direction_if_only_the_best_is_kept(self, best, tmp_path):
+        kept = CALLBACKS.ModelCheckpoint(
+            tmp_path / "best.keras", "val_accuracy", save_best_only=best, mode="min"
+        )
+        found = found_in(
+            tmp_path / "run", "binary", BINARY, SIGMOID, metrics=["accuracy"], callbacks=kept
+        )
+
+        assert found == ([("monitor ModelCheckpoint", "warning")] if best else [])
+
+
+def _by_counts(y):
+    counts = np.bincount(y.astype(int))
+    return (counts / counts.sum())[y.astype(int)]
+
+
+class TestClassWeights:
+    @pytest.mark.parametrize(
+        ("weights", "expected"),
+        [
+            ({"class_weight": {0: 0.9, 1: 0.1}}, True),
+            ({"class_weight": {0: 0.1, 1: 0.9}}, False),
+            ({"class_weight": {0: 1.0, 1: 1.0}}, False),
+            ({"sample_weight": _by_counts}, True),
+            ({"sample_weight": lambda y: 1 / _by_counts(y)}, False),
+            ({"sample_weight": lambda y: np.random.default_rng(0).random(len(y))}, False),
+        ],
+    )
+    def test_those_that_favour_the_frequent_class_are_named(self, weights, expected, tmp_path):
+        found = found_in(tmp_path / "run", "binary", BINARY, SIGMOID, **weights)
+
+        assert found == ([("class_weights loss", "warning")] if expected else [])
+
+    def test_weights_of_samples_are_those_of_classes_only_if_all_are_alike(self):
+        labels = np.array([0, 0, 1, 2])
+
+        assert [1.0, 2.0, 4.0] == _weights_by_class(np.array([1.0, 1, 2, 4]), labels).tolist()
+        assert _weights_by_class(np.array([1.0, 3, 2, 4]), labels) is None
+
+
+class TestMomentum:
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            ({"momentum": 0.01}, [("momentum all", "warning")]),
+            ({"momentum": 1.0}, [("momentum none", "warning")]),
+            ({"momentum": 0.9}, []),
+            ({"momentum": 0.5}, []),
+            ({}, []),
+            ({"momentum": 0.01, "trainable": False}, []),
+        ],
+    )
+    def test_that_of_another_library_is_named(self, options, expected, tmp_path):
+        run = tmp_path / "run"
+
+        assert expected == found_in(run, "binary", BINARY, SIGMOID, normalization=options)
+
+
+class Encoder(keras.layers.Layer):
+    """A layer of one's own, with a part that need not be used."""
+
+    def __init__(self, uses):
+        super().__init__()
+        self.uses = uses
+        self.first, self.second = keras.layers.Dense(8, "relu"), keras.layers.Dense(8, "relu")
+
+    def call(self, x):
+        return self.second(self.first(x)) if self.uses else self.first(x)
+
+
+class Composed(keras.Model):
+    def __init__(self, uses):
+        super().__init__()
+        self.encoder, self.head = Encoder(uses != "not inside"), keras.layers.Dense(1, "sigmoid")
+        self.recurrent = keras.layers.Bidirectional(keras.layers.LSTM(4))
+        self.attention = keras.layers.MultiHeadAttention(2, 4)
+        self.drop = keras.layers.Dropout(0.1)
+        self.uses = uses
+
+    def call(self, x):
+        x = self.encoder(x)[:, None]
+        x = self.attention(x, x)
+        x = self.recurrent(x) if self.uses != "not recurrent" else x[:, 0]
+        return self.head(x)
+
+
+class TestUncalled:
+    @pytest.mark.parametrize(
+        ("uses", "expected"),
+        [
+            ("all", []),
+            ("not recurrent", ["bidirectional"]),
+            ("not inside", ["dense_1"]),
+        ],
+    )
+    def test_a_layer_that_is_never_called_is_named(self, uses, expected, tmp_path):
+        """Also inside of a layer of the script's own; a dropout that is left out is no matter."""
+        keras.backend.clear_session()
+        x, y = _data("binary")
+        model = Composed(uses)
+        model.compile("adam", BINARY)
+        with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            model.fit(x, y, batch_size=32, epochs=3, verbose=0)
+        found = list(watch(Trial(tmp_path / "run"), ["setup"]))
+
+        assert ["uncalled"] * len(expected) == [one.condition for one in found]
+        assert expected == [one.tensor.rpartition("/")[2] for one in found]
+
+
+def test_arguments_that_are_wrong_raise_what_keras_raises(tmp_path):
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    with (
+        KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True),
+        pytest.raises(TypeError),
+    ):
+        model.fit(np.ones((4, 2)), np.ones((4, 1)), no_such_argument=3)

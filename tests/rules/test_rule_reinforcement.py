@@ -1,0 +1,185 @@
+"""Rules on learning by rewards: from real trainings, from the names that are logged, from steps."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from rulebench.faults import rewards as faults
+from rulebench.healthy import rewards as healthy
+from rulebench.trainings.rewards import Dqn, Grpo, Ppo
+
+from stepwatch.rules import StepView
+from stepwatch.rules.reinforcement import QUANTITIES, RlCollapse
+from tests.support.rules.made_steps import full_record, judged, steps_at
+from tests.support.rules.rule_runs import assert_live_is_replay, judge
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+FAULTS = [
+    ("wrong_direction", faults.PpoAscends, {"steps": 20}),
+    ("wrong_direction", faults.PpoTakesLarger, {"steps": 12}),
+    ("wrong_direction", faults.GrpoAscends, {"steps": 20}),
+    ("stale_log_probs", faults.PpoOtherOrder, {"steps": 90}),
+    ("stale_log_probs", faults.GrpoShiftedOld, {"steps": 60}),
+    ("never_off", faults.PpoOldIsNew, {"steps": 160, "epochs": 20}),
+    ("one_sign", faults.GrpoNotCentred, {"steps": 80}),
+    ("constant_advantage", faults.PpoMeanAdvantage, {"steps": 30}),
+    ("no_signal", faults.GrpoConstantReward, {"steps": 20}),
+    ("unlearnt_value", Ppo, {"steps": 140, "living": 2.0, "value_weight": 1e-6}),
+    ("frozen_target", faults.DqnFrozenTarget, {"steps": 320}),
+    ("copied_target", faults.DqnCopiedTarget, {"steps": 60}),
+    ("through_target", faults.DqnThroughTarget, {"steps": 30}),
+    ("one_transition", faults.DqnOneTransition, {"steps": 30}),
+    ("unbounded", faults.DqnGrows, {"steps": 300}),
+]
+HEALTHY = [
+    (Ppo, {"steps": 200}),
+    (healthy.ClippedValues, {"steps": 130}),
+    (healthy.A2c, {"steps": 80}),
+    (Dqn, {"steps": 320}),
+    (healthy.Polyak, {"steps": 80}),
+    (healthy.SquaredByHand, {"steps": 80}),
+    (Grpo, {"steps": 80}),
+    (healthy.OnPolicyGrpo, {"steps": 80}),
+    (healthy.NearReference, {"steps": 60}),
+    (healthy.SelfPlay, {"steps": 100}),
+]
+
+
+def train(training, **options):
+    training(0, eval_every=10**6, **options).train()
+
+
+class TestRlUpdate:
+    @pytest.mark.parametrize(("condition", "training", "options"), FAULTS)
+    def test_a_loss_that_is_put_together_wrongly_is_found(
+        self, condition, training, options, tmp_path
+    ):
+        """By that condition and no other, and nothing of it is logged."""
+        found, statuses = judge(lambda: train(training, **options), "rl_update", tmp_path / "run")
+
+        conditions = {json.loads(one)["condition"] for one in found}
+        assert {condition} == conditions, statuses[0].details
+
+    @pytest.mark.parametrize(("training", "options"), HEALTHY)
+    def test_a_healthy_training_by_rewards_is_let_be(self, training, options, tmp_path):
+        found, statuses = judge(lambda: train(training, **options), "rl_update", tmp_path / "run")
+
+        assert ("NoIssuesFound", []) == (statuses[0].status, found) or (
+            training is healthy.SelfPlay and found == []
+        )
+
+    def test_a_stored_run_is_judged_as_it_was_live(self, tmp_path):
+        found, statuses = judge(
+            lambda: train(faults.DqnFrozenTarget, steps=320), "rl_update", tmp_path / "run"
+        )
+
+        assert_live_is_replay(tmp_path / "run", "rl_update", found, statuses)
+
+    def test_what_is_no_training_by_rewards_is_not_judged(self, tmp_path):
+        from rulebench.trainings.small import Regression
+
+        _, statuses = judge(lambda: train(Regression, steps=5), "rl_update", tmp_path / "run")
+
+        assert ("NotEvaluated", True) == (statuses[0].status, statuses[0].idle)
+
+
+class TestNames:
+    @pytest.mark.parametrize("quantity", QUANTITIES)
+    def test_names_of_libraries_stand_for_one_quantity(self, quantity):
+        """And those beside them for another, or none."""
+        rule, one = RlCollapse(), QUANTITIES[quantity]
+
+        assert {quantity} == {rule._kind(f"metric/{name}") for name in one.names}
+        assert quantity not in {rule._kind(f"metric/{name}") for name in one.others}
+
+    def test_losses_and_metrics_of_a_classifier_stand_for_none(self):
+        rule = RlCollapse()
+        names = ("loss", "accuracy", "learning_rate", "grad_norm", "epoch", "f1_score", "kl_weight")
+
+        assert {""} == {rule._kind(f"metric/{name}") for name in names}
+
+
+def logged(step, **numbers):
+    named = {f"metric/{name}": np.float64(value) for name, value in numbers.items()}
+    return StepView([full_record({"metrics": named}, step)])
+
+
+NOISE = np.random.default_rng(0).standard_normal(400)
+
+
+class TestRlCollapse:
+    def test_a_divergence_that_jumps_is_found(self):
+        """Of noise around a level, even a high one, nothing is said."""
+        steps = [logged(s, reward=0.0, kl=3 + NOISE[s] if s < 60 else 80.0) for s in range(80)]
+
+        assert [62] == steps_at("rl_collapse", steps)
+
+    def test_a_divergence_that_grows_slowly_is_let_be(self):
+        steps = [logged(s, reward=0.0, kl=0.1 * s) for s in range(200)]
+
+        assert [] == steps_at("rl_collapse", steps)
+
+    def test_a_divergence_of_an_autoencoder_is_none_of_a_policy(self):
+        steps = [logged(s, kl=0.01 if s < 60 else 80.0) for s in range(80)]
+
+        assert [] == steps_at("rl_collapse", steps)
+
+    def test_a_reward_that_is_lost_again_is_found(self):
+        rewards = [min(s, 100, max(0, 250 - s)) / 100 + 0.02 * NOISE[s] for s in range(400)]
+        steps = [logged(s, reward=rewards[s]) for s in range(400)]
+
+        assert 1 == len(steps_at("rl_collapse", steps))
+
+    @pytest.mark.parametrize("period", [40, 90])
+    def test_a_reward_that_goes_up_and_down_is_let_be(self, period):
+        """As in a game against itself."""
+        rewards = np.sin(2 * np.pi * np.arange(400) / period) + 0.2 * NOISE
+        steps = [logged(s, reward=rewards[s]) for s in range(400)]
+
+        assert [] == steps_at("rl_collapse", steps)
+
+    def test_groups_of_which_none_varies_are_found(self):
+        steps = [logged(s, reward=0.5, frac_reward_zero_std=1.0) for s in range(20)]
+
+        assert [9] == steps_at("rl_collapse", steps)
+
+    def test_ratios_that_are_all_clipped_are_found(self):
+        steps = [logged(s, reward=0.5, **{"losses/clipfrac": 0.9}) for s in range(20)]
+
+        assert [9] == steps_at("rl_collapse", steps)
+
+    def test_values_that_explain_nothing_are_found_late(self):
+        """At first they explain nothing anywhere."""
+        name = "train/explained_variance"
+        bad = [logged(s, reward=0.5, **{name: -1.0}) for s in range(120)]
+        good = [logged(s, reward=0.5, **{name: -2.0 if s < 60 else 0.1}) for s in range(120)]
+
+        assert [99] == steps_at("rl_collapse", bad)
+        assert [] == steps_at("rl_collapse", good)
+
+    def test_samplers_of_another_policy_are_found(self):
+        difference = {"sampling/sampling_logp_difference/mean": 0.4}
+        ratio = {"sampling/importance_sampling_ratio/mean": 0.4}
+
+        assert [9] == steps_at("rl_collapse", [logged(s, **difference) for s in range(20)])
+        assert [9] == steps_at("rl_collapse", [logged(s, **ratio) for s in range(20)])
+
+    def test_random_actions_that_stay_are_found(self):
+        steps = [logged(s, reward=0.5, **{"charts/epsilon": 1.0}) for s in range(80)]
+        falls = [logged(s, reward=0.5, **{"charts/epsilon": 1 - s / 80}) for s in range(80)]
+
+        assert [59] == steps_at("rl_collapse", steps)
+        assert [] == steps_at("rl_collapse", falls)
+
+    def test_a_reward_that_rises_while_answers_vanish_is_told(self):
+        steps = [
+            logged(s, reward=s / 100, entropy=2 / (1 + s / 20),
+                   **{"completions/mean_length": 200 / (1 + s / 20)})
+            for s in range(120)
+        ]  # fmt: skip
+        found, _ = judged("rl_collapse", steps)
+
+        assert ["info"] == [one.severity for one in found]

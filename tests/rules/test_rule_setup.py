@@ -1,0 +1,101 @@
+"""Trainings that were put together by mistake, and others that were meant so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stepwatch.rules.plateau import _is_accuracy
+from stepwatch.rules.setup import direction, follows_counts
+from tests.support.rules.rule_runs import assert_live_is_replay, judge
+from tests.support.rules.setup_programs import CASES
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.condition])
+def test_what_was_put_together_by_mistake_is_named(name, tmp_path):
+    """By its condition, once, live and in replay."""
+    case = CASES[name]
+    found, statuses = judge(case.program, case.rule, tmp_path / "run")
+
+    assert [case.condition] == [one.condition[: len(case.condition)] for one in read(found)]
+    assert_live_is_replay(tmp_path / "run", case.rule, found, statuses)
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.condition])
+def test_what_was_meant_so_is_not_accused(name, tmp_path):
+    case = CASES[name]
+    found, _ = judge(case.program, case.rule, tmp_path / "run")
+
+    assert [] == found
+
+
+def test_a_layer_that_stands_at_several_places_is_named_with_its_container(tmp_path):
+    (text,), _ = judge(CASES["a list of one block"].program, "setup", tmp_path / "run")
+    (found,) = read([text])
+
+    assert ("setup/repeated/blocks", 3.0, "warning") == (found.tensor, found.value, found.severity)
+    assert found.message.startswith("one layer stands at 3 places of blocks")
+
+
+class TestFollowsCounts:
+    @pytest.mark.parametrize(
+        ("weights", "counts", "expected"),
+        [
+            ([0.9, 0.1], [900, 100], True),
+            ([1.0, 9.0], [900, 100], False),
+            ([1.0, 0.8], [900, 100], False),  # a small preference is none of the counts
+            ([0.7, 0.2, 0.1], [700, 200, 100], True),
+            ([0.1, 0.2, 0.7], [700, 200, 100], False),
+            ([0.7, 0.2, 0.1], [300, 310, 290], False),  # classes are about as frequent
+            ([0.7, 0.2, 0.1], [700, 3, 4], False),  # of two too little is known
+            ([0.0, 0.2, 0.2], [700, 200, 100], False),  # a class is left out
+        ],
+    )
+    def test_only_weights_that_rise_with_the_counts_do(self, weights, counts, expected):
+        assert expected is follows_counts(np.array(weights), np.array(counts))
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        ("val_accuracy", 1),
+        ("acc", 1),
+        ("val_auc_1", 1),
+        ("val_sparse_categorical_accuracy", 1),
+        ("f1_score", 1),
+        ("val_loss", -1),
+        ("val_dice_loss", -1),
+        ("root_mean_squared_error", -1),
+        ("val_mae", -1),
+        ("neg_log_loss", 0),
+        ("fpr_at_recall", 0),
+        ("score", 0),
+    ],
+)
+def test_a_metric_is_known_by_its_name(metric, expected):
+    assert expected == direction(metric)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([31 / 80, 52 / 80, 60 / 80, 64 / 80], True),
+        ([38.75, 65.0, 75.0, 80.0], True),  # percent
+        (list(np.float32([0.3875, 0.65, 0.75, 0.8])), True),
+        ([0.3871, 0.6502, 0.7513, 0.8027], True),  # rounded, or of 10,000 samples
+        ([0.38710233, 0.65024341, 0.75137711, 0.80279135], False),
+        ([0.8, 0.75, 0.65, 0.3875], False),  # it falls
+        ([0.5, 0.5, 0.75, 0.75], False),  # two values are any two
+        ([1.3, 1.7, 2.0, 2.4], False),
+    ],
+)
+def test_an_accuracy_is_a_count_out_of_some_samples(values, expected):
+    assert expected is _is_accuracy(np.array(values, np.float64))
+
+
+def read(texts):
+    from stepwatch.rules import Finding
+
+    return [Finding.from_json(text) for text in texts]

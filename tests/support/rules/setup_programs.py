@@ -1,0 +1,279 @@
+"""Small trainings that are put together by mistake, and the same as they are meant."""
+
+from __future__ import annotations
+
+import copy
+from functools import partial
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import nn
+from torch.optim.lr_scheduler import ReduceLROnPlateau
+
+
+def _points(classes=4, samples=256, width=8, shares=None):
+    generator = torch.Generator().manual_seed(0)
+    weights = torch.ones(classes) if shares is None else torch.tensor(shares)
+    labels = torch.multinomial(weights, samples, replacement=True, generator=generator)
+    centers = 2 * torch.randn(classes, width, generator=generator)
+    return centers[labels] + torch.randn(samples, width, generator=generator), labels
+
+
+def _train(model, loss=F.cross_entropy, steps=40, size=32, data=None, lr=1e-3):
+    x, y = data or _points()
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
+    for step in range(steps):
+        at = torch.arange(step * size, (step + 1) * size) % len(x)
+        optimizer.zero_grad()
+        loss(model(x[at]), y[at]).backward()
+        optimizer.step()
+
+
+class Block(nn.Module):
+    """A residual block."""
+
+    def __init__(self, width=8):
+        super().__init__()
+        self.fc = nn.Linear(width, width)
+
+    def forward(self, x):
+        return x + torch.relu(self.fc(x))
+
+
+class Stack(nn.Module):
+    """Some blocks, one after the other."""
+
+    def __init__(self, blocks):
+        super().__init__()
+        self.blocks = nn.ModuleList(blocks)
+        self.head = nn.Linear(8, 4)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+
+class Tied(Stack):
+    """The same block again and again: its weights are shared, as in ALBERT."""
+
+    def forward(self, x):
+        return super().forward(x)
+
+
+class Towers(nn.Module):
+    """A tower for each side."""
+
+    def __init__(self):
+        super().__init__()
+        self.towers = nn.ModuleList([nn.Linear(4, 8)] * 2)
+
+    def forward(self, x):
+        left, right = (tower(half) for tower, half in zip(self.towers, x.chunk(2, 1), strict=True))
+        return left[:, :4] * right[:, :4]
+
+
+class Heads(nn.Module):
+    """One head on the output of each of two layers, as detectors have it."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(8, 8) for _ in range(2)])
+        head = nn.Linear(8, 4)
+        self.heads = nn.ModuleList([head for _ in range(2)])
+
+    def forward(self, x):
+        total = 0.0
+        for layer, head in zip(self.layers, self.heads, strict=True):
+            x = torch.relu(layer(x))
+            total = total + head(x)
+        return total
+
+
+def _sequential(hidden):
+    return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), *hidden, nn.Linear(16, 4))
+
+
+def repeated(kind):
+    torch.manual_seed(0)
+    block, act, norm = Block(), nn.PReLU(), nn.LayerNorm(16)
+    made = {
+        "list": lambda: Stack([block] * 3),
+        "towers": Towers,
+        "sequence": lambda: _sequential([nn.Linear(16, 16), nn.ReLU()] * 3),
+        "copies": lambda: Stack([copy.deepcopy(block) for _ in range(3)]),
+        "tied": lambda: Tied([block] * 3),
+        "heads": Heads,
+        "activations": lambda: _sequential(
+            [nn.Linear(16, 16), act, norm, nn.Linear(16, 16), act, norm]
+        ),
+        "looped": lambda: nn.Sequential(block, nn.Linear(8, 4)),
+    }
+    _train(made[kind](), steps=12)
+
+
+class Normalized(nn.Module):
+    """Batch normalization with some momentum, which a second pass of each step may turn off."""
+
+    def __init__(self, momentum, second_pass=False, **options):
+        super().__init__()
+        self.fc, self.head = nn.Linear(8, 16), nn.Linear(16, 4)
+        self.norm = nn.BatchNorm1d(16, momentum=momentum, **options)
+        self.second_pass = second_pass
+
+    def forward(self, x):
+        return self.head(torch.relu(self.norm(self.fc(x))))
+
+
+def normalized(momentum, *, second_pass=False, freeze=False, pretrained=False, steps=40, **options):
+    torch.manual_seed(0)
+    model = Normalized(momentum, **options)
+    if pretrained:
+        model.norm.running_mean.fill_(0.5)
+    if freeze:
+        model.norm.eval()
+    if not second_pass:
+        _train(model, steps=steps)
+        return
+    x, y = _points()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(40):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x[:32]), y[:32]).backward()
+        kept, model.norm.momentum = model.norm.momentum, 0  # as sharpness-aware minimization does
+        F.cross_entropy(model(x[:32]), y[:32]).backward()
+        model.norm.momentum = kept
+        optimizer.step()
+
+
+_SHARES = (0.7, 0.2, 0.07, 0.03)
+
+
+def weighted(kind):
+    """Classes of unequal size, with weights of the loss."""
+    torch.manual_seed(0)
+    shares = torch.tensor(_SHARES)
+    weights = {
+        "counts": shares,
+        "roots": shares.sqrt(),
+        "inverse": 1 / shares,
+        "none": torch.ones(4),
+        "one": torch.tensor([1.0, 1.0, 1.0, 0.5]),
+        "cost": torch.tensor([1.0, 5.0, 1.0, 2.0]),
+    }[kind]
+    _train(
+        nn.Linear(8, 4),
+        nn.CrossEntropyLoss(weight=weights),
+        120,
+        64,
+        _points(4, 512, shares=_SHARES),
+    )
+
+
+def balanced():
+    """Samples are drawn so that classes are equally frequent, and weights add a little to some."""
+    torch.manual_seed(0)
+    weights = torch.tensor([1.0, 1.1, 1.2, 1.5])
+    _train(nn.Linear(8, 4), nn.CrossEntropyLoss(weight=weights))
+
+
+def positives(weight, share=0.1):
+    """Two classes, of which the positive one has a weight."""
+    torch.manual_seed(0)
+    x, y = _points(classes=2, shares=(1 - share, share))
+    loss = nn.BCEWithLogitsLoss(pos_weight=None if weight is None else torch.tensor(weight))
+    _train(nn.Sequential(nn.Linear(8, 1), nn.Flatten(0)), loss, 80, data=(x, y.float()))
+
+
+def plateau(mode, metric="loss", *, epochs=12, noise=0.0, where="training", patience=1):
+    """A learning rate that a plateau of some metric lowers, once in ten steps."""
+    torch.manual_seed(0)
+    x, y = _points(samples=400)
+    if noise:
+        x = x + noise * torch.randn(x.shape)
+    train, val = (x[:320], y[:320]), (x[320:], y[320:])
+    model = nn.Linear(8, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+    schedule = ReduceLROnPlateau(optimizer, mode=mode, patience=patience, factor=0.7)
+    for _ in range(epochs):
+        model.train()
+        total = 0.0
+        for step in range(10):
+            part = slice(32 * step, 32 * (step + 1))
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(train[0][part]), train[1][part])
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        model.eval()
+        with torch.no_grad():
+            logits = model(val[0])
+            val_loss = F.cross_entropy(logits, val[1]).item()
+            accuracy = (logits.argmax(1) == val[1]).float().mean().item()
+        if metric == "accuracy":
+            schedule.step(accuracy)
+        else:
+            schedule.step(total / 10 if where == "training" else torch.tensor(val_loss))
+
+
+class Case(NamedTuple):
+    """A program, the rule, and the beginning of the condition it finds; empty for none."""
+
+    program: object
+    condition: str = ""
+    rule: str = "setup"
+
+
+RATE = "learning_rate_anomaly"
+CASES = {
+    "a list of one block": Case(partial(repeated, "list"), "repeated"),
+    "two towers that are one": Case(partial(repeated, "towers"), "repeated"),
+    "a sequence with one layer at three places": Case(partial(repeated, "sequence"), "repeated"),
+    "copies": Case(partial(repeated, "copies")),
+    "weights that are tied on purpose": Case(partial(repeated, "tied")),
+    "one head for all layers": Case(partial(repeated, "heads")),
+    "one activation and one norm": Case(partial(repeated, "activations")),
+    "a block that is called in a loop": Case(partial(repeated, "looped")),
+    "momentum of another library": Case(partial(normalized, 0.99), "momentum all"),
+    "momentum of one": Case(partial(normalized, 1.0), "momentum all"),
+    "momentum of zero": Case(partial(normalized, 0.0), "momentum none"),
+    "momentum that is too small for so few steps": Case(
+        partial(normalized, 0.001, steps=120), "momentum slow"
+    ),
+    "small momentum of a trial": Case(partial(normalized, 0.001)),
+    "small momentum of what was trained before": Case(
+        partial(normalized, 0.001, steps=120, pretrained=True)
+    ),
+    "momentum of the default of Keras": Case(partial(normalized, 0.01, steps=120)),
+    "usual momentum": Case(partial(normalized, 0.1)),
+    "large momentum": Case(partial(normalized, 0.5)),
+    "cumulative average": Case(partial(normalized, None)),
+    "no running statistics": Case(partial(normalized, 0.99, track_running_stats=False)),
+    "frozen normalization": Case(partial(normalized, 0.0, freeze=True)),
+    "kept statistics": Case(partial(normalized, 0.0, pretrained=True)),
+    "a second pass without statistics": Case(partial(normalized, 0.1, second_pass=True)),
+    "weights are the counts": Case(partial(weighted, "counts"), "class_weights"),
+    "weights are their roots": Case(partial(weighted, "roots"), "class_weights"),
+    "weights are inverse": Case(partial(weighted, "inverse")),
+    "weights are equal": Case(partial(weighted, "none")),
+    "the rarest class weighs less": Case(partial(weighted, "one")),
+    "weights are costs": Case(partial(weighted, "cost")),
+    "balanced samples": Case(balanced),
+    "positives weigh as they occur": Case(partial(positives, 1 / 9), "class_weights"),
+    "positives weigh more": Case(partial(positives, 9.0)),
+    "frequent positives weigh a little more": Case(partial(positives, 1.3, 0.8)),
+    "positives have no weight": Case(partial(positives, None)),
+    "plateau of a loss that is to rise": Case(partial(plateau, "max"), "direction", RATE),
+    "plateau of a loss of validation that is to rise": Case(
+        partial(plateau, "max", where="validation"), "direction", RATE
+    ),
+    "plateau of an accuracy that is to fall": Case(
+        partial(plateau, "min", "accuracy"), "direction", RATE
+    ),
+    "plateau of a loss": Case(partial(plateau, "min"), "", RATE),
+    "plateau of an accuracy": Case(partial(plateau, "max", "accuracy"), "", RATE),
+    "plateau of a noisy loss": Case(
+        partial(plateau, "min", noise=8.0, where="validation", epochs=20), "", RATE
+    ),
+}
