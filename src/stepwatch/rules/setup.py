@@ -73,11 +73,12 @@ class Setup(Rule):
     """A part of the training that was put together so that it cannot do what it is for.
 
     ``repeated``: one layer stands at several places of a container, as by ``[layer] * 4``, so that
-    there is only one of it. ``momentum``: batch normalization takes nothing, or nearly all, of each
-    batch into its running statistics, or so little that they are not there when training ends.
-    ``class_weights``: the weights of classes rise with how often they occur. ``uncalled``: a layer
-    of a Keras model is never called. ``monitor``: a callback is told that less is better of what
-    ought to rise, or the other way round. ``metric``: a metric counts what its labels are not.
+    there is only one of it. ``linear``: no activation stands between two layers. ``momentum``:
+    batch normalization takes nothing, or nearly all, of each batch into its running statistics, or
+    so little that they are not there when training ends. ``class_weights``: the weights of classes
+    rise with how often they occur. ``uncalled``: a layer of a Keras model is never called.
+    ``monitor``: a callback is told that less is better of what ought to rise, or the other way
+    round. ``metric``: a metric counts what its labels are not.
     """
 
     name = "setup"
@@ -115,6 +116,7 @@ class Setup(Rule):
 
     def _objects(self, step: StepView) -> Findings:
         yield from self._repeated(step)
+        yield from self._unseparated(step)
         yield from self._momentum(step)
         yield from self._uncalled(step)
         yield from self._monitored(step)
@@ -137,6 +139,29 @@ class Setup(Rule):
                 remedy="make each layer anew: ModuleList([make() for _ in range(n)]), or"
                 " copy.deepcopy(layer); if the weights are shared on purpose, call it in a loop",
             )
+
+    def _unseparated(self, step: StepView) -> Findings:
+        """Judge what has no activation between it: it is odd (1) or may be meant (0.5)."""
+        for group in prefixed(step, "setup", f"{_PREFIX}linear/"):
+            worker, odd = group.record.worker, group.quantity("mean")
+            for is_odd in (True, False):
+                chosen = np.flatnonzero((odd == 1) == is_odd).tolist()
+                if not self.persists(("linear", worker, is_odd), len(chosen), self.looks):
+                    continue
+                pairs = [group.names[one].removeprefix(f"{_PREFIX}linear/") for one in chosen]
+                between = listed([" and ".join(pair.split(">")) for pair in pairs])
+                yield self.finding(
+                    step,
+                    group.where(chosen)[0],
+                    f"no activation between {between}: two linear layers in a row can do no more"
+                    " than one",
+                    condition="linear" if is_odd else "linear pair",
+                    value=float(len(pairs)),
+                    threshold=0.0,
+                    worker=worker,
+                    severity="warning" if is_odd else "info",
+                    remedy="put an activation such as ReLU between them, or make them one layer",
+                )
 
     def _momentum(self, step: StepView) -> Findings:
         for group in prefixed(step, "setup", f"{_PREFIX}momentum/"):

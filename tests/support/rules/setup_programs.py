@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -147,6 +148,84 @@ def normalized(momentum, *, second_pass=False, freeze=False, pretrained=False, s
         optimizer.step()
 
 
+class Network(nn.Module):
+    """Layers in a row, as a script calls them: ``between`` follows each but the last."""
+
+    def __init__(self, widths, between, inner=None):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(*pair) for pair in pairwise(widths))
+        self.between, self.inner = between, inner or {}
+
+    def forward(self, x):
+        for number, layer in enumerate(self.layers):
+            x = layer(x)
+            if number < len(self.layers) - 1:
+                x = self.inner.get(number, self.between)(x)
+        return x
+
+
+class Pictures(nn.Module):
+    """Two convolutions and a head; the second may have no activation."""
+
+    def __init__(self, last=torch.relu):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(1, 4, 3, padding=1), nn.Conv2d(4, 8, 3, padding=1)
+        self.norm, self.head = nn.BatchNorm2d(8), nn.Linear(8 * 4 * 2, 4)
+        self.last = last
+
+    def forward(self, x):
+        x = torch.relu(self.first(x.view(-1, 1, 4, 2)))
+        return self.head(self.last(self.norm(self.second(x))).flatten(1))
+
+
+class Projected(nn.Module):
+    """A network whose outputs are projected before they are classified."""
+
+    def __init__(self):
+        super().__init__()
+        self.network = Network([8, 16, 16], torch.relu)
+        self.projection, self.head = nn.Linear(16, 8), nn.Linear(8, 4)
+
+    def forward(self, x):
+        return self.head(self.projection(torch.relu(self.network(x))))
+
+
+def unseparated(kind):
+    """Layers with an activation between them, or without."""
+    torch.manual_seed(0)
+
+    def identity(x):
+        return x
+
+    made = {
+        "none": lambda: Network([8, 16, 16, 4], identity),
+        "dropped": lambda: Network([8, 16, 16, 4], nn.Dropout(0.2)),
+        "one forgotten": lambda: Network([8, 16, 16, 4], torch.relu, {1: identity}),
+        "convolution": lambda: Pictures(identity),
+        "all": lambda: Network([8, 16, 16, 4], torch.relu),
+        "by hand": lambda: Network([8, 16, 16, 4], lambda x: x * (x > 0)),
+        "swish": lambda: Network([8, 16, 16, 4], lambda x: x * torch.sigmoid(x)),
+        "normalized": lambda: Network([8, 16, 16, 4], nn.LayerNorm(16)),
+        "residual": lambda: _sequential([nn.Linear(16, 16), Residual()]),
+        "bottleneck": lambda: Network([8, 2, 4], identity),
+        "one layer": lambda: nn.Linear(8, 4),
+        "pictures": Pictures,
+        "projection": Projected,
+    }
+    _train(made[kind](), steps=40)
+
+
+class Residual(nn.Module):
+    """Adds a linear branch to what it is given."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(16, 16)
+
+    def forward(self, x):
+        return torch.relu(x + self.fc(x))
+
+
 _SHARES = (0.7, 0.2, 0.07, 0.03)
 
 
@@ -230,6 +309,16 @@ CASES = {
     "a list of one block": Case(partial(repeated, "list"), "repeated"),
     "two towers that are one": Case(partial(repeated, "towers"), "repeated"),
     "a sequence with one layer at three places": Case(partial(repeated, "sequence"), "repeated"),
+    "no activation": Case(partial(unseparated, "none"), "linear"),
+    "dropout in the place of activations": Case(partial(unseparated, "dropped"), "linear"),
+    "one activation forgotten": Case(partial(unseparated, "one forgotten"), "linear"),
+    "no activation after a convolution": Case(partial(unseparated, "convolution"), "linear"),
+    **{
+        f"activations: {kind}": Case(partial(unseparated, kind))
+        for kind in ("all", "by hand", "swish", "normalized", "residual", "pictures")
+    },
+    "a matrix as the product of two": Case(partial(unseparated, "bottleneck")),
+    "a linear model": Case(partial(unseparated, "one layer")),
     "copies": Case(partial(repeated, "copies")),
     "weights that are tied on purpose": Case(partial(repeated, "tied")),
     "one head for all layers": Case(partial(repeated, "heads")),

@@ -1,16 +1,18 @@
-"""What the graph of a loss still holds of its forward pass: where values stopped being finite.
+"""What the graph of a loss holds of its forward pass: operations, and what they were given.
 
 Autograd saves for the backward pass what most operations were given, or what came out. So it can
 be found after the fact which operation made the first nan or infinity, of a step in which no output
-of a module was observed.
+of a module was observed; and which layers follow each other with no activation between them.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
@@ -29,8 +31,36 @@ _REPEATED: Mapping[str, tuple[str, Callable[[torch.Tensor], torch.Tensor]]] = {
     "asin": ("self", torch.asin),
     "div": ("other", torch.reciprocal),
 }
-# What only gives a parameter another shape.
-_VIEWS = ("TBackward", "ViewBackward", "TransposeBackward", "UnsqueezeBackward")
+# What only gives a parameter another shape, or number format.
+_VIEWS = frozenset({"t", "view", "transpose", "unsqueeze", "to_copy", "permute"})
+_NAME = re.compile(r"Backward\d*$")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+# Operations that multiply by a matrix, and those between them that leave the product linear. A
+# normalization of a batch and a dropout are none in training, and are one in evaluation.
+_PRODUCTS = frozenset({"addmm", "mm", "linear", "convolution"})
+_LINEAR = frozenset({
+    *("view", "reshape_alias", "unsafe_view", "squeeze", "unsqueeze", "expand", "clone", "alias"),
+    *("to_copy", "transpose", "permute", "t", "add", "mul", "native_dropout", "fused_dropout"),
+    *("native_batch_norm", "cudnn_batch_norm", "avg_pool2_d", "avg_pool3_d"),
+    *("adaptive_avg_pool2_d", "adaptive_avg_pool3_d"),
+})  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """A multiplication by a parameter that is a matrix, or by that of a convolution.
+
+    Args:
+        weight: The parameter, of two dimensions or more.
+        inputs, outputs: How many columns, or channels, it takes and returns.
+        before: The one before it whose outputs it alone is given, with nothing between them but
+            what is linear; ``None`` if there is no such one.
+    """
+
+    weight: torch.Tensor
+    inputs: int
+    outputs: int
+    before: Product | None
 
 
 @dataclass(frozen=True)
@@ -68,7 +98,7 @@ def find_non_finite(loss: torch.Tensor, names: Mapping[int, str]) -> NonFiniteOp
             if bad is not None:
                 return _made_by_producer(node, consumers, bad, names)
             made = [value for key, value in saved.items() if key not in inputs]
-            key, repeat = _REPEATED.get(_operation(node), ("", torch.abs))
+            key, repeat = _REPEATED.get(operation(node), ("", torch.abs))
             if key in inputs:
                 made.append(repeat(inputs[key].detach()))
             bad = next(filter(_is_not_finite, made), None)
@@ -76,6 +106,73 @@ def find_non_finite(loss: torch.Tensor, names: Mapping[int, str]) -> NonFiniteOp
                 name = _title(node, consumers, names, consumers[node])
                 return NonFiniteOperation(name, tuple(inputs.values()), bad)
     return None
+
+
+def products(loss: torch.Tensor) -> list[Product]:
+    """Return the multiplications by parameters behind a loss, each after those before it.
+
+    Those of convolutions by groups and of transposed ones are left out.
+    """
+    found: dict[Any, Product] = {}
+    if loss.grad_fn is None:
+        return []
+    order = _forward_order(loss.grad_fn)
+    consumers = Counter(producer for node in order for producer, _ in node.next_functions)
+    for node in order:
+        name = operation(node)
+        weight = _weight_of(node) if name in _PRODUCTS else None
+        if weight is None or getattr(node, "_saved_groups", 1) != 1:
+            continue
+        if getattr(node, "_saved_transposed", False):
+            continue
+        before = _input_of(node)
+        while before is not None and consumers[before] == 1 and before not in found:
+            before = _input_of(before) if _is_linear(before) else None
+        is_only = before is not None and consumers[before] == 1
+        # A product of values and a matrix that is no parameter of a layer has it the other way.
+        is_layer = name == "convolution" or operation(_producer_of(node, weight)) == "t"
+        outputs, inputs = weight.shape[:2] if is_layer else weight.shape[1::-1]
+        found[node] = Product(weight, inputs, outputs, found.get(before) if is_only else None)
+    return list(found.values())
+
+
+def _is_linear(node: Any) -> bool:
+    """Return whether an operation leaves what is linear so; a sum may only add a parameter."""
+    name = operation(node)
+    if name == "mul":  # a dropout; a mask of what is above 0 is none
+        factors = (getattr(node, "_saved_other", None), getattr(node, "_saved_self", None))
+        known = [one for one in factors if isinstance(one, torch.Tensor)]
+        return len(_values_of(node)) == 1 and all(bool((one > 1).any()) for one in known)
+    return name in _LINEAR
+
+
+def _input_of(node: Any) -> Any:
+    """Return the node of the one input of an operation that is no parameter; None if several."""
+    values = _values_of(node)
+    return values[0] if len(values) == 1 else None
+
+
+def _values_of(node: Any) -> list[Any]:
+    producers = [one for one, _ in node.next_functions if one is not None]
+    return [one for one in producers if _parameter_of(one) is None]
+
+
+def _weight_of(node: Any) -> torch.Tensor | None:
+    parameters = [_parameter_of(one) for one, _ in node.next_functions if one is not None]
+    weights = [one for one in parameters if one is not None and one.dim() > 1]
+    return weights[0] if len(weights) == 1 else None
+
+
+def _producer_of(node: Any, weight: torch.Tensor) -> Any:
+    return next(one for one, _ in node.next_functions if _parameter_of(one) is weight)
+
+
+def _parameter_of(node: Any) -> torch.Tensor | None:
+    """Return the parameter that a node stands for, in its own shape or in another."""
+    while node is not None and operation(node) in _VIEWS and not hasattr(node, "variable"):
+        node = node.next_functions[0][0]
+    variable: torch.Tensor | None = getattr(node, "variable", None)
+    return variable
 
 
 def _made_by_producer(
@@ -106,23 +203,25 @@ def _title(
     """Return the name of an operation, and the first module with parameters from ``following``."""
     while following is not None:
         if module := _module_of(following, names):
-            return f"{_operation(node)} (before {module})"
+            return f"{operation(node)} (before {module})"
         following = consumers[following]
-    return _operation(node)
+    return operation(node)
 
 
-def _operation(node: Any) -> str:
-    """Return the name of the operation of a node, such as ``log`` for ``LogBackward0``."""
-    name = re.sub(r"Backward\d*$", "", type(node).__name__)
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+@cache
+def _operation_of(kind: str) -> str:
+    return _HUMP.sub("_", _NAME.sub("", kind)).lower()
+
+
+def operation(node: Any) -> str:
+    """Return the name of the operation of a node, such as ``log_softmax``."""
+    return _operation_of(type(node).__name__)
 
 
 def _module_of(node: Any, names: Mapping[int, str]) -> str:
     """Return the module whose parameters an operation takes; empty if it takes none."""
     for producer, _ in node.next_functions:
-        if type(producer).__name__.startswith(_VIEWS):
-            producer = producer.next_functions[0][0]
-        variable = getattr(producer, "variable", None)
+        variable = _parameter_of(producer)
         if variable is not None and id(variable) in names:
             return names[id(variable)].rpartition(".")[0]
     return ""

@@ -136,7 +136,7 @@ class Tracker(HookGuard):
             lambda: self._follow_wrappers(averaging),
         )
         self._policies = policies = Policies(names, observer)
-        setup = Setup(names, observer)
+        self._setup = setup = Setup(names, observer)
         self._updates = updates = Updates(parameters, scalars)
         self.logged = logged = LoggedScalars(observer, self.events.source("logged"))
         layers = profile.layers
@@ -146,7 +146,7 @@ class Tracker(HookGuard):
             ("after_forward", self._after_forward),
             ("before_loss", self._before_loss),
             ("after_loss", self._after_loss),
-            ("before_backward", self._before_backward, self._observe_policies),
+            ("before_backward", self._before_backward, self._observe_graph),
             ("after_backward", self._after_backward),
             ("before_scaled_step", self.before_scaled_step),
             ("after_scaled_step", self._after_scaled_step),
@@ -411,8 +411,10 @@ class Tracker(HookGuard):
         self.before_thin_backward(roots)
         self._loop.before_backward()
 
-    def _observe_policies(self, roots: object) -> None:
-        self._policies.before_backward(self.steps.current(), roots)
+    def _observe_graph(self, roots: object) -> None:
+        step = self.steps.current()
+        self._policies.before_backward(step, roots)
+        self._setup.before_backward(step, roots)
 
     def before_thin_backward(self, roots: object) -> None:
         self._loop.num_backward_calls += 1

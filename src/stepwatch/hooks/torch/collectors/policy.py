@@ -10,11 +10,9 @@ nothing is held once ``backward()`` has begun.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -22,6 +20,7 @@ import torch
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
+from ..autograd import operation
 from ..internals import in_transform, isolated_compute
 from ..models import Names, unwrap
 from ..observe import Observer
@@ -54,18 +53,6 @@ _TO_PROBABILITIES = _SHAPES | _TAKES_CLASSES
 _TO_PROBABILITIES |= {"sub", "rsub", "add", "neg", "clamp", "log", "div", "stack", "where"}
 # What keeps the order of the elements.
 _KEEPS_ORDER = _SHAPES - {"transpose", "permute", "t"}
-_NAME = re.compile(r"Backward\d*$")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-
-
-@cache
-def _operation_of(kind: str) -> str:
-    return _HUMP.sub("_", _NAME.sub("", kind)).lower()
-
-
-def operation(node: Any) -> str:
-    """Return the name of the operation of a node, such as ``log_softmax``."""
-    return _operation_of(type(node).__name__)
 
 
 def _saved(node: Any, name: str) -> Any:

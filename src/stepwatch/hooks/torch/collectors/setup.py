@@ -1,7 +1,8 @@
 """How a model is put together and normalized, where it may not be as it was meant.
 
-Nothing is observed of most models: a layer that stands at several places of a container, and batch
-normalization with a momentum that is none, are looked for and seldom there.
+Nothing is observed of most models: a layer that stands at several places of a container, batch
+normalization with a momentum that is none, and layers with no activation between them, are looked
+for and seldom there.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import math
 import re
 import sys
 import sysconfig
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 from weakref import WeakKeyDictionary, ref
@@ -19,6 +21,7 @@ import torch
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
+from ..autograd import Product, products
 from ..internals import BatchNorm
 from ..models import Names, uncompiled, unwrap
 from ..observe import Observer
@@ -28,6 +31,8 @@ COLLECTION = "setup"
 MOST_MOMENTUM = 0.9
 #: And below this many steps are needed until they are there.
 LEAST_MOMENTUM = 0.01
+# The losses of a GAN are several, and each of the first may be that of another model.
+_MOST_GRAPHS = 4
 # Who writes so has it in mind that weights are shared.
 _SHARED = re.compile(
     r"\bshar(e|ed|es|ing)\b|_shar|shared?_|\bti(e|es|ed|ing)\b|_tied?|tied?_|recur|recycl|unroll"
@@ -47,11 +52,14 @@ class _Model(NamedTuple):
         version: That of the names.
         repeated: At how many places of a container one layer stands, by the container's name.
         normalizations: Those with running statistics.
+        owners: The modules whose code calls the layers with these parameters, by ``id``; ``None``
+            where the script does.
     """
 
     version: int
     repeated: dict[str, float]
     normalizations: list[tuple[str, ref[BatchNorm]]]
+    owners: dict[int, ref[torch.nn.Module] | None]
 
 
 class Setup:
@@ -65,6 +73,9 @@ class Setup:
         self._numbers: dict[str, float] = {}
         # The normalizations of which the momentum was right at some call of this step.
         self._right: set[str] = set()
+        # Of how many losses the graph was looked through, at which version of the names.
+        self._graphs = (0, 0)
+        self._linear: dict[str, float] = {}
 
     def begin(self, step: OpenStep, model: torch.nn.Module, *_: object) -> None:
         """A model begins to run."""
@@ -89,9 +100,45 @@ class Setup:
                 self._right.add(key)
                 self._numbers.pop(key, None)
 
+    def before_backward(self, step: OpenStep, roots: object) -> None:
+        """Gradients are about to be computed: look for layers with no activation between them.
+
+        Of the first losses after a model got a name; models keep the way they are called.
+        """
+        version, num_looked = self._graphs
+        if version != self._names.version:
+            version, num_looked, self._linear = self._names.version, 0, {}
+        is_wanted = step.mode is Mode.TRAIN and step.wants(COLLECTION)
+        if not is_wanted or num_looked == _MOST_GRAPHS or not isinstance(roots, torch.Tensor):
+            return
+        self._graphs = version, num_looked + 1
+        self._linear.update(self._unseparated(products(roots)))
+
+    def _unseparated(self, found: list[Product]) -> Iterator[tuple[str, float]]:
+        """Yield pairs of layers with no activation between them, by their names.
+
+        With each stands whether that is odd here: its neighbours have one, or no layer has.
+        """
+        first = {one.before for one in found if one.before is not None}
+        owners = {key: owner for one in self._models.values() for key, owner in one.owners.items()}
+        for one in found:
+            before = one.before
+            if before is None or before.weight is one.weight or id(before.weight) not in owners:
+                continue
+            if before.outputs < min(before.inputs, one.outputs):  # a matrix written as two
+                continue
+            names = [self._names.parameters.get(id(each.weight), "") for each in (before, one)]
+            owner = owners[id(before.weight)]
+            if not all(names) or _source(None if owner is None else owner()) is None:
+                continue
+            others = [each for each in found[:-1] if owners.get(id(each.weight), 0) == owner]
+            is_odd = len(first) == len(found) - 1 or any(each not in first for each in others)
+            layers = [name.rpartition(".")[0] or name for name in names]
+            yield f"setup/linear/{'>'.join(layers)}", 1.0 if is_odd else 0.5
+
     def complete(self, step: OpenStep) -> None:
         """A TRAIN step ends."""
-        numbers, self._numbers, self._right = self._numbers, {}, set()
+        numbers, self._numbers, self._right = self._numbers | self._linear, {}, set()
         if numbers and step.wants(COLLECTION):
             self._observer.numbers(step, numbers, COLLECTION)
 
@@ -99,8 +146,11 @@ class Setup:
         repeated: dict[str, float] = {}
         normalizations: list[tuple[str, ref[BatchNorm]]] = []
         owners: dict[str, torch.nn.Module | None] = {}
+        of_parameters: dict[int, ref[torch.nn.Module] | None] = {}
         for path, module in model.named_modules():
             owner = owners.get(path.rpartition(".")[0])
+            for parameter in module.parameters(recurse=False):
+                of_parameters[id(parameter)] = None if owner is None else ref(owner)
             name = self._names.of(module) or uncompiled(path)
             is_container = isinstance(module, (torch.nn.ModuleList, torch.nn.Sequential))
             owners[path] = owner if is_container else module
@@ -108,7 +158,7 @@ class Setup:
                 normalizations.append((name, ref(module)))
             elif is_container and (places := _places(module, owner)):
                 repeated[f"setup/repeated/{name}"] = float(places)
-        return _Model(self._names.version, repeated, normalizations)
+        return _Model(self._names.version, repeated, normalizations, of_parameters)
 
 
 def _places(container: torch.nn.Module, owner: torch.nn.Module | None) -> int:
