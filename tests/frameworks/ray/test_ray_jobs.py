@@ -97,6 +97,13 @@ def pid_of(job):
     return int(note.read_text())
 
 
+def kill(job, *roles):
+    """Kill processes of this machine that belong to a job, each with all that it started."""
+    for one in Records(job.folder.parent).processes(job.name):
+        if one.role in roles:
+            os.killpg(one.pid, signal.SIGKILL)
+
+
 class TestTraining:
     def test_it_trains_on_a_node_as_it_would_here(self, job):
         """A process of Ray starts it; folder, arguments, variables and both outputs are kept."""
@@ -140,20 +147,34 @@ class TestTraining:
         assert "Completed" == made.status().status
         assert "algo-1: met by the other" in log_of(made)
 
-    def test_nothing_is_left_of_a_job_whose_runner_is_killed(self, job):
-        """Ray ends what it began, and the job has failed."""
+    def test_it_goes_on_where_its_runner_is_killed(self, job):
+        """What keeps it on its node is another process; the next runner adopts that."""
         made = job(WAIT).submit()
         process = pid_of(made)
-        runner = next(
-            one for one in Records(made.folder.parent).processes(made.name) if one.role == "runner"
-        )
-        os.kill(runner.pid, signal.SIGKILL)
+        kill(made, "runner")
+        assert "InProgress" == made.status().status
+        assert Path(f"/proc/{process}").exists()
+        made.stop("not needed")
+        record = made.wait(120)
+
+        assert ("Stopped", "not needed") == (record.status, record.failure)
+        assert "asked to end" in log_of(made)
+        assert 1 == [one.status for one in record.transitions].count("Training")
+
+    @pytest.mark.parametrize("killed", [("algo-1",), ("runner", "algo-1")])
+    def test_nothing_is_left_of_it_where_what_keeps_it_is_killed(self, job, killed):
+        """Ray ends what that began, and the job has failed, by the signal."""
+        made = job(WAIT).submit()
+        process = pid_of(made)
+        kill(made, *killed)
+        record = made.wait(120)
         give_up_at = time.monotonic() + 60
         while Path(f"/proc/{process}").exists():
             assert time.monotonic() < give_up_at
             time.sleep(0.2)
 
-        assert "Failed" == made.status().status
+        assert "Failed" == record.status
+        assert "signal SIGKILL" in record.failure
 
     def test_rules_judge_on_nodes_too(self, job, tmp_path):
         """Their statuses and what is done about findings reach the records, which stay here."""

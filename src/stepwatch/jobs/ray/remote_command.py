@@ -2,7 +2,8 @@
 
 ``python -m stepwatch.jobs.ray.remote_command RESOURCES COMMAND …``: the command gets the variables
 and the folder of this process, writes to its outputs, is told to end when it is, and ends it with
-its own exit status. If this process dies, Ray ends the command. Files must be where they are here.
+its own exit status. If this process is killed, Ray ends the command. Files must be where they are
+here.
 """
 
 from __future__ import annotations
