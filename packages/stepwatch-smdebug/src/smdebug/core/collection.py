@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from stepwatch.formats.smdebug.collections import SCALAR_COLLECTIONS
+from stepwatch_smdebug.config.frameworks import framework
 
 from ..exceptions import SMDebugTypeError, SMDebugValueError
 from .json_config import JsonSettings
@@ -40,6 +41,17 @@ class CollectionKeys:
     AVERAGE_SHAP = "average_shap"
     FULL_SHAP = "full_shap"
     TREES = "trees"
+
+
+SUMMARIES_COLLECTIONS = {CollectionKeys.TENSORFLOW_SUMMARIES}
+SM_METRIC_COLLECTIONS = {CollectionKeys.LOSSES, CollectionKeys.METRICS, CollectionKeys.SM_METRICS}
+# Of these there is nothing to reduce, and nothing to count.
+NON_REDUCTION_COLLECTIONS = SUMMARIES_COLLECTIONS | set(SCALAR_COLLECTIONS)
+NON_HISTOGRAM_COLLECTIONS = NON_REDUCTION_COLLECTIONS
+DEFAULT_PYTORCH_COLLECTIONS = set(framework("pytorch").collections)
+DEFAULT_MXNET_COLLECTIONS = set(framework("mxnet").collections)
+DEFAULT_TF_COLLECTIONS = set(framework("tensorflow").collections) - SUMMARIES_COLLECTIONS
+DEFAULT_XGBOOST_COLLECTIONS = set(framework("xgboost").collections) - SM_METRIC_COLLECTIONS
 
 
 class Collection(JsonSettings):

@@ -374,3 +374,7 @@ def forgiving(method: Method) -> Method:
             _log.error("nothing is saved by %s; training goes on: %s", method.__name__, error)
 
     return call  # type: ignore[return-value]  # same signature, kept by functools.wraps
+
+
+#: What smdebug called a hook that a framework calls back.
+CallbackHook = BaseHook

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 _Hook = TypeVar("_Hook", covariant=True)
 
 CONFIG_FILE_PATH_ENV_STR = "SMDEBUG_CONFIG_FILE_PATH"
+DEFAULT_WORKER_NAME = "worker_0"
+DEFAULT_RESOURCE_CONFIG_FILE = "/opt/ml/input/config/resourceconfig.json"
 
 
 class _FromFile(Protocol[_Hook]):
@@ -25,6 +28,15 @@ def create_hook_from_json_config(
             SageMaker's.
     """
     return hook_cls.create_from_json_file(json_config_path)
+
+
+def get_node_id_from_resource_config() -> str | None:
+    """Return what SageMaker calls this machine, such as ``algo-1``; ``None`` elsewhere."""
+    try:
+        document = json.loads(Path(DEFAULT_RESOURCE_CONFIG_FILE).read_text())
+    except (OSError, ValueError):
+        return None
+    return str(document["current_host"]) if "current_host" in document else None
 
 
 class JsonSettings:

@@ -16,6 +16,9 @@ class ModeKeys(Enum):
     GLOBAL = 4
 
 
+# What an event file calls them.
+MODE_STEP_PLUGIN_NAME = "mode_step"
+MODE_PLUGIN_NAME = "mode"
 ALLOWED_MODES = list(ModeKeys)
 ALLOWED_MODE_NAMES = [mode.name for mode in ModeKeys]
 

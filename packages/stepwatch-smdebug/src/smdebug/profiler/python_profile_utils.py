@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from enum import Enum, IntEnum
+
+from ..core.modes import ModeKeys
 
 
 class PythonProfileModes(IntEnum):
@@ -33,6 +36,36 @@ class PythonProfilerName(Enum):
     PYINSTRUMENT = "pyinstrument"
 
 
+class cProfileTimer(Enum):  # noqa: N801 - smdebug's name
+    """What the profiler ``cprofile`` counts."""
+
+    TOTAL_TIME = "total_time"
+    CPU_TIME = "cpu_time"
+    OFF_CPU_TIME = "off_cpu_time"
+    DEFAULT = "default"
+
+
+def total_time() -> float:
+    """Return a time that passes, in seconds."""
+    return os.times().elapsed
+
+
+def cpu_time() -> float:
+    """Return for how long this process has used processors, in seconds."""
+    times = os.times()
+    return times.system + times.user
+
+
+def off_cpu_time() -> float:
+    """Return a time that passes while this process uses no processor, in seconds."""
+    return total_time() - cpu_time()
+
+
+def mode_keys_to_python_profile_mode(mode: ModeKeys) -> PythonProfileModes:
+    """Return the mode of a hook as one of a profile."""
+    return PythonProfileModes(mode.value)
+
+
 def mode_name(mode: PythonProfileModes) -> str:
     """Return a mode as it is written in the names of folders.
 
@@ -53,3 +86,6 @@ def str_to_python_profile_mode(mode_str: str) -> PythonProfileModes:
     if mode_str not in known:
         raise ValueError(f"{mode_str!r} is no mode; there are {', '.join(known)}")
     return known[mode_str]
+
+
+python_profile_mode_to_str = mode_name

@@ -143,7 +143,7 @@ class SmdebugXGBoostHook(base.SmdebugHook):
         model = XGBoostModel(booster, self._train, number, read_config(booster))
         groups: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
             "feature_importance": lambda: iter(model.importances().items()),
-            "trees": lambda: _trees(model),
+            "trees": lambda: tree_columns(model),
         }
         if self._train is not None:
             shap = cache(model.shap)  # used twice, and a pass over all trees
@@ -169,7 +169,8 @@ def _matrices(shap: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
     return ((name, matrix) for name in shap)
 
 
-def _trees(model: XGBoostModel) -> Iterator[tuple[str, Array]]:
+def tree_columns(model: XGBoostModel) -> Iterator[tuple[str, Array]]:
+    """Return the nodes of the trees of a round, by column, as smdebug has them."""
     columns = dict(model.trees())
     if columns:
         leaves = columns["Feature"] == "Leaf"

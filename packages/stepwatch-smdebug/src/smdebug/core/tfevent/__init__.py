@@ -1,0 +1,1 @@
+"""The files of a step: values, their index, and what TensorBoard shows."""
