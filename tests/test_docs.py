@@ -107,7 +107,7 @@ def pattern(output: str) -> str:
     """Return what a text must match to be this output.
 
     Counts must be the same, but for those of rules: on a slow machine fewer steps are observed in
-    full, and more rules cannot judge. Numbers with a point, times and folders may be others, space
+    full, and more rules lack data. Numbers with a point, times and folders may be others, space
     may be more or less, and ``...`` or ``…`` stands for anything.
     """
     escaped = re.escape(" ".join(output.split())).replace("\\ ", " ")
@@ -115,7 +115,7 @@ def pattern(output: str) -> str:
         (r"\\\.\\\.\\\.|…", r".*?"),
         (r"\d{8}\\-\d{6}", r"\\d{8}-\\d{6}(-\\d+)?"),
         (r"(\\-)?\d+\\\.\d+(e(\\-|\\\+)\d+)?", r"-?\\d+(\\.\\d+)?(e[-+]\\d+)?"),
-        (r"\d+(?= (rules found nothing|could not judge|had nothing to judge))", r"\\d+"),
+        (r"\d+(?= (checks passed|lacked data))", r"\\d+"),
         (r"file://[\w/.-]*?/runs/", r"file://\\S*/runs/"),
     ):
         escaped = re.sub(varying, stands_for, escaped)

@@ -109,7 +109,7 @@ class TestKilled:
         with suppress(SystemExit):
             main([verb, str(killed), *options])
 
-        assert f"stepwatch blackbox {Trial(killed).url}" in "".join(capsys.readouterr())
+        assert "stepwatch blackbox " in "".join(capsys.readouterr())
 
     def test_only_so_many_steps(self, killed):
         """The last ones."""

@@ -115,7 +115,7 @@ class TestTheScript:
 
         assert 1 == result.returncode
         assert "failed" == Trial(folder / "r").state
-        assert "stepwatch: error: RuntimeError: the data ran out" in result.stderr
+        assert "stepwatch: Failed after step 1: RuntimeError: the data ran out" in result.stderr
 
     @pytest.mark.parametrize(
         ("number", "state"),
@@ -233,7 +233,7 @@ class TestWhatIsTold:
 
         assert "stepwatch: capturing 4 of 4 parameters, 4 of 4 outputs" == told[0]
         assert "stepwatch: step 5 " == told[1][: len("stepwatch: step 5 ")]
-        assert 2 == sum("non_finite_origin: " in line for line in told), "live and in the summary"
+        assert 2 == sum("the data are not finite" in line for line in told), "live and at the end"
         assert any(line.startswith("stepwatch: finished, 8 steps (8 TRAIN)") for line in told)
         assert "stepwatch: look at it with: stepwatch show run" == told[-1]
         assert lines_of_ours(watched) == watched.stderr.splitlines()

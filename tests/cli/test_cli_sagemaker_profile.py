@@ -66,7 +66,7 @@ def test_rules_that_are_asked_for_judge_it(verb, job):
 
     assert 1 == status
     assert "algo-1/gpu0: p95 is" in out
-    assert "loss_spike (NotEvaluated)" in out
+    assert "1 found something, 1 lacked data" in out
 
 
 def test_its_report_is_that_of_the_profiler(verb, job):

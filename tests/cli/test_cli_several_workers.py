@@ -31,7 +31,7 @@ def test_a_finding_is_told_with_its_worker(verb, tmp_path, size, whose):
         writer.close(End("finished", 1, 1))
     out = verb("check", tmp_path / "run", "--rules", "exploding_tensor")[1]
 
-    assert f"error exploding_tensor step 0 (TRAIN 0){whose}" == out.splitlines()[0]
+    assert f"error exploding_tensor step 0 (TRAIN 0){whose}" == out.splitlines()[2]
 
 
 @pytest.mark.parametrize(
@@ -66,12 +66,12 @@ def test_every_line_of_a_training_says_whose_it_is(size, offset, end):
         (
             End("failed", 0, 1, error="ValueError: no", lost="2 of 3 steps (why)"),
             [],
-            ["failed after 1 step", "lost: 2 of 3 steps (why)", "error: ValueError: no"],
+            ["Failed after step 0: ValueError: no", "lost: 2 of 3 steps (why)"],
         ),
         (
             End("finished", 0, 1),
             [Finding("some_rule", 0, "w", "it is wrong")],
-            ["1 finding; 0 rules found nothing", "  step 0 some_rule: it is wrong"],
+            ["It is wrong", "  step 0 some_rule", "0 checks passed, 1 lacked data"],
         ),
     ],
     ids=["well", "failed", "found"],
@@ -85,7 +85,7 @@ def test_another_worker_than_the_first_shows_only_what_is_its_own(end, findings,
     progress.start(store, "worker_1", {})
     progress.print_detail("capturing 1 of 1 parameters")
     progress.on_step(make_record(0, {"w": np.ones(1)}, worker="worker_1"))
-    progress.summary(end, findings, [RuleStatus("other", "InProgress", 0, 0, "")])
+    progress.summary(end, findings, [RuleStatus("other", "Stopped", 0, 0, "")])
 
     assert [f"stepwatch worker_1: {line}" for line in expected] == stream.getvalue().splitlines()
 

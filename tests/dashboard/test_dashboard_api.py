@@ -40,7 +40,7 @@ class TestOverview:
         (chain,) = told["chains"]
         assert ORIGIN.finding_id == chain["cause"]["finding_id"]
         assert [EFFECT.finding_id] == [one["finding_id"] for one in chain["consequences"]]
-        assert ("findings", "error") == (told["verdict"], told["severity"])
+        assert ("found", "error") == (told["verdict"], told["severity"])
 
     def test_what_was_not_judged_is_never_green(self, tmp_path):
         """A run that no rule has judged, and that goes on, is not healthy."""
@@ -57,7 +57,8 @@ class TestOverview:
         trial = Trial(runs_folder / "smdebug")
         told = api.overview(trial, {})
 
-        assert "healthy" == told["verdict"]
+        assert "no problem seen" == told["verdict"]
+        assert told["headline"] == told["health"]["text"]
         assert [] == trial.plot.findings()
 
     def test_no_answer_has_more_than_was_asked_for(self, faulty):

@@ -184,7 +184,7 @@ class TestOneRun:
 
             assert found["one"]
             assert ["healthy"] == [run["name"] for run in found["runs"]]
-            assert "healthy" == told(client.get("/api/run?run=healthy"))["verdict"]
+            assert "no problem seen" == told(client.get("/api/run?run=healthy"))["verdict"]
 
     def test_an_empty_folder_has_no_runs_yet(self, tmp_path):
         """That is no error."""

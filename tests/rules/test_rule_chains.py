@@ -321,7 +321,7 @@ class TestUnchecked:
         assert ("stale_gradients",) == gaps.not_asked
         assert ("learning_rates", "inputs") == gaps.not_captured
         assert [
-            "learning_rate_anomaly could not judge: no learning rate was seen",
+            "learning_rate_anomaly lacked data: no learning rate was seen",
             "not asked: stale_gradients",
             "not captured: learning_rates, inputs",
             "1 worker was not seen",

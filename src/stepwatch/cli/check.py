@@ -18,7 +18,7 @@ from ..errors import RunNotFound
 from ..jobs.ray.rule_process import evaluate_on_ray
 from ..judge.engine import Watch
 from ..judge.engine import watch as watch_trial
-from ..judge.evaluate import evaluate, verdict_of
+from ..judge.evaluate import evaluate, verdict_of, verdict_so_far
 from ..judge.parameters import parse_rules, rule_specs
 from ..judge.rule import PROFILE_RULES
 from ..judge.verdict import SCHEMA_VERSION, Verdict
@@ -28,8 +28,9 @@ from .console import (
     console,
     print_chains,
     print_finding,
+    print_headline,
     print_json,
-    print_verdict,
+    print_outcomes,
     track_progress,
 )
 
@@ -41,6 +42,7 @@ T = TypeVar("T")
 @click.argument("runs", nargs=-1, required=True)
 @click.option("--rules", multiple=True, help="Rules, as for: stepwatch run.")
 @click.option("--all", "show_all", is_flag=True, help="Print every finding, not only causes.")
+@click.option("-v", "--verbose", is_flag=True, help="List the rules that lacked data, and why.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
     "--ray", "on_ray", is_flag=True, help="Judge on a Ray cluster: of $RAY_ADDRESS, or of here."
@@ -50,6 +52,7 @@ def check(
     rules: tuple[str, ...],
     *,
     show_all: bool,
+    verbose: bool,
     as_json: bool,
     on_ray: bool,
 ) -> int:
@@ -78,10 +81,9 @@ def check(
     for trial, verdict in zip(trials, verdicts, strict=True):
         if len(runs) > 1:
             output.print(verdict.run, style="bold underline", markup=False)
+        print_headline(output, verdict.headline)
         print_chains(output, verdict, trial.workers, None if show_all else _MOST_CHAINS)
-        if trial.death:
-            output.print(trial.death, style="bold red", markup=False)
-        print_verdict(output, verdict.findings, verdict.statuses)
+        print_outcomes(output, verdict.statuses, verbose=verbose)
     return status
 
 
@@ -119,7 +121,10 @@ _POLL_S = 0.2
 @click.option("--rules", multiple=True, help="Rules, as for: stepwatch run.")
 @click.option("--on-finding", multiple=True, help="What to do about them, as for: stepwatch run.")
 @click.option("--wait", default=0.0, help="Seconds to wait for the run to appear.")
-def watch(run: str, rules: tuple[str, ...], on_finding: tuple[str, ...], wait: float) -> int:
+@click.option("-v", "--verbose", is_flag=True, help="List the rules that lacked data, and why.")
+def watch(
+    run: str, rules: tuple[str, ...], on_finding: tuple[str, ...], wait: float, *, verbose: bool
+) -> int:
     """Follow RUN until it ends and print what the rules find.
 
     The exit status is that of: stepwatch check.
@@ -139,9 +144,10 @@ def watch(run: str, rules: tuple[str, ...], on_finding: tuple[str, ...], wait: f
             reactions.found(finding)
     finally:
         reactions.finish()
-    output.print(f"the run {trial.state}, {len(trial.steps())} steps", markup=False)
-    print_verdict(output, findings, engine.statuses())
-    return 1 if findings else 0
+    verdict = verdict_so_far(trial, findings, engine.statuses())
+    print_headline(output, verdict.headline)
+    print_outcomes(output, verdict.statuses, verbose=verbose)
+    return verdict.exit_status
 
 
 def _watch_reactions(policy: Sequence[PolicyEntry], trial: Trial, output: Console) -> Reactions:

@@ -11,16 +11,20 @@ from rich.markup import escape
 from rich.progress import track
 from rich.segment import Segment
 from rich.table import Table
+from rich.text import Text
 
+from ..config import environment
 from ..runtime.terminal import visible
 
 if TYPE_CHECKING:  # verbs that print no verdict start without the rules
     from ..judge.engine import RuleStatus
+    from ..judge.headline import Headline
     from ..judge.verdict import Episodes, Verdict
     from ..model.finding import Finding
 
 T = TypeVar("T")
 SEVERITY_STYLES = {"error": "bold red", "warning": "bold yellow", "info": "cyan"}
+TONE_STYLES = {**SEVERITY_STYLES, "good": "bold green", "none": "bold"}
 
 
 class SafeConsole(Console):
@@ -35,9 +39,9 @@ class SafeConsole(Console):
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return the console for results; wide where they go to a file."""
+    """Return the console for results: as wide as the terminal or ``$COLUMNS``, else wide."""
     output = SafeConsole(highlight=False, stderr=stderr)
-    if output.is_terminal:
+    if output.is_terminal or environment().get("COLUMNS", "").isdecimal():
         return output
     return SafeConsole(highlight=False, stderr=stderr, width=160)
 
@@ -72,28 +76,60 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     return grid
 
 
-def print_verdict(
-    output: Console, findings: Sequence[Finding], statuses: Sequence[RuleStatus]
-) -> None:
-    """Print the verdict and which rules could not judge."""
-    from ..judge.verdict import headline, not_evaluated
+def print_headline(output: Console, headline: Headline) -> None:
+    """Print how a run stands: the sentence, what to do, and what is known of its end."""
+    print_hanging(output, f"{headline.mark} ", headline.text, TONE_STYLES[headline.tone])
+    for line in (*headline.details, *filter(None, [headline.remedy])):
+        print_hanging(output, "  ", line)
+    for command in headline.commands:
+        output.print(f"  {command}", style="cyan", markup=False, soft_wrap=True)
 
-    output.print(headline(findings, statuses), style="bold", markup=False)
-    for line in not_evaluated(statuses):
-        output.print(f"  {line}", style="dim", markup=False)
+
+def print_outcomes(
+    output: Console, statuses: Sequence[RuleStatus], *, verbose: bool = False
+) -> None:
+    """Print how many rules passed, and which lacked data; with the reasons if ``verbose``."""
+    from ..judge.headline import counts, outcome_counts
+    from ..judge.verdict import not_evaluated
+
+    if not statuses:
+        return
+    lines = not_evaluated(statuses)
+    more = "" if verbose or not lines else " (-v lists them)"
+    print_hanging(output, "", f"{counts(outcome_counts(statuses))}{more}", "bold")
+    for line in lines if verbose else ():
+        print_hanging(output, "  ", line, "dim")
+
+
+def print_hanging(output: Console, indent: str, text: str, style: str = "") -> None:
+    """Print a text after an indent, its further lines as far to the right as the first.
+
+    A word is broken only where it is longer than a line.
+    """
+    width = max(_NARROWEST, output.width - len(indent))
+    for number, line in enumerate(Text(text).wrap(output, width)):
+        begin = " " * len(indent) if number else indent
+        output.print(f"{begin}{line.plain.rstrip()}", style=style, markup=False, soft_wrap=True)
+
+
+_NARROWEST = 20
 
 
 def print_finding(output: Console, finding: Finding, workers: Sequence[str]) -> None:
     """Print a finding and what to do about it; and of whom it is if there are several workers."""
+    _print_origin(output, finding, workers)
+    print_hanging(output, "  ", finding.message)
+    if finding.remedy:
+        print_hanging(output, "  ", finding.remedy, "dim")
+
+
+def _print_origin(output: Console, finding: Finding, workers: Sequence[str]) -> None:
     style = SEVERITY_STYLES.get(finding.severity, "")
     worker = f" of {finding.worker}" if finding.worker and len(workers) > 1 else ""
     output.print(
         f"[{style}]{finding.severity}[/] [bold]{escape(finding.rule)}[/] {finding.where()}{worker}",
-        f"  {escape(finding.message)}",
-        sep="\n",
+        soft_wrap=True,
     )
-    if finding.remedy:
-        output.print(f"  [dim]{escape(finding.remedy)}[/]")
 
 
 def print_chains(
@@ -106,8 +142,12 @@ def print_chains(
         found = [Episodes(chain, (chain.cause.step,)) for chain in verdict.chains]
     else:
         found = episodes(verdict.chains)
+    head = verdict.headline
     for one in found[:most]:
-        print_finding(output, one.chain.cause, workers)
+        if one.chain.cause is head.cause and head.outcome == "found":  # the headline says it
+            _print_origin(output, one.chain.cause, workers)
+        else:
+            print_finding(output, one.chain.cause, workers)
         _print_around(output, one, verdict)
         if most is None:
             for consequence in one.chain.consequences:
@@ -116,7 +156,7 @@ def print_chains(
     if rest:
         count = sum(len(one.steps) + len(one.chain.consequences) for one in rest)
         hidden = plural(count, "finding")
-        output.print(f"and {plural(len(rest), 'more cause')} with {hidden}; see them with: --all")
+        output.print(f"and {plural(len(rest), 'more cause')} with {hidden} (--all lists them)")
 
 
 def _print_around(output: Console, found: Episodes, verdict: Verdict) -> None:
@@ -124,7 +164,7 @@ def _print_around(output: Console, found: Episodes, verdict: Verdict) -> None:
     gaps = verdict.blind_spots(found.chain).lines()
     lines += [f"not checked: {'; '.join(gaps)}"] if gaps else []
     for line in lines:
-        output.print(f"  {line}", style="dim", markup=False)
+        print_hanging(output, "  ", line, "dim")
 
 
 def _cell(value: object) -> str:

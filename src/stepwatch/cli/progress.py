@@ -22,8 +22,9 @@ from ..capture.lifecycle import DELETED
 from ..config import environment
 from ..formats.manifest import FIRST_WORKER, End, are_several
 from ..judge.engine import RuleStatus
-from ..judge.root_cause import StepOrder, chains
-from ..judge.verdict import episodes, headline, plural
+from ..judge.headline import Headline, RunState, counts, headline
+from ..judge.root_cause import Chain, StepOrder, chains
+from ..judge.verdict import episodes, plural
 from ..model.finding import SEVERITIES, Finding
 from ..model.record import StepRecord
 from ..model.steps import Mode
@@ -194,7 +195,7 @@ class Progress:
         self._pause = _FIRST_LINE_S
         self._steps: dict[Mode, int] = {}
         self._losses: dict[Mode, list[float]] = {}  # the statistics of the last loss
-        self._findings = 0
+        self._findings, self._last_step = 0, -1
         self._order = StepOrder()
         self._dedup = FindingDedup(self._order)
         self._who = "stepwatch"
@@ -217,6 +218,7 @@ class Progress:
         self._in_parts |= record.layout.has_parts
         self._order.add(record.layout)
         self._steps[record.mode] = record.mode_step + 1
+        self._last_step = record.step
         rows = record.layout.rows_of.get("losses")
         if rows is not None:
             self._losses[record.mode] = record.statistics[rows[-1]].tolist()
@@ -271,21 +273,23 @@ class Progress:
                 hidden = plural(self._dedup.num_hidden, "more finding")
                 self.print_line(f"{hidden} may follow from these; see: stepwatch show {self._run}")
             return
+        found = chains(findings, self._order)
+        reason = "" if end.state == "stopped" else end.error  # else a finding says why
+        state = RunState(end.state, end.steps, self._last_step, reason)
+        head = headline(state, found, statuses)
+        if self.is_first or findings or head.outcome == "failed":
+            self._print_findings(head, found)
+        for status in statuses:
+            if status.outcome == "failed":
+                self.print_line(f"  {status.rule} failed: {status.details}")
         if self.is_first:
             self._print_length(end)
-        elif end.state != "finished":
-            self.print_line(f"{end.state} after {plural(end.steps, 'step')}")
         if end.lost:
             self.print_line(f"lost: {end.lost}")
         elif end.failures:
             self.print_line(f"{plural(end.failures, 'failure')}, and nothing lost by it")
-        if end.error and end.state != "stopped":  # else a finding says why
+        if end.error and end.state in ("finished", "interrupted"):
             self.print_line(f"error: {end.error}")
-        if self.is_first or findings:
-            self._print_findings(findings, statuses)
-        for status in statuses:
-            if status.status == "Error":
-                self.print_line(f"  {status.rule} ended by {status.details}")
         if self.is_first and end.lost != DELETED:
             self._print_ways_on()
 
@@ -303,15 +307,22 @@ class Progress:
             share = f", {end.cost:.1%} of the training's own time" if is_long else ""
             self.print_line(f"observing took {end.cost_s:.1f} s{share}, as far as it is measured")
 
-    def _print_findings(self, findings: Sequence[Finding], statuses: Sequence[RuleStatus]) -> None:
-        self.print_line(headline(findings, statuses))
-        found = episodes(chains(findings, self._order))
-        for one in found[:_MOST_CHAINS]:
-            self.print_line(f"  {one.chain.cause.headline()}")
+    def _print_findings(self, head: Headline, found: Sequence[Chain]) -> None:
+        self.print_line(head.text)
+        for line in filter(None, [*head.details, head.remedy]):
+            self.print_line(f"  {line}")
+        shown = episodes(found)
+        for one in shown[:_MOST_CHAINS]:
+            cause = one.chain.cause
+            is_said = cause is head.cause and head.outcome == "found"
+            said = f"{cause.where()} {cause.rule}" if is_said else cause.headline()
+            self.print_line(f"  {said}")
             for line in one.lines():
                 self.print_line(f"    {line}")
-        if len(found) > _MOST_CHAINS:
-            self.print_line(f"  and {plural(len(found) - _MOST_CHAINS, 'more cause')}")
+        if len(shown) > _MOST_CHAINS:
+            self.print_line(f"  and {plural(len(shown) - _MOST_CHAINS, 'more cause')}")
+        if shown and head.checks:
+            self.print_line(counts(head.checks))
 
     def _print_ways_on(self) -> None:
         self.print_line(f"look at it with: stepwatch show {self._run}")

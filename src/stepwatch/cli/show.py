@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,8 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from ..errors import ConfigError, StoreError
-from ..formats.blackbox import BLACKBOX_FOLDER
-from ..formats.findings import ActionNote, parse_findings, read_actions, read_statuses
+from ..formats.findings import ActionNote, read_actions
+from ..judge.evaluate import load_verdict
+from ..judge.headline import rule_outcomes
+from ..judge.verdict import Verdict, status_fields
 from ..model.finding import Finding
 from ..numerics.statistics import DERIVED, FIELDS
 from ..plots.terminal import line_plot
@@ -21,7 +24,15 @@ from ..report import run as run_report
 from ..runtime.terminal import print_text
 from ..store import Store
 from ..trial import Series, Tensor, Trial
-from .console import console, print_finding, print_json, table
+from .console import (
+    console,
+    print_chains,
+    print_hanging,
+    print_headline,
+    print_json,
+    print_outcomes,
+    table,
+)
 
 _STYLES = {"done": "green", "failed": "bold red", "retried": "yellow"}
 
@@ -54,7 +65,7 @@ def write_page(path: Path, report: Report) -> None:
 
 _COLUMNS = ("mean", "std", "abs_mean", "l2", "min", "max", "zero_fraction", "non_finite")
 _MOST_ROWS = 12
-_MOST_NAMES = 3
+_MOST_NAMES, _MOST_CAUSES = 3, 5
 
 
 @click.command()
@@ -66,13 +77,23 @@ _MOST_NAMES = 3
     help=f"Plot this one: {', '.join((*FIELDS, *DERIVED))}.",
 )
 @click.option("--plot", type=click.Path(dir_okay=False), help="Write a self-contained HTML page.")
+@click.option("-v", "--verbose", is_flag=True, help="List all rules and collections.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def show(run: str, tensor: str | None, statistic: str, plot: str | None, *, as_json: bool) -> None:
+def show(
+    run: str,
+    tensor: str | None,
+    statistic: str,
+    plot: str | None,
+    *,
+    verbose: bool,
+    as_json: bool,
+) -> None:
     """Show what is in RUN."""
     trial = Trial(run)
     if statistic and statistic not in (*FIELDS, *DERIVED):
         raise ConfigError(f"no statistic {statistic!r}; there are {', '.join((*FIELDS, *DERIVED))}")
-    findings = parse_findings(trial.store)
+    verdict = load_verdict(trial)
+    findings = [*verdict.findings]
     names = _names(trial, tensor)
     if plot:
         made = (
@@ -81,12 +102,12 @@ def show(run: str, tensor: str | None, statistic: str, plot: str | None, *, as_j
         write_page(Path(plot), made)
         print_text(f"wrote {plot}")
     elif as_json:
-        print_json(_as_json(trial, names if tensor else [], findings))
+        print_json(_as_json(trial, names if tensor else [], verdict))
     elif tensor:
         for name in names:
             _show_tensor(trial, name, statistic, findings)
     else:
-        _show_run(trial, findings)
+        _show_run(trial, verdict, verbose=verbose)
 
 
 def _names(trial: Trial, tensor: str | None) -> list[str]:
@@ -99,44 +120,56 @@ def _names(trial: Trial, tensor: str | None) -> list[str]:
     return names
 
 
-def _show_run(trial: Trial, findings: list[Finding]) -> None:
+def _show_run(trial: Trial, verdict: Verdict, *, verbose: bool) -> None:
     output = console()
+    print_headline(output, verdict.headline)
+    print_chains(output, verdict, trial.workers, _MOST_CAUSES)
+    print_actions(output, trial.store)
+    output.print()
+    for what, value in _facts(trial):
+        print_hanging(output, f"{what:10s} ", value)
+    output.print()
+    _plot_losses(trial, [*verdict.findings])
+    if verbose:
+        output.print(_collections(trial))
+        output.print()
+        _print_rules(output, verdict)
+    else:
+        print_outcomes(output, verdict.statuses)
+
+
+def _facts(trial: Trial) -> Iterator[tuple[str, str]]:
+    """Yield what a run is."""
     manifest = trial.reader.manifest
     ends = trial.reader.ends()
-    versions = ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
-    steps = ", ".join(f"{len(trial.steps(mode))} {mode}" for mode in trial.modes)
-    facts = [
-        ("run", trial.url),
-        ("state", trial.state),
-        ("command", " ".join(manifest.command)),
-        ("versions", versions),
-        ("workers", ", ".join(trial.workers)),
-        ("steps", f"{len(trial.steps())} ({steps})" if steps else "0"),
-    ]
+    steps = ", ".join(f"{len(trial.step_numbers(mode)):,} {mode}" for mode in trial.modes)
+    yield "run", trial.url.removeprefix("file://")
+    yield "state", trial.state
+    yield "command", " ".join(manifest.command)
+    yield "versions", ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
+    yield "workers", ", ".join(trial.workers)
+    yield "steps", f"{len(trial.step_numbers()):,} ({steps})" if steps else "0"
     for worker, end in ends.items():
         who = f" ({worker})" if len(ends) > 1 else ""
         if end.coverage:
-            facts.append(("captured", end.coverage.removeprefix("capturing ") + who))
+            yield "captured", end.coverage.removeprefix("capturing ") + who
         if end.lost or end.dropped:
-            facts.append(("lost", (end.lost or f"{end.dropped} of {end.steps} steps") + who))
+            yield "lost", (end.lost or f"{end.dropped} of {end.steps} steps") + who
         if end.failures:
-            facts.append(("failures", f"{end.failures}{who}"))
+            yield "failures", f"{end.failures}{who}"
         if end.error:
-            facts.append(("error", end.error + who))
-    if trial.death:
-        facts.append(("died", trial.death))
-    if trial.store.list(BLACKBOX_FOLDER):
-        facts.append(("black box", f"see its last steps with: stepwatch blackbox {trial.url}"))
-    for what, value in facts:
-        output.print(f"[bold]{what:10s}[/] {escape(str(value))}", soft_wrap=True)
-    output.print()
-    output.print(_collections(trial))
-    output.print()
-    _plot_losses(trial, findings)
-    for finding in findings:
-        print_finding(output, finding, trial.workers)
-    print_actions(output, trial.store)
-    _print_statuses(trial)
+            yield "error", end.error + who
+
+
+def _print_rules(output: Console, verdict: Verdict) -> None:
+    by_rule = {status.rule: status for status in reversed(verdict.statuses)}
+    outcomes = rule_outcomes(verdict.statuses)
+    for wanted in ("found", "failed", "lacked data", "passed", "does not apply"):
+        rules = [rule for rule, outcome in outcomes.items() if outcome == wanted]
+        if rules:
+            print_hanging(output, "", f"{len(rules)} {wanted}", "bold")
+        for rule in rules:
+            print_hanging(output, f"  {rule:24s} ", by_rule[rule].details)
 
 
 def _collections(trial: Trial) -> object:
@@ -153,19 +186,6 @@ def _plot_losses(trial: Trial, findings: list[Finding]) -> None:
     for name in trial.tensor_names(collection="losses")[:2]:
         series = trial.tensor(name).statistics(trial.modes[0])
         _plot(series, name, "mean", findings)
-
-
-def _print_statuses(trial: Trial) -> None:
-    statuses = read_statuses(trial.store)
-    if statuses:
-        rows = [
-            (status["rule"], status["status"], _cut(str(status["details"]))) for status in statuses
-        ]
-        console().print(table(("rule", "status", ""), rows))
-
-
-def _cut(text: str, width: int = 110) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def _show_tensor(trial: Trial, name: str, statistic: str, findings: list[Finding]) -> None:
@@ -224,17 +244,18 @@ def _evenly_spaced(length: int, most: int) -> list[int]:
     return [round(index * (length - 1) / (most - 1)) for index in range(most)]
 
 
-def _as_json(trial: Trial, names: list[str], findings: list[Finding]) -> dict[str, object]:
+def _as_json(trial: Trial, names: list[str], verdict: Verdict) -> dict[str, object]:
     return {
         "run": trial.url,
+        "headline": verdict.headline.to_json(),
         "state": trial.state,
         "manifest": asdict(trial.reader.manifest),
         "ends": {worker: asdict(end) for worker, end in trial.reader.ends().items()},
         "steps": {str(mode): len(trial.steps(mode)) for mode in trial.modes},
         "tensors": trial.reader.tensors(),
-        "findings": [finding.to_dict() for finding in findings],
+        "findings": [finding.to_dict() for finding in verdict.findings],
         "actions": [asdict(note) for note in read_actions(trial.store)],
-        "rules": read_statuses(trial.store),
+        "rules": [status_fields(status) for status in verdict.statuses],
         "series": {name: _series(trial, name) for name in names},
     }
 

@@ -15,7 +15,7 @@ from ..diff.divergence import Search, beyond_rounding
 from ..diff.result import DiffResult, divergence_details, divergence_summary, not_compared
 from ..errors import ConfigError, nearest
 from ..judge.evaluate import evaluate, load_verdict
-from ..judge.verdict import Verdict, headline
+from ..judge.verdict import Verdict
 from ..model.finding import plain
 from ..model.steps import Mode
 from ..numerics.statistics import DERIVED, FIELDS
@@ -46,8 +46,9 @@ def overview(trial: Trial, query: Query) -> object:
         chain["consequences"] = chain["consequences"][:points]
     return {
         **_facts(trial),
-        "verdict": judged.verdict,
-        "headline": headline(judged.findings, judged.statuses),
+        "verdict": judged.headline.outcome,
+        "headline": judged.headline.text,
+        "health": judged.headline.to_json(),
         "severity": next((chain["severity"] for chain in chains), ""),
         "findings": len(judged.findings),
         "chains": chains,

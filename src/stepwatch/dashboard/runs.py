@@ -21,6 +21,7 @@ from urllib.request import url2pathname
 
 from ..errors import RunNotFound, StepwatchError, nearest
 from ..formats.findings import read_findings, read_statuses
+from ..judge.evaluate import load_verdict
 from ..model.finding import plain
 from ..store import open_store, scheme_of
 from ..trial import Trial
@@ -246,7 +247,9 @@ class Listing:
 
     def _row(self, name: str) -> dict[str, object]:
         try:
-            found = asdict(summarize_run(Trial(self._runs.url(name))))
+            trial = Trial(self._runs.url(name))
+            found = asdict(summarize_run(trial))
+            found["health"] = load_verdict(trial).headline.to_json()
         except StepwatchError as error:
             return {"name": name, "state": "unreadable", "error": str(error)}
         return {"name": name, **{key: plain(value) for key, value in found.items()}}

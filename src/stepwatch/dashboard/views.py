@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TypedDict
 
 import numpy as np
@@ -13,7 +12,7 @@ import pyarrow.compute as pc
 
 from ..errors import StepwatchError
 from ..judge.parameters import GROUP
-from ..judge.verdict import INCONCLUSIVE, Verdict, headline
+from ..judge.verdict import INCONCLUSIVE, Verdict, status_fields
 from ..model.json_text import parse_json
 from ..plots.downsample import bucket_starts
 from ..plugins import registry
@@ -25,11 +24,12 @@ _ORDER = ("IssuesFound", "Error", "Stopped", "InProgress", "NotEvaluated", "NoIs
 
 def rules_view(verdict: Verdict) -> dict[str, object]:
     """Return a row for each rule that was asked, and the names of those that were not."""
-    rows = [{**asdict(status), **_rule_view(status.rule)} for status in verdict.statuses]
+    rows = [{**status_fields(status), **_rule_view(status.rule)} for status in verdict.statuses]
     evaluated = {status.rule for status in verdict.statuses}
     return {
-        "headline": headline(verdict.findings, verdict.statuses),
-        "verdict": verdict.verdict,
+        "headline": verdict.headline.text,
+        "health": verdict.headline.to_json(),
+        "verdict": verdict.headline.outcome,
         "rules": sorted(rows, key=lambda row: (_ORDER.index(str(row["status"])), row["rule"])),
         "not_judged": sum(one.status in INCONCLUSIVE for one in verdict.statuses),
         "not_asked": [name for name in registry.names(GROUP) if name not in evaluated],

@@ -74,6 +74,7 @@ _STATUS = {
     "findings": int,
     "details": str,
     "idle": bool,
+    "judged": bool,
 }
 
 
@@ -93,7 +94,7 @@ def read_statuses(store: Store) -> list[dict[str, object]]:
                 ]
             except (TypeError, ValueError) as error:
                 raise CorruptRun(key, 0, f"not rule statuses ({error})") from None
-            if not all(one.keys() >= _STATUS.keys() - {"idle"} for one in found):
+            if not all(one.keys() >= _STATUS.keys() - {"idle", "judged"} for one in found):
                 raise CorruptRun(key, 0, "not rule statuses")
     return found
 

@@ -17,6 +17,7 @@ from ..profile.windows import ProfileSource
 from ..trial import Trial
 from ..trial.step_log import in_order
 from .engine import RuleStatus, Watch
+from .headline import run_state
 from .parameters import Spec, parse_rules
 from .root_cause import StepOrder
 from .step_view import StepView
@@ -36,8 +37,7 @@ def load_verdict(trial: Trial) -> Verdict:
     """Return what is stored of a run; without statuses where no rule judged it."""
     statuses = [RuleStatus(**status) for status in read_statuses(trial.store)]  # type: ignore[arg-type]
     findings = parse_findings(trial.store)
-    order = step_order_of(trial) if findings else StepOrder()
-    return _verdict(trial, findings, list(dict.fromkeys(statuses)), order)
+    return verdict_so_far(trial, findings, list(dict.fromkeys(statuses)))
 
 
 def evaluate(
@@ -145,9 +145,16 @@ def verdict_of(trial: Trial, parts: Sequence[PartialEvaluation]) -> Verdict:
     return _verdict(trial, *merge_partitions(parts))
 
 
+def verdict_so_far(
+    trial: Trial, findings: Sequence[Finding], statuses: Sequence[RuleStatus]
+) -> Verdict:
+    """Return the verdict of a watch that followed a run."""
+    return _verdict(trial, findings, statuses, step_order_of(trial) if findings else StepOrder())
+
+
 def _verdict(
     trial: Trial, findings: Sequence[Finding], statuses: Sequence[RuleStatus], order: StepOrder
 ) -> Verdict:
     absent = trial.reader.manifest.num_workers - len(trial.workers)
     run = trial.url.removeprefix("file://")  # as people write it
-    return Verdict(run, findings, statuses, order, max(0, absent))
+    return Verdict(run, findings, statuses, order, max(0, absent), run_state(trial))

@@ -276,9 +276,19 @@ LINKS = (
 )
 
 
+def rule_name(label: str) -> str:
+    """Return the name of a rule by what it is called where it was requested several times.
+
+    Example:
+        >>> rule_name("loss_spike-2"), rule_name("overfit")
+        ('loss_spike', 'overfit')
+    """
+    return _NUMBER.sub("", label)
+
+
 def sign_of(finding: Finding) -> str:
     """Return the key in ``SIGNS`` of what a finding is a sign of, as its rule declares it."""
-    declared = _declared(_NUMBER.sub("", finding.rule))
+    declared = _declared(rule_name(finding.rule))
     texts = finding.condition, str(finding.evidence.get("cause", ""))
     return next(
         (

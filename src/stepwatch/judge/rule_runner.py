@@ -188,7 +188,10 @@ class ModelChange:
         return another
 
 
+#: As SageMaker's clients know them; people read a ``RuleOutcome``.
 Status = Literal["InProgress", "NoIssuesFound", "IssuesFound", "NotEvaluated", "Error", "Stopped"]
+#: What became of a rule, in the words that people read.
+RuleOutcome = Literal["passed", "found", "lacked data", "does not apply", "failed"]
 
 _log = logging.getLogger("stepwatch")
 _NO_PROFILE = (
@@ -209,6 +212,7 @@ class RuleStatus:
         details: Why, or what was found first.
         idle: It judged nothing, and that is as it should be: the model or the training has
             nothing that it is about.
+        judged: Whether it reached a judgement so far, where it is ``InProgress``.
     """
 
     rule: str
@@ -217,6 +221,18 @@ class RuleStatus:
     findings: int
     details: str
     idle: bool = False
+    judged: bool = True
+
+    @property
+    def outcome(self) -> RuleOutcome:
+        """What became of it; of a rule that goes on, what would if the run ended now."""
+        if self.status == "Error":
+            return "failed"
+        if self.findings:
+            return "found"
+        if self.status == "NoIssuesFound" or (self.status == "InProgress" and self.judged):
+            return "passed"
+        return "does not apply" if self.idle else "lacked data"
 
 
 class RuleRunner:
@@ -346,19 +362,31 @@ class RuleRunner:
         return self._news(found) if found else []
 
     def status(self, observed: ObservedInputs) -> RuleStatus:
-        status, details = self._status(observed)
-        why = self._unevaluated if self.evaluations else observed.absent(self.watched)
+        """Return what became of the rule; of one that goes on, as if the run ended now."""
+        why = self._unevaluated if self._ended else self._unevaluated_so_far()
+        status, details = self._status(observed, why)
+        why = why if self.evaluations else observed.absent(self.watched)
         idle = status == "NotEvaluated" and isinstance(why, NotApplicable)
+        judged = status != "NotEvaluated"
+        if not (self._ended or self.stopped or self._error):
+            status = "InProgress"
         name, evaluations = self.watched.name, self.evaluations
-        return RuleStatus(name, status, evaluations, self.findings, details, idle)
+        return RuleStatus(name, status, evaluations, self.findings, details, idle, judged)
 
-    def _status(self, observed: ObservedInputs) -> tuple[Status, str]:
+    def _unevaluated_so_far(self) -> str | None:
+        why = getattr(self.watched.rule, "unevaluated", None)
+        if why is None or self._evaluated_before or not self.evaluations:
+            return None
+        try:
+            return why()  # type: ignore[no-any-return]
+        except Exception:  # noqa: BLE001 - what it fails by at the end is told then
+            return None
+
+    def _status(self, observed: ObservedInputs, unevaluated: str | None) -> tuple[Status, str]:
         if self._error:
             return "Error", self._error
         if self.stopped:
             return "Stopped", f"last step {self._last_step}" if self.evaluations else "no step seen"
-        if not self._ended:
-            return "InProgress", self._found()
         if self.findings:
             return "IssuesFound", self._found()
         if not self.evaluations:
@@ -368,8 +396,8 @@ class RuleRunner:
             few = f"{self.evaluations} evaluations are fewer than min_evaluations={least}"
             return "NotEvaluated", few
         left_out = observed.left_out(self.watched)
-        if self._unevaluated:
-            return "NotEvaluated", f"{self._unevaluated}{left_out}{observed.hint(self.watched)}"
+        if unevaluated:
+            return "NotEvaluated", f"{unevaluated}{left_out}{observed.hint(self.watched)}"
         summary = getattr(self.watched.rule, "summary", str)()
         more = f"; {summary}" if summary else ""
         # Most steps may have held nothing for it, as by a budget.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Literal
 
 from ..model.collection import STAGES
 from ..model.finding import Finding
 from ..plugins import registry
+from .headline import Headline, RunState, headline, rule_outcomes
 from .parameters import GROUP
 from .root_cause import Chain, StepOrder, chains, earlier_rules, sign_of
 from .rule_runner import RuleStatus
@@ -22,7 +22,7 @@ class BlindSpots:
     """Where an earlier cause of a chain could still lie.
 
     Args:
-        could_not_judge: Rules that could have named it and could not judge, with the reason.
+        could_not_judge: Rules that could have named it and lacked data, with the reason.
         not_asked: Rules that could have named it and were not used.
         not_captured: Collections of stages before the cause of which nothing was captured.
         workers_not_seen: Of how many workers of the training there are no records.
@@ -40,9 +40,9 @@ class BlindSpots:
             >>> BlindSpots(not_asked=("loss_input",), workers_not_seen=1).lines()
             ['not asked: loss_input', '1 worker was not seen']
         """
-        texts = [f"{rule} could not judge: {why}" for rule, why in self.could_not_judge[:most]]
+        texts = [f"{rule} lacked data: {why}" for rule, why in self.could_not_judge[:most]]
         more = len(self.could_not_judge) - most
-        texts += [f"{more} more rules could not judge"] if more > 0 else []
+        texts += [f"{more} more rules lacked data"] if more > 0 else []
         if self.not_asked:
             more = len(self.not_asked) - most
             also = f" and {more} more" if more > 0 else ""
@@ -88,9 +88,7 @@ def blind_spots(
 
 
 #: Of the document of ``Verdict.to_dict``; it grows when a key changes its meaning or goes.
-SCHEMA_VERSION = 1
-
-Outcome = Literal["healthy", "findings", "not judged"]
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -103,6 +101,7 @@ class Verdict:
         statuses: Of each rule.
         order: The tensors of the run.
         workers_not_seen: Of how many workers there are no records.
+        state: How the run stands.
     """
 
     run: str
@@ -110,19 +109,17 @@ class Verdict:
     statuses: Sequence[RuleStatus]
     order: StepOrder
     workers_not_seen: int = 0
+    state: RunState = field(default_factory=RunState)
 
     @cached_property
     def chains(self) -> list[Chain]:
         """The findings by what they follow from, the most severe first."""
         return chains(self.findings, self.order)
 
-    @property
-    def verdict(self) -> Outcome:
-        """``healthy`` only where a rule judged and none found anything."""
-        if self.findings:
-            return "findings"
-        judged = any(status.status == "NoIssuesFound" for status in self.statuses)
-        return "healthy" if judged else "not judged"
+    @cached_property
+    def headline(self) -> Headline:
+        """How the run stands, in one sentence: all that shows a run begins with it."""
+        return headline(self.state, self.chains, self.statuses)
 
     @property
     def exit_status(self) -> int:
@@ -144,14 +141,15 @@ class Verdict:
         return {
             "schema_version": SCHEMA_VERSION,
             "run": self.run,
-            "verdict": self.verdict,
+            "headline": self.headline.to_json(),
+            "verdict": self.headline.outcome,
             "exit_status": self.exit_status,
             "chains": [self._chain(chain) for chain in self.chains],
             "not_checked": [
-                asdict(status) for status in self.statuses if status.status in INCONCLUSIVE
+                status_fields(status) for status in self.statuses if status.status in INCONCLUSIVE
             ],
             "findings": [finding.to_dict() for finding in self.findings],
-            "rules": [asdict(status) for status in self.statuses],
+            "rules": [status_fields(status) for status in self.statuses],
         }
 
     def _chain(self, chain: Chain) -> dict[str, object]:
@@ -168,6 +166,11 @@ class Verdict:
         }
 
 
+def status_fields(status: RuleStatus) -> dict[str, object]:
+    """Return the status of a rule as plain data, with its outcome."""
+    return {**asdict(status), "outcome": status.outcome}
+
+
 def plural(count: int, what: str) -> str:
     """Return a count with its noun.
 
@@ -178,35 +181,18 @@ def plural(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
-def headline(findings: Sequence[Finding], statuses: Sequence[RuleStatus]) -> str:
-    """Return the verdict in one line; never green for what was not judged."""
-    silent = sum(status.status == "NoIssuesFound" for status in statuses)
-    open_ = sum(status.status in INCONCLUSIVE and not status.idle for status in statuses)
-    idle = sum(status.idle for status in statuses)
-    if findings:
-        first = plural(len(findings), "finding")
-    elif not statuses:
-        return "no rules were asked"
-    elif not silent:
-        first = "nothing could be judged"
-    else:
-        first = "no findings"
-    texts = [f"{plural(silent, 'rule')} found nothing"]
-    texts += [f"{open_} could not judge"] if open_ else []
-    texts += [f"{idle} had nothing to judge"] if idle else []
-    return f"{first}; {', '.join(texts)}"
-
-
 def not_evaluated(statuses: Sequence[RuleStatus]) -> list[str]:
-    """Return a line for each rule that could not judge, with the reason; one for the idle."""
+    """Return a line for each rule that lacked data or failed, with the reason; one for the rest."""
+    by_rule = {status.rule: status for status in reversed(statuses)}
+    outcomes = rule_outcomes(statuses)
     lines = [
-        f"{status.rule} ({status.status}): {status.details}"
-        for status in statuses
-        if status.status in INCONCLUSIVE and not status.idle
+        f"{rule} {outcome}: {by_rule[rule].details}"
+        for rule, outcome in outcomes.items()
+        if outcome in ("lacked data", "failed")
     ]
-    idle = [f"{status.rule} ({status.details})" for status in statuses if status.idle]
+    idle = [rule for rule, outcome in outcomes.items() if outcome == "does not apply"]
     if idle:
-        lines.append(f"nothing to judge (NotEvaluated): {', '.join(idle)}")
+        lines.append(f"do not apply: {', '.join(idle)}")
     return lines
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from ..judge.engine import Watch
 from ..judge.evaluate import Progress, without_progress
+from ..judge.headline import run_state
 from ..judge.parameters import GROUP, Spec, parse_rules
 from ..judge.root_cause import StepOrder
 from ..judge.rule import PROFILE_RULES, Watched
@@ -102,7 +103,10 @@ def evaluate_profile(trial: Trial, rules: Sequence[Spec] | None = None) -> Profi
     engine = Watch(watched)
     findings = [*engine.scan(trial.profile, ended=True), *engine.finish()]
     found = {one.name: _facts(one, findings) for one in watched}
-    return ProfileVerdict(trial.url, findings, engine.statuses(), StepOrder(), facts=found)
+    state = run_state(trial)
+    return ProfileVerdict(
+        trial.url, findings, engine.statuses(), StepOrder(), state=state, facts=found
+    )
 
 
 def _facts(watched: Watched, findings: Sequence[Finding]) -> RuleFacts:

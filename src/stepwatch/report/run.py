@@ -17,10 +17,11 @@ from ..formats.blackbox import BLACKBOX_FOLDER
 from ..formats.profile.reader import ProfileReader
 from ..formats.profile.tables import ends_ns
 from ..judge.evaluate import Progress, stored_or_evaluated, without_progress
+from ..judge.headline import counts
 from ..judge.parameters import Spec
 from ..judge.root_cause import Chain
-from ..judge.verdict import Verdict, consequence_lines, headline, not_evaluated, plural
-from ..model.finding import SEVERITIES, Finding
+from ..judge.verdict import Verdict, consequence_lines, not_evaluated, plural
+from ..model.finding import Finding
 from ..plots.downsample import envelope
 from ..rules import DEFAULT_RULES
 from ..trial import Series, Trial
@@ -234,8 +235,8 @@ def of_sections(
     return Report(
         kind,
         title(trial),
-        answer(verdict),
-        tone(verdict),
+        verdict.headline.text,
+        verdict.headline.tone,
         {**(more or {}), **facts(trial, verdict)},
         tuple(section for section in sections if section.blocks),
     )
@@ -259,22 +260,9 @@ def of_tensors(trial: Trial, names: Sequence[str], statistic: str = "") -> Repor
     return Report("run", title(trial), headline, "", facts(trial, verdict), sections)
 
 
-def answer(verdict: Verdict) -> str:
-    """Return the first cause, or the verdict where there is none."""
-    if verdict.chains:
-        return verdict.chains[0].cause.headline()
-    return headline(verdict.findings, verdict.statuses)
-
-
 def title(trial: Trial) -> str:
     """Return the name of a run."""
     return PurePosixPath(trial.url).name or trial.url
-
-
-def tone(verdict: Verdict) -> str:
-    """Return the worst severity of what was found; empty for nothing."""
-    found = [finding.severity for finding in verdict.findings]
-    return max(found, key=SEVERITIES.index, default="")
 
 
 def facts(trial: Trial, verdict: Verdict) -> dict[str, Cell]:
@@ -283,7 +271,7 @@ def facts(trial: Trial, verdict: Verdict) -> dict[str, Cell]:
     started = when(manifest.started_ns) if manifest.started_ns else None
     steps = ", ".join(f"{len(trial.steps(mode)):,} {mode}" for mode in trial.modes)
     known: dict[str, Cell] = {
-        "rules": headline(verdict.findings, verdict.statuses) if verdict.findings else "",
+        "checks": counts(verdict.headline.checks),
         "state": trial.state,
         "started": started,
         "steps": steps or "none",

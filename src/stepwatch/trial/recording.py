@@ -90,15 +90,9 @@ def find_recording(frames: Sequence[Frame], mode_step: int) -> Recording:
         StepUnavailable: There is no snapshot, or the batch of a step since is gone.
     """
     forwards, snapshots = _by_step(frames)
-
-    def first_of(step: int) -> int | None:
-        while step in forwards and step not in snapshots:
-            step -= 1
-        return step if step in forwards else None
-
-    first = first_of(mode_step)
+    first = _first_of(mode_step, forwards, snapshots)
     if first is None:
-        can = as_ranges([step for step in sorted(forwards) if first_of(step) is not None])
+        can = as_ranges(replayable_steps(frames))
         raise StepUnavailable(
             f"no snapshot at or before TRAIN step {mode_step} with every batch since; "
             + (f"can be replayed: TRAIN {can}" if can else "no step can be replayed")
@@ -106,6 +100,21 @@ def find_recording(frames: Sequence[Frame], mode_step: int) -> Recording:
         )
     steps = range(first, mode_step + 1)
     return Recording(first, snapshots[first], tuple(tuple(forwards[step]) for step in steps))
+
+
+def replayable_steps(frames: Iterable[Frame]) -> list[int]:
+    """Return the TRAIN steps that ``find_recording`` finds, as TRAIN counts them, ascending."""
+    forwards, snapshots = _by_step(frames)
+    return [step for step in sorted(forwards) if _first_of(step, forwards, snapshots) is not None]
+
+
+def _first_of(
+    step: int, forwards: Mapping[int, object], snapshots: Mapping[int, Frame]
+) -> int | None:
+    """Return the nearest snapshot at or before a step with every batch since."""
+    while step in forwards and step not in snapshots:
+        step -= 1
+    return step if step in forwards else None
 
 
 def _by_step(frames: Iterable[Frame]) -> tuple[dict[int, list[Forward]], dict[int, Frame]]:

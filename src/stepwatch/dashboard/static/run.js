@@ -48,14 +48,11 @@ export async function show({ content, query, signal, state }) {
 }
 
 function verdict(top, about, run) {
-  const tone = about.severity || (about.verdict === "healthy" ? "good" : "none");
-  const said = about.verdict === "not judged" && !about.headline.startsWith("no rules")
-    ? about.headline
-    : about.headline.replace("no rules were asked", "no rules judged this run");
+  const { tone } = about.health;
   const advice = about.verdict === "not judged" ? el("p", {}, "to judge it: ", el("code", {}, `stepwatch check ${about.url}`)) : null;
   const open = new Set([...top.querySelectorAll("details[open]")].map((one) => one.dataset.cause));
   top.replaceChildren(
-    el("div", { className: `banner ${tone}` }, el("p", { className: "headline" }, sentence(said)), advice, facts(about)),
+    el("div", { className: `banner ${tone}` }, el("p", { className: "headline" }, about.headline), advice, facts(about)),
     ...about.chains.map((chain) => cause(chain, run, open)),
     about.more ? el("p", { className: "about" }, `and ${plural(about.more, "more cause")}; see them with: stepwatch check --all`) : "",
   );

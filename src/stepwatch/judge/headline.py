@@ -1,0 +1,387 @@
+"""The headline of a run: in one sentence how it stands, wherever it is shown.
+
+The rule on which this is correct: state comes before rules, causes before counts, and a run is
+healthy only where every one of ``CORE_CHECKS`` was made. What was not checked is not called good.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from ..formats.blackbox import read_frames
+from ..model.finding import Finding
+from ..model.steps import Mode
+from ..trial import Series, Trial
+from ..trial.recording import replayable_steps
+from ..trial.tensor import fields_of
+from .root_cause import Chain, rule_name
+from .rule_runner import RuleOutcome, RuleStatus
+
+#: What is checked of every training, and the rules of which one must have passed.
+CORE_CHECKS: Mapping[str, tuple[str, ...]] = {
+    "values are finite": ("non_finite_origin", "exploding_tensor"),
+    "the loss falls": ("loss_not_decreasing",),
+    "all parameters are trained": ("untrained_parameter",),
+    "gradients are alive": ("zero_gradients", "vanishing_gradient"),
+}
+
+Outcome = Literal["failed", "found", "healthy", "no problem seen", "not judged"]
+Tone = Literal["error", "warning", "info", "good", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """How a run stands, apart from what rules say of it.
+
+    Args:
+        state: See ``Trial.state``; ``stalled`` for one that runs and takes no step any more.
+        steps: How many are complete.
+        last_step: The last global step; -1 for none.
+        reason: The exception that ended it, or what is known of its end.
+        traceback: Where that exception was raised; empty if that is not known.
+        last: What is known of the last steps, a line each.
+        commands: What to run next, to see why it ended.
+    """
+
+    state: str = "finished"
+    steps: int = 0
+    last_step: int = -1
+    reason: str = ""
+    traceback: str = ""
+    last: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+
+    def sentence(self) -> str:
+        """Return how a run ended that did not end by itself; ``""`` for others."""
+        where = f"after step {self.last_step}" if self.last_step >= 0 else "before its first step"
+        begin = {
+            "failed": f"Failed {where}",
+            "died": f"Killed or lost {where}",
+            "stalled": f"Stalled {where}",
+        }.get(self.state, "")
+        return f"{begin}: {self.reason}" if begin and self.reason else begin
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """How a run stands, in one sentence and as values.
+
+    Args:
+        outcome: ``failed`` where the training did not end by itself, ``found`` where a rule found
+            something, ``healthy`` where the core checks passed, ``no problem seen`` where some of
+            them could not be made yet, ``not judged`` where no rule passed.
+        tone: A severity, ``good`` or ``none``.
+        text: The sentence.
+        state: See ``RunState``.
+        steps: How many steps are complete.
+        last_step: The last global step; -1 for none.
+        cause: What was found first, of the most severe chain; ``None`` for nothing.
+        details: What is known of the end of the run, a line each.
+        commands: What to run next.
+        remedy: What to do, one line.
+        checks: How many rules have which outcome.
+        too_early: The core checks that could not be made.
+    """
+
+    outcome: Outcome
+    tone: Tone
+    text: str
+    state: str
+    steps: int
+    last_step: int
+    cause: Finding | None = None
+    details: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    remedy: str = ""
+    checks: Mapping[RuleOutcome, int] = field(default_factory=dict)
+    too_early: tuple[str, ...] = ()
+
+    @property
+    def mark(self) -> str:
+        """The health of the run as one character: ``✕``, ``!``, ``✓``, or ``–`` for unknown."""
+        return {"error": "✕", "warning": "!", "good": "✓"}.get(self.tone, "–")
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain data of JSON's types."""
+        return {
+            "outcome": self.outcome,
+            "tone": self.tone,
+            "mark": self.mark,
+            "text": self.text,
+            "state": self.state,
+            "steps": self.steps,
+            "last_step": self.last_step,
+            "cause": None if self.cause is None else self.cause.to_dict(),
+            "details": list(self.details),
+            "commands": list(self.commands),
+            "remedy": self.remedy,
+            "checks": dict(self.checks),
+            "too_early": list(self.too_early),
+        }
+
+
+def headline(state: RunState, chains: Sequence[Chain], statuses: Sequence[RuleStatus]) -> Headline:
+    """Return the headline of a run.
+
+    Args:
+        state: How it stands.
+        chains: What was found, the most severe first.
+        statuses: Of each rule, of each worker that judged.
+    """
+    outcomes = rule_outcomes(statuses)
+    checks = Counter(outcomes.values())
+    missing = too_early(outcomes)
+    cause = chains[0].cause if chains else None
+    found = "" if cause is None else sentence(cause.message)
+    ended = state.sentence()
+    outcome: Outcome
+    tone: Tone
+    if ended:
+        outcome, tone, text = "failed", "error", ended
+    elif cause is not None:
+        outcome, tone, text = "found", _TONES.get(chains[0].severity, "warning"), found
+    elif not checks["passed"]:
+        outcome, tone, text = "not judged", "none", _not_judged(state, checks)
+    elif missing or not is_core(outcomes):
+        outcome, tone, text = "no problem seen", "none", _no_problem(state, checks, missing)
+    else:
+        outcome, tone, text = "healthy", "good", _healthy(state, checks)
+    if state.state in ("stopped", "interrupted"):
+        text = f"{state.state.capitalize()} after step {state.last_step}. {text}"
+    details = [*([f"Found before: {found}"] if ended and found else []), *state.last]
+    return Headline(
+        outcome,
+        tone,
+        text,
+        state.state,
+        state.steps,
+        state.last_step,
+        cause,
+        tuple(details),
+        state.commands,
+        "" if cause is None else cause.remedy,
+        dict(checks),
+        tuple(missing),
+    )
+
+
+_TONES: Mapping[str, Tone] = {"error": "error", "warning": "warning", "info": "info"}
+# Of one rule on several workers the first of these counts.
+_WORST_FIRST: tuple[RuleOutcome, ...] = (
+    "found",
+    "failed",
+    "passed",
+    "lacked data",
+    "does not apply",
+)
+
+
+def rule_outcomes(statuses: Iterable[RuleStatus]) -> dict[str, RuleOutcome]:
+    """Return what became of each rule, once for all workers that judged by it."""
+    found: dict[str, RuleOutcome] = {}
+    for status in statuses:
+        both = (found.get(status.rule, status.outcome), status.outcome)
+        found[status.rule] = min(both, key=_WORST_FIRST.index)
+    return found
+
+
+def outcome_counts(statuses: Iterable[RuleStatus]) -> dict[RuleOutcome, int]:
+    """Return how many rules have which outcome, each counted once for all workers."""
+    return dict(Counter(rule_outcomes(statuses).values()))
+
+
+def too_early(outcomes: Mapping[str, RuleOutcome]) -> list[str]:
+    """Return the core checks that were not made; none where rules were asked of other kinds only.
+
+    A check is made where one of its rules passed, or has nothing in this model that it is about.
+
+    Example:
+        >>> too_early({"exploding_tensor": "passed", "loss_not_decreasing": "lacked data"})[:2]
+        ['the loss falls', 'all parameters are trained']
+    """
+    ready = {
+        rule_name(rule)
+        for rule, outcome in outcomes.items()
+        if outcome in ("passed", "found", "does not apply")
+    }
+    if not is_core(outcomes):
+        return []
+    return [check for check, rules in CORE_CHECKS.items() if ready.isdisjoint(rules)]
+
+
+def is_core(rules: Iterable[str]) -> bool:
+    """Return whether one of some rules makes a core check."""
+    core = {rule for names in CORE_CHECKS.values() for rule in names}
+    return any(rule_name(rule) in core for rule in rules)
+
+
+def counts(checks: Mapping[RuleOutcome, int]) -> str:
+    """Return how many rules have which outcome, in words; those that do not apply are left out.
+
+    Example:
+        >>> counts({"passed": 26, "lacked data": 5, "does not apply": 13})
+        '26 checks passed, 5 lacked data'
+    """
+    passed = checks.get("passed", 0)
+    texts = [f"{passed} {'check' if passed == 1 else 'checks'} passed"]
+    words: tuple[RuleOutcome, ...] = ("found", "lacked data", "failed")
+    named = {"found": "found something", "failed": "failed"}
+    texts += [f"{checks[one]} {named.get(one, one)}" for one in words if checks.get(one)]
+    return ", ".join(texts)
+
+
+def sentence(text: str) -> str:
+    """Return a text with a capital letter, unless it begins with the name of a tensor.
+
+    Example:
+        >>> sentence("loss is NaN from step 3"), sentence("w: 3 nan"), sentence("fc.bias is 0")
+        ('Loss is NaN from step 3', 'w: 3 nan', 'fc.bias is 0')
+    """
+    first = text.partition(" ")[0]
+    return text[:1].upper() + text[1:] if first.isalpha() else text
+
+
+def _not_judged(state: RunState, checks: Mapping[RuleOutcome, int]) -> str:
+    if not sum(checks.values()):
+        return f"Not judged: no rule judged {_steps(state)}"
+    if not state.steps:
+        return "Not judged: there is no step yet"
+    return f"Not judged: no rule had the data it needs in {_steps(state)}"
+
+
+def _no_problem(state: RunState, checks: Mapping[RuleOutcome, int], missing: Sequence[str]) -> str:
+    so_far = " so far" if state.state == "running" else ""
+    text = f"No problem seen in {_steps(state)}{so_far}, {counts(checks)}"
+    return f"{text}; not checked: {', '.join(missing)}" if missing else text
+
+
+def _healthy(state: RunState, checks: Mapping[RuleOutcome, int]) -> str:
+    if state.state == "running":
+        return f"Healthy so far, step {state.last_step}, {counts(checks)}"
+    return f"Healthy: {counts(checks)}"
+
+
+def _steps(state: RunState) -> str:
+    return f"{state.steps:,} step{'' if state.steps == 1 else 's'}"
+
+
+# How a run stands
+
+#: A run that goes on is called stalled where no step came for so long, and for so many times what
+#: the slowest of its last steps took.
+STALLED_S, STALLED_TIMES = 120.0, 20.0
+_LAST_STEPS = 3
+
+
+def run_state(trial: Trial, now_ns: int | None = None) -> RunState:
+    """Return how a run stands; a few rows are read, however long it is.
+
+    Args:
+        trial: The run.
+        now_ns: The time of day, nanoseconds since the Unix epoch; now by default.
+    """
+    steps = trial.step_numbers()
+    last_step = int(steps[-1]) if len(steps) else -1
+    state, reason, traceback = trial.state, "", ""
+    if state == "running":
+        reason = _stall(trial, time.time_ns() if now_ns is None else now_ns)
+        state = "stalled" if reason else state
+    elif state == "failed":
+        reason, traceback = _exception(trial)
+    elif state == "died":
+        reason = _death(trial)
+    is_bad = state in ("failed", "died", "stalled")
+    return RunState(
+        state,
+        len(steps),
+        last_step,
+        reason,
+        traceback,
+        tuple(_last_steps(trial)) if is_bad else (),
+        tuple(_commands(trial)) if is_bad else (),
+    )
+
+
+def _exception(trial: Trial) -> tuple[str, str]:
+    ends = trial.reader.ends().items()
+    worker, end = next(((who, one) for who, one in ends if one.state == "failed"), ("", None))
+    if end is None:
+        return "", ""
+    of = f" ({worker})" if len(trial.workers) > 1 else ""
+    return f"{end.error}{of}", ""
+
+
+def _death(trial: Trial) -> str:
+    kept = f"; {trial.num_salvaged} steps are from the black box" if trial.num_salvaged else ""
+    return f"its process ended without a note, as by SIGKILL or for want of memory{kept}"
+
+
+def _stall(trial: Trial, now_ns: int) -> str:
+    """Return since when a run that goes on takes no step; ``""`` if it takes them."""
+    times = _last_times(trial)
+    if len(times) < 2:
+        return ""
+    waited_s = (now_ns - int(times[-1])) / 1e9
+    usual_s = float(np.diff(times).max()) / 1e9
+    if waited_s < max(STALLED_S, STALLED_TIMES * usual_s):
+        return ""
+    manifest = trial.reader.manifest
+    alive = f"; its process {manifest.pid} on {manifest.host} may be gone" if manifest.host else ""
+    return f"no step for {duration(waited_s)}, where one took {duration(usual_s)} at most{alive}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the unit that suits it.
+
+    Example:
+        >>> duration(0.0123), duration(4.2), duration(250), duration(9000)
+        ('12 ms', '4.2 s', '4.2 min', '2.5 h')
+    """
+    for limit, size, unit in ((1, 1e-3, "ms"), (120, 1, "s"), (7200, 60, "min")):
+        if seconds < limit:
+            return f"{seconds / size:.2g} {unit}"
+    return f"{seconds / 3600:.3g} h"
+
+
+def _last_times(trial: Trial) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return when the steps were that lie in the same part as the last, ascending."""
+    steps = trial.step_numbers()
+    names = trial.tensor_names(collection="losses") or list(trial.reader.tensors())
+    if not len(steps) or not names:
+        return np.empty(0, np.int64)
+    rows = trial.rows(frozenset(names[:1]), ["time_ns"], step=int(steps[-1]))
+    times: np.ndarray[tuple[int], np.dtype[np.int64]] = np.unique(rows.column("time_ns"))
+    return times
+
+
+def _last_steps(trial: Trial) -> Iterator[str]:
+    """Yield a line on the loss at the last steps."""
+    names = trial.tensor_names(collection="losses")[:1]
+    mode = Mode.TRAIN if Mode.TRAIN in trial.modes else Mode.GLOBAL
+    last = trial.step_numbers(mode)[-1:]
+    if not names or not len(last):
+        return
+    within = trial.steps(mode)[-1]
+    series = Series(trial.rows(frozenset(names), fields_of("mean"), mode, step=within))
+    known = dict(zip(series.steps.tolist(), series["mean"].tolist(), strict=True))
+    pairs = [f"{step}: {value:.4g}" for step, value in sorted(known.items())[-_LAST_STEPS:]]
+    if pairs:
+        yield f"Loss at the last steps, {', '.join(pairs)}"
+
+
+def _commands(trial: Trial) -> Iterator[str]:
+    """Yield what shows the last steps, and what runs one of them again where that is possible."""
+    run = trial.url.removeprefix("file://")
+    frames = list(read_frames(trial.store))
+    if frames:
+        yield f"stepwatch blackbox {run}"
+    if len(trial.workers) == 1 and (kept := replayable_steps(frames)):
+        train = (frame for frame in frames if frame.meta.get("mode") == Mode.TRAIN.value)
+        global_steps = {frame.mode_step: int(frame.meta["step"]) for frame in train}
+        yield f"stepwatch replay {run} --step {global_steps[kept[-1]]}"

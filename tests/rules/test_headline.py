@@ -1,0 +1,160 @@
+"""The headline: how a run stands, in one sentence."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from stepwatch.formats.manifest import End, Manifest
+from stepwatch.formats.native.writer import NativeWriter, start_run
+from stepwatch.judge.engine import RuleStatus
+from stepwatch.judge.headline import CORE_CHECKS, RunState, headline, rule_outcomes, run_state
+from stepwatch.judge.root_cause import chains
+from stepwatch.model.finding import Finding
+from stepwatch.rules import DEFAULT_RULES
+from stepwatch.store import open_store
+from stepwatch.testing.make_run import make_record
+from stepwatch.trial import Trial
+
+CORE = [RuleStatus(names[0], "NoIssuesFound", 9, 0, "") for names in CORE_CHECKS.values()]
+LACKED = RuleStatus("overfit", "NotEvaluated", 9, 0, "no evaluation")
+FOUND = Finding("loss_spike", 7, "loss/L", "loss rose", severity="error", remedy="look")
+ENDED = RunState("finished", 60, 59)
+
+
+def text_of(*statuses, state=ENDED, findings=()):
+    return headline(state, chains(findings), statuses).text
+
+
+class TestOutcome:
+    def test_healthy_is_where_all_core_checks_were_made(self):
+        """Else nothing is green: what was not checked is named."""
+        whole = headline(ENDED, [], [*CORE, LACKED])
+        without = headline(ENDED, [], [*CORE[1:], LACKED])
+
+        assert ("healthy", "good", "✓") == (whole.outcome, whole.tone, whole.mark)
+        assert "Healthy: 4 checks passed, 1 lacked data" == whole.text
+        assert ("no problem seen", "none", "–") == (without.outcome, without.tone, without.mark)
+        assert without.text.endswith("not checked: values are finite")
+
+    def test_what_does_not_apply_is_no_gap(self):
+        """As frozen layers have no gradients."""
+        idle = RuleStatus(CORE[3].rule, "NotEvaluated", 9, 0, "no gradients", idle=True)
+
+        assert "healthy" == headline(ENDED, [], [*CORE[:3], idle]).outcome
+
+    def test_core_checks_are_in_the_default_set(self):
+        """Else no run would ever be healthy."""
+        default = [spec.partition(":")[0] for spec in DEFAULT_RULES]
+
+        assert all(rule in default for rules in CORE_CHECKS.values() for rule in rules)
+
+    def test_other_rules_alone_do_not_make_it_healthy(self):
+        """Who asks for one rule is told what that one says."""
+        told = headline(ENDED, [], [RuleStatus("loss_spike", "NoIssuesFound", 9, 0, "")])
+
+        assert "No problem seen in 60 steps, 1 check passed" == told.text
+        assert "none" == told.tone
+
+    def test_the_cause_is_the_sentence(self):
+        """With what to do, and of which severity it is."""
+        told = headline(ENDED, chains([FOUND]), CORE)
+
+        assert ("found", "error", "Loss rose", "look") == (
+            told.outcome, told.tone, told.text, told.remedy,
+        )  # fmt: skip
+        assert FOUND == told.cause
+
+    def test_without_rules_nothing_is_good(self):
+        assert "Not judged: no rule judged 60 steps" == text_of()
+        assert "Not judged: no rule had the data it needs in 60 steps" == text_of(LACKED)
+
+
+class TestState:
+    @pytest.mark.parametrize(
+        ("state", "begins"),
+        [
+            ("failed", "Failed after step 59: why"),
+            ("died", "Killed or lost after step 59: why"),
+            ("stalled", "Stalled after step 59: why"),
+        ],
+    )
+    def test_how_it_ended_comes_before_what_rules_say(self, state, begins):
+        """What was found before stands beneath it."""
+        told = headline(RunState(state, 60, 59, "why"), chains([FOUND]), CORE)
+
+        assert ("failed", "error", begins) == (told.outcome, told.tone, told.text)
+        assert ("Found before: Loss rose",) == told.details
+
+    def test_a_run_that_goes_on_is_healthy_so_far(self):
+        running = RunState("running", 380, 379)
+
+        assert "Healthy so far, step 379, 4 checks passed" == text_of(*CORE, state=running)
+
+    @pytest.mark.parametrize("state", ["stopped", "interrupted"])
+    def test_what_was_ended_on_purpose_is_said_with_the_verdict(self, state):
+        told = text_of(*CORE, state=RunState(state, 60, 59))
+
+        assert f"{state.capitalize()} after step 59. Healthy: 4 checks passed" == told
+
+    def test_a_run_without_steps_for_long_is_stalled(self, tmp_path):
+        """Long is measured by its own steps, and two minutes at least."""
+        writer = _begun(tmp_path / "run", times_ns=[0, 10**9, 2 * 10**9])
+        trial = Trial(tmp_path / "run")
+        soon, late = (run_state(trial, (2 + waited) * 10**9) for waited in (100, 600))
+        writer.close(End("finished", 1))
+
+        assert ("running", "") == (soon.state, soon.reason)
+        assert "stalled" == late.state
+        assert late.reason.startswith("no step for 10 min, where one took 1 s at most")
+
+    def test_an_exception_and_the_last_losses_are_told(self, tmp_path):
+        _begun(tmp_path / "run").close(End("failed", 1, 3, error="ValueError: no"))
+        told = run_state(Trial(tmp_path / "run"))
+
+        assert ("failed", 2, "ValueError: no") == (told.state, told.last_step, told.reason)
+        assert ("Loss at the last steps, 0: 1, 1: 1, 2: 1",) == told.last
+
+
+class TestCounts:
+    def test_a_rule_counts_once_for_all_workers(self):
+        """Its worst outcome."""
+        passed = RuleStatus("loss_spike", "NoIssuesFound", 9, 0, "")
+        found = RuleStatus("loss_spike", "IssuesFound", 9, 1, "")
+
+        assert {"loss_spike": "found"} == rule_outcomes([passed, found, passed])
+
+    @pytest.mark.parametrize(
+        ("status", "outcome"),
+        [
+            (RuleStatus("a", "InProgress", 9, 0, ""), "passed"),
+            (RuleStatus("a", "InProgress", 9, 1, ""), "found"),
+            (RuleStatus("a", "InProgress", 9, 0, "too few", judged=False), "lacked data"),
+            (RuleStatus("a", "Stopped", 9, 0, ""), "lacked data"),
+            (RuleStatus("a", "Error", 9, 0, ""), "failed"),
+        ],
+    )
+    def test_an_outcome_is_what_it_would_be_now(self, status, outcome):
+        assert outcome == status.outcome
+
+    def test_it_is_data(self):
+        """For pages and programs."""
+        told = headline(ENDED, chains([FOUND]), [*CORE, LACKED]).to_json()
+
+        assert told == json.loads(json.dumps(told))
+        assert {"passed": 4, "lacked data": 1} == told["checks"]
+        assert "loss_spike" == told["cause"]["rule"]
+
+
+def _begun(path, times_ns=(0, 1, 2)):
+    store = open_store(path)
+    start_run(store, Manifest("made", 0))
+    writer = NativeWriter(store, "worker_0")
+    for step, time_ns in enumerate(times_ns):
+        record = make_record(step, {"loss/L": np.ones(())})
+        writer.write(replace(record, time_ns=time_ns))
+    writer.flush()
+    return writer
