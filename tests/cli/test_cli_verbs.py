@@ -179,7 +179,7 @@ class TestWatch:
         assert (0, 1) == (run.returncode, watch.returncode)
         assert found
         assert all(finding["message"] in told for finding in found)
-        assert told.splitlines()[-1].endswith("lacked data (-v lists them)")
+        assert "  -v lists what lacked data" == told.splitlines()[-1]
 
     def test_a_run_that_never_comes_is_one_clear_line(self, verb, tmp_path):
         """Exit status 2."""

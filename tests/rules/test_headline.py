@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,9 @@ import pytest
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
 from stepwatch.judge.engine import RuleStatus
+from stepwatch.judge.evaluate import load_verdict, stored_or_evaluated
 from stepwatch.judge.headline import CORE_CHECKS, RunState, headline, rule_outcomes, run_state
+from stepwatch.judge.live import LiveWatch
 from stepwatch.judge.root_cause import chains
 from stepwatch.model.finding import Finding
 from stepwatch.rules import DEFAULT_RULES
@@ -147,6 +150,35 @@ class TestCounts:
         assert told == json.loads(json.dumps(told))
         assert {"passed": 4, "lacked data": 1} == told["checks"]
         assert "loss_spike" == told["cause"]["rule"]
+
+
+class TestLive:
+    def test_any_reader_sees_how_a_run_stands_from_its_first_step_on(self, tmp_path):
+        """Of a run that goes on, each outcome is what it would be if it ended now."""
+        writer = _begun(tmp_path / "run", times_ns=[time.time_ns()])
+        live = LiveWatch("exploding_tensor; loss_spike")
+        live.start(open_store(tmp_path / "run"), "worker_0", {})
+        live.on_step(make_record(0, {"loss/L": np.ones(())}))
+        live.tick()
+        told = load_verdict(Trial(tmp_path / "run"))
+        writer.close(End("finished", 1))
+
+        assert ["InProgress", "InProgress"] == [one.status for one in told.statuses]
+        assert ["passed", "lacked data"] == [one.outcome for one in told.statuses]
+        assert told.headline.text.startswith("No problem seen in 1 step so far, 1 check passed")
+
+    def test_what_stood_still_with_the_process_is_judged_anew(self, tmp_path):
+        """The steps that came after the rules were last asked count."""
+        writer = _begun(tmp_path / "run")
+        live = LiveWatch("exploding_tensor")
+        live.start(open_store(tmp_path / "run"), "worker_0", {})
+        live.on_step(make_record(0, {"loss/L": np.ones(())}))
+        live.tick()
+        writer.write(make_record(3, {"loss/L": np.array(np.nan)}))
+        writer.close(End("failed", 1, 4, error="Killed"))
+        told = stored_or_evaluated(Trial(tmp_path / "run"), default=("exploding_tensor",))
+
+        assert [3] == [finding.step for finding in told.findings]
 
 
 def _begun(path, times_ns=(0, 1, 2)):

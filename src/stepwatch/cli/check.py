@@ -83,7 +83,7 @@ def check(
             output.print(verdict.run, style="bold underline", markup=False)
         print_headline(output, verdict.headline)
         print_chains(output, verdict, trial.workers, None if show_all else _MOST_CHAINS)
-        print_outcomes(output, verdict.statuses, verbose=verbose)
+        print_outcomes(output, verdict, verbose=verbose)
     return status
 
 
@@ -146,7 +146,7 @@ def watch(
         reactions.finish()
     verdict = verdict_so_far(trial, findings, engine.statuses())
     print_headline(output, verdict.headline)
-    print_outcomes(output, verdict.statuses, verbose=verbose)
+    print_outcomes(output, verdict, verbose=verbose)
     return verdict.exit_status
 
 

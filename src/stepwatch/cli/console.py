@@ -17,7 +17,6 @@ from ..config import environment
 from ..runtime.terminal import visible
 
 if TYPE_CHECKING:  # verbs that print no verdict start without the rules
-    from ..judge.engine import RuleStatus
     from ..judge.headline import Headline
     from ..judge.verdict import Episodes, Verdict
     from ..model.finding import Finding
@@ -85,18 +84,16 @@ def print_headline(output: Console, headline: Headline) -> None:
         output.print(f"  {command}", style="cyan", markup=False, soft_wrap=True)
 
 
-def print_outcomes(
-    output: Console, statuses: Sequence[RuleStatus], *, verbose: bool = False
-) -> None:
-    """Print how many rules passed, and which lacked data; with the reasons if ``verbose``."""
-    from ..judge.headline import counts, outcome_counts
+def print_outcomes(output: Console, verdict: Verdict, *, verbose: bool = False) -> None:
+    """Print how many rules passed, unless the headline says it; with ``verbose`` which did not."""
+    from ..judge.headline import counts
     from ..judge.verdict import not_evaluated
 
-    if not statuses:
-        return
-    lines = not_evaluated(statuses)
-    more = "" if verbose or not lines else " (-v lists them)"
-    print_hanging(output, "", f"{counts(outcome_counts(statuses))}{more}", "bold")
+    head, lines = verdict.headline, not_evaluated(verdict.statuses)
+    if head.outcome in ("failed", "found") and head.checks:
+        print_hanging(output, "", counts(head.checks), "bold")
+    if lines and not verbose:
+        output.print("  -v lists what lacked data", style="dim")
     for line in lines if verbose else ():
         print_hanging(output, "  ", line, "dim")
 

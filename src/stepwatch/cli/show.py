@@ -135,7 +135,7 @@ def _show_run(trial: Trial, verdict: Verdict, *, verbose: bool) -> None:
         output.print()
         _print_rules(output, verdict)
     else:
-        print_outcomes(output, verdict.statuses)
+        print_outcomes(output, verdict)
 
 
 def _facts(trial: Trial) -> Iterator[tuple[str, str]]:

@@ -14,7 +14,7 @@ from ..diff.align import TwoRuns
 from ..diff.divergence import Search, beyond_rounding
 from ..diff.result import DiffResult, divergence_details, divergence_summary, not_compared
 from ..errors import ConfigError, nearest
-from ..judge.evaluate import evaluate, load_verdict
+from ..judge.evaluate import evaluate, is_judged, load_verdict
 from ..judge.verdict import Verdict
 from ..model.finding import plain
 from ..model.steps import Mode
@@ -62,7 +62,7 @@ def verdict(trial: Trial) -> Verdict:
     """Return what rules said of a run while it trained; of a small one that nobody judged, now."""
     stored = load_verdict(trial)
     num_rows = len(trial.step_numbers()) * len(trial.reader.tensors())
-    if not stored.statuses and trial.ended and num_rows <= _VERDICT_ROWS:
+    if not is_judged(trial, stored) and trial.ended and num_rows <= _VERDICT_ROWS:
         found = evaluate(trial, DEFAULT_RULES)
         trial.plot.mark(found.findings)
         return found

@@ -73,9 +73,18 @@ def stored_or_evaluated(
         shown: Shows how far judging is.
     """
     stored = load_verdict(trial) if rules is None else None
-    if stored is not None and stored.statuses:
+    if stored is not None and is_judged(trial, stored):
         return stored
     return evaluate(trial, default if rules is None else rules, shown=shown)
+
+
+def is_judged(trial: Trial, stored: Verdict) -> bool:
+    """Return whether what is stored of a run is about all of its steps, or those so far.
+
+    Where a process was killed, its rules stood still before its last steps.
+    """
+    broke_off = trial.ended and any(one.status == "InProgress" for one in stored.statuses)
+    return bool(stored.statuses) and not broke_off
 
 
 def step_order_of(trial: Trial) -> StepOrder:

@@ -191,11 +191,6 @@ def rule_outcomes(statuses: Iterable[RuleStatus]) -> dict[str, RuleOutcome]:
     return found
 
 
-def outcome_counts(statuses: Iterable[RuleStatus]) -> dict[RuleOutcome, int]:
-    """Return how many rules have which outcome, each counted once for all workers."""
-    return dict(Counter(rule_outcomes(statuses).values()))
-
-
 def too_early(outcomes: Mapping[str, RuleOutcome]) -> list[str]:
     """Return the core checks that were not made; none where rules were asked of other kinds only.
 

@@ -107,6 +107,8 @@ class JointWatch:
         return [self._explained(status) for status in self._watch.statuses()]
 
     def _explained(self, status: RuleStatus) -> RuleStatus:
+        if status.status == "InProgress" and self._last_step < 0:
+            return replace(status, judged=False)
         if status.status not in ("NoIssuesFound", "NotEvaluated"):
             return status
         if self._failure:

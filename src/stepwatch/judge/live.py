@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -22,12 +23,17 @@ from .root_cause import chains
 from .rule import required_captures
 from .step_view import StepView
 
+#: While the run goes on the statuses of the rules are stored this often, seconds; less often where
+#: the store is slow.
+STATUSES_S = 5.0
+_SLOW_TIMES = 50
+
 
 class LiveWatch:
     """Judges the training from within; give it to a hook as a listener.
 
-    Findings and, at the end, the statuses of the rules are stored in the run. Of several workers
-    each judges its own steps, and the first also what rules compare of all of them.
+    Findings and the statuses of the rules are stored in the run, from its first step on. Of several
+    workers each judges its own steps, and the first also what rules compare of all of them.
 
     Args:
         rules: Specs or rules; see ``judge.parameters.parse_rules``.
@@ -62,6 +68,7 @@ class LiveWatch:
         self._store: Store | None = None
         self._profile: Profile | None = None
         self._worker, self._others = "", False
+        self._has_news, self._stored_at = False, -math.inf
         self.findings: list[Finding] = []
 
     def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
@@ -91,12 +98,26 @@ class LiveWatch:
         if self._joint is not None:
             self._joint.begins(record)
         self._report(self._watch.evaluate(StepView([record], self._patterns, others=self._others)))
+        self._has_news = True
 
     def tick(self) -> None:
-        """Judge by the clock."""
+        """Judge by the clock, and store how the rules stand."""
         self._report(self._watch.tick(time.time_ns(), profile=self._profile))
         if self._joint is not None:
             self._report(self._joint.tick())
+        if self._has_news and time.monotonic() >= self._stored_at:
+            self._store_statuses()
+
+    def _store_statuses(self) -> None:
+        if self._store is None:
+            return
+        began = time.monotonic()
+        self._has_news = False
+        try:
+            write_statuses(self._store, self._worker, map(asdict, self.statuses()))
+        finally:
+            ended = time.monotonic()
+            self._stored_at = ended + max(STATUSES_S, _SLOW_TIMES * (ended - began))
 
     def end_episodes(self) -> None:
         """The training goes on from an earlier state: what holds from here on is news."""
@@ -112,8 +133,7 @@ class LiveWatch:
         if self._joint is not None:
             self._report(self._joint.finish())
         self._report(self._watch.finish())
-        if self._store is not None:
-            write_statuses(self._store, self._worker, map(asdict, self.statuses()))
+        self._store_statuses()
 
     def statuses(self) -> list[RuleStatus]:
         """Return the status of each rule."""
