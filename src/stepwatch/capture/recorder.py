@@ -19,7 +19,7 @@ import numpy.typing as npt
 from .. import config
 from ..formats import RunTarget
 from ..formats.known_runs import remember
-from ..formats.manifest import End
+from ..formats.manifest import FIRST_WORKER, End
 from ..model.collection import Policy, as_collections, parse_save
 from ..model.record import Layout, StepRecord, TensorInfo
 from ..model.steps import Mode, StepCounter
@@ -114,6 +114,8 @@ class Recorder:
             remember(self.manifest)
         self.num_steps, self._last_step = 0, -1
         self._coverage: list[str] = []
+        #: Where in the script parts of the training were made; see ``End.sources``.
+        self.sources: dict[str, str] = {}
         #: The hooks that write here.
         self.hooks: list[Any] = []
         self._leaving: list[Callable[[], str]] = []
@@ -314,6 +316,7 @@ class Recorder:
             lost=lost,
             cost=self.budget.cost(),
             cost_s=self.budget.cost_s(),
+            sources=self.sources if self.worker == FIRST_WORKER else {},
         )
         self._end = self._carrier.end(note, CLOSE_TIMEOUT_S)
         if is_deleted(self.store):

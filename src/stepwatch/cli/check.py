@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -14,7 +15,7 @@ from rich.console import Console
 
 from ..actions.policy import PolicyEntry, Warn, check_rules, parse_actions
 from ..actions.reactions import Reactions
-from ..errors import RunNotFound
+from ..errors import RunNotFound, StoreError
 from ..jobs.ray.rule_process import evaluate_on_ray
 from ..judge.engine import Watch
 from ..judge.engine import watch as watch_trial
@@ -43,7 +44,18 @@ T = TypeVar("T")
 @click.option("--rules", multiple=True, help="Rules, as for: stepwatch run.")
 @click.option("--all", "show_all", is_flag=True, help="Print every finding, not only causes.")
 @click.option("-v", "--verbose", is_flag=True, help="List the rules that lacked data, and why.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("text", "json", "junit", "sarif", "github", "markdown")),
+    default="text",
+    show_default=True,
+    help="What to print: for people, programs, or the tools of continuous integration.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Print into FILE."
+)
 @click.option(
     "--ray", "on_ray", is_flag=True, help="Judge on a Ray cluster: of $RAY_ADDRESS, or of here."
 )
@@ -51,6 +63,8 @@ def check(
     runs: tuple[str, ...],
     rules: tuple[str, ...],
     *,
+    form: str,
+    output: str | None,
     show_all: bool,
     verbose: bool,
     as_json: bool,
@@ -72,19 +86,43 @@ def check(
         replace(verdict, run=run) for run, verdict in zip(runs, judge(trials, specs), strict=True)
     ]
     status = max(verdict.exit_status for verdict in verdicts)
-    if as_json:
-        documents = [_document(*one) for one in zip(trials, verdicts, strict=True)]
-        several = {"schema_version": SCHEMA_VERSION, "exit_status": status, "runs": documents}
-        print_json(several if len(runs) > 1 else documents[0])
-        return status
+    with _into(output):
+        if as_json or form == "json":
+            documents = [_document(*one) for one in zip(trials, verdicts, strict=True)]
+            several = {"schema_version": SCHEMA_VERSION, "exit_status": status, "runs": documents}
+            print_json(several if len(runs) > 1 else documents[0])
+        elif form == "text":
+            _print_text(trials, verdicts, show_all=show_all, verbose=verbose)
+        else:
+            from ..report.exchange import FORMATS, judged  # charts come with it
+
+            print(FORMATS[form](judged(trials, verdicts)), end="")
+    return status
+
+
+@contextmanager
+def _into(file: str | None) -> Iterator[None]:
+    """Write what is printed into a file, if there is one."""
+    if file is None:
+        yield
+        return
+    try:
+        with open(file, "w", encoding="utf-8") as stream, redirect_stdout(stream):
+            yield
+    except OSError as error:
+        raise StoreError(f"cannot write {file}: {error.strerror}") from None
+
+
+def _print_text(
+    trials: Sequence[Trial], verdicts: Sequence[Verdict], *, show_all: bool, verbose: bool
+) -> None:
     output = console()
     for trial, verdict in zip(trials, verdicts, strict=True):
-        if len(runs) > 1:
+        if len(trials) > 1:
             output.print(verdict.run, style="bold underline", markup=False)
         print_headline(output, verdict.headline)
         print_chains(output, verdict, trial.workers, None if show_all else _MOST_CHAINS)
         print_outcomes(output, verdict, verbose=verbose)
-    return status
 
 
 def _is_profile(trial: Trial) -> bool:

@@ -205,6 +205,9 @@ class End:
         cost: How much longer the training took because it was observed, relative to its own time;
             measured where there is a budget, else ``None``.
         cost_s: How much longer that was, seconds.
+        sources: Where in the script parts of the training were made, ``FILE:LINE``: by the name
+            of a loss, ``optimizer``, and the name of a module after ``module/``. A module that is
+            not there was made where the one was that holds it. Of the first worker only.
     """
 
     state: str
@@ -217,6 +220,7 @@ class End:
     lost: str = ""
     cost: float | None = None
     cost_s: float | None = None
+    sources: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self), indent=1).encode()
@@ -224,7 +228,10 @@ class End:
     @classmethod
     def from_json(cls, key: str, data: bytes) -> End:
         try:
-            return cls(**_known(cls, parse_json(data)))
+            values = parse_json(data)
+            sources = values.get("sources", {})
+            values["sources"] = dict(zip(sources, _texts(sources.values()), strict=True))
+            return cls(**_known(cls, values))
         except (AttributeError, TypeError, ValueError) as error:
             raise CorruptRun(key, 0, f"not an end note ({error})") from None
 

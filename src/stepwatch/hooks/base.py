@@ -289,6 +289,7 @@ class Hook:
             if self.coverage:
                 self._say(self.coverage)
                 self.recorder.covered(self.coverage)
+            self.recorder.sources.update(self.source_places())  # while all of it is there
             self._on_begin(self)
 
     def _on_budget(self, line: str) -> None:
@@ -300,6 +301,13 @@ class Hook:
     def describe_coverage(self) -> str:
         """Return the coverage line after the first TRAIN step, such as ``capturing 4 of 4 …``."""
         return ""
+
+    def source_places(self) -> Mapping[str, str]:
+        """Return where in the script parts of the training were made, ``FILE:LINE`` by name.
+
+        Tensors have their names, modules theirs after ``module/``; and there is ``optimizer``.
+        """
+        return {}
 
     def end_training(self, end: BaseException) -> None:
         """End the training after this step: in the framework's own way where it has one."""
@@ -360,6 +368,7 @@ class Hook:
         self.control.close()
         if self.active:
             self.finish()
+            self.recorder.sources.update(self.source_places())
         self.detach()
         return self.failure
 

@@ -76,7 +76,7 @@ class TestThinSteps:
         for name in trial.tensor_names():
             if name == "learning_rate/0":
                 assert trial.tensor(name).steps("TRAIN") == found.steps("TRAIN")
-            elif name != "loss/loss" and not name.startswith(("sample/", "dependence/")):  # every 10th
+            elif name != "loss/loss" and not name.startswith(("sample/", "dependence/")):
                 assert list(trial.tensor(name).steps("TRAIN")) == FULL, name
         assert any(name.startswith("gradient/") for name in trial.tensor_names())
 

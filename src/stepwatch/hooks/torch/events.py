@@ -13,6 +13,8 @@ failure of ours into training:
 - ``zero_grad`` (); ``scheduler_step`` (scheduler, is_new); ``loader_wait`` (seconds);
 - ``wrapped`` (wrapper): a ``DistributedDataParallel`` was made; ``reducer_prepared`` (reducer):
   it will average the gradients of the next backward pass;
+- ``module_registered`` (owner, name, part), ``optimizer_made`` (optimizer): a model is being put
+  together;
 - ``norm_clipped`` (max_norm, norm before); ``before_value_clipping`` (parameters),
   ``value_clipped`` (parameters, clip_value);
 - ``logged`` (scalars): names and values that the script logs;

@@ -16,6 +16,7 @@ import torch
 from torch.nn.modules.module import (
     register_module_forward_hook,
     register_module_forward_pre_hook,
+    register_module_module_registration_hook,
 )
 from torch.optim.optimizer import (
     register_optimizer_step_post_hook,
@@ -242,6 +243,7 @@ def register_global_hooks(
         modules,
         register_optimizer_step_pre_hook(eager_only(before_optimizer)),
         register_optimizer_step_post_hook(eager_only(after_optimizer)),
+        register_module_module_registration_hook(eager_only(source("module_registered"))),
     ]
 
 
@@ -431,6 +433,9 @@ class TorchHook(Hook):
     def describe_coverage(self) -> str:
         tracker = self._tracker
         return coverage(tracker.names, tracker.observer, tracker.graphs.slots)
+
+    def source_places(self) -> dict[str, str]:
+        return self._tracker.sources.places()
 
     def end_training(self, end: BaseException) -> None:
         if self.ends_training(end):

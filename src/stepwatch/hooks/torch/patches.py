@@ -120,6 +120,8 @@ class Patches:
         if (iterator := loader_iterator()) is not None:
             self._wrap(iterator, "__next__", loader_wrapper(emit("loader_wait"), drawn))
         self._wrap(DistributedDataParallel, "__init__", _first_argument_wrapper(emit("wrapped")))
+        made = _first_argument_wrapper(emit("optimizer_made"))
+        self._wrap(torch.optim.Optimizer, "__init__", made)
         if (reducer := reducers()) is not None:
             name = "prepare_for_backward"
             self._wrap(reducer, name, _first_argument_wrapper(emit("reducer_prepared")))

@@ -31,6 +31,7 @@ from .collectors.optimizer import Clipping, OptimizerStates, Updates
 from .collectors.policy import Policies
 from .collectors.profiling import ProfileCollector
 from .collectors.setup import Setup
+from .collectors.sources import Sources
 from .collectors.supervision import Supervision
 from .events import Detail, Events, HookGuard, LossCall, Subscriber
 from .graphs import Graphs
@@ -137,6 +138,8 @@ class Tracker(HookGuard):
         )
         self._policies = policies = Policies(names, observer)
         self._setup = setup = Setup(names, observer)
+        #: Where in the script the parts of the training were made.
+        self.sources = sources = Sources(names)
         self._updates = updates = Updates(parameters, scalars)
         self.logged = logged = LoggedScalars(observer, self.events.source("logged"))
         layers = profile.layers
@@ -176,9 +179,9 @@ class Tracker(HookGuard):
             (
                 "loss",
                 *(dependence.observe, LossInputs(observer).observe, supervision.observe),
-                loop.on_loss,
+                *(loop.on_loss, sources.on_loss),
             ),
-            ("composed_loss", dependence.observe_composed),
+            ("composed_loss", dependence.observe_composed, sources.on_loss),
             (
                 "backward_ends",
                 *(loop.after_backward, layers.after_backward, supervision.after_backward),
@@ -229,6 +232,8 @@ class Tracker(HookGuard):
             self.events.subscribe(event, take)
             for detail in (Detail.LOSSES, Detail.USUAL):
                 self.events.subscribe_at(detail, event, take)
+        self.events.subscribe("module_registered", sources.registered)
+        self.events.subscribe("optimizer_made", sources.made_optimizer)
         for detail in (Detail.LOSSES, Detail.USUAL):
             self.events.subscribe_at(detail, "wrapped", averaging.wrapped)
             self.events.subscribe_at(detail, "reducer_prepared", averaging.prepared)
