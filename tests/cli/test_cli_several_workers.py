@@ -16,7 +16,7 @@ from stepwatch.judge.live import LiveWatch
 from stepwatch.model.finding import Finding
 from stepwatch.model.record import Layout
 from stepwatch.store import open_store
-from stepwatch.testing.make_run import make_record
+from stepwatch.testing.made_runs import make_record
 
 
 @pytest.mark.parametrize(("size", "whose"), [(1, ""), (2, " of worker_1")])

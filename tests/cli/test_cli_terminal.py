@@ -10,7 +10,7 @@ import pytest
 
 from stepwatch.cli.progress import Progress, StatusLine
 from stepwatch.store import open_store
-from stepwatch.testing.make_run import make_record
+from stepwatch.testing.made_runs import make_record
 from tests.support import fork_server
 from tests.support.cli.commands import STEPWATCH, environment
 

@@ -15,7 +15,7 @@ from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
 from stepwatch.numerics.exponents import count_exponents
 from stepwatch.store import open_store
-from stepwatch.testing.make_run import make_record, make_run
+from stepwatch.testing.made_runs import make_record, make_run
 from tests.support import fork_server
 from tests.support.cli.commands import STEPWATCH, environment
 

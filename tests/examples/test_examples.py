@@ -26,4 +26,4 @@ def test_every_example_is_tried_and_listed():
     index = (ROOT / "docs/examples/index.md").read_text(encoding="utf-8")
 
     assert set(EXAMPLES) == tried
-    assert EXAMPLES == re.findall(r"\]\(../../examples/(\w+)\.py\)", index)
+    assert EXAMPLES == re.findall(r"\]\(../../examples/(\d\d_\w+)\.py\)", index)

@@ -23,7 +23,7 @@ from stepwatch.model.record import Layout
 from stepwatch.model.steps import Mode
 from stepwatch.numerics.statistics import FIELDS, MIN, summarize
 from stepwatch.store import open_store
-from stepwatch.testing.make_run import make_record
+from stepwatch.testing.made_runs import make_record
 from tests.support.formats.smdebug.smdebug_runs import put_collections, put_end, put_step
 
 GOLDEN = Path(__file__).parents[1] / "golden/runs"

@@ -7,7 +7,7 @@ import pytest
 
 from stepwatch.judge.engine import Watch
 from stepwatch.judge.step_view import StepView
-from stepwatch.testing.make_run import make_record
+from stepwatch.testing.made_runs import make_record
 
 
 def look(watch, step, value):

@@ -10,7 +10,7 @@ from stepwatch.judge.live import LiveWatch
 from stepwatch.model.record import Layout
 from stepwatch.numerics.statistics import merge
 from stepwatch.rules import StepView, Watch
-from stepwatch.testing.make_run import make_record
+from stepwatch.testing.made_runs import make_record
 
 
 def parts_at(step, *parts):

@@ -8,7 +8,7 @@ import pytest
 
 from stepwatch import LiveWatch, TorchHook, Watch, watch
 from stepwatch.judge.engine import StepView
-from stepwatch.testing.make_run import make_record
+from stepwatch.testing.made_runs import make_record
 from tests.support.rules.classic_programs import seeded
 from tests.support.rules.made_steps import full_step
 

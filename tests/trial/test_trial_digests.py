@@ -16,7 +16,7 @@ from stepwatch.model.steps import Mode
 from stepwatch.numerics.digest import digest
 from stepwatch.numerics.exponents import count_exponents
 from stepwatch.store.memory import MemoryStore
-from stepwatch.testing.make_run import make_record, make_run
+from stepwatch.testing.made_runs import make_record, make_run
 from stepwatch.trial import Trial
 
 _numbers = itertools.count()

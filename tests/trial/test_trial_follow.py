@@ -10,7 +10,7 @@ from stepwatch.formats import RunTarget, open_writer
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.runtime.process import identity
 from stepwatch.store import open_store
-from stepwatch.testing.make_run import make_record
+from stepwatch.testing.made_runs import make_record
 
 
 def test_who_asks_for_it_is_told_when_there_is_nothing_new(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from stepwatch.formats.manifest import End, Manifest, Process, read_processes, write_process
 from stepwatch.formats.native.writer import NativeWriter, start_run
 from stepwatch.store.memory import MemoryStore
-from stepwatch.testing.make_run import make_record
+from stepwatch.testing.made_runs import make_record
 from stepwatch.trial import Trial
 from stepwatch.trial.trial import Presence
 

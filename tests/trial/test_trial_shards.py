@@ -18,7 +18,7 @@ from stepwatch.model.sharding import assemble, assemble_records
 from stepwatch.numerics.exponents import count_exponents
 from stepwatch.numerics.statistics import FIELDS, SUM, SUM_ABS, SUM_SQ, merge, summarize
 from stepwatch.store.memory import MemoryStore
-from stepwatch.testing.make_run import make_record
+from stepwatch.testing.made_runs import make_record
 from stepwatch.trial import Trial
 
 _numbers = itertools.count()

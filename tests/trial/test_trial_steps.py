@@ -19,7 +19,7 @@ from stepwatch.model.steps import Mode
 from stepwatch.runtime.process import identity
 from stepwatch.store.memory import MemoryStore
 from stepwatch.testing import make_run
-from stepwatch.testing.make_run import make_record
+from stepwatch.testing.made_runs import make_record
 from stepwatch.trial import Trial
 
 _numbers = itertools.count()

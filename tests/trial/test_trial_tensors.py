@@ -18,7 +18,7 @@ from stepwatch.model.collection import Collection, parse_save
 from stepwatch.model.steps import Mode
 from stepwatch.numerics.statistics import DERIVED, FIELDS, quantity, summarize
 from stepwatch.store.memory import MemoryStore
-from stepwatch.testing.make_run import make_record
+from stepwatch.testing.made_runs import make_record
 from stepwatch.trial import Trial
 
 _numbers = itertools.count()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from .make_run import make_record, make_run
+from .made_runs import make_record, make_run
 
 #: What the file holds that a hostile run tries to have shown.
 SECRET = "a secret that lies outside of the run"

@@ -10,7 +10,7 @@ from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
 from stepwatch.model.record import Layout, TensorInfo
 from stepwatch.store import open_store
-from stepwatch.testing.make_run import make_record
+from stepwatch.testing.made_runs import make_record
 
 
 def two_workers(run, *, other=(-1, ""), prefix="", steps=6):

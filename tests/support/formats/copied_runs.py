@@ -9,7 +9,7 @@ from stepwatch.formats import RunTarget, Selection, open_writer
 from stepwatch.formats.copying import RunCopy
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.store.memory import MemoryStore
-from stepwatch.testing.make_run import make_record
+from stepwatch.testing.made_runs import make_record
 from stepwatch.trial import Trial
 
 
