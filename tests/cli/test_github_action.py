@@ -113,7 +113,7 @@ class TestJudging:
 
         assert (0, "0") == (status, outputs["status"]), log
         assert 2 == log.count("::notice title=stepwatch::")
-        assert "### ✅ `runs/one`" in (tmp_path / "summary").read_text()
+        assert "### ❔ `runs/one`" in (tmp_path / "summary").read_text()
         assert 2 == len(json.loads((tmp_path / "out.sarif").read_text())["runs"])
 
     def test_what_cannot_be_judged_is_an_error(self, step):

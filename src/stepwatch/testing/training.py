@@ -88,7 +88,7 @@ def _check(verdict: Verdict, run: Path, severity: str, ignore: Sequence[str]) ->
         lines = [text for one in causes for text in (one.headline(), f"    {one.remedy}")]
         found = "\n".join(line for line in lines if line.strip())
         raise TrainingFailed(verdict, f"{found}\nlook at it with: stepwatch show {run}")
-    if verdict.verdict == "not judged":
+    if verdict.headline.outcome == "not judged":
         raise TrainingFailed(verdict, "nothing was trained that a rule could judge")
 
 
