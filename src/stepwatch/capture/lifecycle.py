@@ -7,8 +7,10 @@ import platform
 import socket
 import sys
 import time
+import traceback
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from ..errors import RunNotFound, StepwatchError, TrainingStopped
 from ..formats import find_resume_point
@@ -102,6 +104,38 @@ def end_state(error: BaseException | None) -> tuple[str, str]:
         return "failed", f"exit status {error.code}"
     state = "interrupted" if type(error) is KeyboardInterrupt else "failed"
     return state, f"{type(error).__name__}: {error}".removesuffix(": ")
+
+
+_LAUNCHES = (str(Path(__file__).parents[1] / "cli"), "<frozen runpy>")
+
+
+def _launches(file: str) -> bool:
+    """Return whether a file runs scripts, and is none itself."""
+    return file.startswith(_LAUNCHES)
+
+
+# Of a traceback the innermost frames, which are those of the script and of what it called.
+_MOST_FRAMES = 8
+
+
+def traceback_end(error: str) -> str:
+    """Return the end of the traceback of what ends training, with secrets in it masked.
+
+    Args:
+        error: What ``end_state`` says of it.
+
+    Returns:
+        The innermost frames, as Python prints them; ``""`` where the exception is not at hand.
+    """
+    # It is being handled, or Python has just shown it and runs what is left to be done at exit.
+    raised = sys.exc_info()[1] or getattr(sys, "last_value", None)
+    if raised is None or end_state(raised)[1] != error:
+        return ""
+    frames = traceback.extract_tb(raised.__traceback__)
+    launches = [number for number, frame in enumerate(frames) if _launches(frame.filename)]
+    first = max(launches[-1] + 1 if launches else 0, len(frames) - _MOST_FRAMES)
+    lines = "".join(traceback.format_list(frames[first:])).splitlines()
+    return "\n".join(masked(lines))
 
 
 _TOO_SLOW = "the store was too slow"

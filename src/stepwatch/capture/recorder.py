@@ -27,7 +27,15 @@ from ..numerics.statistics import NUM_FIELDS, summarize_into
 from ..store import open_store
 from .budget import Budget
 from .in_process import InProcess
-from .lifecycle import DELETED, describe_run, is_deleted, rank_and_size, resume_run, worker_name
+from .lifecycle import (
+    DELETED,
+    describe_run,
+    is_deleted,
+    rank_and_size,
+    resume_run,
+    traceback_end,
+    worker_name,
+)
 from .link import open_link
 from .open_step import OpenStep
 from .output import Output
@@ -317,6 +325,7 @@ class Recorder:
             cost=self.budget.cost(),
             cost_s=self.budget.cost_s(),
             sources=self.sources if self.worker == FIRST_WORKER else {},
+            traceback=traceback_end(error) if state == "failed" else "",
         )
         self._end = self._carrier.end(note, CLOSE_TIMEOUT_S)
         if is_deleted(self.store):

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
-import numpy as np
-import numpy.typing as npt
 from rich.markup import escape
 
 from ..errors import TensorUnavailable, nearest
 from ..formats.blackbox import (
-    BEGIN_FRAME,
     SNAPSHOT_FRAME,
     STEP_FRAME,
     TRIGGER_FRAME,
     Frame,
     dump_keys,
     read_frames,
-    step_records,
 )
 from ..formats.findings import read_findings
 from ..model.collection import compiled
-from ..model.record import StepRecord
-from ..numerics.digest import digest
-from ..numerics.statistics import NAN, NEGINF, SUM_SQ, Statistics, quantity
+from ..numerics.statistics import Statistics
 from ..runtime.terminal import print_text
 from ..trial import Trial
+from ..trial.last_steps import Moment, end_ns_of, moments_of
 from .console import console, print_json, table
 
 _COLUMNS = ("mean", "std", "l2", "min", "max", "zeros", "non_finite")
@@ -51,7 +45,7 @@ def blackbox(
     """Show the last steps of RUN, also of one that was killed."""
     trial = Trial(run)
     frames = read_frames(trial.store, worker)
-    moments = _moments(frames)
+    moments = moments_of(frames)
     recent = moments[-steps:]
     if as_json:
         print_json(_as_json(trial, frames, recent, tensor))
@@ -64,99 +58,6 @@ def blackbox(
     else:
         _show(trial, frames, recent)
         _show_bad(moments)
-
-
-@dataclass(slots=True)
-class Moment:
-    """One step as the black box knows it.
-
-    Args:
-        worker: The worker that took it.
-        mode: Its mode.
-        mode_step: The step within the mode.
-        frames: What was kept of it, in order.
-        record: What was observed, once it was over.
-    """
-
-    worker: str
-    mode: str
-    mode_step: int
-    frames: list[Frame] = field(default_factory=list)
-    record: StepRecord | None = None
-
-    @property
-    def step(self) -> int:
-        """The global step; announced where it was not over."""
-        return int(self.frames[0].meta["step"])
-
-    @property
-    def batch(self) -> list[dict[str, object]]:
-        """The tensors that the model was given: name, dtype, shape, and digest if it was kept."""
-        found = []
-        for frame in self.frames:
-            for name, facts in frame.meta["batch"].items() if frame.kind == BEGIN_FRAME else ():
-                array = frame.arrays.get(name)
-                kept = {} if array is None else {"digest": f"{digest(array):016x}"}
-                found.append({"name": name, **facts, **kept})
-        return found
-
-    def value(self, collection: str) -> float | None:
-        """Return the mean of the first tensor of a collection; ``None`` if there is none."""
-        rows = self._rows(collection)
-        if self.record is None or rows is None:
-            return None
-        return float(quantity(self.record.statistics[rows[0]], "mean"))
-
-    def gradient_norm(self) -> float | None:
-        """Return the norm of all finite elements of all gradients; ``None`` if there are none."""
-        rows = self._rows("gradients")
-        if self.record is None or rows is None:
-            return None
-        return float(np.sqrt(self.record.statistics[rows, SUM_SQ].sum()))
-
-    def bad(self) -> list[tuple[str, int]]:
-        """Return the tensors that are not finite, in the order in which they were observed."""
-        if self.record is None:
-            return []
-        counts = self.record.statistics[:, NAN : NEGINF + 1].sum(axis=1)
-        tensors = self.record.layout.tensors
-        return [(tensors[row].name, int(counts[row])) for row in np.flatnonzero(counts)]
-
-    def facts(self, end_ns: int) -> dict[str, object]:
-        """Return the numbers of the step by name.
-
-        Args:
-            end_ns: When the last frame was written.
-        """
-        return {
-            "step": self.step,
-            "mode": self.mode,
-            "mode_step": self.mode_step,
-            "worker": self.worker,
-            "before_end_s": (end_ns - int(self.frames[-1].meta["time_ns"])) / 1e9,
-            "recorded": self.record is not None,
-            "loss": self.value("losses"),
-            "learning_rate": self.value("learning_rates"),
-            "gradient_norm": self.gradient_norm(),
-            "non_finite": len(self.bad()),
-        }
-
-    def _rows(self, collection: str) -> npt.NDArray[np.intp] | None:
-        return self.record.layout.rows_of.get(collection) if self.record else None
-
-
-def _moments(frames: Iterable[Frame]) -> list[Moment]:
-    """Return the steps of which something was kept, in the order in which they began."""
-    frames = list(frames)
-    found: dict[tuple[str, str, int], Moment] = {}
-    for frame in frames:
-        mode, number = str(frame.meta.get("mode", "")), frame.mode_step
-        if number >= 0:
-            key = (frame.worker, mode, number)
-            found.setdefault(key, Moment(*key)).frames.append(frame)
-    for record in step_records(frames):
-        found[record.worker, str(record.mode), record.mode_step].record = record
-    return list(found.values())
 
 
 def _why_empty(trial: Trial, worker: str | None) -> str:
@@ -178,7 +79,7 @@ def _show(trial: Trial, frames: list[Frame], moments: list[Moment]) -> None:
         output.print(f"[bold]{what:10s}[/] {escape(value)}", soft_wrap=True)
     output.print()
     several = len({moment.worker for moment in moments}) > 1
-    end_ns = _end_ns(frames)
+    end_ns = end_ns_of(frames)
     rows = []
     for moment in moments:
         facts = moment.facts(end_ns)
@@ -279,15 +180,11 @@ def _series(moments: list[Moment], tensor: str) -> dict[str, dict[int, dict[str,
     return found
 
 
-def _end_ns(frames: Iterable[Frame]) -> int:
-    return max(int(frame.meta.get("time_ns", 0)) for frame in frames)
-
-
 def _as_json(
     trial: Trial, frames: list[Frame], moments: list[Moment], tensor: str | None
 ) -> Mapping[str, Any]:
     steps = [
-        {**moment.facts(_end_ns(frames)), "not_finite": moment.bad(), "batch": moment.batch}
+        {**moment.facts(end_ns_of(frames)), "not_finite": moment.bad(), "batch": moment.batch}
         for moment in moments
     ]
     triggers = [dict(frame.meta) for frame in frames if frame.kind == TRIGGER_FRAME]

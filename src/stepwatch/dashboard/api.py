@@ -8,6 +8,7 @@ for; what is left out is counted. Requests of a browser are not trusted: an inva
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ..diff.align import TwoRuns
@@ -22,6 +23,7 @@ from ..numerics.statistics import DERIVED, FIELDS
 from ..plots.line_charts import of_envelopes
 from ..rules import DEFAULT_RULES
 from ..trial import Trial
+from .ending import ending_of
 from .runs import OpenRun
 from .views import level, rules_view, search, tensor_view
 
@@ -44,12 +46,13 @@ def overview(trial: Trial, query: Query) -> object:
     for chain in chains:
         chain["more"] = max(0, len(chain["consequences"]) - points)
         chain["consequences"] = chain["consequences"][:points]
+    ending = ending_of(trial, judged.headline)
     return {
         **_facts(trial),
         "verdict": judged.headline.outcome,
         "headline": judged.headline.text,
         "health": judged.headline.to_json(),
-        "severity": next((chain["severity"] for chain in chains), ""),
+        "ending": ending and asdict(ending),
         "findings": len(judged.findings),
         "chains": chains,
         "more": max(0, len(judged.chains) - points),
@@ -131,7 +134,7 @@ def _facts(trial: Trial) -> dict[str, object]:
     modes = (Mode.GLOBAL, *trial.modes)
     return {
         "state": trial.state,
-        "url": trial.url,
+        "place": trial.url.removeprefix("file://"),  # as people write it
         "command": " ".join(manifest.command),
         "versions": dict(manifest.versions),
         "started_ns": manifest.started_ns,

@@ -208,6 +208,8 @@ class End:
         sources: Where in the script parts of the training were made, ``FILE:LINE``: by the name
             of a loss, ``optimizer``, and the name of a module after ``module/``. A module that is
             not there was made where the one was that holds it. Of the first worker only.
+        traceback: The innermost frames of the exception that ended training, as Python prints
+            them, ``""`` for none.
     """
 
     state: str
@@ -221,6 +223,7 @@ class End:
     cost: float | None = None
     cost_s: float | None = None
     sources: Mapping[str, str] = field(default_factory=dict)
+    traceback: str = ""
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self), indent=1).encode()

@@ -309,7 +309,7 @@ def _exception(trial: Trial) -> tuple[str, str]:
     if end is None:
         return "", ""
     of = f" ({worker})" if len(trial.workers) > 1 else ""
-    return f"{end.error}{of}", ""
+    return f"{end.error}{of}", end.traceback
 
 
 def _death(trial: Trial) -> str:

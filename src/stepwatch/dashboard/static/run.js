@@ -2,7 +2,8 @@
 
 import { draw, place, say } from "./chart.js";
 import { address, choice, el, tensorLink } from "./dom.js";
-import { count, moment, plural, sentence } from "./format.js";
+import { count, moment, plural } from "./format.js";
+import { banner, ending } from "./headline.js";
 import { ask } from "./net.js";
 
 // What is worth a look of the layers, if the run has it.
@@ -48,11 +49,10 @@ export async function show({ content, query, signal, state }) {
 }
 
 function verdict(top, about, run) {
-  const { tone } = about.health;
-  const advice = about.verdict === "not judged" ? el("p", {}, "to judge it: ", el("code", {}, `stepwatch check ${about.url}`)) : null;
   const open = new Set([...top.querySelectorAll("details[open]")].map((one) => one.dataset.cause));
   top.replaceChildren(
-    el("div", { className: `banner ${tone}` }, el("p", { className: "headline" }, about.headline), advice, facts(about)),
+    banner(about, run, facts(about)),
+    ending(about) ?? "",
     ...about.chains.map((chain) => cause(chain, run, open)),
     about.more ? el("p", { className: "about" }, `and ${plural(about.more, "more cause")}; see them with: stepwatch check --all`) : "",
   );
@@ -174,6 +174,6 @@ async function heatmap(at, query, about, signal) {
 
 function notes(rest, about) {
   const versions = Object.entries(about.versions).map(([name, version]) => `${name} ${version}`);
-  const lines = [...about.notes, versions.join(", "), about.url].filter(Boolean);
+  const lines = [...about.notes, versions.join(", "), about.place].filter(Boolean);
   rest.replaceChildren(...lines.map((line) => el("p", { className: "about" }, line)));
 }

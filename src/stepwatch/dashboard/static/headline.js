@@ -1,0 +1,67 @@
+// What is read first of a run: how it stands, how it ended, and what went wrong first.
+
+import { el, tensorLink } from "./dom.js";
+import { count, number } from "./format.js";
+
+export function banner(about, run, ...facts) {
+  const { tone, remedy, details, cause } = about.health;
+  const at = cause?.tensor && !about.ending
+    ? el("p", {}, "first in ", tensorLink(run, cause.tensor, cause.step), ` at step ${count(cause.step)}`)
+    : null;
+  const judge = about.verdict === "not judged" && about.state !== "running";
+  return el(
+    "div",
+    { className: `banner ${tone}`, role: "status" },
+    el("p", { className: "headline" }, about.headline),
+    at,
+    remedy ? el("p", { className: "remedy" }, el("b", {}, "What to do: "), remedy) : null,
+    ...details.map((line) => el("p", {}, line)),
+    judge ? el("p", {}, "to judge it: ", el("code", {}, `stepwatch check ${about.place}`)) : null,
+    ...facts,
+  );
+}
+
+// How it ended that did not end well: the end of the traceback, the last steps, what to run next.
+export function ending(about) {
+  const it = about.ending;
+  if (!it) return null;
+  const replayed = it.commands.some((line) => line.startsWith("stepwatch replay"));
+  const missing = it.last_steps.length && !replayed
+    ? el("p", { className: "about" }, "No step can be run again, as no snapshot was kept; next time: ", el("code", {}, "stepwatch run --snapshot every=100 …"))
+    : null;
+  return el(
+    "section",
+    { className: "ending", "aria-label": "how it ended" },
+    it.traceback ? el("pre", { className: "traceback", tabIndex: 0 }, `${it.traceback}\n${it.error}`) : null,
+    it.last_steps.length ? lastSteps(it.last_steps) : null,
+    ...it.commands.map((line) => el("p", {}, el("code", {}, line))),
+    missing,
+  );
+}
+
+const columns = [
+  ["step", "step", count],
+  ["mode", "mode", String],
+  ["before_end_s", "before the end", (value) => `${value.toFixed(2)} s`],
+  ["loss", "loss", number],
+  ["learning_rate", "learning rate", number],
+  ["gradient_norm", "gradient norm", number],
+  ["non_finite", "tensors not finite", count],
+];
+
+export function lastSteps(steps) {
+  const several = new Set(steps.map((one) => one.worker)).size > 1;
+  const shown = several ? [["worker", "worker", String], ...columns] : columns;
+  const cell = ([key, , write], one) => el("td", { className: typeof one[key] === "string" ? "" : "number" }, one[key] === null ? "–" : write(one[key]));
+  return el(
+    "div",
+    { className: "scrolls", tabIndex: 0, role: "region", "aria-label": "last steps" },
+    el(
+      "table",
+      { className: "small" },
+      el("caption", {}, "Last steps, from the black box"),
+      el("thead", {}, el("tr", {}, ...shown.map(([, label]) => el("th", { scope: "col" }, label)))),
+      el("tbody", {}, ...steps.map((one) => el("tr", {}, ...shown.map((column) => cell(column, one))))),
+    ),
+  );
+}
