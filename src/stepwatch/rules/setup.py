@@ -73,12 +73,13 @@ class Setup(Rule):
     """A part of the training that was put together so that it cannot do what it is for.
 
     ``repeated``: one layer stands at several places of a container, as by ``[layer] * 4``, so that
-    there is only one of it. ``linear``: no activation stands between two layers. ``momentum``:
-    batch normalization takes nothing, or nearly all, of each batch into its running statistics, or
-    so little that they are not there when training ends. ``class_weights``: the weights of classes
-    rise with how often they occur. ``uncalled``: a layer of a Keras model is never called.
-    ``monitor``: a callback is told that less is better of what ought to rise, or the other way
-    round. ``metric``: a metric counts what its labels are not.
+    there is only one of it. ``linear``: no activation stands between two layers.
+    ``over_samples``: a softmax is taken over the batch. ``momentum``: batch normalization takes
+    nothing, or nearly all, of each batch into its running statistics, or so little that they are
+    not there when training ends. ``class_weights``: the weights of classes rise with how often they
+    occur. ``uncalled``: a layer of a Keras model is never called. ``monitor``: a callback is told
+    that less is better of what ought to rise, or the other way round. ``metric``: a metric counts
+    what its labels are not.
     """
 
     name = "setup"
@@ -117,6 +118,7 @@ class Setup(Rule):
     def _objects(self, step: StepView) -> Findings:
         yield from self._repeated(step)
         yield from self._unseparated(step)
+        yield from self._over_samples(step)
         yield from self._momentum(step)
         yield from self._uncalled(step)
         yield from self._monitored(step)
@@ -161,6 +163,23 @@ class Setup(Rule):
                     worker=worker,
                     severity="warning" if is_odd else "info",
                     remedy="put an activation such as ReLU between them, or make them one layer",
+                )
+
+    def _over_samples(self, step: StepView) -> Findings:
+        for group in prefixed(step, "setup", f"{_PREFIX}over_samples/"):
+            names = [name.removeprefix(f"{_PREFIX}over_samples/") for name in group.names]
+            if self.persists(("over_samples", group.record.worker), True, self.looks):
+                yield self.finding(
+                    step,
+                    group[0],
+                    f"{listed(names)} is taken over dimension 0, the samples of the batch: what is"
+                    " predicted for one depends on the others",
+                    condition="over_samples",
+                    value=float(len(names)),
+                    threshold=0.0,
+                    worker=group.record.worker,
+                    remedy="give it dim=-1, or the dimension of the classes or positions; without a"
+                    " dim, softmax takes dimension 0 of three",
                 )
 
     def _momentum(self, step: StepView) -> Findings:

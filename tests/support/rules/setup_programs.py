@@ -215,6 +215,24 @@ def unseparated(kind):
     _train(made[kind](), steps=40)
 
 
+class Lookup(nn.Module):
+    """Attends to the parts of its input; ``dim`` is that of the softmax, of samples and parts."""
+
+    def __init__(self, dim, first=True):
+        super().__init__()
+        self.score, self.head, self.dim, self.first = nn.Linear(2, 1), nn.Linear(2, 4), dim, first
+
+    def forward(self, x):
+        parts = x.view(-1, 4, 2) if self.first else x.view(-1, 4, 2).transpose(0, 1)
+        weights = torch.softmax(self.score(parts), dim=self.dim)
+        return self.head((weights * parts).sum(1 if self.first else 0))
+
+
+def attends(dim, *, first=True):
+    torch.manual_seed(0)
+    _train(Lookup(dim, first), steps=40)
+
+
 class Residual(nn.Module):
     """Adds a linear branch to what it is given."""
 
@@ -317,6 +335,10 @@ CASES = {
         f"activations: {kind}": Case(partial(unseparated, kind))
         for kind in ("all", "by hand", "swish", "normalized", "residual", "pictures")
     },
+    "a softmax over the samples": Case(partial(attends, 0), "over_samples"),
+    "the same counted from the end": Case(partial(attends, -3), "over_samples"),
+    "a softmax over the parts": Case(partial(attends, 1)),
+    "a softmax over the parts that come first": Case(partial(attends, 0, first=False)),
     "a matrix as the product of two": Case(partial(unseparated, "bottleneck")),
     "a linear model": Case(partial(unseparated, "one layer")),
     "copies": Case(partial(repeated, "copies")),

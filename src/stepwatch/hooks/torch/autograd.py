@@ -136,6 +136,37 @@ def products(loss: torch.Tensor) -> list[Product]:
     return list(found.values())
 
 
+def softmaxes_over_first(loss: torch.Tensor, size: int, names: Mapping[int, str]) -> Iterator[str]:
+    """Yield the softmaxes over the first dimension of what has so many rows, as the loss's input.
+
+    Nothing is said where another dimension has the same size, such as of similarities of a batch.
+
+    Args:
+        loss: Of which no gradients were computed yet.
+        size: The number of samples of the batch.
+        names: Of the parameters, by ``id``.
+    """
+    if loss.grad_fn is None:
+        return
+    consumers = _forward_order(loss.grad_fn)
+    rows = [shape[0] for node in reversed(consumers) if (shape := _shape_of(node))]
+    if rows[:1] != [size]:
+        return
+    for node in consumers:
+        result = getattr(node, "_saved_result", None) if "softmax" in operation(node) else None
+        if result is None or result.dim() < 2 or list(result.shape).count(size) != 1:
+            continue
+        # A dimension that was counted from the end is held without its sign.
+        if result.shape[0] == size and (node._saved_dim + result.dim()) % 2**64 % result.dim() == 0:
+            yield _title(node, consumers, names, consumers[node])
+
+
+def _shape_of(node: Any) -> tuple[int, ...]:
+    """Return the shape of what an operation made; empty for a number, and where it is unknown."""
+    made = getattr(node, "_input_metadata", ())
+    return tuple(made[0].shape) if made and not hasattr(node, "variable") else ()
+
+
 def _is_linear(node: Any) -> bool:
     """Return whether an operation leaves what is linear so; a sum may only add a parameter."""
     name = operation(node)

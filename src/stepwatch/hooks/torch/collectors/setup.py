@@ -21,10 +21,11 @@ import torch
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
-from ..autograd import Product, products
+from ..autograd import Product, products, softmaxes_over_first
 from ..internals import BatchNorm
 from ..models import Names, uncompiled, unwrap
 from ..observe import Observer
+from ..tensors import tensors_in
 
 COLLECTION = "setup"
 #: New statistics of a batch are so much of the running ones by the convention of other libraries.
@@ -75,12 +76,16 @@ class Setup:
         self._right: set[str] = set()
         # Of how many losses the graph was looked through, at which version of the names.
         self._graphs = (0, 0)
-        self._linear: dict[str, float] = {}
+        self._in_graphs: dict[str, float] = {}
+        # The samples of the batch that a model was given last; 0 where they are not known.
+        self._num_samples = 0
 
-    def begin(self, step: OpenStep, model: torch.nn.Module, *_: object) -> None:
+    def begin(self, step: OpenStep, model: torch.nn.Module, inputs: object) -> None:
         """A model begins to run."""
         if step.mode is not Mode.TRAIN or not step.wants(COLLECTION):
             return
+        rows = {len(one) if one.dim() else 0 for _, one in tensors_in(inputs)}
+        self._num_samples = rows.pop() if len(rows) == 1 else 0
         model = unwrap(model)
         known = self._models.get(model)
         if known is None or known.version != self._names.version:
@@ -101,18 +106,21 @@ class Setup:
                 self._numbers.pop(key, None)
 
     def before_backward(self, step: OpenStep, roots: object) -> None:
-        """Gradients are about to be computed: look for layers with no activation between them.
+        """Gradients are about to be computed: look through the graph that they will take.
 
         Of the first losses after a model got a name; models keep the way they are called.
         """
         version, num_looked = self._graphs
         if version != self._names.version:
-            version, num_looked, self._linear = self._names.version, 0, {}
+            version, num_looked, self._in_graphs = self._names.version, 0, {}
         is_wanted = step.mode is Mode.TRAIN and step.wants(COLLECTION)
         if not is_wanted or num_looked == _MOST_GRAPHS or not isinstance(roots, torch.Tensor):
             return
         self._graphs = version, num_looked + 1
-        self._linear.update(self._unseparated(products(roots)))
+        self._in_graphs.update(self._unseparated(products(roots)))
+        if self._num_samples > 1:
+            found = softmaxes_over_first(roots, self._num_samples, self._names.parameters)
+            self._in_graphs.update((f"setup/over_samples/{one}", 1.0) for one in found)
 
     def _unseparated(self, found: list[Product]) -> Iterator[tuple[str, float]]:
         """Yield pairs of layers with no activation between them, by their names.
@@ -138,7 +146,7 @@ class Setup:
 
     def complete(self, step: OpenStep) -> None:
         """A TRAIN step ends."""
-        numbers, self._numbers, self._right = self._numbers | self._linear, {}, set()
+        numbers, self._numbers, self._right = self._numbers | self._in_graphs, {}, set()
         if numbers and step.wants(COLLECTION):
             self._observer.numbers(step, numbers, COLLECTION)
 
