@@ -218,6 +218,49 @@ class TestUncalled:
         assert expected == [one.tensor.rpartition("/")[2] for one in found]
 
 
+class TestActivations:
+    @pytest.mark.parametrize(
+        ("hidden", "expected"),
+        [
+            ([(16, None), (8, None)], ["linear"]),
+            ([(16, "relu"), (8, None)], ["linear"]),
+            ([(16, "relu"), (8, "tanh")], []),
+            ([(2, None)], []),  # a matrix of rank two
+            ([], []),
+        ],
+    )
+    def test_layers_with_none_between_them_are_named(self, hidden, expected, tmp_path):
+        keras.utils.set_random_seed(0)
+        x, y = _data("classes")
+        layers = [part for one in hidden for part in (keras.layers.Dense(*one), _dropout())]
+        model = keras.Sequential([*layers, keras.layers.Dense(3, "softmax")])
+        model.compile("adam", SPARSE)
+        with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            model.fit(x, y, batch_size=32, epochs=4, verbose=0)
+
+        found = list(watch(Trial(tmp_path / "run"), ["setup"]))
+        assert expected == [one.condition for one in found]
+        assert all("no activation between dense" in one.message for one in found)
+
+    def test_what_another_layer_takes_too_is_let_be(self, tmp_path):
+        keras.utils.set_random_seed(0)
+        x, y = _data("classes")
+        given = keras.Input((6,))
+        projected = keras.layers.Dense(8)(given)
+        inner = keras.layers.Dense(8, "relu")(projected)
+        last = keras.layers.Dense(3, "softmax")(keras.layers.add([projected, inner]))
+        model = keras.Model(given, last)
+        model.compile("adam", SPARSE)
+        with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            model.fit(x, y, batch_size=32, epochs=4, verbose=0)
+
+        assert [] == list(watch(Trial(tmp_path / "run"), ["setup"]))
+
+
+def _dropout():
+    return keras.layers.Dropout(0.1)
+
+
 def test_arguments_that_are_wrong_raise_what_keras_raises(tmp_path):
     model = keras.Sequential([keras.layers.Dense(1)])
     model.compile("sgd", "mse")

@@ -1,7 +1,8 @@
 """What a model is compiled and fitted with, where it may not be as it was meant.
 
 Nothing is observed of most trainings: callbacks that monitor something, weights of classes, metrics
-that do not fit their labels, and batch normalization with a momentum that is none.
+that do not fit their labels, batch normalization with a momentum that is none, and layers with no
+activation between them.
 """
 
 from __future__ import annotations
@@ -117,6 +118,7 @@ class Setup:
             return
         numbers = dict(_momentum(model, names))
         numbers.update((f"setup/uncalled/{name}", 1.0) for name in _uncalled(model, names))
+        numbers.update(_unseparated(model, names))
         numbers.update((f"setup/monitor/{name}", sign) for name, sign in self._fit.monitors())
         call = calls.get("loss") if len(calls) == 1 else None
         prediction, label = value_of("prediction/loss"), value_of("label/loss")
@@ -151,6 +153,67 @@ def _uncalled(model: Any, names: ModelNames) -> Iterator[str]:
                 name = names.of_layer(layer)
                 if not layer.built and makes and name is not None:
                     yield name
+
+
+def _unseparated(model: Any, names: ModelNames) -> Iterator[tuple[str, float]]:
+    """Yield pairs of layers of a graph with no activation between them, and whether that is odd.
+
+    It is where the other layers have one, or none has; see ``setup/linear`` of PyTorch.
+    """
+    if not hasattr(getattr(model, "_functional", None) or model, "operations"):  # it is no graph
+        return
+    weighted = [layer for layer in model.layers if _is_product(layer)]
+    first: dict[Any, Any] = {}
+    for layer in weighted:
+        before = _only_producer(layer)
+        while isinstance(before, _LINEAR) and not _is_product(before):
+            before = _only_producer(before)
+        if before is not None and _is_product(before) and _is_identity(before):
+            first[before] = layer
+    for before, layer in first.items():
+        inputs, outputs, last = before.kernel.shape[-2], before.kernel.shape[-1], layer.kernel
+        if outputs < min(inputs, last.shape[-1]):
+            continue
+        others = [one for one in weighted[:-1] if one not in first]
+        pair = names.of_layer(before), names.of_layer(layer)
+        if all(pair):
+            odd = len(first) == len(weighted) - 1 or others
+            yield f"setup/linear/{pair[0]}>{pair[1]}", 1.0 if odd else 0.5
+
+
+_PRODUCTS = (
+    keras.layers.Dense,
+    keras.layers.Conv1D,
+    keras.layers.Conv2D,
+    keras.layers.Conv3D,
+)
+# What may stand between two products and leaves them one, when the model is evaluated.
+_LINEAR = (
+    *(keras.layers.Dropout, keras.layers.BatchNormalization, keras.layers.Flatten),
+    *(keras.layers.Reshape, keras.layers.Permute, keras.layers.AveragePooling1D),
+    *(keras.layers.AveragePooling2D, keras.layers.GlobalAveragePooling1D),
+    *(keras.layers.GlobalAveragePooling2D, keras.layers.ZeroPadding2D),
+)
+
+
+def _is_product(layer: object) -> bool:
+    """Return whether a layer multiplies by a matrix that is its own, and learns it."""
+    known = type(layer) in _PRODUCTS and getattr(layer, "groups", 1) == 1
+    return known and layer.built and bool(layer.trainable)  # type: ignore[attr-defined]
+
+
+def _is_identity(layer: Any) -> bool:
+    return getattr(layer.activation, "__name__", "") == "linear"
+
+
+def _only_producer(layer: Any) -> Any:
+    """Return the one operation whose output a layer of a graph takes alone; ``None`` if none."""
+    found = {node.operation for one in layer._inbound_nodes for node in one.parent_nodes}
+    if len(found) != 1:
+        return None
+    producer = found.pop()
+    takers = {node.operation for node in producer._outbound_nodes}
+    return producer if takers == {layer} else None
 
 
 def _is_of_keras(layer: object) -> bool:
