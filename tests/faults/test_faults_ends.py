@@ -26,6 +26,21 @@ settle()
 """
 
 
+# The step is over well before it is written, by a thread that gets little of the processors.
+DIES_AT_ONCE = """\
+import time
+boxes = sys.modules.get("stepwatch.capture.black_box")
+if boxes is not None:
+    write = boxes.FrameWriter.write_step
+    boxes.FrameWriter.write_step = lambda *given: (time.sleep(0.1), write(*given))[1]
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+mse_loss(model(torch.ones(16, 4)), torch.zeros(16, 1)).backward()
+optimizer.step()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
 class TestAbruptEnds:
     @pytest.mark.parametrize(
         ("end", "status"),
@@ -57,6 +72,17 @@ class TestAbruptEnds:
         assert 5 == len(seen.trial.tensor("loss/mse_loss").statistics()["mean"])
         (died,) = seen.shown("died")
         assert "; 5 of its steps are from the black box; " in died
+
+    @pytest.mark.parametrize("run_format", ["native", "smdebug"])
+    def test_a_first_step_is_in_the_black_box_when_its_optimizer_has_stepped(
+        self, faulty, run_format
+    ):
+        """Who is killed in the next moment has that step, whichever thread runs then."""
+        options = ["--no-companion", "--format", run_format]
+        seen = faulty(DIES_AT_ONCE, options=options)
+
+        assert -signal.SIGKILL == seen.watched.status
+        assert ([0], 1) == (seen.trial.steps(), seen.trial.num_salvaged)
 
 
 class TestClock:

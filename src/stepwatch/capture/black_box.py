@@ -245,6 +245,8 @@ class BlackBox:
         self._dumped = -2  # the step that was over when the last dump was made
         self._due = ""  # why a dump is to be made once the TRAIN step that runs is over
         self._was_finite = True
+        #: Set once a step was kept.
+        self.has_step = threading.Event()
 
     def around(self, listeners: Sequence[object]) -> list[Callable[[StepRecord], object]]:
         """Return what is called with each step, in order: the box before all others and after them.
@@ -314,6 +316,7 @@ class BlackBox:
         """Keep a step that is over, and its full values as far as its beginning stays."""
         with self._frames.lock:
             self._frames.write_step(record, self.fitting(record) if record.raw else _NO_VALUES)
+        self.has_step.set()
 
     def fitting(self, record: StepRecord) -> Mapping[str, Array]:
         """Return the full values that leave what the step began with where it is."""

@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
+from threading import Event
 
 from ..formats import RunTarget
 from ..formats.interface import RunWriter
@@ -22,6 +23,8 @@ from .pipeline import Listener, Pipeline
 
 # If the time for what is queued was not enough, how long to wait for the note that says so.
 NOTE_TIMEOUT_S = 5.0
+# How long the training waits until its first step is in the black box; a millisecond will do.
+FIRST_STEP_PATIENCE_S = 0.5
 # How often writers store what they gathered long enough.
 TICK_S = 0.25
 # So many steps may wait for the next tick; more are dropped.
@@ -61,8 +64,10 @@ class InProcess:
         mirror.start()
         #: The black box of the training, if there is one.
         self.black_box = output.open_black_box(target.store, target.worker, self.background.offer)
+        self._first_kept: Event | None = None
         if self.black_box is not None:
             self._pipeline.add_black_box(self.black_box)
+            self._first_kept = self.black_box.has_step
 
     def take(self, record: StepRecord) -> None:
         """Hand over a step that is over."""
@@ -70,6 +75,9 @@ class InProcess:
         self._submitted.append(record.step)
         if not self.background.submit(record, record.statistics.nbytes + values):
             self._submitted.remove(record.step)
+        elif self._first_kept is not None:  # who dies at once has this step alone
+            self._first_kept.wait(FIRST_STEP_PATIENCE_S)
+            self._first_kept = None
 
     def take_soon(self, record: StepRecord) -> None:
         """Hand over a step without waking the thread: it takes them a few times a second."""
