@@ -150,7 +150,10 @@ class TestNone:
         """And why, if it ended well."""
         url = make_run(tmp_path / "run")
 
-        assert f"no black box in {url}; the run ended well and nothing was found\n" == ask(url)
+        assert (
+            f"no black box in {tmp_path / 'run'}; the run ended well and nothing was found\n"
+            == ask(url)
+        )
 
     @pytest.mark.parametrize(
         ("state", "why"),

@@ -70,7 +70,7 @@ class TestSummary:
         assert 0 == code
         assert re.search(r"worker_0\s+TRAIN\s+4\s+100\s+100\s+100\s+100\s+60.0%\s+40.0%", out)
         assert "checkpoint" in out
-        assert "busy_percent" in out
+        assert "50 %" in out
 
     def test_a_run_without_one(self, verb, tmp_path):
         """Nothing was profiled, and the status says so."""

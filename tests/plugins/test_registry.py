@@ -64,14 +64,12 @@ class TestOurOwn:
         assert registry.load("stepwatch.rules", spelling) is expected
 
     def test_a_wrong_name_is_answered_with_the_right_ones(self):
-        """The message has what was asked, what is there, and what was probably meant."""
+        """The message has what was asked and what was probably meant, not all that there is."""
         with pytest.raises(ConfigError) as caught:
             registry.load("stepwatch.rules", "VanishingGradent")
 
         message = str(caught.value)
-        assert message.startswith("no rule is named 'VanishingGradent'; there are ")
-        assert ", all_zero, " in message
-        assert message.endswith("; did you mean vanishing_gradient?")
+        assert "no rule is named 'VanishingGradent'; did you mean vanishing_gradient?" == message
 
     def test_a_wrong_group_is_answered_with_the_right_ones(self):
         """A group nobody reads is a mistake of the caller."""

@@ -15,7 +15,8 @@ from stepwatch.judge.engine import RuleStatus
 from stepwatch.judge.evaluate import load_verdict, stored_or_evaluated
 from stepwatch.judge.headline import CORE_CHECKS, RunState, headline, rule_outcomes, run_state
 from stepwatch.judge.live import LiveWatch
-from stepwatch.judge.root_cause import chains
+from stepwatch.judge.root_cause import StepOrder, chains
+from stepwatch.judge.verdict import Verdict
 from stepwatch.model.finding import Finding
 from stepwatch.rules import DEFAULT_RULES
 from stepwatch.store import open_store
@@ -152,7 +153,41 @@ class TestCounts:
         assert "loss_spike" == told["cause"]["rule"]
 
 
+class TestNotebooks:
+    def test_a_verdict_and_its_findings_are_shown_with_nothing_as_markup(self):
+        """A message of a rule of somebody's own may hold anything."""
+        found = replace(FOUND, message="<script>")
+        told = Verdict("runs/a", [found], CORE, StepOrder())._repr_html_() + found._repr_html_()
+
+        assert "<script>" not in told
+        assert "✕ &lt;script&gt;" in told
+        assert "look" in told
+
+    def test_a_run_is_shown_with_what_it_holds(self, tmp_path):
+        _begun(tmp_path / "run").close(End("finished", 1, 3))
+        told = Trial(tmp_path / "run")._repr_html_()
+
+        assert str(tmp_path / "run") in told
+        assert all(f"<td>{one}</td>" in told for one in ("finished", "3 TRAIN", "1 losses"))
+
+
+class TestReplay:
+    @pytest.mark.parametrize(("can", "command"), [({7}, "replay"), ({6}, "show"), (None, "replay")])
+    def test_a_replay_is_suggested_only_where_it_is_possible(self, can, command):
+        """Where no snapshot is, the tensor is to be looked at."""
+        verdict = Verdict("runs/a", [FOUND], CORE, StepOrder(), replayable=can)
+
+        assert f"stepwatch {command} runs/a" in verdict.confirm(verdict.chains[0])
+
+
 class TestLive:
+    def test_the_default_set_is_a_word(self):
+        """As for ``--rules``."""
+        asked = [spec.partition(":")[0] for spec in DEFAULT_RULES]
+
+        assert asked == [one.name for one in LiveWatch("default").watched]
+        assert [] == LiveWatch("none").watched
+
     def test_any_reader_sees_how_a_run_stands_from_its_first_step_on(self, tmp_path):
         """Of a run that goes on, each outcome is what it would be if it ended now."""
         writer = _begun(tmp_path / "run", times_ns=[time.time_ns()])

@@ -31,6 +31,8 @@ class Warn(Notification):
     def act(self, finding: Finding, context: ActionContext) -> str:
         if context.hides(finding):
             return "counted, as it follows from what was shown"
+        if finding.severity == "info":
+            return "counted, as it is no warning"
         context.say(finding.headline())
         if finding.remedy:
             context.say(f"    {finding.remedy}")

@@ -62,8 +62,8 @@ def blackbox(
 
 def _why_empty(trial: Trial, worker: str | None) -> str:
     if worker is not None:
-        return f"no black box of {worker} in {trial.url}; there are {', '.join(trial.workers)}"
-    return f"no black box in {trial.url}; {why_no_black_box(trial)}"
+        return f"no black box of {worker} in {trial.path}; there are {', '.join(trial.workers)}"
+    return f"no black box in {trial.path}; {why_no_black_box(trial)}"
 
 
 def why_no_black_box(trial: Trial) -> str:
@@ -100,7 +100,7 @@ def _headlines(
     trial: Trial, frames: list[Frame], moments: list[Moment]
 ) -> Iterator[tuple[str, str]]:
     last, several = moments[-1], len({moment.worker for moment in moments}) > 1
-    yield "run", trial.url
+    yield "run", trial.path
     yield "state", trial.state
     only = "" if last.record is not None else ", of which only the beginning was recorded"
     yield "last step", f"{last.step} ({last.mode} {last.mode_step}){only}"

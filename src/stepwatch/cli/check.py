@@ -173,7 +173,7 @@ def watch(
     trial = _open_when_there(run, wait)
     output = console()
     reactions = _watch_reactions(policy, trial, output)
-    output.print(f"watching {trial.url}, {len(trial.steps())} steps so far", markup=False)
+    output.print(f"watching {trial.path}, {len(trial.steps())} steps so far", markup=False)
     findings = []
     try:
         for finding in watch_trial(trial, engine):

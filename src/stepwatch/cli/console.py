@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.progress import track
 from rich.segment import Segment
 from rich.table import Table
@@ -63,16 +64,53 @@ def print_json(value: object) -> None:
     print(json.dumps(value, indent=1, default=str))
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
+class WidthAwareTable:
+    """A table without lines where it fits; else a record of lines for each row.
+
+    So no word and no number is broken, however narrow the terminal is.
+
+    Args:
+        headings: Of the columns.
+        rows: As many cells each.
+    """
+
+    def __init__(self, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        self._headings, self._rows = headings, [list(row) for row in rows]
+
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> Iterable[RenderableType]:
+        grid = self._grid()
+        if Measurement.get(console, options.update(max_width=_WIDEST), grid).maximum <= (
+            options.max_width
+        ):
+            yield grid
+            return
+        for first, *rest in self._rows:
+            yield Text(_cell(first), "bold", overflow="fold")
+            cells = zip(self._headings[1:], map(_cell, rest), strict=True)
+            known = (f"{heading} {cell}".strip() for heading, cell in cells if cell)
+            for line in Text(", ".join(known)).wrap(console, max(_NARROWEST, console.width - 2)):
+                yield Text(f"  {line.plain.rstrip()}")
+
+    def _grid(self) -> Table:
+        grid = Table(box=None, pad_edge=False, header_style="bold")
+        for index, heading in enumerate(self._headings):
+            numeric = bool(self._rows) and all(
+                isinstance(row[index], (int, float)) for row in self._rows
+            )
+            grid.add_column(heading, justify="right" if numeric else "left", no_wrap=True)
+        for row in self._rows:
+            grid.add_row(*(escape(_cell(value)) for value in row))
+        return grid
+
+
+_WIDEST = 10_000
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> WidthAwareTable:
     """Return a table without lines; numbers stand to the right."""
-    grid = Table(box=None, pad_edge=False, header_style="bold")
-    rows = [list(row) for row in rows]
-    for index, heading in enumerate(headings):
-        numeric = bool(rows) and all(isinstance(row[index], (int, float)) for row in rows)
-        grid.add_column(heading, justify="right" if numeric else "left", overflow="fold")
-    for row in rows:
-        grid.add_row(*(escape(_cell(value)) for value in row))
-    return grid
+    return WidthAwareTable(headings, rows)
 
 
 def print_headline(output: Console, headline: Headline) -> None:
@@ -157,7 +195,7 @@ def print_chains(
 
 
 def _print_around(output: Console, found: Episodes, verdict: Verdict) -> None:
-    lines = [*found.lines(), f"to confirm: {found.chain.confirm(verdict.run)}"]
+    lines = [*found.lines(), f"to confirm: {verdict.confirm(found.chain)}"]
     gaps = verdict.blind_spots(found.chain).lines()
     lines += [f"not checked: {'; '.join(gaps)}"] if gaps else []
     for line in lines:

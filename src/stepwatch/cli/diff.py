@@ -17,7 +17,7 @@ from ..plots.terminal import line_plot
 from ..store import open_store
 from ..store.proxy import MeteredStore
 from ..trial import Trial
-from .console import console, print_json, table
+from .console import console, print_hanging, print_json, table
 
 DIFFERENT_STATUS = 1
 _MOST_ROWS = 10
@@ -72,21 +72,21 @@ def diff(
 
 def _show(result: DiffResult) -> None:
     output = console()
-    output.print(divergence_summary(result), style="bold", markup=False, soft_wrap=True)
+    settings = other_settings(result.runs.here, result.runs.there)
+    if settings:
+        rows = [(one.what, one.here or "-", one.there or "-") for one in settings]
+        output.print(table(("setting", "A", "B"), rows))
+        output.print()
+    print_hanging(output, "", divergence_summary(result), "bold")
     for line in divergence_details(result):
-        output.print(f"  {line}", markup=False, soft_wrap=True)
+        print_hanging(output, "  ", line)
     if result.divergence:
         output.print()
         output.print(_table(result.differences(most=_MOST_ROWS)))
         output.print()
         _plot(result)
     for line in not_compared(result):
-        output.print(f"not compared: {line}", style="dim", markup=False, soft_wrap=True)
-    settings = other_settings(result.runs.here, result.runs.there)
-    if settings:
-        output.print()
-        rows = [(one.what, one.here or "-", one.there or "-") for one in settings]
-        output.print(table(("setting", "A", "B"), rows))
+        print_hanging(output, "not compared: ", line, "dim")
 
 
 def _table(found: list[Difference]) -> object:

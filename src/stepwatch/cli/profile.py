@@ -12,7 +12,7 @@ from rich.console import Console
 
 from ..errors import ConfigError
 from ..formats.profile.parts import CONFIG_KEY
-from ..profile.analysis import Summary, summarize
+from ..profile.analysis import DeviceSummary, Summary, summarize
 from ..runtime.terminal import print_text
 from ..trial import Trial
 from .console import console, print_json, table
@@ -63,27 +63,46 @@ def profile(run: str, trace: int | None, python: int | None, *, as_json: bool) -
 def _request(trial: Trial, trace: int | None, python: int | None) -> None:
     """Store a request where the training finds it."""
     if trial.ended:
-        raise ConfigError(f"{trial.url} is {trial.state}; only a run that trains can be traced")
+        raise ConfigError(f"{trial.path} is {trial.state}; only a run that trains can be traced")
     begins = _begins(trial)
     ranges = {"DetailedProfilingConfig": trace, "PythonProfilingConfig": python}
     parameters = {name: {**begins, "NumSteps": steps} for name, steps in ranges.items() if steps}
     # Asked for twice it is done twice, so no two say the same.
     request = {"ProfilingParameters": parameters, "AskedNs": time.time_ns()}
     trial.store.put(CONFIG_KEY, json.dumps(request, indent=1).encode())
-    print_text(f"asked for; look at it with: stepwatch profile {trial.url}")
+    print_text(f"asked for; look at it with: stepwatch profile {trial.path}")
 
 
 def _begins(trial: Trial) -> dict[str, int]:
     """Return when a window is to begin: at once, or for several workers at one step for all."""
     steps = trial.profile.steps()
     if not len(steps):
-        raise ConfigError(f"{trial.url} is not profiled, so nobody listens; run it with --profile")
+        raise ConfigError(f"{trial.path} is not profiled, so nobody listens; run it with --profile")
     if len(trial.profile.workers) < 2:
         return {}
     recent = steps.slice(max(0, len(steps) - 100)).to_pylist()
     seconds = median(one["duration_ns"] / one["count"] for one in recent) / 1e9
     last: int = max(one["step"] for one in recent)
     return {"StartStep": last + 1 + int(_KNOWN_AFTER_S / max(seconds, 1e-6))}
+
+
+# What the names of metrics end in: what they are divided by, and the unit.
+_UNITS = (
+    ("_bytes_per_second", 1e6, "MB/s"),
+    ("_bytes", 1e9, "GB"),
+    ("_percent", 1, "%"),
+    ("_watts", 1, "W"),
+    ("_celsius", 1, "°C"),
+    ("_seconds", 1, "s"),
+)
+
+
+def _device(one: DeviceSummary) -> list[object]:
+    """Return a row on a device, its numbers with their unit."""
+    end, size, unit = next((row for row in _UNITS if one.metric.endswith(row[0])), ("", 1, ""))
+    values = (one.mean, one.p95, one.min, one.max)
+    numbers = (f"{value / size:.3g} {unit}".strip() for value in values)
+    return [one.device, one.metric.removesuffix(end).replace("_", " "), *numbers]
 
 
 def _is_any(summary: Summary) -> bool:
@@ -95,7 +114,7 @@ def _show(output: Console, summary: Summary) -> None:
         output.print("nothing was profiled", style="bold")
     if summary.steps:
         phases = list(summary.steps[0].shares)
-        headings = ["worker", "mode", "steps", "mean ms", "p50", "p95", "max", *phases]
+        headings = ["worker", "mode", "steps", "mean ms", "p50 ms", "p95 ms", "max ms", *phases]
         rows = [
             [
                 *(one.worker, one.mode, one.count, one.mean_ms, one.p50_ms, one.p95_ms, one.max_ms),
@@ -114,9 +133,10 @@ def _show(output: Console, summary: Summary) -> None:
                 for one in found
             ]
             output.print(table(headings, rows))
-    if summary.devices:
-        output.print("\nmachines", style="bold")
-        headings = ["machine", "device", "metric", "mean", "p95", "min", "max"]
-        output.print(table(headings, [list(asdict(one).values()) for one in summary.devices]))
+    nodes = list(dict.fromkeys(one.node for one in summary.devices))
+    for node in nodes:
+        output.print(f"\nmachine {node}", style="bold", markup=False)
+        rows = [_device(one) for one in summary.devices if one.node == node]
+        output.print(table(["device", "metric", "mean", "p95", "min", "max"], rows))
     for line in (*summary.traces, *summary.notes):
         output.print(f"  {line}", style="dim", markup=False)

@@ -26,6 +26,7 @@ from ..model.steps import Mode
 from ..runtime.process import identity
 from ..runtime.secrets import MASK
 from ..store import Store, open_store
+from ..store.local import local_path
 from ..trial import Trial
 from ..trial.recording import Recording, find_learning_rates, find_record, find_recording
 from .blackbox import why_no_black_box
@@ -198,12 +199,12 @@ def _find(trial: Trial, number: int) -> _Recorded:
     manifest = trial.reader.manifest
     if manifest.num_workers > 1 or len(trial.workers) > 1:
         raise StepUnavailable(
-            f"replay is for a single process only; {trial.url} has {manifest.num_workers} workers"
+            f"replay is for a single process only; {trial.path} has {manifest.num_workers} workers"
         )
     frames = read_frames(trial.store)
     if not frames:
         raise StepUnavailable(
-            f"{trial.url} has no black box: {why_no_black_box(trial)}; one is kept for replay by: "
+            f"{trial.path} has no black box: {why_no_black_box(trial)}; one is kept for replay by: "
             "stepwatch run --snapshot every=K"
         )
     record = find_record(trial, frames, number)
@@ -212,7 +213,7 @@ def _find(trial: Trial, number: int) -> _Recorded:
     try:
         recording = find_recording(frames, record.mode_step)
     except StepUnavailable as error:
-        last = f"to see the last steps: stepwatch blackbox {trial.url}"
+        last = f"to see the last steps: stepwatch blackbox {trial.path}"
         raise StepUnavailable(f"{error}; {last}") from None
     recording.check_complete()
     return _Recorded(trial, record, recording, find_learning_rates(trial, frames))
@@ -374,7 +375,9 @@ class _Result:
             output.print(table(columns, [_row(one) for one in self.others[:_MOST_ROWS]]))
         if len(self.others) > _MOST_ROWS:
             output.print(f"  and {len(self.others) - _MOST_ROWS} more")
-        output.print(f"written to {self.target.url}", style="dim", markup=False, soft_wrap=True)
+        output.print(
+            f"written to {local_path(self.target.url)}", style="dim", markup=False, soft_wrap=True
+        )
 
     def to_dict(self) -> dict[str, object]:
         return {

@@ -26,6 +26,7 @@ from ..model.collection import parse_save
 from ..plugins import registry
 from ..rules import DEFAULT_RULES
 from ..store import Store, open_store
+from ..store.local import local_path
 from .launch import Launcher, MakeFrameworks, Script, default_run
 from .script_command import SCRIPT_EPILOG, SCRIPT_SETTINGS
 
@@ -342,7 +343,9 @@ def _check_writable(store: Store) -> None:
         store.delete(_PROBE)
     except StoreError as error:
         why = os.strerror(error.errno) if error.errno else error
-        raise StoreError(f"cannot write to {store.url}: {why}; give another place") from error
+        raise StoreError(
+            f"cannot write to {local_path(store.url)}: {why}; give another place"
+        ) from error
 
 
 _PROBE = "writable"

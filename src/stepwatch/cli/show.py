@@ -143,7 +143,7 @@ def _facts(trial: Trial) -> Iterator[tuple[str, str]]:
     manifest = trial.reader.manifest
     ends = trial.reader.ends()
     steps = ", ".join(f"{len(trial.step_numbers(mode)):,} {mode}" for mode in trial.modes)
-    yield "run", trial.url.removeprefix("file://")
+    yield "run", trial.path
     yield "state", trial.state
     yield "command", " ".join(manifest.command)
     yield "versions", ", ".join(f"{name} {version}" for name, version in manifest.versions.items())

@@ -31,6 +31,7 @@ from ..formats.verification import verify as verify_run
 from ..judge.verdict import plural
 from ..runtime.terminal import print_text
 from ..store import Store, open_store
+from ..store.local import local_path
 from ..trial import Trial
 from .console import SafeConsole, print_json
 
@@ -158,7 +159,9 @@ def mirror(run: str, url: str, patience_s: float) -> None:
     if source.url == target.url:
         raise ConfigError(f"{url} is the run itself; give another place")
     if not source.list():
-        raise RunNotFound(f"no run at {source.url}; to list runs: stepwatch runs FOLDER")
+        raise RunNotFound(
+            f"no run at {local_path(source.url)}; to list runs: stepwatch runs FOLDER"
+        )
     trial = _mirrored_trial(source)
     copy, before = RunCopy(source, target), set[str]()
     while True:
@@ -176,7 +179,8 @@ def mirror(run: str, url: str, patience_s: float) -> None:
     for why in copy.left_out.values():
         print_text(f"left out: {why}", file=sys.stderr)
     what = "all" if not copy.left_out else "the files"
-    print_text(f"{target.url} holds {what} of {source.url}; {copy.copied} files were copied")
+    here, there = local_path(source.url), local_path(target.url)
+    print_text(f"{there} holds {what} of {here}; {copy.copied} files were copied")
 
 
 def _advance_mirror(copy: RunCopy, patience_s: float) -> None:

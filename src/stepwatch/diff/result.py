@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..model.html_text import html_table
 from .align import Only, Pair, TwoRuns
 from .divergence import Bound, Divergence, Search
-from .explain import Cause, Difference, causes, differences
+from .explain import Cause, Difference, causes, differences, other_settings
 
 
 @dataclass(slots=True)
@@ -34,6 +35,19 @@ class DiffResult:
         self.bound = name
         if self.divergence:
             self.beyond = self.search.beyond(self.divergence, bound)
+
+    def _repr_html_(self) -> str:
+        settings = other_settings(self.runs.here, self.runs.there)
+        rows = [(one.what, one.here or "-", one.there or "-") for one in settings]
+        first = html_table("Settings", rows, ("setting", "A", "B")) if rows else ""
+        lines = [("", line) for line in divergence_details(self)]
+        found = self.differences(most=10) if self.divergence else []
+        cells = [
+            (one.found.name, one.found.recorded, one.found.replayed, one.found.relative)
+            for one in found
+        ]
+        tensors = html_table("Differences", cells, ("tensor", "A", "B", "relative"))
+        return first + html_table(divergence_summary(self), lines) + (tensors if cells else "")
 
     @property
     def runs(self) -> TwoRuns:

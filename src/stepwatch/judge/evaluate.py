@@ -17,7 +17,7 @@ from ..profile.windows import ProfileSource
 from ..trial import Trial
 from ..trial.step_log import in_order
 from .engine import RuleStatus, Watch
-from .headline import run_state
+from .headline import replayable, run_state
 from .parameters import Spec, parse_rules
 from .root_cause import StepOrder
 from .step_view import StepView
@@ -165,5 +165,5 @@ def _verdict(
     trial: Trial, findings: Sequence[Finding], statuses: Sequence[RuleStatus], order: StepOrder
 ) -> Verdict:
     absent = trial.reader.manifest.num_workers - len(trial.workers)
-    run = trial.url.removeprefix("file://")  # as people write it
-    return Verdict(run, findings, statuses, order, max(0, absent), run_state(trial))
+    can = replayable(trial) if findings else frozenset()
+    return Verdict(trial.path, findings, statuses, order, max(0, absent), run_state(trial), can)

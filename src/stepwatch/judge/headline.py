@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..formats.blackbox import read_frames
+from ..formats.blackbox import BLACKBOX_FOLDER, read_frames
 from ..model.finding import Finding
 from ..model.steps import Mode
 from ..trial import Series, Trial
@@ -372,11 +372,18 @@ def _last_steps(trial: Trial) -> Iterator[str]:
 
 def _commands(trial: Trial) -> Iterator[str]:
     """Yield what shows the last steps, and what runs one of them again where that is possible."""
-    run = trial.url.removeprefix("file://")
-    frames = list(read_frames(trial.store))
-    if frames:
+    run = trial.path
+    if trial.store.list(BLACKBOX_FOLDER):
         yield f"stepwatch blackbox {run}"
-    if len(trial.workers) == 1 and (kept := replayable_steps(frames)):
-        train = (frame for frame in frames if frame.meta.get("mode") == Mode.TRAIN.value)
-        global_steps = {frame.mode_step: int(frame.meta["step"]) for frame in train}
-        yield f"stepwatch replay {run} --step {global_steps[kept[-1]]}"
+    if kept := replayable(trial):
+        yield f"stepwatch replay {run} --step {max(kept)}"
+
+
+def replayable(trial: Trial) -> frozenset[int]:
+    """Return the global TRAIN steps of a run that can be run again."""
+    if len(trial.workers) != 1 or not trial.store.list(BLACKBOX_FOLDER):
+        return frozenset()
+    frames = read_frames(trial.store)
+    train = (frame for frame in frames if frame.meta.get("mode") == Mode.TRAIN.value)
+    number = {frame.mode_step: int(frame.meta["step"]) for frame in train}
+    return frozenset(number[step] for step in replayable_steps(frames))

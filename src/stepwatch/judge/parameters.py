@@ -23,6 +23,7 @@ from ..plugins.specs import (
 from .rule import Rule, Scope, Watched
 
 __all__ = [
+    "DEFAULT_RULES",
     "GROUP",
     "Spec",
     "build",
@@ -35,6 +36,57 @@ __all__ = [
 
 GROUP = "stepwatch.rules"
 Spec = str | Mapping[str, object] | Rule | Watched
+
+#: What ``stepwatch run`` watches for unless other rules are requested, with thresholds at which a
+#: healthy run, however small, stays silent; in the order in which they judge.
+DEFAULT_RULES = (
+    "vanishing_gradient:relative_to=largest,relative_threshold=1e-7,consecutive=10"
+    # the bias before a normalization and that of attention's keys have no gradient by nature
+    ",exclude_regex=bias",
+    "zero_gradients",
+    "grad_norm_spike:z=10,min_ratio=5,clip_share=0.99,clip_window=100,clip_ratio=100",
+    "gradient_clipping",
+    "exploding_tensor:amp_skips=10,allow_masks=true",
+    "non_finite_origin:amp_skips=10",
+    "all_zero:collection_names=outputs,start_step=10,consecutive=10",
+    "untrained_parameter",
+    "loss_not_decreasing:mode=TRAIN,num_steps=100,smooth=25,converged_ratio=0.9,plain_only=true",
+    "loss_spike:over_window=3,min_rise=1,of_first=0.1",
+    "overfit:patience=3,ratio_threshold=0.2,rising_by=0.3",
+    "training_mode",
+    "setup",
+    "grad_accumulation_scale",
+    "loss_input",
+    "loss_direction",
+    "chance_level",
+    "step_size",
+    "learning_rate_anomaly",
+    "weights_moved",
+    "stale_optimizer_state:max_rms=4",
+    "low_precision_loss",
+    "repeated_data",
+    "input_drift",
+    "input_scale",
+    # to evaluate on what was trained on is common, and no leak
+    "label_leak:max_overlap=1",
+    "attention_instability",
+    "output_logit_drift",
+    "embedding_drift:max_cosine=0.8",
+    "router_collapse",
+    "replica_divergence",
+    "dependence",
+    "supervision",
+    "initial_state",
+    "resume",
+    "logged_metric",
+    "memory_growth",
+    "gan_collapse",
+    "rl_collapse:only_with_reward=true",
+    "rl_update",
+    # to wait makes a training slow, and not wrong
+    "data_stall:max_share=0.5,severity=info",
+    "straggler:severity=info",
+)
 
 #: Under these keys a dict names its rule; the second is SageMaker's.
 _NAME_KEYS = ("rule", "rule_to_invoke")
@@ -66,7 +118,8 @@ def parse_rules(specs: str | Sequence[Spec]) -> list[Watched]:
     """Build rules from specs.
 
     Args:
-        specs: One text, or several of: texts, dicts with the key ``rule`` and parameters as
+        specs: One text, or several of: texts, of which ``default`` stands for the default set and
+            ``none`` for no rule, dicts with the key ``rule`` and parameters as
             strings or as JSON's own types, and rules that are already built.
 
     Returns:
@@ -79,7 +132,7 @@ def parse_rules(specs: str | Sequence[Spec]) -> list[Watched]:
     watched: list[Watched] = []
     for spec in [specs] if isinstance(specs, str) else specs:
         if isinstance(spec, str):
-            watched += [_from_text(text) for text in split_specs(spec)]
+            watched += [_from_text(text) for text in rule_specs([spec], DEFAULT_RULES)]
         elif isinstance(spec, Watched):
             watched.append(spec)
         elif isinstance(spec, Mapping):

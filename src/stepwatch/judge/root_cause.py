@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
@@ -155,6 +155,7 @@ class Link:
 
 _SHOW = "stepwatch show {run} --tensor '{tensor}'"
 _REPLAY = "run the step again: stepwatch replay {run} --step {step}"
+_LOOK = "look at the steps around it: stepwatch report {run}"
 _TENTH = "train once with a tenth of the learning rate"
 _BATCH = (
     "save what the loss is given: stepwatch run --save predictions:raw:steps={mode_step}"
@@ -368,17 +369,20 @@ class Chain:
         """The worst severity of its findings."""
         return max((finding.severity for finding in self.findings), key=SEVERITIES.index)
 
-    def confirm(self, run: str = "RUN") -> str:
+    def confirm(self, run: str = "RUN", replayable: Container[int] | None = None) -> str:
         """Return what would confirm the cause, one line.
 
         Args:
             run: Where the run lies.
+            replayable: The global steps that can be run again; ``None`` if that is not known.
         """
         cause = self.cause
         mode_step = cause.step if cause.mode_step is None else cause.mode_step
         line = SIGNS[sign_of(cause)].confirm
         if not cause.tensor and "{tensor}" in line:
-            line = "run the step again: stepwatch replay {run} --step {step}"
+            line = _REPLAY
+        if line == _REPLAY and replayable is not None and cause.step not in replayable:
+            line = f"look at it: {_SHOW}" if cause.tensor else _LOOK
         return line.format(run=run, step=cause.step, mode_step=mode_step, tensor=cause.tensor)
 
 

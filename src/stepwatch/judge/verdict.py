@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 
 from ..model.collection import STAGES
 from ..model.finding import Finding
+from ..model.html_text import html_table
 from ..plugins import registry
 from .headline import Headline, RunState, headline, rule_outcomes
 from .parameters import GROUP
@@ -102,6 +103,7 @@ class Verdict:
         order: The tensors of the run.
         workers_not_seen: Of how many workers there are no records.
         state: How the run stands.
+        replayable: The global steps that can be run again; ``None`` if that is not known.
     """
 
     run: str
@@ -110,6 +112,11 @@ class Verdict:
     order: StepOrder
     workers_not_seen: int = 0
     state: RunState = field(default_factory=RunState)
+    replayable: Container[int] | None = None
+
+    def confirm(self, chain: Chain) -> str:
+        """Return what would confirm the cause of a chain, one line."""
+        return chain.confirm(self.run, self.replayable)
 
     @cached_property
     def chains(self) -> list[Chain]:
@@ -136,6 +143,17 @@ class Verdict:
             installed=registry.names(GROUP),
         )
 
+    def _repr_html_(self) -> str:
+        head = self.headline
+        rows = [
+            (one.severity, one.cause.where(), one.cause.rule, one.cause.message, len(one.findings))
+            for one in self.chains
+        ]
+        facts = [("run", self.run), ("what to do", head.remedy)]
+        headings = ("severity", "where", "rule", "what was found first", "findings")
+        causes = html_table("Causes", rows, headings) if rows else ""
+        return html_table(f"{head.mark} {head.text}", [one for one in facts if one[1]]) + causes
+
     def to_dict(self) -> dict[str, object]:
         """Return it as plain data of JSON's types."""
         return {
@@ -157,7 +175,7 @@ class Verdict:
             "severity": chain.severity,
             "cause": chain.cause.to_dict(),
             "remedy": chain.cause.remedy,
-            "confirm": chain.confirm(self.run),
+            "confirm": self.confirm(chain),
             "consequences": [
                 {**one.finding.to_dict(), "certain": one.certain} for one in chain.consequences
             ],

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from types import NoneType
 
+from .html_text import html_table
 from .json_text import parse_json
 
 SEVERITIES = ("info", "warning", "error")
@@ -77,6 +78,17 @@ class Finding:
         """Return plain data of JSON's types; non-finite numbers become strings."""
         values = {"finding_id": self.finding_id, **asdict(self)}
         return {name: plain(value) for name, value in values.items()}
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("rule", self.rule),
+            ("where", self.where()),
+            ("tensor", self.tensor),
+            ("worker", self.worker),
+            ("what to do", self.remedy),
+        ]
+        title = f"{self.severity}: {self.message}"
+        return html_table(title, [fact for fact in facts if fact[1]])
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), sort_keys=True)

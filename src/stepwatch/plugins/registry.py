@@ -67,6 +67,11 @@ def names(group: str) -> tuple[str, ...]:
     return tuple(sorted(found[0].name for found in _by_spelling(group).values()))
 
 
+#: Where more are installed, the nearest are named.
+_MOST_LISTED = 12
+_LISTED_BY = {"stepwatch.rules": ", see: stepwatch rules"}
+
+
 def load(group: str, name: str) -> object:
     """Return what a package offers under a name.
 
@@ -83,10 +88,13 @@ def load(group: str, name: str) -> object:
     found = _by_spelling(group).get(_spelling(group, name))
     if found is None:
         known = names(group)
-        there = f"there are {', '.join(known)}" if known else "no installed package offers one"
-        raise ConfigError(
-            f"no {_kind(group)} is named {name!r}; {there}{nearest(name.lower(), known)}"
-        )
+        close = nearest(name.lower(), known)
+        there = f"; there are {', '.join(known)}" if len(known) <= _MOST_LISTED else ""
+        if not known:
+            there = "; no installed package offers one"
+        elif not close and not there:
+            there = f"; {len(known)} are installed{_LISTED_BY.get(group, '')}"
+        raise ConfigError(f"no {_kind(group)} is named {name!r}{close or there}")
     if len(found) > 1:
         claims = " and ".join(_origin(entry) for entry in found)
         raise ConfigError(f"the {_kind(group)} {name!r} is claimed by {claims}; uninstall one")

@@ -65,7 +65,7 @@ def suits(trial: Trial) -> str:
         if load(name).suits(trial):
             return name
     raise ConfigError(
-        f"{trial.url} holds no step and no profile yet, so there is nothing to report"
+        f"{trial.path} holds no step and no profile yet, so there is nothing to report"
     )
 
 

@@ -155,7 +155,7 @@ def missing(trial: Trial, verdict: Verdict) -> Iterator[Block]:
     if verdict.workers_not_seen:
         yield Text(f"{plural(verdict.workers_not_seen, 'worker')} not seen", "warning")
     if trial.store.list(BLACKBOX_FOLDER):
-        yield Text(f"its last steps are in a black box: stepwatch blackbox {trial.url}")
+        yield Text(f"its last steps are in a black box: stepwatch blackbox {trial.path}")
     if not trial.profile.machines:
         yield Text("nobody read what the machine did; stepwatch run does it with --profile")
     yield from (Text(note) for note in trial.profile.notes)
@@ -316,7 +316,7 @@ def cause_of(chain: Chain, verdict: Verdict) -> Cause:
     gaps = verdict.blind_spots(chain).lines()
     lines = [*consequence_lines(chain), *(f"not checked: {gap}" for gap in gaps)]
     names = tuple(finding.finding_id for finding in chain.findings)
-    return Cause(chain.cause, tuple(lines), chain.confirm(verdict.run), names)
+    return Cause(chain.cause, tuple(lines), verdict.confirm(chain), names)
 
 
 def _curves(trial: Trial, verdict: Verdict) -> Iterator[Block]:

@@ -348,6 +348,16 @@ def _path_of(location: str) -> Path:
     return Path(location).expanduser().absolute()
 
 
+def local_path(url: str) -> str:
+    """Return a URL as people write it: the path of a local one, any other as it is.
+
+    Example:
+        >>> local_path("file:///runs/a%20b"), local_path("s3://bucket/run")
+        ('/runs/a b', 's3://bucket/run')
+    """
+    return str(_path_of(url)) if scheme_of(url) == "file" else url
+
+
 def _is_small(item: tuple[str, BytesLike]) -> bool:
     return isinstance(item[1], bytes) or memoryview(item[1]).nbytes <= _SMALL_BYTES
 

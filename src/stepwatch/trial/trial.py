@@ -20,11 +20,13 @@ from ..formats.manifest import End, Process, read_note, read_processes
 from ..formats.native.observations import SCHEMA, texts_where
 from ..formats.salvage import with_black_box
 from ..model.collection import BUILT_IN, Collection, compiled, default_policy
+from ..model.html_text import html_table
 from ..model.record import StepRecord
 from ..model.steps import Mode
 from ..numerics.columns import empty, numbers, repeated, rows_at, rows_where
 from ..plugins import registry
 from ..store import Store, open_store
+from ..store.local import local_path
 from .profile import Profile, profile_of
 from .step_log import StepLog, by_step, execution_order
 from .tensor import Tensor
@@ -140,10 +142,28 @@ class Trial:
     def __repr__(self) -> str:
         return f"Trial({self.url!r}, {self.state}, {len(self.steps())} steps)"
 
+    def _repr_html_(self) -> str:
+        steps = ", ".join(f"{len(self.step_numbers(mode)):,} {mode}" for mode in self.modes)
+        kinds = list(self.reader.tensors().values())
+        counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+        facts = [
+            ("state", self.state),
+            ("command", " ".join(self.reader.manifest.command)),
+            ("steps", steps or "none"),
+            ("workers", ", ".join(self.workers)),
+            ("tensors", counts),
+        ]
+        return html_table(self.path, facts)
+
     @property
     def url(self) -> str:
         """Where the run lies."""
         return self._store.url
+
+    @property
+    def path(self) -> str:
+        """Where the run lies as people write it: a path on this machine, else the URL."""
+        return local_path(self.url)
 
     @property
     def store(self) -> Store:
