@@ -28,6 +28,7 @@ def test_each_block_is_a_cell():
     assert "**listed**\n\n| a |\n| --- |\n| 1.5 |" == cells[3]["source"]
     (output,) = cells[-1]["outputs"]
     assert "pie" == output["data"]["application/vnd.plotly.v1+json"]["data"][0]["type"]
+    assert output["data"]["image/svg+xml"].startswith("<svg "), "for who has no Plotly"
 
 
 def test_names_are_text():

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from stepwatch.testing.make_run import make_record
 
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
@@ -20,7 +21,6 @@ from stepwatch.judge.verdict import Verdict
 from stepwatch.model.finding import Finding
 from stepwatch.rules import DEFAULT_RULES
 from stepwatch.store import open_store
-from stepwatch.testing.make_run import make_record
 from stepwatch.trial import Trial
 
 CORE = [RuleStatus(names[0], "NoIssuesFound", 9, 0, "") for names in CORE_CHECKS.values()]

@@ -117,9 +117,11 @@ class Report:
         kind: ``run``, ``profiler`` or ``xgboost``.
         title: What it is about, such as the name of the run.
         headline: The answer in one sentence.
-        tone: The worst severity of what was found; empty for nothing.
+        tone: The worst severity of what was found, ``good``, or ``none`` or empty for neither.
         facts: Small print, a value for each label.
         sections: In the order in which they are read.
+        lines: What is to be known beneath the headline: what to do, how the run ended.
+        commands: What to run next.
     """
 
     kind: str
@@ -128,6 +130,8 @@ class Report:
     tone: str = ""
     facts: Mapping[str, Cell] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
+    lines: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data of JSON's types; numbers that are not finite become strings."""

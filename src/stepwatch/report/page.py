@@ -1,8 +1,8 @@
 """A report as one self-contained HTML page, or as a notebook whose figures are drawn already.
 
-A page holds Plotly's script, once, and fetches nothing: a content security policy in it forbids
-that. Whatever comes from a run is escaped as text, because names of tensors and messages of
-plug-in rules are not ours.
+The figures of a page are drawn already, too: it holds no script, and fetches nothing, which a
+content security policy in it forbids. Whatever comes from a run is escaped as text, because names
+of tensors and messages of plug-in rules are not ours.
 """
 
 from __future__ import annotations
@@ -13,32 +13,13 @@ from html import escape, unescape
 from typing import TYPE_CHECKING, Any
 
 from ..model.finding import Finding
-from ..plots.theme import Scheme, by_severity, scheme_style, template
-from ..plugins.registry import require
+from ..plots.svg import svg
+from ..plots.theme import by_severity, scheme_style
 from .document import Block, Cause, Cell, Chart, Report, Section, Table, Text
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-
-#: Draws the figures in the reader's scheme, again when it changes, and in light for printing.
-SCRIPT = """
-(() => {
-  const { figures, templates } = JSON.parse(document.getElementById("figures").textContent);
-  const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const config = { responsive: true, displaylogo: false,
-    showSendToCloud: false, plotlyServerURL: "" };
-  const draw = (scheme) => figures.forEach((figure, number) => {
-    const layout = { ...figure.layout, template: templates[scheme] };
-    Plotly.react(`figure-${number}`, figure.data, layout, config);
-  });
-  const drawForReader = () => draw(dark.matches ? "dark" : "light");
-  drawForReader();
-  dark.addEventListener("change", drawForReader);
-  window.addEventListener("beforeprint", () => draw("light"));
-  window.addEventListener("afterprint", drawForReader);
-})();
-"""
 
 STYLE = """
 * { box-sizing: border-box; }
@@ -58,13 +39,15 @@ h4 { padding: 12px 20px 8px; }
   background: color-mix(in srgb, var(--tone) 9%, var(--paper));
   border-left: 4px solid var(--tone); overflow-wrap: anywhere; }
 .error { --tone: var(--error); } .warning { --tone: var(--warning); }
-.info, .none { --tone: var(--info); }
+.info, .none { --tone: var(--info); } .good { --tone: #2f8f5b; }
+.beneath { padding: 8px 20px 0; } .beneath p { margin: 0 0 4px; }
 dl { display: flex; flex-wrap: wrap; gap: 8px 36px; margin: 18px 0 0; }
 dt { color: var(--muted); font-size: 12px; }
 dd { margin: 0; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
 figure, .card { margin: 16px 0 0; background: var(--paper);
   border: 1px solid var(--grid); border-radius: 8px; overflow: hidden; }
 figure { padding: 0 4px 4px; min-width: 0; }
+figure svg { display: block; width: 100%; height: auto; }
 figcaption { padding: 12px 16px 0; }
 .subtitle { color: var(--muted); font-size: 12px; overflow-wrap: anywhere; }
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 330px), 1fr));
@@ -105,18 +88,15 @@ td { overflow-wrap: anywhere; }
   main { max-width: none; padding: 0; }
   figure, tr, .cause { break-inside: avoid; } h2, h3, h4 { break-after: avoid; }
   nav { display: none; } .wide { overflow: visible; }
-  .modebar { display: none; }
   body { background: none; font-size: 11pt;
     print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
 """
 
 
-_POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
-)
-_SCHEMES: tuple[Scheme, ...] = ("light", "dark")
-_TITLE_HEIGHT = 44
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+# Of the view boxes of figures: of those that stand alone, and of several in a row.
+_WIDE, _NARROW = 1040, 500
 
 # With fewer sections the page is short enough to do without.
 _MOST_WITHOUT_CONTENTS = 3
@@ -136,19 +116,16 @@ def report_page(report: Report) -> str:
     Raises:
         MissingDependency: Plotly is not installed.
     """
-    figures = [
-        block.figure()
-        for section in report.sections
-        for block in section.blocks
-        if isinstance(block, Chart)
+    charts = [
+        block for section in report.sections for block in section.blocks if isinstance(block, Chart)
     ]
-    drawn = _placeholders(figures)
+    drawn = map(_drawn, charts)
     body = [
-        _header(report.title, report.headline, report.tone, report.facts),
+        _header(report),
         _contents(report.sections),
         *(_section(section, drawn) for section in report.sections),
     ]
-    return _document(f"{report.title}: {report.kind} report", "\n".join(body), figures)
+    return _document(f"{report.title}: {report.kind} report", "\n".join(body))
 
 
 def page_of_figures(
@@ -193,11 +170,8 @@ def _same(figure: Figure) -> Figure:
     return figure
 
 
-def _document(title: str, body: str, figures: Sequence[Figure]) -> str:
-    """Return a whole document; figures are drawn into their placeholders, in this order.
-
-    It is about 5 MB, nearly all of it Plotly's script, which is left out where there is no figure.
-    """
+def _document(title: str, body: str) -> str:
+    """Return a whole document."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -213,74 +187,41 @@ def _document(title: str, body: str, figures: Sequence[Figure]) -> str:
 <main>
 {body}
 </main>
-{_scripts(figures) if figures else ""}
 </body>
 </html>
 """
 
 
-def _placeholders(figures: Sequence[Figure]) -> Iterator[str]:
-    """Yield for each figure the element that it is drawn into, its title above it as text."""
-    for number, figure in enumerate(figures):
-        height = int(figure.layout.height or 400)
-        title = figure.layout.title
-        head = "".join(
-            f'<p class="{name}">{escape(unescape(text))}</p>'
-            for name, text in (("title", title.text), ("subtitle", title.subtitle.text))
-            if text
-        )
-        height -= _TITLE_HEIGHT if head else 0
-        yield (
-            f"<figure>{f'<figcaption>{head}</figcaption>' if head else ''}"
-            f'<div id="figure-{number}" style="height:{height}px"></div></figure>'
-        )
-
-
-def _scripts(figures: Sequence[Figure]) -> str:
-    script = require("plotly.offline", extra="plots").get_plotlyjs()
-    return f"""<script>{_inside_script(script)}</script>
-<script type="application/json" id="figures">{_figures_json(figures)}</script>
-<script>{SCRIPT}</script>"""
-
-
-def _figures_json(figures: Sequence[Figure]) -> str:
-    """Return all figures and the templates of both schemes, safe inside a script element."""
-    plain = [_plain(figure) for figure in figures]
-    templates = {scheme: template(scheme).to_plotly_json() for scheme in _SCHEMES}
-    return _inside_script(
-        json.dumps({"figures": plain, "templates": templates}).replace("<", "\\u003c")
+def _drawn(chart: Chart) -> str:
+    """Return the element of a figure, its title above it as text."""
+    figure = chart.figure()
+    title = figure.layout.title
+    head = "".join(
+        f'<p class="{name}">{escape(unescape(text))}</p>'
+        for name, text in (("title", title.text), ("subtitle", title.subtitle.text))
+        if text
     )
+    caption = f"<figcaption>{head}</figcaption>" if head else ""
+    return f"<figure>{caption}{svg(figure, width=_NARROW if chart.narrow else _WIDE)}</figure>"
 
 
-def _plain(figure: Figure) -> Any:
-    """Return a figure without what the page gives it: its template, title and height."""
-    plain = json.loads(figure.to_json())
-    layout = plain["layout"]
-    if layout.pop("title", None):
-        layout["margin"] = {"t": 30, **layout.get("margin", {})}
-    for name in ("template", "height"):
-        layout.pop(name, None)
-    return plain
-
-
-def _inside_script(text: str) -> str:
-    """Return JavaScript in which nothing ends the element it stands in."""
-    return text.replace("</script", "<\\/script")
-
-
-def _header(title: str, headline: str, tone: str, facts: Mapping[str, object]) -> str:
-    """Return what a page begins with; a severity as ``tone`` colours the headline."""
+def _header(report: Report) -> str:
+    """Return what a page begins with; the tone colours the headline."""
+    lines = "".join(f"<p>{escape(line)}</p>" for line in report.lines)
+    commands = f"<pre>{escape(chr(10).join(report.commands))}</pre>" if report.commands else ""
+    more = f'<div class="beneath">{lines}{commands}</div>' if lines or commands else ""
     return f"""<header>
 <p class="brand">stepwatch</p>
-<h1>{escape(title)}</h1>
-<p class="headline {_css_class(tone)}">{escape(headline)}</p>
-{_facts(facts)}
+<h1>{escape(report.title)}</h1>
+<p class="headline {_css_class(report.tone)}">{escape(report.headline)}</p>
+{more}
+{_facts(report.facts)}
 </header>"""
 
 
 def _css_class(severity: str) -> str:
     """Return the class that colours what is of a severity."""
-    return severity if severity in ("error", "warning", "info") else "none"
+    return severity if severity in ("error", "warning", "info", "good") else "none"
 
 
 def _facts(facts: Mapping[str, object]) -> str:
@@ -432,7 +373,9 @@ def report_notebook(report: Report) -> str:
 
 def _cells(block: Block) -> Iterator[dict[str, Any]]:
     if isinstance(block, Chart):
-        data = {_FIGURE: json.loads(block.figure().to_json())}
+        figure = block.figure()
+        drawn = svg(figure, titled=True)
+        data = {_FIGURE: json.loads(figure.to_json()), "image/svg+xml": drawn}
         output = {"output_type": "display_data", "data": data, "metadata": {}}
         ran: dict[str, Any] = {"execution_count": None, "metadata": {}, "source": ""}
         yield {"cell_type": "code", **ran, "outputs": [output]}

@@ -17,10 +17,10 @@ from ..formats.blackbox import BLACKBOX_FOLDER
 from ..formats.profile.reader import ProfileReader
 from ..formats.profile.tables import ends_ns
 from ..judge.evaluate import Progress, stored_or_evaluated, without_progress
-from ..judge.headline import counts
+from ..judge.headline import counts, rule_outcomes
 from ..judge.parameters import Spec
 from ..judge.root_cause import Chain
-from ..judge.verdict import Verdict, consequence_lines, not_evaluated, plural
+from ..judge.verdict import Verdict, consequence_lines, plural
 from ..model.finding import Finding
 from ..plots.downsample import envelope
 from ..rules import DEFAULT_RULES
@@ -118,20 +118,22 @@ def _time_of(profile: Profile, step: int) -> tuple[int, int] | None:
     return (int(starts.min()), int(ends.max())) if len(starts) else None
 
 
-def rules_table(verdict: Verdict) -> Table:
-    """Return how each rule stands."""
-    order = ("IssuesFound", "Error", "NotEvaluated", "Stopped", "InProgress", "NoIssuesFound")
-    ranked = sorted(verdict.statuses, key=lambda one: (order.index(one.status), one.idle))
-    rows = tuple((one.rule, one.status, one.findings, one.details) for one in ranked)
-    return Table(("rule", "status", "findings", "details"), rows)
-
-
-def not_checked(verdict: Verdict) -> Iterator[Block]:
-    """Yield a line for each rule that could not judge, and why."""
-    lines = not_evaluated(verdict.statuses)
-    yield from (Text(line) for line in lines)
-    if not lines:
-        yield Text("Every rule that was asked has judged.")
+def rules_blocks(verdict: Verdict) -> Iterator[Block]:
+    """Yield the rules that passed and those that do not apply in a line each, a row for others."""
+    outcomes = rule_outcomes(verdict.statuses)
+    by_rule = {status.rule: status for status in reversed(verdict.statuses)}
+    for wanted, begin in (("passed", "Passed"), ("does not apply", "Do not apply")):
+        names = [rule for rule, outcome in outcomes.items() if outcome == wanted]
+        if names:
+            yield Text(f"{begin} ({len(names)}): {', '.join(names)}")
+    rows = tuple(
+        (rule, outcome, by_rule[rule].findings, by_rule[rule].details)
+        for wanted in ("found", "failed", "lacked data")
+        for rule, outcome in outcomes.items()
+        if outcome == wanted
+    )
+    if rows:
+        yield Table(("rule", "outcome", "findings", "details"), rows)
 
 
 def missing(trial: Trial, verdict: Verdict) -> Iterator[Block]:
@@ -209,8 +211,7 @@ def report(
         Section("training", "Training", (*_curves(trial, verdict),)),
         Section("model", "The model", (*heatmap_charts(trial, verdict.findings),)),
         Section("machine", "Time and machine", (*time_and_machine(profile),)),
-        Section("not-checked", "What was not checked", (*not_checked(verdict),)),
-        Section("rules", "Rules", (rules_table(verdict),)),
+        Section("rules", "Rules", (*rules_blocks(verdict),)),
         Section("missing", "What was captured, and what is missing", (*missing(trial, verdict),)),
     ]
     return of_sections("run", trial, verdict, sections)
@@ -232,13 +233,16 @@ def of_sections(
         sections: The sections, in their order.
         more: Facts that stand before those of every run.
     """
+    head = verdict.headline
     return Report(
         kind,
         title(trial),
-        verdict.headline.text,
-        verdict.headline.tone,
+        head.text,
+        head.tone,
         {**(more or {}), **facts(trial, verdict)},
         tuple(section for section in sections if section.blocks),
+        (*head.details, *([head.remedy] if head.remedy else [])),
+        head.commands,
     )
 
 
