@@ -16,6 +16,7 @@ from rich.console import Console
 from ..actions.policy import PolicyEntry, Warn, check_rules, parse_actions
 from ..actions.reactions import Reactions
 from ..errors import RunNotFound, StoreError
+from ..formats import format_names
 from ..jobs.ray.rule_process import evaluate_on_ray
 from ..judge.engine import Watch
 from ..judge.engine import watch as watch_trial
@@ -123,6 +124,9 @@ def _print_text(
         print_headline(output, verdict.headline)
         print_chains(output, verdict, trial.workers, None if show_all else _MOST_CHAINS)
         print_outcomes(output, verdict, verbose=verbose)
+        if trial.reader.manifest.run_format not in format_names():
+            line = "only scalars were logged here; to know more, train by: stepwatch run train.py"
+            output.print(line, style="dim", markup=False)
 
 
 def _is_profile(trial: Trial) -> bool:

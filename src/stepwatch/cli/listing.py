@@ -17,8 +17,7 @@ from ..plugins import registry
 from ..plugins.specs import read_spec
 from ..rules import DEFAULT_RULES, Rule
 from ..runtime.terminal import print_text
-from ..trial import Trial
-from ..trial.run_listing import find_runs, summarize_run
+from ..trial.run_listing import find_runs, summarize_at
 from .console import console, print_json, table
 
 
@@ -113,7 +112,7 @@ def runs(folder: str | None, *, as_json: bool) -> None:
 def _run_row(name: str, folder_path: Path) -> tuple[object, ...]:
     label = name or str(folder_path)
     try:
-        one = summarize_run(Trial(folder_path / name))
+        one = summarize_at(str(folder_path / name))
     except StepwatchError as error:
         return label, f"unreadable: {error}", "", "", "", ""
     loss = "" if one.last_loss is None else one.last_loss

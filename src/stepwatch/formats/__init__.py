@@ -10,6 +10,7 @@ from ..errors import ConfigError, RunNotFound
 from ..plugins import registry
 from ..store import Store
 from .as_stored import StoredStep
+from .foreign import open_foreign
 from .interface import RunReader, RunWriter, StoredAt
 from .manifest import RUN_KEY, Manifest, Process, read_manifest, write_process
 from .native.reader import NativeReader
@@ -73,10 +74,12 @@ def open_reader(store: Store) -> RunReader:
         RunNotFound: There is no run.
     """
     found = run_format(store)
+    if found is None and (reader := open_foreign(store.url)) is not None:
+        return reader
     if found is None:
         raise RunNotFound(
-            f"no run at {store.url}: it holds no {RUN_KEY}, nothing of smdebug's and no profile"
-            " of SageMaker's; to list runs: stepwatch runs FOLDER"
+            f"no run at {store.url}: it holds no {RUN_KEY}, nothing of smdebug's, no profile"
+            " of SageMaker's, and nothing that others log; to list runs: stepwatch runs FOLDER"
         )
     return NativeReader(store) if found == "native" else SmdebugReader(store)
 

@@ -51,6 +51,7 @@ _KINDS = (
     "plots",
     "reports",
     "commands",
+    "sources",
 )
 GROUPS = tuple(f"stepwatch.{kind}" for kind in _KINDS)
 

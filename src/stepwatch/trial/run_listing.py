@@ -9,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ..formats import run_format
 from ..formats.findings import read_findings
+from ..formats.foreign import glance, names_foreign
 from ..formats.manifest import END, FINDINGS, RUN_KEY
 from ..formats.native.parts import OBSERVATIONS, TENSORS
 from ..formats.smdebug.layout import COLLECTIONS, END_KEY, EVENTS, INDEX
@@ -54,7 +56,7 @@ def find_runs(location: str) -> list[str]:
     """
     if not scheme_of(location):
         root = Path(location)
-        return sorted(_relative(path, root) for path in _folders(root))
+        return sorted(_names(root))
     found = set()
     for key in open_store(location).list():
         folder, _, name = key.rpartition("/")
@@ -63,6 +65,19 @@ def find_runs(location: str) -> list[str]:
         elif f"/{key}".count(f"/{COLLECTIONS}"):
             found.add(f"/{key}".partition(f"/{COLLECTIONS}")[0].lstrip("/"))
     return sorted(found)
+
+
+def summarize_at(location: str) -> RunSummary:
+    """Return how the run at a location stands; of a run of others only the last values are read.
+
+    Of such a run ``steps`` is how far its steps go, not how many of them were logged.
+    """
+    is_ours = scheme_of(location) or Path(location, RUN_KEY).is_file()
+    there = None if is_ours or run_format(open_store(location)) else glance(location)
+    if there is None:
+        return summarize_run(Trial(location))
+    started_ns = int(there.started_s * 1e9)
+    return RunSummary(there.state, there.last_step + 1, None, there.last_loss, 0, started_ns)
 
 
 def summarize_run(trial: Trial) -> RunSummary:
@@ -85,14 +100,17 @@ def _relative(path: Path, root: Path) -> str:
     return "" if path == root else path.relative_to(root).as_posix()
 
 
-def _folders(root: Path) -> Iterator[Path]:
-    """Yield the folders that hold a run, in either format."""
+def _names(root: Path) -> Iterator[str]:
+    """Yield the paths of the folders that hold a run, and of those that others logged."""
     for folder, folders, files in os.walk(root):
         inside = [name for name in _INSIDE if name in folders]
         if RUN_KEY in files or END_KEY in files or _COLLECTIONS in inside:
-            yield Path(folder)
+            yield _relative(Path(folder), root)
             # The parts of a run, of which there may be very many, hold no runs.
             folders[:] = [name for name in folders if name not in inside]
+        else:
+            for name, path in names_foreign(folder, folders, files).items():
+                yield f"{_relative(path, root)}#{name}" if name else _relative(path, root)
 
 
 def _times(trial: Trial, step: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
