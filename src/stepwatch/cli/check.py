@@ -18,6 +18,7 @@ from ..actions.reactions import Reactions
 from ..errors import RunNotFound, StoreError
 from ..formats import format_names
 from ..jobs.ray.rule_process import evaluate_on_ray
+from ..judge.advice import advise
 from ..judge.engine import Watch
 from ..judge.engine import watch as watch_trial
 from ..judge.evaluate import evaluate, verdict_of, verdict_so_far
@@ -25,6 +26,7 @@ from ..judge.parameters import parse_rules, rule_specs
 from ..judge.rule import PROFILE_RULES
 from ..judge.verdict import SCHEMA_VERSION, Verdict
 from ..rules import DEFAULT_RULES
+from ..runtime.terminal import print_text
 from ..trial import Trial
 from .console import (
     console,
@@ -48,10 +50,10 @@ T = TypeVar("T")
 @click.option(
     "--format",
     "form",
-    type=click.Choice(("text", "json", "junit", "sarif", "github", "markdown")),
+    type=click.Choice(("text", "json", "junit", "sarif", "github", "markdown", "advice")),
     default="text",
     show_default=True,
-    help="What to print: for people, programs, or the tools of continuous integration.",
+    help="What to print: for people, programs, continuous integration, or a scheduler (advice).",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option(
@@ -94,6 +96,8 @@ def check(
             print_json(several if len(runs) > 1 else documents[0])
         elif form == "text":
             _print_text(trials, verdicts, show_all=show_all, verbose=verbose)
+        elif form == "advice":
+            print_text("\n".join(advise(verdict.headline).line() for verdict in verdicts))
         else:
             from ..report.exchange import FORMATS, judged  # charts come with it
 

@@ -48,6 +48,8 @@ VERBS: Mapping[str, Mapping[str, str]] = {
     "Services": {
         "dash": "Show runs as pages in a browser, live while they train",
         "serve": "Answer SageMaker's own clients: their jobs run on this machine",
+        "mcp": "Answer agents about the runs in FOLDER, by MCP",
+        "skill": "Print or install SKILL.md, by which agents learn to use Stepwatch",
     },
 }
 

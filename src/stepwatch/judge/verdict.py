@@ -10,6 +10,7 @@ from ..model.collection import STAGES
 from ..model.finding import Finding
 from ..model.html_text import html_table
 from ..plugins import registry
+from .advice import advise
 from .headline import Headline, RunState, headline, rule_outcomes
 from .parameters import GROUP
 from .root_cause import Chain, StepOrder, chains, earlier_rules, sign_of
@@ -161,6 +162,7 @@ class Verdict:
             "run": self.run,
             "headline": self.headline.to_json(),
             "verdict": self.headline.outcome,
+            "advice": asdict(advise(self.headline)),
             "exit_status": self.exit_status,
             "chains": [self._chain(chain) for chain in self.chains],
             "not_checked": [
