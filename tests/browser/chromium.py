@@ -56,6 +56,14 @@ class Visit:
             arg=count,
         )
 
+    def wait_for_charts(self, count: int) -> None:
+        """Wait until so many of the dashboard's figures are drawn."""
+        self.page.wait_for_function(f"count => ({_CHARTS})().length >= count", arg=count)
+
+    def charts(self) -> list[dict[str, Any]]:
+        """Return title, width and height of each figure of the dashboard."""
+        return self.page.evaluate(_CHARTS)  # type: ignore[no-any-return]
+
     def figures(self) -> list[dict[str, float]]:
         """Return width, height and the number of traces of each figure of Plotly's."""
         return self.page.evaluate(_FIGURES)  # type: ignore[no-any-return]
@@ -72,6 +80,15 @@ class Visit:
         return self.page.evaluate(script, [selector, what])  # type: ignore[no-any-return]
 
 
+_CHARTS = """
+() => [...document.querySelectorAll('figure')].filter(
+  figure => figure.offsetParent && figure.querySelector('canvas:not(.bar):not(.over)')?.width > 0
+).map(figure => {
+  const box = figure.querySelector('.plot').getBoundingClientRect();
+  const title = figure.querySelector('h3').textContent;
+  return { title, width: box.width, height: box.height };
+}).filter(chart => chart.height > 0)
+"""
 _FIGURES = """
 () => [...document.querySelectorAll('.js-plotly-plot')].map(plot => {
   const box = plot.querySelector('.main-svg').getBoundingClientRect();

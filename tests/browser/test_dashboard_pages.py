@@ -15,10 +15,11 @@ import pytest
 
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
+from stepwatch.model.finding import Finding
 from stepwatch.store import open_store
 from stepwatch.testing import make_record, make_run
 from tests.browser.chromium import DESKTOP, PHONE
-from tests.support.looked_at import EVIL, begin, make_arrays, make_runs_folder, profile
+from tests.support.looked_at import EVIL, begin, judge, make_arrays, make_runs_folder, profile
 
 pytestmark = pytest.mark.browser
 
@@ -33,6 +34,7 @@ RUN_PAGES = {
     "tensor": "tensor?run={run}&name=fc.weight&step=3",
     "images": "tensor?run={run}&name=conv.weight",
     "machine": "machine?run={run}",
+    "last": "last?run={run}",
     "step": "machine?run={run}&step=4",
     "rules": "rules?run={run}",
 }
@@ -78,9 +80,9 @@ def settled(visit):
 def is_sound(visit, address):
     """Nothing failed, nothing came from elsewhere, and nothing is wider than the window."""
     assert [] == visit.errors
-    assert [] == visit.outside(address)
+    assert [] == visit.outside(address.partition("?")[0])
     assert visit.overflow() <= 0
-    assert all(figure["width"] > 200 < figure["height"] + 60 for figure in visit.figures())
+    assert all(chart["width"] > 200 < chart["height"] + 160 for chart in visit.charts())
 
 
 class TestPages:
@@ -137,16 +139,18 @@ class TestPages:
             page.get_by_label("compare healthy").check()
             page.get_by_label("compare deep/faulty").check()
             page.get_by_role("link", name="compare").click()
-            visit.wait_for_figures(1)
-            page.wait_for_selector("tbody tr")
+            visit.wait_for_charts(1)
+            page.wait_for_selector("[data-row]")
             screenshot(visit, "compare")
             is_sound(visit, address)
-            assert "They part at step 6 (TRAIN 5)" in page.inner_text(".headline")
+            page.get_by_text("They part at step 6 (TRAIN 5)").wait_for()
+            settings = page.locator("table.small").first.inner_text()
+            assert "TRAIN" not in settings
 
 
 class TestWorkers:
     def test_replicas_that_part_are_found(self, browser, screenshot, tmp_path):
-        """A run of two that nobody judged: it is judged now, and each has a line of its own."""
+        """A run of two: what was found comes first, and each has a line of its own."""
         store = open_store(tmp_path / "parted")
         start_run(store, Manifest("parted", 10**18, ("train.py",), num_workers=2))
         for rank in range(2):
@@ -158,14 +162,16 @@ class TestWorkers:
                 arrays = {"loss/mse": loss, "fc.weight": weight, "gradient/fc.weight": weight}
                 writer.write(make_record(step, arrays, worker=f"worker_{rank}"))
             writer.close(End("finished", 10**18 + 10**10, 20))
+        found = Finding("replica_divergence", 6, "fc.weight", "replicas differ", severity="error")
+        judge(store, [found])
 
         with served(tmp_path) as url, browser.visit(f"{url}#/run?run=parted") as visit:
-            visit.wait_for_figures(2)
+            visit.wait_for_charts(2)
             settled(visit)
             screenshot(visit, "overview-parted")
             is_sound(visit, url)
             said = visit.page.inner_text(".verdict")
-            lines = "() => document.querySelector('.js-plotly-plot').data.map(one => one.name)"
+            lines = "() => document.querySelector('.plot').stepwatch.lines.map(one => one.worker)"
             names = " ".join(filter(None, visit.page.evaluate(lines)))
         assert "replica divergence" in said
         assert "fc.weight" in said
@@ -180,7 +186,8 @@ class TestVerdict:
         with browser.visit(f"{address}#/run?run={quote('deep/faulty')}") as visit:
             visit.page.wait_for_selector(".cause")
             lines = visit.page.inner_text(".verdict").splitlines()
-            assert "2 findings" in lines[0]
+            assert "output/fc is not finite at step 6" in lines[0]
+            assert "first in output/fc at step 6" in lines
             visit.page.click(".cause summary")
             assert visit.page.locator(".cause li").is_visible()
             visit.page.click(".cause .where a")
@@ -189,7 +196,8 @@ class TestVerdict:
 
     def test_names_are_text(self, browser, address):
         """Markup in the name of a tensor and in a finding is shown, not run."""
-        for page in (f"run?run={quote('deep/faulty')}", f"tensors?run={quote('deep/faulty')}"):
+        run = quote("deep/faulty")
+        for page in (f"run?run={run}", f"tensors?run={run}&search=onerror"):
             with browser.visit(f"{address}#/{page}") as visit:
                 settled(visit)
                 assert EVIL in visit.page.inner_text("main")
@@ -198,7 +206,7 @@ class TestVerdict:
                 assert [] == visit.errors
         tensor = f"tensor?run={quote('deep/faulty')}&name={quote(EVIL)}"
         with browser.visit(f"{address}#/{tensor}") as visit:
-            visit.wait_for_figures(1)
+            visit.wait_for_charts(1)
             assert EVIL == visit.page.inner_text("h1")
             assert [] == visit.errors
 
@@ -207,11 +215,12 @@ class TestHands:
     def test_a_click_on_a_layer_goes_to_its_tensor_at_that_step(self, browser, address):
         """The row says which, the column says when."""
         with browser.visit(f"{address}#/run?run=healthy") as visit:
-            visit.wait_for_figures(2)
-            plot = visit.page.locator(".plot").last.locator(".nsewdrag").first
+            visit.wait_for_charts(2)
+            visit.page.wait_for_selector(".heat .plot.clicks")
+            plot = visit.page.locator(".heat .plot").first
             plot.scroll_into_view_if_needed()
             box = plot.bounding_box()
-            plot.click(position={"x": box["width"] * 0.5, "y": box["height"] * 0.5})
+            plot.click(position={"x": box["width"] * 0.5, "y": 9})
             visit.page.wait_for_url(re.compile("#/tensor"))
             assert "gradient%2Ffc.weight" in visit.page.url
             assert re.search(r"step=\d+", visit.page.url)
@@ -219,16 +228,82 @@ class TestHands:
     def test_zooming_in_reads_what_lies_there(self, browser, tmp_path):
         """Of 5,000 steps 600 points are drawn; of those between 1,000 and 1,050 all."""
         make_run(tmp_path / "long", steps=5000, tensors=1)
-        drawn = "() => document.querySelector('.js-plotly-plot').data[0].x.map(Number)"
+        drawn = "() => document.querySelector('.plot').stepwatch.lines[0].x"
         with served(tmp_path) as url, browser.visit(f"{url}#/run?run=long") as visit:
             page = visit.page
-            page.wait_for_selector(".js-plotly-plot.clicks")  # it listens from then on
+            page.wait_for_selector(".u-over")
             assert set(page.evaluate(drawn)) < set(range(5000))
-            zoom = "{ 'xaxis.range[0]': 999.5, 'xaxis.range[1]': 1050.5 }"
-            page.evaluate(f"Plotly.relayout(document.querySelector('.js-plotly-plot'), {zoom})")
-            page.wait_for_function(f"() => ({drawn})().length < 100")
-            assert set(range(999, 1052)) == set(page.evaluate(drawn))
+            over = page.locator(".u-over").first
+            box = over.bounding_box()
+            page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + 20)
+            page.mouse.down()
+            page.mouse.move(box["x"] + box["width"] * 0.22, box["y"] + 20, steps=4)
+            page.mouse.up()
+            page.wait_for_url(re.compile(r"x=\d+%3A\d+"))
+            first, last = map(int, re.search(r"x=(\d+)%3A(\d+)", page.url).groups())
+            assert 900 < first < 1100 < last + 50 < 1250
+            page.wait_for_function(f"() => ({drawn})().length === {last - first + 1}")
+            assert list(range(first, last + 1)) == page.evaluate(drawn)
+            page.get_by_role("button", name="all steps").click()
+            page.wait_for_function(f"() => ({drawn})().at(-1) > 4900")
+            assert "x=" not in page.url
             assert [] == visit.errors
+
+    def test_the_crosshair_is_in_every_figure(self, browser, address):
+        """Each says its own value at the step under the pointer of another."""
+        with browser.visit(f"{address}#/run?run=healthy") as visit:
+            page = visit.page
+            visit.wait_for_charts(2)
+            page.wait_for_selector(".heat .plot.clicks")
+            over = page.locator(".u-over").first
+            box = over.bounding_box()
+            page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 20)
+            page.wait_for_function(
+                "() => [...document.querySelectorAll('.lines .readout')].every("
+                "one => /^step \\d/.test(one.textContent))"
+            )
+            inked = (
+                "() => { const over = document.querySelector('.heat canvas.over');"
+                " const pen = over.getContext('2d');"
+                " return pen.getImageData(0, 0, over.width, over.height).data.some(Boolean); }"
+            )
+            assert page.evaluate(inked)
+            page.mouse.move(2, 2)
+            page.wait_for_function(f"() => !({inked})()")
+
+    def test_what_is_chosen_is_in_the_address(self, browser, address):
+        """Smoothing, scale, axis, filter and pins are there again after a reload."""
+        with browser.visit(f"{address}#/run?run=healthy") as visit:
+            page = visit.page
+            visit.wait_for_charts(2)
+            page.get_by_label("what the axes count").select_option("time")
+            page.get_by_label("smoothing").fill("0.6")
+            page.get_by_label("log", exact=True).check()
+            page.get_by_label("pin gradient norm to the top").click(force=True)
+            page.wait_for_url(re.compile("pins=gradient"))
+            page.reload()
+            visit.wait_for_charts(2)
+            assert "gradient norm" == visit.charts()[0]["title"]
+            assert "time" == page.get_by_label("what the axes count").input_value()
+            assert "0.6" == page.get_by_label("smoothing").input_value()
+            assert page.get_by_label("log", exact=True).is_checked()
+            page.get_by_label("filter figures").fill("loss")
+            page.wait_for_function("() => document.querySelectorAll('.grid figure').length === 1")
+            assert "figures=loss" in page.url
+            assert [] == visit.errors
+
+    def test_figures_are_saved(self, browser, address):
+        """As numbers and as a picture."""
+        with browser.visit(f"{address}#/run?run=healthy") as visit:
+            page = visit.page
+            visit.wait_for_charts(2)
+            with page.expect_download() as saved:
+                page.get_by_label("save loss/mse as CSV").click(force=True)
+            text = Path(saved.value.path()).read_text()
+            assert text.startswith("name,mode,worker,step,value,low,high\nloss/mse,TRAIN,,0,1,")
+            with page.expect_download() as saved:
+                page.get_by_label("save loss/mse as PNG").click(force=True)
+            assert Path(saved.value.path()).read_bytes().startswith(b"\x89PNG")
 
     def test_everything_is_reached_by_keys(self, browser, address):
         """Slash to search, arrows and enter to open, arrows through steps, escape to go up."""
@@ -263,7 +338,7 @@ class TestHands:
             page.get_by_label("filter runs").fill("faulty")
             assert ["deep/faulty"] == page.locator("td.name > a").all_inner_texts()
             page.get_by_label("filter runs").fill("")
-            page.get_by_role("button", name="run").click()
+            page.get_by_role("button", name="run", exact=True).click()
             names = page.locator("td.name > a").all_inner_texts()
             assert sorted(names) == names
 
@@ -279,7 +354,7 @@ class TestLive:
             with browser.visit(address) as visit:
                 page = visit.page
                 page.wait_for_selector(".state.running")
-                visit.wait_for_figures(2)
+                visit.wait_for_charts(2)
                 for step in range(5, 8):
                     writer.write(make_record(step, {"loss/mse": np.float32(step)}))
                     writer.flush()
@@ -287,8 +362,8 @@ class TestLive:
                 screenshot(visit, "live")
                 writer.close(End("finished", time.time_ns(), 8))
                 page.wait_for_selector(".state.finished", timeout=PATIENCE_MS)
-                last = "() => document.querySelector('.js-plotly-plot').calcdata[0].at(-1).y"
-                assert 7 == page.evaluate(last)
+                last = "() => document.querySelector('.plot').stepwatch.lines[0].y.at(-1)"
+                page.wait_for_function(f"() => ({last})() === 7", timeout=PATIENCE_MS)
                 is_sound(visit, address)
 
     def test_without_the_token_nothing_is_shown(self, browser, runs):

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from stepwatch import Trial
 from stepwatch.dashboard import api
-from stepwatch.dashboard.api import compared_series, divergence
+from stepwatch.dashboard.api import divergence
+from stepwatch.dashboard.columns import columns_of
+from stepwatch.dashboard.machine import sentence, slowest
 from stepwatch.dashboard.views import level, search
 from stepwatch.errors import ConfigError, StepUnavailable, TensorUnavailable
 from stepwatch.formats.manifest import End
+from stepwatch.model.record import Layout
+from stepwatch.model.steps import Mode
+from stepwatch.profile.analysis import StepSummary
 from stepwatch.testing import make_record, make_run
 from tests.support.looked_at import (
     EFFECT,
@@ -20,6 +26,7 @@ from tests.support.looked_at import (
     ORIGIN,
     begin,
     judge,
+    make_arrays,
     make_looked_at,
     profile,
 )
@@ -40,7 +47,7 @@ class TestOverview:
         (chain,) = told["chains"]
         assert ORIGIN.finding_id == chain["cause"]["finding_id"]
         assert [EFFECT.finding_id] == [one["finding_id"] for one in chain["consequences"]]
-        assert ("found", "error") == (told["verdict"], told["severity"])
+        assert ("found", "error") == (told["verdict"], told["health"]["tone"])
 
     def test_what_was_not_judged_is_never_green(self, tmp_path):
         """A run that no rule has judged, and that goes on, is not healthy."""
@@ -59,7 +66,7 @@ class TestOverview:
 
         assert "no problem seen" == told["verdict"]
         assert told["headline"] == told["health"]["text"]
-        assert [] == trial.plot.findings()
+        assert [] == columns_of(trial).findings()
 
     def test_no_answer_has_more_than_was_asked_for(self, faulty):
         """What is left out is counted."""
@@ -76,8 +83,6 @@ class TestOverview:
 
 
 def _unrelated(count):
-    from dataclasses import replace
-
     return [replace(EFFECT, rule="memory_growth", step=step, tensor="") for step in range(count)]
 
 
@@ -107,90 +112,171 @@ class TestTree:
         assert 19_995 == search(names, "fc1", points=5)["more"]
 
 
-class TestFigures:
+class TestColumns:
     @pytest.mark.parametrize(
-        "query",
+        ("what", "query"),
         [
-            {"figure": "numbers"},
-            {"figure": "heatmap"},
-            {"figure": "heatmap", "collection": "outputs", "statistic": "zero_fraction"},
-            {"figure": "tensor", "name": "fc.weight"},
-            {"figure": "distribution", "name": "fc.weight"},
-            {"figure": "value", "name": "fc.weight", "step": "2"},
-            {"figure": "images", "name": "conv.weight", "step": "2"},
-            {"figure": "system"},
-            {"figure": "phases"},
+            ("scalars", {}),
+            ("scalars", {"axis": "time"}),
+            ("scalars", {"axis": "global"}),
+            ("matrix", {}),
+            ("matrix", {"collection": "outputs", "statistic": "zero_fraction"}),
+            ("series", {"name": "fc.weight"}),
+            ("layers", {}),
+            ("spread", {"name": "fc.weight"}),
+            ("value", {"name": "fc.weight", "step": "2"}),
+            ("value", {"name": "conv.weight", "step": "2", "images": "9"}),
+            ("machine", {}),
+            ("last_words", {}),
         ],
-        ids=lambda query: " ".join(query.values()),
+        ids=str,
     )
-    def test_every_figure_can_be_drawn(self, faulty, query):
-        """And told as JSON."""
+    def test_every_answer_can_be_told(self, faulty, what, query):
+        """As JSON without nan and infinity, which a browser would not take."""
         profile(faulty.store)
-        figure = api.figure(faulty, query)
+        told = getattr(api, what)(faulty, query)
 
-        assert figure.data
-        json.loads(figure.to_json())
+        assert told
+        json.dumps(told, allow_nan=False)
 
-    def test_layers_are_those_of_the_run_in_the_order_of_execution(self, faulty):
-        """A click finds the tensor of a row, and from step 6 on cells are told as not finite."""
-        figure = api.figure(faulty, {"figure": "heatmap", "collection": "outputs"})
-        cells, unfit = (trace for trace in figure.data if trace.type == "heatmap")
+    def test_an_evaluation_is_one_point_with_its_range(self, tmp_path):
+        """It lies where training had come to, and each step weighs as many samples as it had."""
+        writer = begin(tmp_path / "run")
+        for step in range(4):
+            arrays = {"loss/mse": np.float32(1), "batch/0": np.zeros((8, 2), np.float32)}
+            writer.write(as_batches(make_record(step, arrays)))
+        for at, (loss, samples) in enumerate(((1.0, 30), (4.0, 10))):
+            arrays = {"loss/mse": np.float32(loss), "batch/0": np.zeros((samples, 2), np.float32)}
+            writer.write(as_batches(make_record(4 + at, arrays, mode=Mode.EVAL, mode_step=at)))
+        writer.close(End("finished", 1, 6))
+        lines = api.scalars(Trial(tmp_path / "run"), {})["lines"]
+        (evaluated,) = [line for line in lines if line["mode"] == "EVAL"]
 
-        assert (("output/fc",), (True,), 1.0) == tuple(
-            tuple(value) if isinstance(value, list | tuple) else value
-            for value in (figure.layout.meta[name] for name in ("rows", "tensors", "read"))
-        )
-        assert [False] * 5 + [True] * 7 == [one == 1 for one in unfit.z[0]]
-        assert 12 == len(cells.x)
+        assert ([4], [1.75], [1], [4]) == tuple(evaluated[one] for one in ("x", "y", "low", "high"))
 
-    def test_findings_stand_in_the_figure_of_their_tensor(self, faulty):
-        """At their step, with their message as text."""
-        figure = api.figure(faulty, {"figure": "tensor", "name": "output/fc"})
-        (mark,) = [trace for trace in figure.data if trace.name == "error"]
+    def test_a_step_counts_as_often_as_the_optimizer_steps(self, tmp_path):
+        """With gradients of two batches in each update, six batches are three steps."""
+        writer = begin(tmp_path / "run")
+        for step in range(6):
+            taken = {"loss/mse": np.float32(step), "loop/optimizer_steps": np.float64(step // 2)}
+            writer.write(make_record(step, taken))
+        writer.close(End("finished", 1, 6))
+        told = api.scalars(Trial(tmp_path / "run"), {})
+        (loss,) = [line for line in told["lines"] if line["name"] == "loss/mse"]
 
-        assert 6 == mark.x[0]
-        assert "&lt;img" in mark.text[0]
-        assert "<img" not in mark.text[0]
+        assert ([0, 0, 1, 1, 2, 2][-1], 2) == (told["last_step"], told["accumulated"])
+        assert [0, 1, 2] == loss["x"]
+        assert [0.5, 2.5, 4.5] == loss["y"]
+
+    def test_only_what_came_since_is_sent(self, tmp_path):
+        """To who says which columns it has; and all to who has others."""
+        writer = begin(tmp_path / "run")
+        for step in range(10):
+            writer.write(make_record(step, make_arrays(step)))
+        writer.flush()
+        trial = Trial(tmp_path / "run")
+        api.scalars(trial, {})
+        for step in range(10, 12):
+            writer.write(make_record(step, make_arrays(step)))
+        writer.flush()
+        trial.refresh()
+        new = api.scalars(trial, {"since": "9", "width": "1"})["lines"][0]
+        cells = api.matrix(trial, {"since": "9", "width": "1"})
+        others = api.scalars(trial, {"since": "9", "width": "2"})["lines"][0]
+        writer.close(End("finished", 1, 12))
+
+        assert ([9, 10, 11], False) == (new["x"], new["whole"])
+        assert ([9, 10, 11], 3) == (cells["first"], len(cells["cells"][0]))
+        assert (12, True) == (len(others["x"]), others["whole"])
+
+    def test_what_is_not_finite_is_told_apart_from_what_was_not_observed(self, faulty):
+        """Both have no value; columns of the first are named."""
+        told = api.matrix(faulty, {"collection": "outputs"})
+
+        assert (["output/fc"], [True], 1.0) == (told["rows"], told["tensors"], told["read"])
+        assert [list(range(5, 12))] == told["unfit"]
+        assert 12 == len(told["first"])
+        assert 11 == told["last_step"]
+
+    def test_findings_lie_on_the_axis_of_the_figures(self, faulty):
+        """Step 6 over all modes is the sixth optimizer step: three of four before were TRAIN."""
+        (mark,) = api.series(faulty, {"name": "output/fc"})["marks"]
+
+        assert (6, 5) == (mark["step"], mark["x"])
+        assert EVIL in mark["message"]
 
     def test_what_ran_around_a_step_is_found_by_its_time(self, faulty):
         """The machine's time is that of the tensors; a step that is not there is said so."""
         with pytest.raises(StepUnavailable, match="step 999"):
-            api.figure(faulty, {"figure": "timeline", "step": "999"})
+            api.machine(faulty, {"step": "999"})
 
     @pytest.mark.parametrize(
-        "query",
+        ("what", "query"),
         [
-            {"figure": "pie"},
-            {"figure": "tensor", "name": "fc.weight", "statistic": "mode"},
-            {"figure": "tensor", "name": "fc.weight", "points": "-1"},
-            {"figure": "value", "name": "fc.weight", "step": "two"},
-            {"figure": "heatmap", "mode": "SLEEP"},
+            ("series", {"name": "fc.weight", "statistic": "mode"}),
+            ("series", {"name": "fc.weight", "points": "-1"}),
+            ("value", {"name": "fc.weight", "step": "two"}),
+            ("scalars", {"axis": "mood"}),
         ],
     )
-    def test_what_cannot_be_meant_is_refused(self, faulty, query):
+    def test_what_cannot_be_meant_is_refused(self, faulty, what, query):
         """With what would be right."""
         with pytest.raises(ConfigError):
-            api.figure(faulty, query)
+            getattr(api, what)(faulty, query)
 
     def test_a_tensor_that_is_not_there_is_told_with_the_nearest(self, faulty):
         """A misspelled name."""
         with pytest.raises(TensorUnavailable, match=r"fc\.weight"):
-            api.figure(faulty, {"figure": "tensor", "name": "fc.wieght"})
+            api.series(faulty, {"name": "fc.wieght"})
 
-    def test_points_bound_a_figure(self):
-        """Of 3,000 steps a line has at most as many points as were asked for."""
+    def test_points_bound_a_line(self):
+        """Of 3,000 steps it has at most as many points as were asked for."""
         trial = Trial(make_run("memory://long-line", steps=3000, tensors=1))
-        figure = api.figure(trial, {"figure": "numbers", "points": "100"})
+        told = api.scalars(trial, {"points": "100"})
 
-        assert max(len(trace.x) for trace in figure.data) <= 2 * 100 + 2
+        assert max(len(line["x"]) for line in told["lines"]) <= 100
 
-    def test_of_a_part_of_the_steps_all_are_drawn(self):
+    def test_of_a_part_of_the_steps_all_are_sent(self):
         """As when one zooms: 41 of 3,000 fit into 100 points."""
         trial = Trial(make_run("memory://zoomed-line", steps=3000, tensors=1))
-        query = {"figure": "numbers", "points": "100", "first": "1000", "last": "1040"}
+        query = {"points": "100", "first": "1000", "last": "1040"}
 
-        (line, *_) = api.figure(trial, query).data
-        assert list(range(1000, 1041)) == sorted({int(step) for step in line.x})
+        line, *_ = api.scalars(trial, query)["lines"]
+        assert list(range(1000, 1041)) == line["x"]
+
+    def test_the_figure_of_a_finding_shows_it(self, faulty):
+        """Of what is not finite the tensors that it is in, where these cells are red."""
+        assert {"collection": "outputs", "statistic": "l2"} == api.overview(faulty, {})["view"]
+
+
+def as_batches(record):
+    """Return a step whose batches are of that collection."""
+    tensors = [
+        replace(one, collection="batches") if one.name.startswith("batch/") else one
+        for one in record.layout.tensors
+    ]
+    return replace(record, layout=Layout(tuple(tensors)))
+
+
+class TestMachine:
+    def test_one_sentence_says_where_the_time_goes(self):
+        """Of what takes most."""
+        shares = {"data": 0.6, "forward": 0.3, "backward": 0.1}
+        steps = StepSummary("worker_0", "TRAIN", 9, 100.0, 100.0, 120.0, 130.0, shares)
+
+        assert "60 % of step time waits for data (60 ms of 100 ms)" == sentence([steps])
+
+    def test_the_slowest_worker_is_the_one_whose_own_work_is(self):
+        """All steps take as long, as in the backward pass the others wait."""
+        own = {"worker_0": 0.2, "worker_1": 0.9, "worker_2": 0.2}
+        steps = [
+            StepSummary(who, "TRAIN", 9, 100.0, 1, 1, 1, {"forward": part, "backward": 1 - part})
+            for who, part in own.items()
+        ]
+
+        assert slowest(steps).startswith("worker_1 holds the others up: its own work takes 90 ms")
+        assert "" == slowest(steps[:1])
+        assert "" == slowest([steps[0], steps[2]])
 
 
 class TestTensor:
@@ -232,10 +318,3 @@ class TestCompare:
         assert "step 6 (TRAIN 5)" in told["verdict"]
         assert told["differences"]
         assert any(EVIL in line for line in told["not_compared"])
-
-    def test_lines_of_both_stand_in_one_figure(self, runs_folder):
-        """By default those of the first loss."""
-        here, there = Trial(runs_folder / "healthy"), Trial(runs_folder / "deep/faulty")
-        names = [trace.name for trace in compared_series(here, there, {}).data]
-
-        assert {"first TRAIN", "second TRAIN", "first EVAL", "second EVAL"} <= set(names)

@@ -60,10 +60,10 @@ class TestRuns:
 
     def test_what_cannot_be_meant_is_refused(self, client):
         """With status 400 and one line."""
-        answer = client.get("/api/figure", params={"run": "healthy", "figure": "pie"})
+        answer = client.get("/api/scalars", params={"run": "healthy", "axis": "mood"})
 
         assert 400 == answer.status_code
-        assert "there are numbers" in json.loads(answer.text)["error"]
+        assert "there are step" in json.loads(answer.text)["error"]
 
     def test_an_answer_is_computed_once_until_the_run_changes(self, client, monkeypatch):
         """A hundred who ask wait for one."""
@@ -77,6 +77,22 @@ class TestRuns:
 
         assert [1] == calls
 
+    @pytest.mark.parametrize("path", ["/static/lines.js", "/api/scalars?run=healthy"])
+    def test_what_a_browser_has_is_not_sent_again(self, client, path):
+        """It is compressed, and asked for by its tag."""
+        first = client.get(path)
+        again = client.get(path, headers={"if-none-match": first.headers["etag"]})
+
+        assert "gzip" == first.headers["content-encoding"]
+        assert "no-cache" == first.headers["cache-control"]
+        assert (304, b"") == (again.status_code, again.content)
+
+    def test_only_traces_of_the_run_are_given(self, client):
+        """No other file of it, and none beside it."""
+        for key in ("run.json", "../healthy/run.json", ""):
+            query = {"run": "healthy", "key": key}
+            assert 400 == client.get("/api/trace", params=query).status_code
+
     def test_two_runs_are_compared(self, client):
         """And a run is not compared with itself."""
         query = {"a": "healthy", "b": "deep/faulty"}
@@ -88,7 +104,7 @@ class TestRuns:
 
 class TestStatic:
     @pytest.mark.parametrize(
-        "path", ["/", "/theme.css", "/theme.json", "/plotly.js", "/static/app.js"]
+        "path", ["/", "/theme.css", "/static/uplot/uPlot.iife.min.js", "/static/app.js"]
     )
     def test_the_page_comes_with_a_policy(self, client, path):
         """No script or style but its own files, nothing from elsewhere, in no frame."""
@@ -106,7 +122,7 @@ class TestStatic:
         """What a page shows it makes of elements and text nodes."""
         from stepwatch.dashboard.app import _STATIC
 
-        for path in _STATIC.glob("*.js"):
+        for path in _STATIC.glob("*.js"):  # uPlot's, in its folder, is given no text
             text = path.read_text()
             for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
                 assert word not in text, path.name
@@ -152,7 +168,7 @@ class TestToken:
         with TestClient(app, base_url="http://localhost:6460") as client:
             yield client
 
-    @pytest.mark.parametrize("path", ["/", "/api/runs", "/plotly.js", "/events?run=healthy"])
+    @pytest.mark.parametrize("path", ["/", "/api/runs", "/static/app.js", "/events?run=healthy"])
     def test_without_it_nothing_is_shown(self, guarded, path):
         """Not even the page."""
         assert 401 == guarded.get(path).status_code

@@ -17,6 +17,8 @@ from stepwatch.formats.manifest import End
 from stepwatch.testing import make_record
 from tests.support.looked_at import begin, make_arrays
 
+#: The largest file; asked for often enough, it is more than any buffer holds.
+LARGE = "/static/uplot/uPlot.iife.min.js"
 STEPWATCH = Path(sys.executable).with_name("stepwatch")
 pytestmark = pytest.mark.slow
 
@@ -42,9 +44,9 @@ def server(tmp_path, writer):
     process.wait()
 
 
-async def ask(port, path, *, limit=2**16):
+async def ask(port, path, *, limit=2**16, times=1):
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=limit)
-    writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n".encode())
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n".encode() * times)
     await writer.drain()
     return reader, writer
 
@@ -65,7 +67,7 @@ async def hear(port, pause_s, ready):
 
 async def crowd(process, port, grow):
     """Let all of them listen while the run grows; return how long each waited."""
-    never = [await ask(port, "/plotly.js", limit=1) for _ in range(5)]
+    never = [await ask(port, LARGE, limit=1, times=200) for _ in range(5)]
     ready = asyncio.Semaphore(0)
     slow = [asyncio.create_task(hear(port, 0.3, ready)) for _ in range(50)]
     quick = [asyncio.create_task(hear(port, 0.0, ready)) for _ in range(49)]
@@ -104,7 +106,7 @@ def test_who_never_reads_is_hung_up_on(server):
     process, port = server
 
     async def wait():
-        reader, writer = await ask(port, "/plotly.js", limit=1)
+        reader, writer = await ask(port, LARGE, limit=1, times=200)
         reader._transport.pause_reading()
         deadline = time.monotonic() + 90
         while time.monotonic() < deadline:

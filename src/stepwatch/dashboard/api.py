@@ -1,15 +1,14 @@
 """What the dashboard shows of one run, or of two: pure functions of trials, every answer bounded.
 
-Each answer has at most as many entries, or figures of at most as many points, as ``points`` asks
+Each answer has at most as many entries, or columns of at most as many numbers, as ``points`` asks
 for; what is left out is counted. Requests of a browser are not trusted: an invalid one raises
 ``ConfigError``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
 
 from ..diff.align import TwoRuns
 from ..diff.divergence import Search, beyond_rounding
@@ -17,25 +16,26 @@ from ..diff.result import DiffResult, divergence_details, divergence_summary, no
 from ..errors import ConfigError, nearest
 from ..judge.evaluate import evaluate, is_judged, load_verdict
 from ..judge.verdict import Verdict
+from ..model.collection import subject
 from ..model.finding import plain
 from ..model.steps import Mode
 from ..numerics.statistics import DERIVED, FIELDS
-from ..plots.line_charts import of_envelopes
 from ..rules import DEFAULT_RULES
 from ..trial import Trial
+from ..trial.step_log import in_order
+from .columns import Since, columns_of
 from .ending import ending_of
-from .runs import OpenRun
-from .views import level, rules_view, search, tensor_view
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
+from .machine import machine_view, timeline
+from .settings import settings_of
+from .values import spread_view, value_view
+from .views import evidence_view, last_view, level, rules_view, search, tensor_view
 
 Query = Mapping[str, str]
-# A heat map of a large run shows what can be read in this time, and more at the next request.
-_PATIENCE_S = 0.25
 _MOST_POINTS = 5000
 # Judging these takes a few seconds.
 _VERDICT_ROWS = 100_000
+_MOST_WORKERS = 64
+_MOST_NAMES = 2000
 
 
 def overview(trial: Trial, query: Query) -> object:
@@ -56,6 +56,7 @@ def overview(trial: Trial, query: Query) -> object:
         "findings": len(judged.findings),
         "chains": chains,
         "more": max(0, len(judged.chains) - points),
+        "view": evidence_view(trial, judged),
         "notes": notes(trial),
         "statistics": [*DERIVED, *FIELDS],
     }
@@ -67,7 +68,7 @@ def verdict(trial: Trial) -> Verdict:
     num_rows = len(trial.step_numbers()) * len(trial.reader.tensors())
     if not is_judged(trial, stored) and trial.ended and num_rows <= _VERDICT_ROWS:
         found = evaluate(trial, DEFAULT_RULES)
-        trial.plot.mark(found.findings)
+        columns_of(trial).mark(found.findings)
         return found
     return stored
 
@@ -104,18 +105,6 @@ def rules(trial: Trial, query: Query) -> object:
     return rules_view(verdict(trial))
 
 
-def figure(trial: Trial, query: Query) -> Figure:
-    """Return one of the figures of ``trial.plot``, as asked for by ``figure``."""
-    kind = query.get("figure", "")
-    if kind not in _FIGURES:
-        known = ", ".join(_FIGURES)
-        raise ConfigError(f"no figure {kind!r}; there are {known}{nearest(kind, _FIGURES)}")
-    statistic = query.get("statistic", "")
-    if statistic and statistic not in (*DERIVED, *FIELDS):
-        raise ConfigError(f"no statistic {statistic!r}; there are {', '.join((*DERIVED, *FIELDS))}")
-    return _FIGURES[kind](trial, query)
-
-
 def number(query: Query, name: str, default: int, *, most: int, least: int = 1) -> int:
     """Return a number that was asked for; at most so much, as it is an answer's size.
 
@@ -136,9 +125,11 @@ def _facts(trial: Trial) -> dict[str, object]:
         "state": trial.state,
         "place": trial.url.removeprefix("file://"),  # as people write it
         "command": " ".join(manifest.command),
+        "settings": settings_of(manifest),
         "versions": dict(manifest.versions),
         "started_ns": manifest.started_ns,
-        "workers": len(trial.workers),
+        "workers": list(trial.workers)[:_MOST_WORKERS],
+        "num_workers": len(trial.workers),
         "steps": {mode.value: len(trial.step_numbers(mode)) for mode in modes},
         "collections": _counts(trial),
         "profiled": bool(trial.profile.machines or trial.profile.workers),
@@ -155,11 +146,86 @@ def _counts(trial: Trial) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
+def scalars(trial: Trial, query: Query) -> object:
+    """Return what people follow of a run as lines: losses, metrics, gradient norm, rate, speed."""
+    found = columns_of(trial).scalars(
+        points=_points(query, 600),
+        within=_within(query),
+        since=_since(query),
+        search=query.get("search", ""),
+    )
+    return {**found, **_knots(trial, query)}
+
+
+def series(trial: Trial, query: Query) -> object:
+    """Return a statistic of one tensor as lines."""
+    name = query.get("name", "")
+    columns = columns_of(trial)
+    what = _statistic(query) or columns.usual_statistic(name)
+    found = columns.tensor(
+        name, what, points=_points(query, 800), within=_within(query), since=_since(query)
+    )
+    return {**found, "statistic": what, **_knots(trial, query)}
+
+
+def matrix(trial: Trial, query: Query) -> object:
+    """Return a statistic of many tensors: a row for each, a column for each step."""
+    found = columns_of(trial).matrix(
+        query.get("collection") or "gradients",
+        _statistic(query) or "l2",
+        under=query.get("under", ""),
+        worker=query.get("worker", ""),
+        points=_points(query, 300),
+        rows=number(query, "rows", 150, most=500),
+        since=_since(query),
+    )
+    return {**found, **_knots(trial, query)}
+
+
+def layers(trial: Trial, query: Query) -> object:
+    """Return the last values of every layer, and how many other tensors there are."""
+    del query
+    return {
+        "layers": columns_of(trial).table(),
+        "order": _module_order(trial),
+        "collections": _counts(trial),
+    }
+
+
+def machine(trial: Trial, query: Query) -> object:
+    """Return where the time went and what the machine did; what ran around a step if asked."""
+    if query.get("step"):
+        return timeline(trial, _whole(query, "step"), points=_points(query, 2000))
+    return machine_view(trial, points=_points(query, 300))
+
+
+def last_words(trial: Trial, query: Query) -> object:
+    """Return what the black box holds, what can be replayed, and what was done about findings."""
+    return last_view(trial, steps=number(query, "points", 40, most=500))
+
+
+def spread(trial: Trial, query: Query) -> object:
+    """Return how the elements of a tensor are spread: by magnitude where that was saved."""
+    return spread_view(trial, query.get("name", ""), points=_points(query, 300))
+
+
+def value(trial: Trial, query: Query) -> object:
+    """Return the full value of a tensor at a step, or its images."""
+    return value_view(
+        trial,
+        query.get("name", ""),
+        _whole(query, "step"),
+        worker=query.get("worker") or None,
+        images=number(query, "images", 0, most=256, least=0),
+        points=_points(query, 200),
+    )
+
+
 def _points(query: Query, default: int) -> int:
     return number(query, "points", default, most=_MOST_POINTS)
 
 
-def _whole(query: Query, name: str = "step") -> int:
+def _whole(query: Query, name: str) -> int:
     return number(query, name, 0, most=2**62, least=0)
 
 
@@ -169,59 +235,38 @@ def _within(query: Query) -> tuple[int, int] | None:
     return _whole(query, "first"), _whole(query, "last")
 
 
-def _heatmap(trial: Trial, query: Query) -> Figure:
-    return trial.plot.heatmap(
-        query.get("collection") or "gradients",
-        query.get("statistic") or "l2",
-        under=query.get("under", ""),
-        mode=query.get("mode") or None,
-        points=_points(query, 300),
-        rows=number(query, "rows", 150, most=500),
-        patience=_PATIENCE_S,
-    )
+def _since(query: Query) -> Since:
+    if not query.get("width"):
+        return Since()
+    return Since(_whole(query, "since"), _whole(query, "width"))
 
 
-_FIGURES: dict[str, Callable[[Trial, Query], Figure]] = {
-    "numbers": lambda trial, query: trial.plot.numbers(
-        query.get("collection") or "losses", points=_points(query, 1000), within=_within(query)
-    ),
-    "heatmap": _heatmap,
-    "tensor": lambda trial, query: trial.plot.tensor(
-        query.get("name", ""),
-        query.get("statistic", ""),
-        points=_points(query, 1000),
-        within=_within(query),
-    ),
-    "distribution": lambda trial, query: trial.plot.distribution(
-        query.get("name", ""), points=_points(query, 300)
-    ),
-    "value": lambda trial, query: trial.plot.value(
-        query.get("name", ""), _whole(query), points=_points(query, 200)
-    ),
-    "images": lambda trial, query: trial.plot.images(
-        query.get("name", ""), _whole(query), points=number(query, "points", 64, most=256)
-    ),
-    "system": lambda trial, query: trial.plot.system(
-        step=_whole(query) if query.get("step") else None, points=_points(query, 300)
-    ),
-    "phases": lambda trial, query: trial.plot.phases(points=_points(query, 500)),
-    "timeline": lambda trial, query: trial.plot.timeline(
-        _whole(query), points=_points(query, 2000)
-    ),
-}
+def _statistic(query: Query) -> str:
+    statistic = query.get("statistic", "")
+    if statistic and statistic not in (*DERIVED, *FIELDS):
+        raise ConfigError(f"no statistic {statistic!r}; there are {', '.join((*DERIVED, *FIELDS))}")
+    return statistic
 
 
-_MOST_NAMES = 2000
+#: In what the page can count along its axes beside optimizer steps.
+AXES = ("step", "global", "time", "samples")
 
 
-def compare_runs(here: OpenRun, there: OpenRun, query: Mapping[str, str]) -> object:
-    """Return what was asked about two runs: ``what`` is ``divergence`` or ``compared_series``."""
-    if query.get("what") == "series":
-        return compared_series(here.trial(), there.trial(), query)
-    return divergence(here.trial(), there.trial(), query)
+def _knots(trial: Trial, query: Query) -> dict[str, object]:
+    """Return where steps lie on the axis that was asked for."""
+    axis = query.get("axis") or "step"
+    if axis not in AXES:
+        raise ConfigError(f"no axis {axis!r}; there are {', '.join(AXES)}{nearest(axis, AXES)}")
+    return {"axis": axis, "knots": columns_of(trial).axis.knots(trial, axis)}
 
 
-def divergence(here: Trial, there: Trial, query: Mapping[str, str]) -> object:
+def _module_order(trial: Trial) -> list[str]:
+    """Return the modules in the order in which they ran first, a name each."""
+    outputs = trial.tensor_names(collection="outputs")
+    return [subject(name) for name in in_order(outputs, trial.order)][:_MOST_NAMES]
+
+
+def divergence(here: Trial, there: Trial, query: Query) -> object:
     """Return where two runs part, in words and as the tensors that differ first."""
     points = number(query, "points", 20, most=200)
     search = Search(TwoRuns(here, there))
@@ -247,16 +292,3 @@ def divergence(here: Trial, there: Trial, query: Mapping[str, str]) -> object:
             "tensors": list(result.runs.tensors)[:_MOST_NAMES],
         }
     )
-
-
-def compared_series(here: Trial, there: Trial, query: Mapping[str, str]) -> Any:
-    """Return the figure of one tensor, or of the first loss, in both runs."""
-    points = number(query, "points", 800, most=5000)
-    name = query.get("name") or next(iter(here.tensor_names(collection="losses")), "")
-    statistic = query.get("statistic") or here.plot.usual_statistic(name)
-    lines = {
-        f"{label} {mode}": line
-        for label, trial in (("first", here), ("second", there))
-        for mode, line in trial.plot.lines(name, statistic, points=points).items()
-    }
-    return of_envelopes(lines, title=name, about=f"{statistic} · first and second run")

@@ -6,13 +6,13 @@ Reading a run blocks, so it happens in a thread of the server's pool, one at a t
 from __future__ import annotations
 
 import asyncio
+import gzip
+import hashlib
 import json
 import mimetypes
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
-from functools import cache, partial
-from importlib import import_module, resources
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,12 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from ..errors import ConfigError, RunNotFound, StepwatchError
 from ..model.finding import plain
-from ..plots.theme import scheme_style, template
-from ..plugins.registry import require
+from ..plots.theme import scheme_style
 from ..trial import Trial
 from . import api
 from .runs import Feed, Listing, OpenRun, OpenRuns
@@ -40,7 +39,14 @@ _ANSWERS: dict[str, Callable[[Trial, api.Query], object]] = {
     "tensors": api.tensors,
     "tensor": api.tensor,
     "rules": api.rules,
-    "figure": api.figure,
+    "scalars": api.scalars,
+    "series": api.series,
+    "matrix": api.matrix,
+    "layers": api.layers,
+    "machine": api.machine,
+    "last": api.last_words,
+    "spread": api.spread,
+    "value": api.value,
 }
 
 
@@ -52,9 +58,6 @@ def make_app(location: str, *, names: Sequence[str] = ("localhost",), token: str
         names: The names of this machine; see ``AccessGuard``.
         token: What must be known to see anything; empty for nothing.
     """
-    with suppress(ImportError):
-        # By one thread: pyarrow imports it when it needs it; Plotly trips over one half imported.
-        import_module("pandas")
     runs = OpenRuns(location)
     answers = _Answers(runs)
 
@@ -65,14 +68,17 @@ def make_app(location: str, *, names: Sequence[str] = ("localhost",), token: str
         yield
         warming.cancel()
 
-    page = {path.name: _static_file(path) for path in sorted(_STATIC.iterdir())}
+    page = {
+        path.relative_to(_STATIC).as_posix(): _static_file(path)
+        for path in sorted(_STATIC.rglob("*"))
+        if path.is_file()
+    }
     routes = [
         Route("/", page["index.html"]),
-        Route("/theme.css", _theme_style),
-        Route("/theme.json", _theme),
-        Route("/plotly.js", partial(_file, _plotly())),
+        Route("/theme.css", _kept(scheme_style().encode(), "text/css")),
         Route("/api/runs", answers.runs),
         Route("/api/compare", answers.compare),
+        Route("/api/trace", answers.trace),
         Route("/api/{what}", answers.of_run),
         Route("/events", answers.events),
         *(Route(f"/static/{name}", answer) for name, answer in page.items()),
@@ -105,8 +111,7 @@ class _Answers:
 
     async def runs(self, request: Request) -> Response:
         """Return the runs, with what could be read of them by now."""
-        del request
-        return _json(await run_in_threadpool(self._listing.rows))
+        return _json(request, _encoded(await run_in_threadpool(self._listing.rows))[0])
 
     async def of_run(self, request: Request) -> Response:
         """Return an answer about one run."""
@@ -114,7 +119,17 @@ class _Answers:
         if what not in _ANSWERS:
             raise ConfigError(f"nothing is known of {what!r}; ask for {', '.join(_ANSWERS)}")
         query = dict(request.query_params)
-        return _json(await self._answer(query.pop("run", ""), what, query))
+        return _json(request, await self._answer(query.pop("run", ""), what, query))
+
+    async def trace(self, request: Request) -> Response:
+        """Return a trace of a run as it lies there, for Perfetto."""
+        key = request.query_params.get("key", "")
+        run = await self._get(request.query_params.get("run", ""))
+        async with run.lock:
+            data = await run_in_threadpool(_trace, run, key)
+        name = key.rpartition("/")[2]
+        headers = {"content-disposition": f'attachment; filename="{name}"'}
+        return Response(data, media_type="application/octet-stream", headers=headers)
 
     async def compare(self, request: Request) -> Response:
         """Return what tells two runs apart."""
@@ -125,7 +140,10 @@ class _Answers:
         # Always in one order, so that two who ask do not wait for each other.
         first, second = sorted((here, there), key=id)
         async with first.lock, second.lock:
-            return _json(await run_in_threadpool(api.compare_runs, here, there, query))
+            found = await run_in_threadpool(
+                lambda: _encoded(api.divergence(here.trial(), there.trial(), query))[0]
+            )
+        return _json(request, found)
 
     async def events(self, request: Request) -> Response:
         """Tell whenever a run changes."""
@@ -151,7 +169,7 @@ class _Answers:
 #: What the page of a run asks for first.
 _FIRST: tuple[tuple[str, dict[str, str]], ...] = (
     ("run", {}),
-    ("figure", {"figure": "numbers", "collection": "losses", "points": "600"}),
+    ("scalars", {"points": "600"}),
 )
 
 
@@ -164,19 +182,38 @@ async def _poll(run: OpenRun) -> str:
     return run.version
 
 
+def _trace(run: OpenRun, key: str) -> bytes:
+    trial = run.trial()
+    if key not in trial.profile.traces:
+        raise ConfigError(f"no trace {key!r} in this run")
+    return trial.store.get(key)
+
+
 def _encoded(answer: object) -> tuple[bytes, bool]:
     """Return an answer as JSON, and whether it is final for the run as it is."""
-    if not hasattr(answer, "to_json"):
-        return json.dumps(plain(answer), allow_nan=False).encode(), True
-    figure: Any = answer
-    figure.layout.template = None  # the page has those of both schemes
-    meta = figure.layout.meta or {}
-    return figure.to_json().encode(), meta.get("read", 1.0) >= 1.0
+    read = answer.get("read", 1.0) if isinstance(answer, dict) else 1.0
+    text = json.dumps(plain(answer), allow_nan=False, separators=(",", ":"))
+    return text.encode(), read >= 1.0
 
 
-def _json(body: object) -> Response:
-    data = body if isinstance(body, bytes) else _encoded(body)[0]
-    return Response(data, media_type="application/json", headers={"cache-control": "no-store"})
+def _json(request: Request, body: bytes) -> Response:
+    return _compressed(request, body, "application/json", {})
+
+
+# Smaller answers would not become shorter by it.
+_LEAST_BYTES = 500
+
+
+def _compressed(request: Request, body: bytes, kind: str, more: dict[str, str]) -> Response:
+    """Return an answer, compressed, or that the browser has it already."""
+    tag = f'"{hashlib.blake2b(body, digest_size=9).hexdigest()}"'
+    headers = {"etag": tag, "cache-control": "no-cache", "vary": "accept-encoding", **more}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    if len(body) > _LEAST_BYTES and "gzip" in request.headers.get("accept-encoding", ""):
+        headers["content-encoding"] = "gzip"
+        body = gzip.compress(body, 6, mtime=0)
+    return Response(body, media_type=kind, headers=headers)
 
 
 def _error_response(request: Request, error: Exception) -> Response:
@@ -186,41 +223,14 @@ def _error_response(request: Request, error: Exception) -> Response:
 
 
 def _static_file(path: Path) -> Callable[[Request], Awaitable[Response]]:
-    """Return a handler with a small file in memory: a page asks for fifteen at its start."""
-    data, kind = path.read_bytes(), mimetypes.guess_type(path.name)[0]
+    """Return a handler with a small file in memory: a page asks for twenty at its start."""
+    return _kept(path.read_bytes(), mimetypes.guess_type(path.name)[0] or "text/plain")
+
+
+def _kept(data: bytes, kind: str) -> Callable[[Request], Awaitable[Response]]:
+    """Return a handler of what never changes while the server runs."""
 
     async def answer(request: Request) -> Response:
-        del request
-        return Response(data, media_type=kind)
+        return _compressed(request, data, kind, {})
 
     return answer
-
-
-async def _file(path: Path, request: Request) -> Response:
-    del request
-    return FileResponse(path)
-
-
-async def _theme_style(request: Request) -> Response:
-    del request
-    return Response(scheme_style(), media_type="text/css")
-
-
-async def _theme(request: Request) -> Response:
-    """Return the templates of both schemes, and the styles that Plotly's script need not bring."""
-    del request
-    return _json(await run_in_threadpool(_themes))
-
-
-@cache
-def _themes() -> bytes:
-    # It brings a style for maps, which we never draw, unless an element of this name is there.
-    styles = re.findall(r'getElementById\("([0-9a-f]{64})"\)', _plotly().read_text("utf-8"))
-    templates = {scheme: template(scheme).to_plotly_json() for scheme in ("light", "dark")}
-    return _encoded({**templates, "styles": styles})[0]
-
-
-def _plotly() -> Path:
-    """Return where Plotly's script lies."""
-    require("plotly.graph_objects", extra="dashboard")
-    return Path(str(resources.files("plotly") / "package_data" / "plotly.min.js"))

@@ -26,6 +26,8 @@ from ..model.finding import plain
 from ..store import open_store, scheme_of
 from ..trial import Trial
 from ..trial.run_listing import find_runs, summarize_run
+from .columns import last_numbers, sparkline
+from .settings import settings_of
 
 # How often a run is read while somebody listens, and how often a silent connection is kept alive.
 _POLL_S, _SILENT_S = 0.5, 15.0
@@ -250,6 +252,19 @@ class Listing:
             trial = Trial(self._runs.url(name))
             found = asdict(summarize_run(trial))
             found["health"] = load_verdict(trial).headline.to_json()
+            found["settings"] = settings_of(trial.reader.manifest)
+            found["metrics"], found["spark"] = _numbers(trial)
         except StepwatchError as error:
             return {"name": name, "state": "unreadable", "error": str(error)}
         return {"name": name, **{key: plain(value) for key, value in found.items()}}
+
+
+def _numbers(trial: Trial) -> tuple[dict[str, float | None], list[float | None]]:
+    """Return the last of each number that people follow, and how the first loss went."""
+    losses = trial.tensor_names(collection="losses")
+    is_small = len(trial.step_numbers()) <= _MOST_SPARK_STEPS
+    return last_numbers(trial), sparkline(trial, losses[0]) if losses and is_small else []
+
+
+# Of longer runs the whole curve is not read for a table.
+_MOST_SPARK_STEPS = 200_000

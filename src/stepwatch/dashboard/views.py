@@ -5,18 +5,24 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TypedDict
 
 import numpy as np
 import pyarrow.compute as pc
 
 from ..errors import StepwatchError
+from ..formats.blackbox import TRIGGER_FRAME, read_frames
+from ..formats.findings import read_actions
 from ..judge.parameters import GROUP
 from ..judge.verdict import INCONCLUSIVE, Verdict, status_fields
 from ..model.json_text import parse_json
 from ..plots.downsample import bucket_starts
 from ..plugins import registry
 from ..trial import Trial
+from ..trial.recording import replayable_steps
+from .columns import columns_of
+from .ending import last_steps
 
 # What is worth a look comes first.
 _ORDER = ("IssuesFound", "Error", "Stopped", "InProgress", "NotEvaluated", "NoIssuesFound")
@@ -68,16 +74,17 @@ def tensor_view(trial: Trial, name: str, *, points: int) -> dict[str, object]:
     shape = parse_json(rows.column("shape")[-1].as_py() or "[]") if len(rows) else []
     raw = np.array(_with_value(trial, name), np.int64)
     sample = raw[bucket_starts(len(raw), points)]
+    about = [one for one in columns_of(trial).findings() if one.tensor == name]
     return {
         "name": name,
         "collection": tensor.collection,
         "dtype": rows.column("dtype")[-1].as_py() if len(rows) else "",
         "shape": shape,
-        "statistic": trial.plot.usual_statistic(name),
+        "statistic": columns_of(trial).usual_statistic(name),
         "values_at": sample.tolist(),
         "num_values": len(raw),
         "images": len(shape) >= 3,
-        "findings": [one.to_dict() for one in trial.plot.findings() if one.tensor == name][:points],
+        "findings": [one.to_dict() for one in about][:points],
     }
 
 
@@ -86,6 +93,51 @@ def _with_value(trial: Trial, name: str) -> list[int]:
     rows = trial.rows(frozenset([name]), ["blob"])
     there = rows.filter(pc.is_valid(rows.column("blob")))
     return np.unique(there.column("step").to_numpy()).tolist()  # type: ignore[no-any-return]
+
+
+#: What shows what a rule found: of which collection which statistic, by what its name has.
+_VIEWS = (
+    (("non_finite", "exploding"), "", "l2"),  # what is not finite is red in every figure
+    (("dead_relu", "all_zero", "saturated"), "outputs", "zero_fraction"),
+    (("update", "weights_moved", "step_size", "learning_rate"), "updates", "mean"),
+    (("untrained", "unchanged"), "updates", "mean"),
+    (("gradient", "grad"), "gradients", "l2"),
+    (("weight", "initial"), "weights", "rms"),
+)
+_LAYERED = ("gradients", "outputs", "weights", "updates")
+_USUAL = ("gradients", "l2"), ("updates", "mean"), ("outputs", "rms"), ("weights", "rms")
+
+
+def evidence_view(trial: Trial, verdict: Verdict) -> dict[str, str]:
+    """Return the heat map that shows what was found first; gradients where nothing was."""
+    choices = list(_USUAL)
+    if verdict.chains:
+        cause = verdict.chains[0].cause
+        own = trial.reader.tensors().get(cause.tensor, "")
+        for words, collection, statistic in _VIEWS:
+            if any(word in cause.rule for word in words):
+                chosen = collection or (own if own in _LAYERED else "gradients")
+                choices.insert(0, (chosen, statistic))
+                break
+    for collection, statistic in choices:
+        if trial.tensor_names(collection=collection):
+            return {"collection": collection, "statistic": statistic}
+    return {"collection": "", "statistic": ""}
+
+
+def last_view(trial: Trial, *, steps: int) -> dict[str, object]:
+    """Return the last steps that the black box holds, what can be run again, and actions taken."""
+    try:
+        frames = list(read_frames(trial.store))
+    except (StepwatchError, OSError, ValueError):
+        frames = []
+    return {
+        "last_steps": last_steps(frames, steps),
+        "triggers": [dict(frame.meta) for frame in frames if frame.kind == TRIGGER_FRAME],
+        "replayable": replayable_steps(frames) if len(trial.workers) == 1 else [],
+        "actions": [asdict(note) for note in read_actions(trial.store)],
+        "place": trial.url.removeprefix("file://"),
+    }
 
 
 _LEVEL = re.compile(r"[^/.]*[/.]?")

@@ -149,9 +149,7 @@ def value_map(value: Array, *, name: str, step: int, points: int) -> Figure:
     Raises:
         TensorUnavailable: It is a single number, or has no elements.
     """
-    matrix = _real(value, name)
-    matrix = matrix.reshape(matrix.shape[0], -1) if matrix.ndim > 1 else matrix[None, :]
-    cells = _fewer(matrix, points, points)
+    cells = value_cells(value, name, points)
     rows, columns = cells.shape
     figure = _figure(cells, value, name, step)
     figure.update_layout(
@@ -160,6 +158,27 @@ def value_map(value: Array, *, name: str, step: int, points: int) -> Figure:
         yaxis={"autorange": "reversed", "showgrid": False},
     )
     return figure
+
+
+def value_cells(value: Array, name: str, points: int) -> Matrix:
+    """Return the cells of ``value_map``; nan where an element is not finite."""
+    matrix = _real(value, name)
+    matrix = matrix.reshape(matrix.shape[0], -1) if matrix.ndim > 1 else matrix[None, :]
+    return _fewer(matrix, points, points)
+
+
+def image_cells(value: Array, name: str, most: int) -> tuple[Matrix, int, int]:
+    """Return the cells of ``image_grid``, how many images are in them, and of how many.
+
+    Raises:
+        TensorUnavailable: It has fewer than two axes, or no elements.
+    """
+    if value.ndim < 2:
+        raise TensorUnavailable(f"{name} has {value.ndim} axes; an image needs two")
+    images = _real(value, name).reshape(-1, *value.shape[-2:])
+    drawn = images[:most]
+    side = max(3, math.isqrt(_MOST_CELLS // len(drawn)))
+    return _grid([_fewer(image, side, side) for image in drawn]), len(drawn), len(images)
 
 
 def image_grid(value: Array, *, name: str, step: int, most: int) -> Figure:
@@ -174,15 +193,10 @@ def image_grid(value: Array, *, name: str, step: int, most: int) -> Figure:
     Raises:
         TensorUnavailable: It has fewer than two axes, or no elements.
     """
-    if value.ndim < 2:
-        raise TensorUnavailable(f"{name} has {value.ndim} axes; an image needs two")
-    images = _real(value, name).reshape(-1, *value.shape[-2:])
-    drawn = images[:most]
-    side = max(3, math.isqrt(_MOST_CELLS // len(drawn)))
-    tiles = [_fewer(image, side, side) for image in drawn]
-    figure = _figure(_grid(tiles), value, name, step)
+    cells, drawn, images = image_cells(value, name, most)
+    figure = _figure(cells, value, name, step)
     subtitle = figure.layout.title.subtitle.text
-    about = f"{subtitle} · {len(drawn):,} of {len(images):,} images of {_shape(value.shape[-2:])}"
+    about = f"{subtitle} · {drawn:,} of {images:,} images of {_shape(value.shape[-2:])}"
     hidden = {"visible": False, "showgrid": False, "showline": False}
     figure.update_layout(
         title_subtitle_text=about,
@@ -314,21 +328,13 @@ def exponents(rows: pa.Table, *, name: str, points: int) -> Figure:
         name: The tensor.
         points: How many columns there may be; of more steps one holds the sum of several.
     """
-    rows = rows.filter(rows.column("exponents").is_valid())
-    counts = rows.column("exponents").combine_chunks().flatten().to_numpy().reshape(-1, NUM_BINS)
-    starts = bucket_starts(len(rows), points)
-    sums = np.add.reduceat(counts.astype(np.float64), starts, axis=0)
-    totals = sums.sum(axis=1, keepdims=True)
-    shares = np.divide(sums, totals, out=np.full_like(sums, np.nan), where=totals > 0)
-    occupied = np.flatnonzero(sums.sum(axis=0))
-    low, high = (int(occupied[0]), int(occupied[-1])) if len(occupied) else (0, NUM_BINS - 1)
-    shares[shares == 0] = np.nan
+    steps, powers, shares = exponent_shares(rows, points)
     return draw(
         {
             "type": "heatmap",
-            "x": rows.column("step").to_numpy()[starts],
-            "y": np.arange(low, high + 1) + LOWEST,
-            "z": shares[:, low : high + 1].T.astype(np.float32),
+            "x": steps,
+            "y": powers,
+            "z": shares.astype(np.float32),
             "colorscale": SEQUENTIAL,
             "zmin": 0,
             "colorbar": {"thickness": 12, "outlinewidth": 0, "tickformat": ".0%"},
@@ -341,3 +347,25 @@ def exponents(rows: pa.Table, *, name: str, points: int) -> Figure:
         xaxis={"title": {"text": "step"}, "showline": False},
         yaxis={"title": {"text": "exponent of two"}, "showgrid": False},
     )
+
+
+def exponent_shares(
+    rows: pa.Table, points: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Return the columns of ``exponents``.
+
+    Returns:
+        The first step of each column; the exponents of two that occur, and those between them; and
+        the share of the elements of each exponent, shape ``[exponents, columns]``, nan for none.
+    """
+    rows = rows.filter(rows.column("exponents").is_valid())
+    counts = rows.column("exponents").combine_chunks().flatten().to_numpy().reshape(-1, NUM_BINS)
+    starts = bucket_starts(len(rows), points)
+    sums = np.add.reduceat(counts.astype(np.float64), starts, axis=0)
+    totals = sums.sum(axis=1, keepdims=True)
+    shares = np.divide(sums, totals, out=np.full_like(sums, np.nan), where=totals > 0)
+    occupied = np.flatnonzero(sums.sum(axis=0))
+    low, high = (int(occupied[0]), int(occupied[-1])) if len(occupied) else (0, NUM_BINS - 1)
+    shares[shares == 0] = np.nan
+    powers = np.arange(low, high + 1) + LOWEST
+    return rows.column("step").to_numpy()[starts], powers, shares[:, low : high + 1].T

@@ -150,8 +150,8 @@ def _mean(
 _JOINED = (
     (np.fmin, np.nan),  # lowest
     (np.fmax, np.nan),  # highest
-    (np.add, 0.0),  # sum of the finite ones
-    (np.add, 0.0),  # how many are finite
+    (np.add, 0.0),  # weighted sum of the finite ones
+    (np.add, 0.0),  # the weights of those that are finite
     (np.add, 0.0),  # how many count as not finite
 )
 _LOW, _HIGH, _SUM, _FINITE, _NON_FINITE = range(len(_JOINED))
@@ -183,7 +183,19 @@ class Envelopes:
         self._first: Ints = np.empty(0, np.int64)
         self._last: Ints = np.empty(0, np.int64)
 
-    def add(self, rows: Ints, steps: Ints, values: Floats, unfit: Bools | None = None) -> None:
+    @property
+    def width(self) -> int:
+        """How many steps a bucket spans."""
+        return self._width
+
+    def add(
+        self,
+        rows: Ints,
+        steps: Ints,
+        values: Floats,
+        unfit: Bools | None = None,
+        weights: Floats | None = None,
+    ) -> None:
         """Take values, in any order.
 
         Args:
@@ -191,6 +203,7 @@ class Envelopes:
             steps: Shape ``[n]``, int64, not negative.
             values: Shape ``[n]``, float64; those that are not finite are not drawn.
             unfit: Shape ``[n]``: which count as not finite; by default those that are not.
+            weights: Shape ``[n]``, positive: of each in the mean of its bucket; 1 by default.
         """
         if not len(steps):
             return
@@ -200,11 +213,13 @@ class Envelopes:
         np.maximum.at(self._last, bucket, steps)
         cell = rows * len(self._first) + bucket
         unfit = ~np.isfinite(values) if unfit is None else unfit
+        weights = np.ones(len(values)) if weights is None else weights
         if (np.diff(cell) < 0).any():
             order = np.argsort(cell, kind="stable")
             cell, values, unfit = cell[order], values[order], unfit[order]
+            weights = weights[order]
         starts = np.flatnonzero(np.diff(cell, prepend=-1))
-        for field, column in enumerate(_columns(values, unfit)):
+        for field, column in enumerate(_columns(values, unfit, weights)):
             join, cells = _JOINED[field][0], self._cells[field].reshape(-1)
             cells[cell[starts]] = join(cells[cell[starts]], join.reduceat(column, starts))
 
@@ -234,6 +249,11 @@ class Envelopes:
             usual = row_medians(scale(total / finite))[:, None]
             above, below = (np.abs(scale(extreme) - usual) for extreme in (high, low))
         return self._first[there], np.where(above >= below, high, low)
+
+    @property
+    def last(self) -> Ints:
+        """The last step of each bucket, as ``farthest`` has them."""
+        return self._last[self._last >= 0]
 
     def unfit(self) -> Bools:
         """Return which buckets of which rows hold what is not finite, as ``farthest`` has them."""
@@ -283,12 +303,12 @@ class Envelopes:
         self._last = np.maximum.reduceat(self._last, starts)
 
 
-def _columns(values: Floats, unfit: Bools) -> tuple[Floats, ...]:
+def _columns(values: Floats, unfit: Bools, weights: Floats) -> tuple[Floats, ...]:
     """Return what is known of buckets of one value each, in the order of ``_JOINED``."""
     finite = np.isfinite(values)
     known = np.where(finite, values, np.nan)
-    sums = np.where(finite, values, 0.0)
-    return known, known, sums, finite.astype(np.float64), unfit.astype(np.float64)
+    sums = np.where(finite, values * weights, 0.0)
+    return known, known, sums, np.where(finite, weights, 0.0), unfit.astype(np.float64)
 
 
 def row_medians(matrix: Floats) -> Floats:

@@ -34,6 +34,10 @@ _FITNESS = fields_of("finite")
 _LATEST = 2**62
 #: The first and the last step to read; ``None`` for all.
 Window = tuple[int, int] | None
+#: Where on the axis global steps of a mode lie, and what each weighs in a mean; both ``[rows]``.
+Axis = Callable[
+    [npt.NDArray[np.int64], str], tuple[npt.NDArray[np.int64], npt.NDArray[np.float64] | None]
+]
 _COUNTS = ("count", "nan", "posinf", "neginf", "zeros", "finite", "non_finite")
 
 
@@ -174,6 +178,8 @@ class LayerRows:
         mode: The mode of the steps.
         points: How many columns there may be.
         rows: How many rows there may be; of more tensors those of one module share a row.
+        axis: What columns stand for; global steps by default.
+        worker: Only what this worker saw.
     """
 
     def __init__(
@@ -185,14 +191,20 @@ class LayerRows:
         *,
         points: int,
         rows: int,
+        axis: Axis | None = None,
+        worker: str = "",
     ) -> None:
+        self._axis, self._mode, self._worker = axis, mode, worker
+        #: The root of the sum of squares over all rows at each step, of one worker.
+        self.total = Envelopes(1, points)
+        self._first_worker = worker
         labels = row_labels(names, rows)
         #: What the rows are called: tensors, or what the names of several begin with.
         self.rows = list(dict.fromkeys(labels))
         number = {label: row for row, label in enumerate(self.rows)}
         #: The row of each tensor.
         self.row_of = {name: number[label] for name, label in zip(names, labels, strict=True)}
-        self._envelopes = Envelopes(len(self.rows), points)
+        self.envelopes = Envelopes(len(self.rows), points)
         self._reading = ProgressiveRead(trial, frozenset(names), statistic, self._take, mode)
 
     @property
@@ -210,7 +222,7 @@ class LayerRows:
 
     def cells(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return the first step of each column, and the cells, shape ``[rows, columns]``."""
-        return self._envelopes.farthest()
+        return self.envelopes.farthest()
 
     def about(self, num_steps: int, read: float) -> str:
         """Return small print: of how many steps it is, what rows are, how much was read."""
@@ -223,15 +235,35 @@ class LayerRows:
 
     def unfit(self) -> npt.NDArray[np.bool_]:
         """Return which cells hold what is not finite."""
-        return self._envelopes.unfit()
+        return self.envelopes.unfit()
 
     def _take(self, rows: Rows) -> None:
         tensors = text_codes(rows.table.column("tensor"))
         row_of = np.array([self.row_of.get(name, -1) for name in tensors.values], np.int64)
         row = row_of[tensors.codes]
         known = row >= 0  # a row group may hold neighbours that were not asked for
+        if self._worker not in ("", rows.worker):
+            return
         steps = rows.table.column("step").to_numpy()
-        self._envelopes.add(row[known], steps[known], rows.values[known], rows.unfit[known])
+        if self._axis is not None:
+            steps, _ = self._axis(steps, self._mode.value)
+        values, unfit = rows.values[known], rows.unfit[known]
+        self.envelopes.add(row[known], steps[known], values, unfit)
+        self._first_worker = self._first_worker or rows.worker
+        if rows.worker == self._first_worker:
+            self._add_total(steps[known], values, unfit)
+
+    def _add_total(
+        self,
+        steps: npt.NDArray[np.int64],
+        values: npt.NDArray[np.float64],
+        unfit: npt.NDArray[np.bool_],
+    ) -> None:
+        at, number = np.unique(steps, return_inverse=True)
+        squares = np.bincount(number, np.where(np.isfinite(values), values, 0.0) ** 2)
+        is_unfit = np.bincount(number, unfit) > 0
+        total = np.where(is_unfit, np.nan, np.sqrt(squares))
+        self.total.add(np.zeros(len(at), np.int64), at, total, is_unfit)
 
 
 def row_labels(names: Sequence[str], most: int) -> list[str]:
@@ -293,13 +325,21 @@ class Lines:
         statistic: The statistic.
         points: How many points a line may have.
         within: Only steps from the first of these to the last.
+        axis: What points stand for; global steps by default.
     """
 
     def __init__(
-        self, trial: Trial, name: str, statistic: str, points: int, within: Window = None
+        self,
+        trial: Trial,
+        name: str,
+        statistic: str,
+        points: int,
+        within: Window = None,
+        axis: Axis | None = None,
     ) -> None:
         self._trial = trial
         self._points = points
+        self._axis = axis
         self._found: dict[tuple[str, str], Envelopes] = {}
         self._reading = ProgressiveRead(
             trial, frozenset([name]), statistic, self._take, within=within
@@ -311,12 +351,16 @@ class Lines:
 
     def read(self) -> dict[str, Envelope]:
         """Return the lines by mode, and by worker where there are several."""
-        self._reading.go_on()
         several = len(self._trial.workers) > 1
         return {
             f"{mode} {worker}" if several else mode: envelopes.of_row(0)
-            for (worker, mode), envelopes in sorted(self._found.items(), key=self._in_order)
+            for (worker, mode), envelopes in self.envelopes().items()
         }
+
+    def envelopes(self) -> dict[tuple[str, str], Envelopes]:
+        """Return the lines by worker and mode."""
+        self._reading.go_on()
+        return dict(sorted(self._found.items(), key=self._in_order))
 
     def _in_order(self, item: tuple[tuple[str, str], Envelopes]) -> tuple[int, int]:
         worker, mode = item[0]
@@ -333,7 +377,10 @@ class Lines:
                 key = rows.worker, mode
                 found = self._found.setdefault(key, Envelopes(1, self._points))
                 one_row = np.zeros(int(chosen.sum()), np.int64)
-                found.add(one_row, steps[chosen], rows.values[chosen], rows.unfit[chosen])
+                at, weights = steps[chosen], None
+                if self._axis is not None:
+                    at, weights = self._axis(at, mode)
+                found.add(one_row, at, rows.values[chosen], rows.unfit[chosen], weights)
 
 
 _MODES: Sequence[str] = ("TRAIN", "EVAL", "PREDICT", "GLOBAL")

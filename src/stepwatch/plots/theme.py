@@ -237,10 +237,15 @@ _LIGHT_MARKS = {**SEVERITY_COLORS, "warning": "#9a5b00"}
 
 
 def scheme_style() -> str:
-    """Return the typeface and the colours as variables, dark where the reader prefers it."""
+    """Return the typeface and the colours as variables, dark where the reader prefers it.
+
+    A page may say otherwise by ``data-theme="light"`` or ``data-theme="dark"`` at its root.
+    """
+    dark, otherwise = _variables("dark"), ':root:not([data-theme="light"])'
     return (
         f":root {{ --font: {FONT}; --mono: {_MONO}; {_variables('light')} }}\n"
-        f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {_variables('dark')} }} }}"
+        f"@media screen and (prefers-color-scheme: dark) {{ {otherwise} {{ {dark} }} }}\n"
+        f'@media screen {{ :root[data-theme="dark"] {{ {dark} }} }}'
     )
 
 

@@ -286,6 +286,10 @@ class Trial:
         """Return the complete global steps of a mode, ascending; of a million that is no list."""
         return self._log.global_steps(Mode(mode))
 
+    def mode_step_numbers(self, mode: Mode | str) -> npt.NDArray[np.int64]:
+        """Return the complete steps as their mode counts them, in the order of ``step_numbers``."""
+        return self._log.steps(Mode(mode))
+
     @cached_property
     def plot(self) -> Any:
         """Figures of this run, a ``stepwatch.plots.trial_plots.Plots``; needs plotly."""

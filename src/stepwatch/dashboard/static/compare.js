@@ -1,46 +1,110 @@
-// Two runs: where they part first, and the same tensor in both.
+// Several runs: settings that differ first, their numbers over each other, where they part.
 
-import { draw, place } from "./chart.js";
 import { address, el, link } from "./dom.js";
 import { number, sentence } from "./format.js";
+import { lineFigure } from "./lines.js";
 import { ask } from "./net.js";
+import { difference } from "./numbers.js";
+import { figuresOf } from "./scalars.js";
 
-export async function show({ content, query, signal }) {
-  const { a, b } = query;
-  const names = el("p", { className: "about" }, "first ", link("run", { run: a }, a), " · second ", link("run", { run: b }, b));
-  const verdict = el("div", { className: "banner none" }, el("p", { className: "headline" }, "comparing …"));
-  const series = place(340);
-  const field = el("input", { type: "search", placeholder: "tensor", value: query.name ?? "", "aria-label": "tensor", list: "tensors" });
-  const known = el("datalist", { id: "tensors" });
-  field.addEventListener("change", () => {
-    location.hash = address("compare", { a, b, name: field.value });
-  });
+export async function show({ content, query, signal, choose }) {
+  const runs = [].concat(query.run ?? [query.a, query.b].filter(Boolean));
+  const short = labels(runs);
+  const names = el("p", { className: "about" }, ...runs.flatMap((run, at) => [at ? " · " : "", link("run", { run }, run)]));
+  const settings = el("section", { "aria-label": "settings" });
+  const verdicts = el("section", { className: "page", "aria-label": "where they part" }, el("div", { className: "banner none" }, el("p", { className: "headline" }, "comparing …")));
+  const controls = el("div", { className: "line" });
+  const grid = el("div", { className: "grid" });
   const table = el("table", { hidden: true });
   const rest = el("div");
-  content.append(el("div", { className: "top" }, el("h1", {}, "Two runs"), names), verdict, el("div", { className: "line" }, el("h2", {}, "Side by side"), field, known), series.figure, table, rest);
+  content.append(el("div", { className: "top" }, el("h1", {}, runs.length === 2 ? "Two runs" : `${runs.length} runs`), names), settings, verdicts, controls, grid, el("div", { className: "scrolls", tabIndex: 0, role: "region", "aria-label": "tensors that differ first" }, table), rest);
 
-  const [told, figure] = await Promise.all([
-    ask("compare", { a, b, what: "parted" }, signal),
-    ask("compare", { a, b, what: "series", name: query.name }, signal),
-  ]);
-  verdict.className = `banner ${told.same ? "good" : "warning"}`;
-  verdict.replaceChildren(el("p", { className: "headline" }, sentence(told.verdict)), ...told.details.map((line) => el("p", {}, line)));
-  known.replaceChildren(...told.tensors.map((name) => el("option", { value: name })));
-  await draw(series, figure);
-  table.hidden = !told.differences.length;
-  const headings = ["tensor", "first", "second", "relative"];
+  const abouts = await Promise.all(runs.map((run) => ask("run", { run }, signal)));
+  settings.replaceChildren(settingsTable(runs, abouts));
+  const told = await Promise.all(runs.map((run) => ask("scalars", { run, points: 600 }, signal)));
+  const extra = query.name ? await Promise.all(runs.map((run) => ask("series", { run, name: query.name, points: 600 }, signal).catch(() => ({ lines: [] })))) : [];
+  const mode = el("input", { type: "checkbox", checked: query.difference === "1", onchange: () => { choose({ difference: mode.checked ? "1" : "" }); paint(); } });
+  const log = el("input", { type: "checkbox", checked: Boolean(query.log), onchange: () => { choose({ log: log.checked ? 1 : "" }); paint(); } });
+  const field = el("input", { type: "search", placeholder: "another tensor", value: query.name ?? "", "aria-label": "tensor", list: "tensors" });
+  const known = el("datalist", { id: "tensors" });
+  field.addEventListener("change", () => { location.hash = address("compare", { ...query, name: field.value }); });
+  controls.append(el("h2", {}, "Side by side"), field, known, el("label", {}, mode, ` difference to ${short[0]}`), el("label", {}, log, " log"));
+  const figures = new Map();
+
+  function paint() {
+    const all = new Map();
+    runs.forEach((run, at) => {
+      const lines = [...(extra[at]?.lines ?? []), ...told[at].lines];
+      for (const [title, own] of figuresOf(lines)) {
+        const first = own.filter((line) => line.mode === "TRAIN" || own.every((one) => one.mode !== "TRAIN"));
+        const evals = own.filter((line) => line.mode === "EVAL");
+        for (const [suffix, some] of [["", first], [" EVAL", evals]]) {
+          if (!some.length || (suffix && first === evals)) continue;
+          const key = `${title}${suffix}`;
+          if (!all.has(key)) all.set(key, []);
+          all.get(key).push({ ...some[0], name: short[at], mode: "TRAIN", worker: "" });
+        }
+      }
+    });
+    const last = Math.max(1, ...told.map((one) => one.last_step));
+    for (const [title, lines] of all) {
+      if (!figures.has(title)) {
+        figures.set(title, lineFigure({ title, height: 220 }));
+        grid.append(figures.get(title).figure);
+      }
+      const shown = query.difference === "1" && lines.length > 1 && lines[0].name === short[0] ? lines.slice(1).map((line) => difference(line, lines[0])) : lines;
+      figures.get(title).draw(shown, { axis: "step", knots: {}, range: [0, last], log: Boolean(query.log) });
+    }
+  }
+  paint();
+
+  const parted = await Promise.all(runs.slice(1).map((run) => ask("compare", { a: runs[0], b: run }, signal).catch((error) => ({ error: error.message }))));
+  verdicts.replaceChildren(...parted.map((one, at) => verdict(one, runs[0], runs[at + 1], runs.length)));
+  const first = parted.find((one) => !one.error);
+  if (!first) return;
+  known.replaceChildren(...first.tensors.map((name) => el("option", { value: name })));
+  table.hidden = !first.differences.length;
+  const headings = ["tensor", runs[0], runs[1], "relative difference"];
   table.replaceChildren(
-    el("thead", {}, el("tr", {}, ...headings.map((text, at) => el("th", { className: at ? "number" : "" }, text)))),
-    el("tbody", {}, ...told.differences.map((one) => row(one, query))),
+    el("caption", {}, "Tensors that differ first"),
+    el("thead", {}, el("tr", {}, ...headings.map((text, at) => el("th", { scope: "col", className: at ? "number" : "" }, text)))),
+    el("tbody", {}, ...first.differences.map((one) => row(one, query))),
   );
-  rest.replaceChildren(...told.not_compared.map((line) => el("p", { className: "about" }, `not compared: ${line}`)));
+  rest.replaceChildren(...first.not_compared.map((line) => el("p", { className: "about" }, `not compared: ${line}`)));
 }
 
-function row(one, { a, b }) {
+// Names of runs without what all of them begin with.
+function labels(runs) {
+  const ends = runs.map((run) => run.split("/").at(-1));
+  return new Set(ends).size === runs.length ? ends : runs;
+}
+
+function verdict(told, first, other, many) {
+  if (told.error) return el("div", { className: "banner none" }, el("p", { className: "headline" }, told.error));
+  const between = many > 2 ? el("p", { className: "about" }, `${first} and ${other}`) : null;
+  return el("div", { className: `banner ${told.same ? "good" : "warning"}` }, between, el("p", { className: "headline" }, sentence(told.verdict)), ...told.details.map((line) => el("p", {}, line)));
+}
+
+// What differs is above, what is the same is folded away.
+function settingsTable(runs, abouts) {
+  const rows = [...new Set(abouts.flatMap((about) => Object.keys(about.settings)))].map((name) => ({ name, values: abouts.map((about) => about.settings[name] ?? "–") }));
+  rows.push({ name: "steps", values: abouts.map((about) => String(about.steps.GLOBAL)) }, { name: "state", values: abouts.map((about) => about.state) });
+  const apart = rows.filter((one) => new Set(one.values).size > 1);
+  const same = rows.filter((one) => new Set(one.values).size === 1);
+  const table = (some, caption) => el(
+    "div",
+    { className: "scrolls", tabIndex: 0, role: "region", "aria-label": caption },
+    el("table", { className: "small" }, el("caption", {}, caption), el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "setting"), ...runs.map((run) => el("th", { scope: "col" }, run)))), el("tbody", {}, ...some.map((one) => el("tr", {}, el("td", {}, one.name), ...one.values.map((value) => el("td", {}, value)))))),
+  );
+  return el("div", { className: "page" }, apart.length ? table(apart, "Settings that differ") : el("p", {}, "No setting differs."), el("details", {}, el("summary", {}, `${same.length} settings are the same`), table(same, "Settings that are the same")));
+}
+
+function row(one, query) {
   return el(
     "tr",
     { "data-row": one.tensor },
-    el("td", {}, link("compare", { a, b, name: one.tensor }, el("code", {}, one.tensor))),
+    el("td", {}, link("compare", { ...query, name: one.tensor }, el("code", {}, one.tensor))),
     ...[one.here, one.there, one.apart].map((value) => el("td", { className: "number" }, number(value))),
   );
 }
+

@@ -1,6 +1,15 @@
 // Elements from plain values. Text is always a text node, so a name is never markup.
 
+import { address } from "./url.js";
+
+export { address };
+
+/**
+ * @param {string} tag @param {Record<string, any>} properties @param {...any} children
+ * @returns {any}
+ */
 export function el(tag, properties = {}, ...children) {
+  /** @type {any} */
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
     if (value === undefined || value === null || value === false) continue;
@@ -12,16 +21,12 @@ export function el(tag, properties = {}, ...children) {
   return element;
 }
 
+/** @param {string} page @param {Record<string, any>} query @param {...any} children */
 export function link(page, query, ...children) {
   return el("a", { href: address(page, query) }, ...children);
 }
 
-export function address(page, query = {}) {
-  const known = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
-  const text = new URLSearchParams(known).toString();
-  return `#/${page}${text ? `?${text}` : ""}`;
-}
-
+/** @param {string} label @param {(string|[string, string])[]} options @param {string} value @param {(value: string) => void} onchange */
 export function choice(label, options, value, onchange) {
   const select = el("select", { onchange: () => onchange(select.value), "aria-label": label });
   for (const option of options) {
@@ -31,6 +36,47 @@ export function choice(label, options, value, onchange) {
   return select;
 }
 
+/** @param {string} run @param {string} name @param {number|null} [step] */
 export function tensorLink(run, name, step) {
   return link("tensor", { run, name, step }, el("code", {}, name));
+}
+
+/** @param {string} name @param {Blob} content */
+export function download(name, content) {
+  const href = URL.createObjectURL(content);
+  el("a", { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 1000);
+}
+
+/** A small curve for a table; nothing for fewer than two points.
+ * @param {(number|null)[]} values @param {string} [label] */
+export function sparkline(values, label = "") {
+  const known = values.filter((value) => value !== null);
+  if (known.length < 2) return el("span", { className: "spark" });
+  const [low, high] = [Math.min(...known), Math.max(...known)];
+  const [width, height] = [72, 18];
+  const space = "http://www.w3.org/2000/svg";
+  const svg = document.createElementNS(space, "svg");
+  svg.setAttribute("class", "spark");
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  if (label) {
+    svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", label);
+  } else svg.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS(space, "path");
+  let pen = "M";
+  const parts = [];
+  values.forEach((value, at) => {
+    if (value === null) {
+      pen = "M";
+      return;
+    }
+    const x = (at / (values.length - 1)) * (width - 2) + 1;
+    const y = high > low ? height - 2 - ((value - low) / (high - low)) * (height - 4) : height / 2;
+    parts.push(`${pen}${x.toFixed(1)} ${y.toFixed(1)}`);
+    pen = "L";
+  });
+  path.setAttribute("d", parts.join(""));
+  svg.append(path);
+  return svg;
 }

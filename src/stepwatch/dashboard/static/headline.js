@@ -60,7 +60,7 @@ export function lastSteps(steps) {
       "table",
       { className: "small" },
       el("caption", {}, "Last steps, from the black box"),
-      el("thead", {}, el("tr", {}, ...shown.map(([, label]) => el("th", { scope: "col" }, label)))),
+      el("thead", {}, el("tr", {}, ...shown.map(([key, label]) => el("th", { scope: "col", className: typeof steps[0][key] === "string" ? "" : "number" }, label)))),
       el("tbody", {}, ...steps.map((one) => el("tr", {}, ...shown.map((column) => cell(column, one))))),
     ),
   );

@@ -5,12 +5,11 @@ import { count } from "./format.js";
 import { ask } from "./net.js";
 
 const words = {
-  IssuesFound: ["found something", "warning"],
-  NoIssuesFound: ["found nothing", "good"],
-  NotEvaluated: ["not evaluated", "none"],
-  InProgress: ["judging", "info"],
-  Stopped: ["stopped", "none"],
-  Error: ["failed", "error"],
+  found: ["found", "warning"],
+  passed: ["passed", "good"],
+  "lacked data": ["lacked data", "none"],
+  "does not apply": ["does not apply", "none"],
+  failed: ["failed", "error"],
 };
 
 export async function show({ content, query, signal, state }) {
@@ -42,14 +41,14 @@ export async function show({ content, query, signal, state }) {
 
 function fill(list, rules, status) {
   const open = new Set([...list.querySelectorAll("details[open]")].map((one) => one.dataset.rule));
-  const shown = rules.filter((rule) => !status || rule.status === status);
+  const shown = rules.filter((rule) => !status || rule.outcome === status);
   list.replaceChildren(...shown.map((rule) => row(rule, open.has(rule.rule))));
 }
 
 function row(rule, open) {
-  const [label, tone] = words[rule.status];
+  const [label, tone] = words[rule.outcome];
   const parameters = Object.entries(rule.parameters).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
-  const detail = rule.status === "NoIssuesFound" ? "" : rule.details;
+  const detail = rule.outcome === "passed" ? "" : rule.details;
   return el(
     "details",
     { open, "data-rule": rule.rule, className: rule.idle ? "idle" : "" },

@@ -1,10 +1,12 @@
 // A run: is it healthy, what went wrong first, and where.
 
-import { draw, place, say } from "./chart.js";
 import { address, choice, el, tensorLink } from "./dom.js";
 import { count, moment, plural } from "./format.js";
 import { banner, ending } from "./headline.js";
+import { heatFigure, mergedMatrix } from "./heatmap.js";
 import { ask } from "./net.js";
+import { interpolate, sinceOf } from "./numbers.js";
+import { scalarGrid } from "./scalars.js";
 
 // What is worth a look of the layers, if the run has it.
 const views = [
@@ -13,40 +15,92 @@ const views = [
   ["outputs", "zero_fraction", "zeros in outputs"],
   ["outputs", "non_finite", "not finite in outputs"],
   ["gradients", "non_finite", "not finite in gradients"],
-  ["weights", "rms", "size of weights"],
+  ["weights", "l2", "norm of weights"],
   ["outputs", "std", "spread of outputs"],
 ];
+// Statistics of which small and large values matter alike.
+const byFactors = ["l1", "l2", "rms", "abs_mean", "abs_max", "abs_min", "std", "variance", "sum_abs"];
 
-export async function show({ content, query, signal, state }) {
+export async function show({ content, query, signal, state, choose }) {
   const { run } = query;
-  const top = el("section", { className: "verdict" });
-  const losses = place(320);
-  const rates = place(320);
-  const layers = place(420);
+  const title = el("h1", { className: "unseen" }, `Run ${run}`);
+  const top = el("section", { className: "verdict", "aria-label": "how the run stands" });
   const controls = el("div", { className: "line" });
-  const rest = el("section", { className: "rest" });
-  const curves = el("div", { className: "columns" }, losses.figure, rates.figure);
-  content.append(top, curves, controls, layers.figure, rest);
+  const rest = el("section", { className: "rest", "aria-label": "about the run" });
+  const layers = heatFigure({ title: "layers" });
+  const grid = scalarGrid({
+    run, query, choose, signal,
+    onstep: (name, x, told) => {
+      if (!/\//.test(name)) return;
+      location.hash = address("tensor", { run, name, step: Math.round(interpolate(x, told.knots.step, told.knots.global)) });
+    },
+  });
+  const heat = el("section", { className: "layers", "aria-label": "layers over steps" }, controls, layers.figure);
+  content.append(title, top, grid.element, heat, rest);
   const view = { collection: query.collection, statistic: query.statistic, under: query.under };
+  let matrix = null;
+  let key = "";
+
+  const paintMatrix = () => {
+    if (!matrix) return;
+    const told = matrix;
+    const [first, last] = grid.range();
+    layers.rename(`${label(view)} of ${count(told.names)} ${view.collection.replaceAll("_", " ")}`);
+    const observed = told.first.length === 1 ? "1 column" : `${count(told.first.length)} columns`;
+    const joined = told.names > told.rows.length ? ` · ${count(told.rows.length)} rows, each the value farthest out of its layers` : "";
+    layers.draw(told, {
+      range: [first, last], axis: told.axis, knots: told.knots, read: told.read, byFactors: byFactors.includes(view.statistic) || view.collection === "updates",
+      about: `${observed} observed of ${plural(told.last_step + 1, "step")}${joined}${told.read < 1 ? ` · ${Math.round(told.read * 100)} % read so far` : ""} · blank: not observed`,
+      onclick: (row, step) => {
+        const name = told.rows[row];
+        const at = Math.round(interpolate(step, told.knots.step, told.knots.global));
+        location.hash = told.tensors[row] ? address("tensor", { run, name, step: at }) : address("run", { ...query, under: name });
+      },
+    });
+  };
+  grid.onchange(() => {
+    paintMatrix();
+    if (key && key !== keyOf()) read().catch(() => {});
+  });
+  const keyOf = () => JSON.stringify([view, query.worker, query.axis]);
+
+  async function read() {
+    if (!view.collection) {
+      layers.say("nothing was captured of any layer");
+      return;
+    }
+    for (;;) {
+      const same = key === keyOf() && matrix && matrix.read >= 1;
+      const since = same ? sinceOf(matrix.last_step, matrix.width) : undefined;
+      const fresh = await ask("matrix", { run, ...view, worker: query.worker, axis: query.axis, since, width: same ? matrix.width : undefined }, signal);
+      matrix = mergedMatrix(same ? matrix : null, fresh, since ?? 0);
+      key = keyOf();
+      paintMatrix();
+      if (fresh.read >= 1 || signal.aborted) return;
+    }
+  }
 
   const update = async () => {
+    const numbers = grid.update();
+    numbers.catch(() => {});
     const about = await ask("run", { run }, signal);
     state(about.state);
     verdict(top, about, run);
     notes(rest, about);
-    choose(view, about);
+    view.collection ||= about.view.collection;
+    view.statistic ||= about.view.statistic;
     select(controls, view, about, query);
-    const numbers = { run, figure: "numbers", points: 600 };
-    await Promise.all([
-      curve(losses, { ...numbers, collection: "losses" }, about, signal, run),
-      curve(rates, { ...numbers, collection: "learning_rates" }, about, signal, run),
-      heatmap(layers, { run, figure: "heatmap", ...view }, about, signal),
-    ]);
-    curves.classList.toggle("single", rates.figure.hidden);
+    grid.workers(about.workers);
+    const layersRead = read();
+    layersRead.catch(() => {});
+    await numbers;
+    await layersRead;
   };
   await update();
   return update;
 }
+
+const label = (view) => views.find(([collection, statistic]) => collection === view.collection && statistic === view.statistic)?.[2] ?? view.statistic;
 
 function verdict(top, about, run) {
   const open = new Set([...top.querySelectorAll("details[open]")].map((one) => one.dataset.cause));
@@ -56,13 +110,15 @@ function verdict(top, about, run) {
     ...about.chains.map((chain) => cause(chain, run, open)),
     about.more ? el("p", { className: "about" }, `and ${plural(about.more, "more cause")}; see them with: stepwatch check --all`) : "",
   );
+  const trace = top.querySelector(".traceback");
+  if (trace) trace.scrollTop = trace.scrollHeight; // what was raised is at its end
 }
 
 function facts(about) {
   const steps = Object.entries(about.steps).filter(([mode]) => mode !== "GLOBAL");
   const parts = [plural(about.steps.GLOBAL, "step")];
   if (steps.length > 1) parts[0] += ` (${steps.map(([mode, many]) => `${count(many)} ${mode}`).join(", ")})`;
-  if (about.workers > 1) parts.push(plural(about.workers, "worker"));
+  if (about.num_workers > 1) parts.push(plural(about.num_workers, "worker"));
   parts.push(moment(about.started_ns), about.command);
   return el("p", { className: "about" }, parts.filter(Boolean).join(" · "));
 }
@@ -104,28 +160,21 @@ function consequence(one, run) {
 }
 
 function unchecked(gaps) {
-  const lines = gaps.could_not_judge.map(([rule, why]) => `not checked: ${rule} could not judge: ${why}`);
+  const lines = gaps.could_not_judge.map(([rule, why]) => `not checked: ${rule} lacked data: ${why}`);
   if (gaps.not_asked.length) lines.push(`not asked: ${gaps.not_asked.join(", ")}`);
   if (gaps.not_captured.length) lines.push(`not captured: ${gaps.not_captured.join(", ")}`);
   if (gaps.workers_not_seen) lines.push(`${plural(gaps.workers_not_seen, "worker")} not seen`);
   return lines;
 }
 
-function choose(view, about) {
-  if (view.collection && view.statistic) return;
-  const known = views.find(([collection]) => about.collections[collection]);
-  view.collection = known?.[0] ?? Object.keys(about.collections)[0];
-  view.statistic = known?.[1] ?? "rms";
-}
-
 function select(controls, view, about, query) {
-  if (controls.contains(document.activeElement)) return;
+  if (controls.contains(document.activeElement) || !view.collection) return;
   const go = (change) => {
-    location.hash = address("run", { run: query.run, ...view, ...change });
+    location.hash = address("run", { ...query, ...view, ...change });
   };
   const ready = views.filter(([collection]) => about.collections[collection]);
   const now = `${view.collection} ${view.statistic}`;
-  const listed = ready.map(([collection, statistic, label]) => [`${collection} ${statistic}`, label]);
+  const listed = ready.map(([collection, statistic, text]) => [`${collection} ${statistic}`, text]);
   if (!listed.some(([key]) => key === now)) listed.unshift([now, "something else"]);
   const pick = (key) => {
     const [collection, statistic] = key.split(" ");
@@ -139,37 +188,6 @@ function select(controls, view, about, query) {
     choice("statistic", about.statistics, view.statistic, (statistic) => go({ statistic })),
     view.under ? el("button", { type: "button", onclick: () => go({ under: "" }) }, `only ${view.under} ✕`) : "",
   );
-}
-
-async function curve(at, query, about, signal, run) {
-  at.figure.hidden = !about.collections[query.collection];
-  if (at.figure.hidden) return;
-  const figure = await ask("figure", { ...query, ...at.within }, signal);
-  const name = figure.layout.meta?.tensor;
-  const go = name ? (point) => {
-    location.hash = address("tensor", { run, name, step: Math.round(point.x) });
-  } : null;
-  await draw(at, figure, go, () => curve(at, query, about, signal, run));
-}
-
-async function heatmap(at, query, about, signal) {
-  if (!about.collections[query.collection]) {
-    say(at, "nothing was captured of any layer");
-    return;
-  }
-  for (;;) {
-    const figure = await ask("figure", query, signal);
-    const { rows, read, tensors } = figure.layout.meta;
-    await draw(at, figure, (point) => {
-      const number = Array.isArray(point.pointIndex) ? point.pointIndex[0] : rows.indexOf(point.y);
-      const row = rows[number];
-      if (row === undefined) return;
-      location.hash = tensors[number]
-        ? address("tensor", { run: query.run, name: row, step: point.x })
-        : address("run", { ...query, figure: "", under: row });
-    });
-    if (read >= 1 || signal.aborted) return;
-  }
 }
 
 function notes(rest, about) {

@@ -1,24 +1,73 @@
 // A tensor: its statistics over the steps, how it is spread, and its value at a step.
 
-import { draw, place, say } from "./chart.js";
 import { address, choice, el, link } from "./dom.js";
 import { count, plural } from "./format.js";
+import { heatFigure } from "./heatmap.js";
+import { lineFigure } from "./lines.js";
 import { ask } from "./net.js";
+import { interpolate, keyOf, merged, sinceOf } from "./numbers.js";
+import { parseRange } from "./url.js";
 
-export async function show({ content, query, signal, state }) {
+export async function show({ content, query, signal, state, choose }) {
   const { run, name } = query;
   const title = el("h1", {}, el("code", {}, name));
   const about = el("p", { className: "about" });
-  const findings = el("div");
+  const findings = el("div", { className: "page" });
   const controls = el("div", { className: "line" });
-  const series = place(340);
-  const spread = place(340);
+  const series = lineFigure({ title: name, height: 280 });
+  const spread = el("div");
   const stepper = el("div", { className: "line" });
-  const value = place(420);
-  const images = place(600);
+  const value = heatFigure({ title: `value of ${name}` });
+  const images = heatFigure({ title: `images of ${name}` });
   images.figure.hidden = true;
-  const top = el("div", { className: "top" }, title, about);
-  content.append(top, findings, controls, series.figure, spread.figure, stepper, value.figure, images.figure);
+  content.append(el("div", { className: "top" }, title, about), findings, controls, series.figure, spread, stepper, value.figure, images.figure);
+  let lines = new Map();
+  let told = null;
+  let band = null;
+  let heat = null;
+
+  const range = () => parseRange(query.x) ?? [told.first_step, Math.max(1, told.last_step)];
+  const go = (x) => {
+    location.hash = address("tensor", { ...query, step: Math.round(interpolate(x, told.knots.step, told.knots.global)) });
+  };
+  const zoom = (next) => {
+    choose({ x: next ? next.join(":") : "" });
+    paint();
+    curve(true).catch(() => {}); // what is drawn stays
+  };
+  const paint = () => series.draw([...lines.values()], { axis: told.axis, knots: told.knots, range: range(), log: Boolean(query.log), marks: told.marks, onclick: go, onrange: zoom });
+
+  const curve = async (whole = false) => {
+    const within = parseRange(query.x);
+    const width = Math.max(0, ...[...lines.values()].map((line) => line.width));
+    const since = !whole && !within && width ? sinceOf(told.last_step, width) : undefined;
+    const asked = within ? { first: within[0], last: within[1] } : since === undefined ? {} : { since, width };
+    const fresh = await ask("series", { run, name, statistic: query.statistic, points: 800, axis: query.axis, ...asked }, signal);
+    lines = new Map(fresh.lines.map((line) => [keyOf(line), merged(lines.get(keyOf(line)), line, since ?? 0)]));
+    told = within && told ? { ...fresh, first_step: told.first_step, last_step: told.last_step } : fresh;
+    series.rename(`${fresh.statistic} of ${name}`);
+    paint();
+  };
+
+  const spreads = async () => {
+    const it = await ask("spread", { run, name }, signal);
+    if (it.kind === "exponents") {
+      heat ??= heatFigure({ title: "magnitudes: share of elements between two powers of two" });
+      if (!heat.figure.isConnected) spread.replaceChildren(heat.figure);
+      const last = it.first.map((first) => first);
+      heat.draw({ rows: it.rows, first: it.first, last, cells: it.cells }, { range: [0, Math.max(1, it.last_step)], rowHeight: 10, about: "blank: no element of this magnitude" });
+      return;
+    }
+    if (!it.x.length) return;
+    band ??= lineFigure({ title: "spread: mean, and lowest to highest", height: 220 });
+    if (!band.figure.isConnected) spread.replaceChildren(band.figure);
+    const line = (label, y, low, high) => ({ name: label, group: "", mode: label, worker: "", x: it.x, y, low, high, width: 1, whole: true });
+    const apart = it.mean.map((mean, at) => (mean === null || it.std[at] === null ? null : it.std[at]));
+    band.draw(
+      [line("extremes", it.mean, it.low, it.high), line("one deviation", it.mean, it.mean.map((mean, at) => (apart[at] === null ? mean : mean - apart[at])), it.mean.map((mean, at) => (apart[at] === null ? mean : mean + apart[at])))],
+      { axis: "step", knots: told.knots, range: [0, Math.max(1, it.last_step)] },
+    );
+  };
 
   const update = async () => {
     const [whole, it] = await Promise.all([ask("run", { run }, signal), ask("tensor", { run, name }, signal)]);
@@ -32,20 +81,8 @@ export async function show({ content, query, signal, state }) {
         location.hash = address("tensor", { ...query, statistic: chosen });
       }));
     }
-    const go = (point) => {
-      location.hash = address("tensor", { ...query, step: Math.round(point.x) });
-    };
-    const lines = async () => {
-      const figure = await ask("figure", { run, figure: "tensor", name, statistic, points: 800, ...series.within }, signal);
-      await draw(series, figure, go, lines);
-    };
-    await Promise.all([
-      lines(),
-      it.shape.length
-        ? ask("figure", { run, figure: "distribution", name }, signal).then((it_) => draw(spread, it_, go))
-        : (spread.figure.hidden = true),
-      values(stepper, value, images, it, query, signal),
-    ]);
+    await curve();
+    await Promise.all([it.shape.length ? spreads() : null, values(stepper, value, images, it, query, signal)]);
   };
   await update();
   return update;
@@ -57,43 +94,49 @@ function finding(one, query) {
 }
 
 // The nearest step at or before the one that was asked for of which the value was saved.
-function nearest(steps, wanted) {
+function nearestSaved(steps, wanted) {
   let at = steps.length - 1;
   if (wanted !== undefined) while (at > 0 && steps[at] > wanted) at -= 1;
   return at;
 }
 
 async function values(stepper, value, images, it, query, signal) {
-  const parts = [stepper, value.figure];
-  for (const part of parts) part.hidden = !it.shape.length;
+  for (const part of [stepper, value.figure]) part.hidden = !it.shape.length;
   if (!it.shape.length) return;
   const steps = it.values_at;
   if (!steps.length) {
-    stepper.replaceChildren(el("h2", {}, "Value"));
-    value.title.textContent = "";
-    say(value, `only statistics were saved; its values are with: --save '${it.collection}:raw'`);
+    stepper.replaceChildren(el("h2", {}, "Value"), el("p", { className: "about" }, `only statistics were saved; its values are with: --save '${it.collection}:raw'`));
+    value.figure.hidden = true;
     return;
   }
   const wanted = query.step === undefined ? undefined : Number(query.step);
-  const at = nearest(steps, wanted);
+  const at = nearestSaved(steps, wanted);
   const step = steps[at];
-  const to = (index, text, mark) => {
-    const inside = index >= 0 && index < steps.length;
+  const to = (index, text, mark, label) => {
+    if (index < 0 || index >= steps.length) return el("span", { className: "button off", "aria-hidden": "true" }, text);
     const button = link("tensor", { ...query, step: steps[index] }, text);
-    button.className = inside ? "button" : "button off";
-    if (inside) button.setAttribute(mark, "");
+    button.className = "button";
+    button.setAttribute("aria-label", label);
+    button.setAttribute(mark, "");
     return button;
   };
   const missing = wanted !== undefined && wanted !== step ? `step ${count(wanted)} was not saved in full; the nearest is ${count(step)}` : "";
-  const saved = `${plural(it.num_values, "value")} saved`;
   stepper.replaceChildren(
     el("h2", {}, `Value at step ${count(step)}`),
-    to(at - 1, "←", "data-before"),
-    to(at + 1, "→", "data-after"),
-    el("span", { className: "about" }, missing || saved),
+    to(at - 1, "←", "data-before", "the value before"),
+    to(at + 1, "→", "data-after", "the value after"),
+    el("span", { className: "about" }, missing || `${plural(it.num_values, "value")} saved`),
   );
   const asked = { run: query.run, name: query.name, step };
-  const show = async (place_, figure) => draw(place_, await ask("figure", { ...asked, figure }, signal));
   images.figure.hidden = !it.images;
-  await Promise.all([show(value, "value"), it.images ? show(images, "images") : null]);
+  const draw = async (figure, more) => {
+    const told = await ask("value", { ...asked, ...more }, signal);
+    const columns = told.cells[0].map((_, column) => column);
+    const said = more.images ? `${count(told.images)} of ${count(told.of_images)} images` : `${told.shape.join(" × ")} · ${told.dtype}`;
+    figure.draw(
+      { rows: told.cells.map((_, row) => String(row)), first: columns, last: columns, cells: told.cells },
+      { range: [0, Math.max(0, columns.length - 1)], xname: "column", most: more.images ? 560 : 420, rowHeight: more.images ? 6 : 16, about: said, xlabels: Boolean(more.images) },
+    );
+  };
+  await Promise.all([draw(value, {}), it.images ? draw(images, { images: 64 }) : null]);
 }

@@ -1,39 +1,112 @@
-// The tree of tensors, a level at a time, and search over all of them.
+// The layers of the model as a tree with numbers, what else was captured, and search over all.
 
-import { address, el, link } from "./dom.js";
-import { count, plural } from "./format.js";
+import { address, el, link, sparkline } from "./dom.js";
+import { count, number, plural } from "./format.js";
 import { ask } from "./net.js";
+import { commonPrefix } from "./numbers.js";
+import { layerRows, sortedRows } from "./layers.js";
 
-export async function show({ content, query, signal, state }) {
+const columns = [
+  ["name", "layer"], ["weight", "‖w‖"], ["gradient", "‖g‖"], ["update", "update ratio"], ["zeros", "zeros"], ["bad", "not finite"], ["spark", "gradient"],
+];
+
+export async function show({ content, query, signal, state, choose }) {
   const { run } = query;
   const field = el("input", { type: "search", placeholder: "search tensors", value: query.search ?? "", "aria-label": "search tensors" });
   const path = el("p", { className: "about path" });
-  const list = el("div", { className: "tree" });
-  const top = el("div", { className: "line" }, el("h1", {}, "Tensors"), field);
-  content.append(el("div", { className: "top" }, top, path), list);
+  const list = el("div");
+  content.append(el("div", { className: "top" }, el("div", { className: "line" }, el("h1", {}, "Layers"), field), path), list);
+  let told = null;
 
-  const look = async () => {
+  const found = async () => {
     const search = field.value.trim();
-    const told = await ask("tensors", { run, under: search ? "" : query.under, search }, signal);
+    const level = await ask("tensors", { run, under: search ? "" : query.under, search }, signal);
     path.replaceChildren(...crumbs(run, search ? "" : query.under ?? ""));
-    list.replaceChildren(...told.entries.map((entry) => line(run, entry)));
-    if (told.more) list.append(el("p", { className: "about" }, `and ${count(told.more)} more; search for them`));
-    if (!told.entries.length) list.append(el("p", { className: "about" }, search ? "no tensor is named so" : "no tensors yet"));
+    const tree = el("div", { className: "tree" }, ...level.entries.map((entry) => line(run, entry)));
+    list.replaceChildren(tree);
+    if (level.more) list.append(el("p", { className: "about" }, `and ${count(level.more)} more; search for them`));
+    if (!level.entries.length) list.append(el("p", { className: "about" }, search ? "no tensor is named so" : "no tensors yet"));
   };
+  const layers = async () => {
+    told = await ask("layers", { run }, signal);
+    path.replaceChildren();
+    paint();
+  };
+  const paint = () => list.replaceChildren(table(told, query, choose, paint), internals(told, run));
+  const look = () => (field.value.trim() || query.under ? found() : layers());
+
   let asked = 0;
   field.addEventListener("input", () => {
     clearTimeout(asked);
-    asked = setTimeout(() => {
-      history.replaceState(null, "", address("tensors", { run, under: query.under, search: field.value }));
-      look();
+    asked = window.setTimeout(() => {
+      choose({ search: field.value });
+      look().catch(() => {});
     }, 120);
   });
   const about = await ask("run", { run }, signal);
   state(about.state);
   await look();
-  field.focus();
+  field.focus({ preventScroll: true });
   return look;
 }
+
+function table(told, query, choose, repaint) {
+  const rows = layerRows(told.layers, told.order);
+  if (!rows.length) return el("p", { className: "about" }, "nothing was captured of any layer; see the other tensors below");
+  const prefix = commonPrefix(rows.filter((row) => row.depth === 0).map((row) => `${row.name}.`));
+  const closed = new Set((query.closed ?? "").split(",").filter(Boolean));
+  const sort = query.sort ?? "";
+  const shown = sort ? sortedRows(rows, sort, query.up === "1") : rows.filter((row) => !row.parents.some((parent) => closed.has(parent)));
+  const press = (key) => {
+    if (key === "name") choose({ sort: "", up: "" });
+    else choose({ sort: key, up: sort === key && query.up !== "1" ? "1" : "" });
+    repaint();
+  };
+  const toggle = (name) => {
+    if (closed.has(name)) closed.delete(name);
+    else closed.add(name);
+    choose({ closed: [...closed].join(",") });
+    repaint();
+  };
+  const heading = ([key, label]) => el(
+    "th",
+    { scope: "col", className: key === "name" ? "" : "number", "aria-sort": sort === key ? (query.up === "1" ? "ascending" : "descending") : null },
+    key === "spark" ? label : el("button", { type: "button", onclick: () => press(key) }, label + (sort === key ? (query.up === "1" ? " ↑" : " ↓") : "")),
+  );
+  const body = shown.map((row) => {
+    const name = row.tensor ? link("tensor", { run: query.run, name: row.tensor }, el("code", {}, sort ? row.name : row.label)) : el("code", {}, sort ? row.name : row.label);
+    const open = row.children && !sort
+      ? el("button", { type: "button", className: "fold", "aria-expanded": String(!closed.has(row.name)), "aria-label": `${closed.has(row.name) ? "open" : "close"} ${row.name}`, onclick: () => toggle(row.name) }, closed.has(row.name) ? "▸" : "▾")
+      : el("span", { className: "fold" });
+    const cell = el("td", { className: "name" }, open, name);
+    if (!sort) cell.style.paddingLeft = `${row.depth * 18}px`;
+    const value = (key, label) => el("td", { className: "number", "data-label": label }, key === "zeros" && row[key] !== null ? `${(row[key] * 100).toFixed(row[key] > 0.99 && row[key] < 1 ? 2 : 0)} %` : number(row[key]));
+    return el(
+      "tr",
+      { "data-row": row.name, className: row.bad ? "bad" : "" },
+      cell,
+      value("weight", "‖w‖"), value("gradient", "‖g‖"), value("update", "update ratio"), value("zeros", "zeros"),
+      el("td", { className: row.bad ? "number found" : "number", "data-label": "not finite" }, row.bad ? "✕ yes" : "no"),
+      el("td", { className: "number" }, sparkline(row.spark)),
+    );
+  });
+  return el("div", { className: "scrolls", tabIndex: 0, role: "region", "aria-label": "layers" }, prefix ? el("p", { className: "about" }, `all beneath ${prefix}`) : "", el("table", { className: "layer-table" }, el("thead", {}, el("tr", {}, ...columns.map(heading))), el("tbody", {}, ...body)));
+}
+
+function internals(told, run) {
+  const shown = new Set(["weights", "gradients", "updates", "outputs"]);
+  const others = Object.entries(told.collections);
+  const row = ([name, many]) => el("li", {}, el("a", { href: address("tensors", { run, under: prefixOf(name) }) }, name), ` ${count(many)}`);
+  const rest = others.filter(([name]) => !shown.has(name));
+  return el("details", { className: "internals" }, el("summary", {}, `everything that was captured: ${plural(others.reduce((sum, [, many]) => sum + many, 0), "tensor")}`), el("ul", {}, ...others.filter(([name]) => shown.has(name)).map(row), ...rest.map(row)));
+}
+
+// What the names of a collection begin with.
+const prefixes = {
+  gradients: "gradient/", outputs: "output/", inputs: "input/", losses: "loss/", learning_rates: "learning_rate/", updates: "update_ratio/", optimizer_states: "optimizer_state/",
+  metrics: "metric/", scalars: "scalar/", batches: "batch/", samples: "sample/", predictions: "prediction/", labels: "label/", loop: "loop/", optimizer: "optimizer/",
+};
+const prefixOf = (name) => prefixes[name] ?? "";
 
 function line(run, entry) {
   const where = entry.leaf ? ["tensor", { run, name: entry.path }] : ["tensors", { run, under: entry.path }];
@@ -45,5 +118,5 @@ function line(run, entry) {
 function crumbs(run, under) {
   const parts = under.match(/[^/.]*[/.]?/g).filter(Boolean);
   const links = parts.map((part, at) => link("tensors", { run, under: parts.slice(0, at + 1).join("") }, el("code", {}, part)));
-  return under ? [link("tensors", { run }, "all"), " ", ...links] : [];
+  return under ? [link("tensors", { run }, "layers"), " ", ...links] : [];
 }

@@ -1,0 +1,492 @@
+"""The figures of a page as columns of numbers: what was read, on axes that the page can change.
+
+The server sends no figures: it sends columns by the optimizer step, and where these steps lie in
+other counts. What was read of a run is kept, so that of a run that goes on only new columns are
+read, and only these are sent to a page that has the others.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import TensorUnavailable
+from ..formats.findings import parse_findings
+from ..model.collection import SPECS
+from ..model.finding import Finding
+from ..model.json_text import parse_json
+from ..model.steps import Mode
+from ..plots.downsample import Envelope, Envelopes, bucket_starts
+from ..plots.progressive_read import LayerRows, Lines, Window
+from ..trial import Trial
+from ..trial.step_log import in_order
+from ..trial.tensor import Series, fields_of
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+_Kept = TypeVar("_Kept")
+
+#: The collections whose tensors are single numbers that people follow, in this order.
+SCALARS = ("losses", "metrics", "scalars", "learning_rates")
+_STEP_SECONDS = "loop/step_seconds"
+_MOST_SCALARS = 60
+_MOST_MARKS = 200
+_MOST_KNOTS = 400
+# What was read of a run is bounded by these many figures.
+_KEPT = 160
+#: How long one answer reads a heat map; what is missing comes with the next.
+PATIENCE_S = 0.25
+
+
+class StepAxis:
+    """Where global steps lie on the axis of optimizer steps.
+
+    A TRAIN step lies at its own count, divided by how many batches an optimizer's step takes. Steps
+    of other modes lie where training had come to by then: those of one evaluation pass are one
+    point, in which each step weighs as many samples as it had.
+
+    Args:
+        trial: The run, as it is now.
+    """
+
+    def __init__(self, trial: Trial) -> None:
+        self.steps = trial.step_numbers(Mode.TRAIN)
+        self._within = trial.mode_step_numbers(Mode.TRAIN)
+        self._batches = _batch_rows(trial)
+        self.accumulated = _accumulated(trial)
+
+    def __call__(self, steps: Ints, mode: str) -> tuple[Ints, Floats | None]:
+        """Return where steps of a mode lie, and what each of them weighs in a mean."""
+        x = self.of(steps, mode == Mode.TRAIN.value)
+        if mode == Mode.TRAIN.value or not len(self._batches[0]):
+            return x, None
+        at = np.clip(np.searchsorted(self._batches[0], steps, "right") - 1, 0, None)
+        return x, self._batches[1][at]
+
+    def of(self, steps: npt.ArrayLike, is_train: bool = False) -> Ints:
+        """Return where global steps lie."""
+        steps = np.asarray(steps, np.int64)
+        if not len(self.steps):
+            return steps
+        before = np.searchsorted(self.steps, steps, "right") - 1
+        x = np.where(before >= 0, self._within[np.maximum(before, 0)], -1)
+        exact = is_train | (self.steps[np.maximum(before, 0)] == steps)
+        return np.maximum(np.where(exact, x, x + 1), 0) // self.accumulated
+
+    def window(self, first: int, last: int) -> Window:
+        """Return the global steps that lie between two optimizer steps."""
+        if not len(self.steps):
+            return first, last
+        at = np.searchsorted(self._within // self.accumulated, (first, last + 1))
+        start = int(self.steps[at[0]]) if at[0] < len(self.steps) else int(self.steps[-1])
+        return start, int(self.steps[at[1]]) - 1 if at[1] < len(self.steps) else 2**62
+
+    @property
+    def last(self) -> int:
+        """The last optimizer step; -1 for none."""
+        return int(self._within[-1]) // self.accumulated if len(self._within) else -1
+
+    def knots(self, trial: Trial, kind: str) -> dict[str, list[float]]:
+        """Return points between which another count of steps is a straight line.
+
+        Args:
+            trial: The run.
+            kind: ``global``, ``time`` (seconds since the first step) or ``samples``.
+        """
+        steps = trial.step_numbers()
+        kinks = np.flatnonzero(np.diff(self.of(steps), n=2)) + 1
+        at = np.unique(np.r_[0, kinks, max(0, len(steps) - 1)])[: len(steps)]
+        if len(at) > _MOST_KNOTS:
+            at = at[bucket_starts(len(at), _MOST_KNOTS)]
+        chosen = steps[at] if len(steps) else steps
+        found: dict[str, list[float]] = {
+            "step": self.of(chosen).tolist(),
+            "global": chosen.tolist(),
+        }
+        if kind == "time":
+            times = _times(trial)
+            found["step"] = self.of(times[0]).tolist()
+            found["global"] = times[0].tolist()
+            found["time"] = times[1].tolist()
+        if kind == "samples" and len(self._batches[0]):
+            size = float(np.median(self._batches[1])) * self.accumulated * len(trial.workers)
+            found["samples"] = [size * (one + 1) for one in found["step"]]
+        return found
+
+
+def _batch_rows(trial: Trial) -> tuple[Ints, Floats]:
+    """Return at which steps a batch was seen, and how many samples it had."""
+    names = trial.tensor_names(collection="batches")[:1]
+    if not names:
+        return np.empty(0, np.int64), np.empty(0)
+    rows = trial.rows(frozenset(names), ["shape"], worker=trial.workers[0])
+    steps = rows.column("step").to_numpy()
+    shapes = rows.column("shape").to_pylist()
+    sizes = {shape: float((parse_json(shape or "[]") or [1])[0]) for shape in set(shapes)}
+    return steps, np.array([sizes[shape] for shape in shapes], np.float64)
+
+
+def _accumulated(trial: Trial) -> int:
+    """Return how many TRAIN steps an optimizer's step takes, as it was observed; at least 1."""
+    name = "loop/optimizer_steps"
+    if name not in trial.reader.tensors():
+        return 1
+    series = trial.tensor(name).statistics(Mode.TRAIN, worker=trial.workers[0])
+    taken, steps = series["mean"], series.mode_steps
+    if len(taken) < 2 or taken[-1] <= taken[0]:
+        return 1
+    return max(1, round(float(steps[-1] - steps[0]) / float(taken[-1] - taken[0])))
+
+
+def _times(trial: Trial) -> tuple[Ints, Floats]:
+    """Return some steps, and the seconds from the first of all to each."""
+    name = next(iter(trial.tensor_names(collection="losses") or trial.reader.tensors()), "")
+    if not name:
+        return np.empty(0, np.int64), np.empty(0)
+    rows = trial.rows(frozenset([name]), ["time_ns"], worker=trial.workers[0])
+    steps, times = rows.column("step").to_numpy(), rows.column("time_ns").to_numpy()
+    at = np.unique([*bucket_starts(len(steps), _MOST_KNOTS), max(0, len(steps) - 1)])[: len(steps)]
+    return steps[at], (times[at] - times[0]) / 1e9 if len(times) else np.empty(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """What a page has already: columns before ``step``, of buckets of this ``width``."""
+
+    step: int = -1
+    width: int = 0
+
+
+class Columns:
+    """What was read of one run for its figures.
+
+    Args:
+        trial: The run.
+    """
+
+    def __init__(self, trial: Trial) -> None:
+        self._trial = trial
+        self._kept: OrderedDict[Hashable, tuple[object, Any]] = OrderedDict()
+        self._axis: tuple[object, StepAxis] | None = None
+        self._marked: list[Finding] | None = None
+
+    @property
+    def axis(self) -> StepAxis:
+        """The axis of the run as it is now."""
+        version = self._trial.reader, len(self._trial.step_numbers()), self._trial.modes
+        if self._axis is None or self._axis[0] != version:
+            self._axis = version, StepAxis(self._trial)
+        return self._axis[1]
+
+    def findings(self) -> list[Finding]:
+        """Return the findings that are marked: those that are stored in the run."""
+        return parse_findings(self._trial.store) if self._marked is None else self._marked
+
+    def mark(self, findings: Iterable[Finding]) -> None:
+        """Mark these findings from now on, as those of a run that was judged only now."""
+        self._marked = list(findings)
+
+    def marks(self, findings: Iterable[Finding] | None = None) -> list[dict[str, object]]:
+        """Return where findings lie on the axis."""
+        found = sorted(
+            self.findings() if findings is None else findings,
+            key=lambda one: (_RANK.get(one.severity, 3), one.step),
+        )[:_MOST_MARKS]
+        x = self.axis.of([one.step for one in found]).tolist()
+        return [
+            {
+                "x": at,
+                "step": one.step,
+                "rule": one.rule,
+                "severity": one.severity,
+                "tensor": one.tensor,
+                "message": one.message[:240],
+            }
+            for at, one in zip(x, found, strict=True)
+        ]
+
+    def scalars(
+        self, *, points: int, within: Window = None, since: Since = Since(), search: str = ""
+    ) -> dict[str, object]:
+        """Return every number that people follow: losses, metrics, gradient norm, rate, speed."""
+        kinds = self._trial.reader.tensors()
+        names = [one for kind in SCALARS for one in kinds if kinds[one] == kind]
+        terms = search.lower().split()
+        wanted = [one for one in names if all(term in one.lower() for term in terms)]
+        lines: list[dict[str, object]] = []
+        for name in wanted[:_MOST_SCALARS]:
+            lines += self.lines(name, "mean", points=points, within=within, since=since)
+        if not terms:
+            lines += self._derived(points, within, since)
+        return {
+            **self._frame(within),
+            "lines": lines,
+            "marks": self.marks(),
+            "more": max(0, len(wanted) - _MOST_SCALARS),
+        }
+
+    def _derived(self, points: int, within: Window, since: Since) -> list[dict[str, object]]:
+        found = []
+        if within is None and self._trial.tensor_names(collection="gradients"):
+            layers = self.layers("gradients", "l2", points=points, rows=150)
+            layers.read(_until())
+            norm = {"name": "gradient norm", "group": "gradients", "mode": "TRAIN", "worker": ""}
+            found.append({**norm, **_line(layers.total, since)})
+        if _STEP_SECONDS in self._trial.reader.tensors():
+            lines = self.lines(_STEP_SECONDS, "mean", points=points, within=within, since=since)
+            speed = {"name": "seconds per step", "group": "speed"}
+            found += [{**one, **speed} for one in lines if one["mode"] == Mode.TRAIN.value]
+        return found
+
+    def lines(
+        self,
+        name: str,
+        statistic: str,
+        *,
+        points: int,
+        within: Window = None,
+        since: Since = Since(),
+    ) -> list[dict[str, object]]:
+        """Return a statistic of a tensor, a line for each worker and mode."""
+        self._trial.tensor(name)  # raises, and names the nearest
+        window = None if within is None else self.axis.window(*within)
+        lines = self._keep(
+            ("lines", name, statistic, points, window),
+            lambda: Lines(self._trial, name, statistic, points, window, self._on_axis),
+        )
+        group = self._trial.reader.tensors()[name]
+        several = len(self._trial.workers) > 1
+        return [
+            {
+                "name": name,
+                "group": group,
+                "mode": mode,
+                "worker": worker if several else "",
+                **_line(envelopes, since),
+            }
+            for (worker, mode), envelopes in lines.envelopes().items()
+        ]
+
+    def tensor(
+        self, name: str, statistic: str, *, points: int, within: Window, since: Since
+    ) -> dict[str, object]:
+        """Return a statistic of one tensor, with the findings about it."""
+        lines = self.lines(name, statistic, points=points, within=within, since=since)
+        about = [one for one in self.findings() if one.tensor == name]
+        return {**self._frame(within), "lines": lines, "marks": self.marks(about)}
+
+    def usual_statistic(self, name: str) -> str:
+        """Return what to draw of a tensor by default."""
+        spec = SPECS.get(self._trial.tensor(name).collection)
+        return "mean" if spec is not None and spec.is_number else "rms"
+
+    def layers(
+        self,
+        collection: str,
+        statistic: str,
+        *,
+        under: str = "",
+        worker: str = "",
+        points: int,
+        rows: int,
+    ) -> LayerRows:
+        """Return the rows of a heat map, as far as they were read."""
+        names = self._trial.tensor_names(collection=collection)
+        names = [one for one in names if one.startswith(under)]
+        if not names:
+            there = ", ".join(self._trial.collections) or "none"
+            where = f" beneath {under}" if under else ""
+            raise TensorUnavailable(
+                f"the run has no {collection}{where}; it has the collections {there}"
+            )
+        mode = Mode.TRAIN if Mode.TRAIN in self._trial.modes else Mode.GLOBAL
+        key = ("layers", collection, statistic, under, worker, points, rows, len(names))
+        return self._keep(
+            key,
+            lambda: LayerRows(
+                self._trial,
+                in_order(names, self._trial.order),
+                statistic,
+                mode,
+                points=points,
+                rows=rows,
+                axis=self._on_axis,
+                worker=worker,
+            ),
+        )
+
+    def matrix(
+        self,
+        collection: str,
+        statistic: str,
+        *,
+        under: str = "",
+        worker: str = "",
+        points: int,
+        rows: int,
+        since: Since = Since(),
+    ) -> dict[str, object]:
+        """Return a row for each layer and a column for each step that was observed."""
+        layers = self.layers(
+            collection, statistic, under=under, worker=worker, points=points, rows=rows
+        )
+        read = layers.read(_until())
+        first, cells = layers.cells()
+        last, unfit, width = layers.envelopes.last, layers.unfit(), layers.envelopes.width
+        whole = since.width != width or read < 1
+        kept = slice(0, None) if whole else slice(int(np.searchsorted(first, since.step)), None)
+        return {
+            **self._frame(None),
+            "rows": layers.rows,
+            "tensors": layers.are_tensors,
+            "names": len(layers.row_of),
+            "first": first[kept].tolist(),
+            "last": last[kept].tolist(),
+            "cells": [_rounded(row) for row in cells[:, kept]],
+            "unfit": [np.flatnonzero(row).tolist() for row in unfit[:, kept]],
+            "width": width,
+            "whole": whole,
+            "read": round(read, 4),
+            "marks": [
+                {**mark, "row": layers.row_of[str(mark["tensor"])]}
+                for mark in self.marks(
+                    one for one in self.findings() if one.tensor in layers.row_of
+                )
+            ],
+        }
+
+    def table(self) -> dict[str, list[dict[str, object]]]:
+        """Return the last values of every layer, as far as they were read; in model order."""
+        found: dict[str, list[dict[str, object]]] = {}
+        for collection, statistic in _OF_LAYERS:
+            if not self._trial.tensor_names(collection=collection):
+                continue
+            layers = self.layers(collection, statistic, points=_SPARK, rows=_MOST_LAYERS)
+            layers.read(_until())
+            _, cells = layers.cells()
+            unfit = layers.unfit()
+            known = np.isfinite(cells)
+            last = cells.shape[1] - 1 - np.argmax(known[:, ::-1], axis=1) if cells.size else []
+            found[collection] = [
+                {
+                    "name": name,
+                    "leaf": layers.row_of.get(name) is not None,
+                    "last": _rounded(cells[row, [last[row]]])[0] if known[row].any() else None,
+                    "spark": _rounded(cells[row], 3),
+                    "bad": bool(unfit[row].any()),
+                }
+                for row, name in enumerate(layers.rows)
+            ]
+        return found
+
+    def _frame(self, within: Window) -> dict[str, object]:
+        """Return what all figures of a run share: from which step to which their axis goes."""
+        first, last = within or (0, max(self.axis.last, 0))
+        return {"first_step": first, "last_step": last, "accumulated": self.axis.accumulated}
+
+    def _on_axis(self, steps: Ints, mode: str) -> tuple[Ints, Floats | None]:
+        return self.axis(steps, mode)
+
+    def _keep(self, key: Hashable, make: Callable[[], _Kept]) -> _Kept:
+        """Return what was made before, if the run is still the one that it was made of."""
+        reader, kept = self._kept.pop(key, (None, None))
+        if reader is not self._trial.reader:  # it was resumed, or nothing was made
+            kept = make()
+        self._kept[key] = self._trial.reader, kept
+        while len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+        return cast("_Kept", kept)  # the key says which kind it is
+
+
+#: What the table of layers has, and of how many layers and steps at most.
+_OF_LAYERS = (
+    ("weights", "l2"),
+    ("gradients", "l2"),
+    ("updates", "mean"),
+    ("outputs", "zero_fraction"),
+)
+_SPARK, _MOST_LAYERS = 32, 600
+
+_RANK = {"error": 0, "warning": 1, "info": 2}
+_COLUMNS: WeakKeyDictionary[Trial, Columns] = WeakKeyDictionary()
+
+
+def columns_of(trial: Trial) -> Columns:
+    """Return what was read of a run for figures; the same for as long as the trial lives."""
+    return _COLUMNS.setdefault(trial, Columns(trial))
+
+
+def _until() -> float:
+    return time.monotonic() + PATIENCE_S
+
+
+def _line(envelopes: Envelopes, since: Since) -> dict[str, object]:
+    """Return the columns of a line: those that a page has not yet, if it may keep the others."""
+    found = envelopes.of_row(0)
+    whole = since.width != envelopes.width
+    start = 0 if whole else int(np.searchsorted(found.first, since.step))
+    return {**_as_lists(found, start), "width": envelopes.width, "whole": whole}
+
+
+def _as_lists(found: Envelope, start: int = 0) -> dict[str, object]:
+    x = ((found.first + found.last) // 2)[start:]
+    mean, low, high = (one[start:] for one in (found.mean, found.low, found.high))
+    one_value = not ((high > mean) | (low < mean)).any()
+    answer: dict[str, object] = {"x": x.tolist(), "y": _rounded(mean, 6)}
+    if not one_value:
+        answer |= {"low": _rounded(low), "high": _rounded(high)}
+    unfit = np.flatnonzero(found.non_finite[start:])
+    if len(unfit):
+        answer["unfit"] = x[unfit].tolist()
+    return answer
+
+
+def _rounded(values: Floats, digits: int = 4) -> list[float | None]:
+    """Return numbers with so many digits, as few characters as can be; ``None`` for no number.
+
+    Example:
+        >>> _rounded(np.array([0.123456, 1.0, np.nan, 1e-9]))
+        [0.1235, 1, None, 1e-09]
+    """
+    known = np.isfinite(values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = np.where(known & (values != 0), np.floor(np.log10(np.abs(values))), 0)
+    return [
+        _shortest(round(value, int(digits - 1 - scale))) if ok else None
+        for value, scale, ok in zip(values.tolist(), size.tolist(), known.tolist(), strict=True)
+    ]
+
+
+def _shortest(value: float) -> float:
+    return int(value) if value == int(value) and abs(value) < 1e15 else value
+
+
+def sparkline(trial: Trial, name: str, points: int = 40) -> list[float | None]:
+    """Return a few points of a number over a run, for a table."""
+    lines = columns_of(trial).lines(name, "mean", points=points)
+    first: Mapping[str, Any] = next((one for one in lines if one["mode"] == "TRAIN"), {})
+    values: Sequence[float | None] = first.get("y", ())
+    return [None if one is None or not math.isfinite(one) else one for one in values]
+
+
+def last_numbers(trial: Trial, most: int = 12) -> dict[str, float | None]:
+    """Return the last value of numbers that people follow, by name; a few rows are read."""
+    kinds = trial.reader.tensors()
+    names = [one for kind in SCALARS for one in kinds if kinds[one] == kind][:most]
+    steps = trial.step_numbers()
+    if not names or not len(steps):
+        return {}
+    table = trial.rows(frozenset(names), ["tensor", *fields_of("mean")], step=int(steps[-1]))
+    values = _rounded(Series(table)["mean"])
+    found: dict[str, float | None] = dict(
+        zip(table.column("tensor").to_pylist(), values, strict=True)
+    )
+    return {name: found[name] for name in names if name in found}

@@ -1,0 +1,57 @@
+// What the black box holds: the last steps, why it was kept, what can be run again; actions taken.
+
+import { el } from "./dom.js";
+import { count, moment } from "./format.js";
+import { ending, lastSteps } from "./headline.js";
+import { ask } from "./net.js";
+
+export async function show({ content, query, signal, state }) {
+  const { run } = query;
+  const body = el("div", { className: "page" });
+  content.append(el("h1", {}, "Last steps"), body);
+  const update = async () => {
+    const [about, told] = await Promise.all([ask("run", { run }, signal), ask("last", { run }, signal)]);
+    state(about.state);
+    const how = ending(about);
+    body.replaceChildren(
+      how && about.ending.traceback ? el("section", {}, el("h2", {}, "How it ended"), how.querySelector("pre")) : "",
+      el("section", { className: "ending" }, ...box(told)),
+      el("section", { className: "ending" }, el("h2", {}, "Replay"), ...replay(told)),
+      el("section", { className: "ending" }, el("h2", {}, "Actions"), ...actions(told.actions)),
+    );
+  };
+  await update();
+  return update;
+}
+
+function box(told) {
+  if (!told.last_steps.length) return [el("h2", {}, "Black box"), el("p", { className: "about" }, "There is none: a run that ended well and in which nothing was found needs none.")];
+  const why = told.triggers.map((one) => el("p", {}, el("b", {}, one.reason), one.step === undefined ? "" : ` at step ${count(one.step)}`, one.error ? `: ${one.error}` : ""));
+  return [el("h2", {}, "Black box"), ...why, lastSteps(told.last_steps), el("p", {}, "all of it: ", el("code", {}, `stepwatch blackbox ${told.place}`))];
+}
+
+function replay(told) {
+  if (!told.replayable.length) return [el("p", { className: "about" }, "No step can be run again, as no snapshot was kept; next time: ", el("code", {}, "stepwatch run --snapshot every=100 …"))];
+  const [first, last] = [told.replayable[0], told.replayable.at(-1)];
+  return [
+    el("p", {}, `${count(told.replayable.length)} TRAIN steps can be run again, ${count(first)} to ${count(last)}.`),
+    el("p", {}, el("code", {}, `stepwatch replay ${told.place} --step ${stepOf(told, last)}`)),
+  ];
+}
+
+// The step over all modes of one that TRAIN counts.
+function stepOf(told, within) {
+  return told.last_steps.find((one) => one.mode === "TRAIN" && one.mode_step === within)?.step ?? within;
+}
+
+function actions(notes) {
+  if (!notes.length) return [el("p", { className: "about" }, "Nothing was done about a finding.")];
+  const row = (one) => el("tr", {}, el("td", {}, moment(one.time_ns)), el("td", { className: "number" }, count(one.step)), el("td", {}, one.rule.replaceAll("_", " ")), el("td", {}, one.action), el("td", {}, one.outcome), el("td", {}, one.error || one.detail));
+  return [
+    el(
+      "div",
+      { className: "scrolls", tabIndex: 0, role: "region", "aria-label": "actions" },
+      el("table", { className: "small" }, el("thead", {}, el("tr", {}, ...["when", "step", "rule", "action", "outcome", "what"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, ...notes.map(row))),
+    ),
+  ];
+}

@@ -1,0 +1,282 @@
+// Figures of lines over steps, drawn by uPlot.
+
+import { download, el } from "./dom.js";
+import { colorway, fileName, frame, ink, pointAll, register, savePng, toggleFullScreen, tool, unregister } from "./figure.js";
+import { number } from "./format.js";
+import { csv, interpolate, nearest, smoothed } from "./numbers.js";
+
+/** @typedef {import("./numbers.js").Line} Line */
+/**
+ * @typedef {object} Look How a figure is drawn.
+ * @property {string} axis what x counts
+ * @property {Record<string, number[]>} knots where steps lie on it
+ * @property {[number, number]} range first and last step
+ * @property {number} [smooth]
+ * @property {boolean} [log]
+ * @property {any[]} [marks]
+ * @property {string} [unit]
+ * @property {(x: number) => void} [onclick]
+ * @property {(range: [number, number]|null) => void} [onrange]
+ */
+
+const labels = { step: "optimizer step", global: "step, over all modes", time: "time", samples: "samples" };
+/** @param {any} name */
+export const axisLabel = (name) => labels[/** @type {keyof typeof labels} */ (name)] ?? String(name);
+
+const modeDash = { EVAL: [6, 3], PREDICT: [2, 3] };
+
+/**
+ * @param {{title: string, height?: number, pinned?: boolean, onpin?: () => void}} options
+ */
+export function lineFigure({ title, height = 200, pinned, onpin }) {
+  const parts = frame({ title, height, className: "lines" });
+  const { figure, about, tools, plot } = parts;
+  /** @type {any} */ let chart = null;
+  /** @type {Line[]} */ let lines = [];
+  /** @type {Look} */ let look = { axis: "step", knots: {}, range: [0, 1] };
+  let drawn = "";
+  let own = /** @type {boolean|null} */ (null);
+
+  if (onpin) tools.append(tool(pinned ? "★" : "☆", pinned ? `unpin ${title}` : `pin ${title} to the top`, onpin, Boolean(pinned)));
+  const logTool = tool("log", `logarithmic scale of ${title}`, () => {
+    own = !isLog();
+    logTool.setAttribute("aria-pressed", String(own));
+    paint();
+  }, false);
+  tools.append(
+    logTool,
+    tool("CSV", `save ${title} as CSV`, () => download(`${fileName(title)}.csv`, new Blob([csv(lines)], { type: "text/csv" }))),
+    tool("PNG", `save ${title} as PNG`, () => savePng(plot, title)),
+    tool("⤢", `full screen: ${title}`, () => toggleFullScreen(figure)),
+  );
+  plot.setAttribute("role", "img");
+  const sizes = new ResizeObserver(() => chart?.setSize({ width: plot.clientWidth, height: plotHeight() }));
+  sizes.observe(plot);
+  const plotHeight = () => (document.fullscreenElement === figure ? window.innerHeight - 110 : height);
+  figure.addEventListener("fullscreenchange", () => {
+    plot.style.height = `${plotHeight()}px`;
+    chart?.setSize({ width: plot.clientWidth, height: plotHeight() });
+  });
+
+  const isLog = () => (own ?? Boolean(look.log)) && lines.every((line) => line.y.every((y) => y === null || y > 0));
+  const toAxis = (/** @type {number} */ x) => (look.axis === "step" ? x : interpolate(x, look.knots.step, look.knots[look.axis]));
+  const toStep = (/** @type {number} */ x) => (look.axis === "step" ? x : interpolate(x, look.knots[look.axis], look.knots.step));
+
+  /** @param {Line} line */
+  const nameOf = (line) => {
+    const several = new Set(lines.map((one) => one.name)).size > 1;
+    const mode = line.mode === line.name || (line.mode === "TRAIN" && several) ? "" : line.mode;
+    return [several ? line.name.replace(/^[^/]*\//, "") : "", mode, line.worker].filter(Boolean).join(" ");
+  };
+  /** @param {number} at */
+  const colorOf = (at) => {
+    const names = [...new Set(lines.map((one) => `${one.name} ${one.worker}`))];
+    if (names.length > 1) return colorway[names.indexOf(`${lines[at].name} ${lines[at].worker}`) % colorway.length];
+    return colorway[at % colorway.length];
+  };
+
+  /** @param {number|null} step */
+  function read(step) {
+    const chips = lines.map((line, at) => {
+      const found = step === null ? line.x.length - 1 : nearest(line.x, step);
+      const value = found < 0 ? null : line.y[found];
+      const isUnfit = found >= 0 && value === null;
+      const chip = el("span", { className: "chip" }, el("i", {}), nameOf(line), " ", el("b", {}, isUnfit ? "not finite" : number(value)));
+      chip.firstChild.style.background = colorOf(at);
+      return chip;
+    });
+    const where = step === null ? "last" : look.axis === "step" ? `step ${Math.round(step)}` : `${axisLabel(look.axis)} ${number(toAxis(step))}`;
+    about.replaceChildren(el("span", { className: "where" }, where), ...chips);
+  }
+
+  function table() {
+    const columns = [];
+    const xs = [...new Set(lines.flatMap((line) => line.x))].sort((a, b) => a - b);
+    const place = new Map(xs.map((x, at) => [x, at]));
+    columns.push(xs.map(toAxis));
+    for (const line of lines) {
+      const y = smoothed(line.y, look.smooth ?? 0);
+      const bands = look.smooth ? [line.y, line.y] : [line.low ?? line.y, line.high ?? line.y];
+      for (const values of [bands[0], bands[1], y]) {
+        const column = new Array(xs.length); // undefined is no point, null a gap
+        line.x.forEach((x, at) => { column[/** @type {number} */ (place.get(x))] = values[at]; });
+        columns.push(column);
+      }
+    }
+    return columns;
+  }
+
+  /** @param {any} u */
+  function marks(u) {
+    const pen = u.ctx;
+    const ratio = window.devicePixelRatio || 1;
+    const colors = ink();
+    const { left, top, width, height: high } = u.bbox;
+    pen.save();
+    pen.beginPath();
+    pen.rect(left, top - 16 * ratio, width, high + 16 * ratio);
+    pen.clip();
+    for (const line of lines) {
+      if (!line.unfit) continue;
+      pen.fillStyle = colors.error;
+      for (const x of line.unfit) pen.fillRect(u.valToPos(toAxis(x), "x", true) - ratio, top + high - 5 * ratio, 2 * ratio, 5 * ratio);
+    }
+    let free = -Infinity;
+    const shown = [...new Map((look.marks ?? []).map((mark) => [`${mark.x} ${mark.rule}`, mark])).values()];
+    for (const mark of shown.sort((a, b) => a.x - b.x)) {
+      const x = u.valToPos(toAxis(mark.x), "x", true);
+      if (!(x >= left - 1 && x <= left + width + 1)) continue;
+      pen.strokeStyle = pen.fillStyle = colors[/** @type {"error"} */ (mark.severity)] ?? colors.info;
+      pen.lineWidth = 1.5 * ratio;
+      pen.setLineDash([5 * ratio, 4 * ratio]);
+      pen.beginPath();
+      pen.moveTo(x, top);
+      pen.lineTo(x, top + high);
+      pen.stroke();
+      pen.font = `${11 * ratio}px ${colors.font.slice(5)}`;
+      const text = mark.rule.replaceAll("_", " ");
+      const wide = pen.measureText(text).width;
+      const from = Math.min(x, left + width - wide);
+      if (from > free) {
+        pen.fillText(text, from, top - 4 * ratio);
+        free = from + wide + 8 * ratio;
+      }
+    }
+    pen.restore();
+  }
+
+  /** @param {any} u */
+  const visible = (u, /** @type {string} */ key) => {
+    if (key === "x") return look.range.map(toAxis);
+    let [low, high] = [Infinity, -Infinity];
+    lines.forEach((line, at) => {
+      line.x.forEach((x, index) => {
+        if (x < look.range[0] || x > look.range[1]) return;
+        for (const y of look.smooth ? [line.y[index]] : [line.y[index], line.low?.[index], line.high?.[index]]) {
+          if (y === null || y === undefined) continue;
+          low = Math.min(low, y);
+          high = Math.max(high, y);
+        }
+      });
+    });
+    if (low > high) return isLog() ? [0.1, 1] : [0, 1];
+    if (isLog()) return low === high ? [low / 2, high * 2] : [low / 1.15, high * 1.15];
+    const room = (high - low) * 0.06 || Math.abs(high) * 0.05 || 1;
+    const floor = low >= 0 && low - room < 0 ? 0 : low - room;
+    return [floor, high + room];
+  };
+
+  function options() {
+    const colors = ink();
+    const axis = { stroke: colors.muted, font: colors.font, ticks: { show: false }, grid: { stroke: colors.grid, width: 1 } };
+    /** @type {any[]} */ const series = [{}];
+    /** @type {any[]} */ const bands = [];
+    lines.forEach((line, at) => {
+      const color = colorOf(at);
+      const edge = { stroke: look.smooth ? `${color}55` : "transparent", width: look.smooth ? 1 : 0, points: { show: false }, spanGaps: false };
+      const few = line.x.length < (line.mode === "EVAL" ? 200 : 3);
+      series.push(edge, { ...edge, stroke: "transparent" });
+      series.push({ stroke: color, width: 1.6, dash: /** @type {any} */ (modeDash)[line.mode], points: few ? { show: true, size: 5, fill: color, stroke: color } : { show: false } });
+      bands.push({ series: [3 * at + 2, 3 * at + 1], fill: `${color}2e` });
+    });
+    return {
+      width: plot.clientWidth || 300,
+      height: plotHeight(),
+      padding: [18, 10, 0, 0],
+      legend: { show: false },
+      scales: { x: { time: false, range: (/** @type {any} */ u) => visible(u, "x") }, y: { distr: isLog() ? 3 : 1, range: (/** @type {any} */ u) => visible(u, "y") } },
+      axes: [
+        { ...axis, size: 30, grid: { show: false }, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((x) => (look.axis === "time" ? clock(x) : tidy(x))) },
+        { ...axis, size: 58, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((y) => (y === null ? "" : number(y))) },
+      ],
+      series,
+      bands,
+      cursor: { drag: { x: true, y: false, setScale: false }, points: { show: false }, y: false },
+      hooks: {
+        draw: [marks],
+        setCursor: [(/** @type {any} */ u) => {
+          if (!u.cursor.event) return;
+          const step = u.cursor.left >= 0 ? toStep(u.posToVal(u.cursor.left, "x")) : null;
+          read(step);
+          pointAll(step, me);
+        }],
+        setSelect: [(/** @type {any} */ u) => {
+          const { left, width } = u.select;
+          u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+          if (width < 4) return;
+          const ends = [left, left + width].map((at) => Math.round(toStep(u.posToVal(at, "x"))));
+          if (ends[1] > ends[0]) look.onrange?.([Math.max(0, ends[0]), ends[1]]);
+        }],
+      },
+    };
+  }
+
+  function paint() {
+    if (!lines.length || !figure.isConnected) return;
+    const what = JSON.stringify([lines.map((line) => [line.name, line.mode, line.worker, line.x.length < 200]), isLog(), look.axis, Boolean(look.smooth), ink().paper]);
+    const columns = table();
+    if (chart && what === drawn) {
+      chart.setData(columns);
+    } else {
+      chart?.destroy();
+      chart = new /** @type {any} */ (window).uPlot(options(), columns, plot);
+      drawn = what;
+      const over = chart.over;
+      over.addEventListener("mouseleave", () => { read(null); pointAll(null, me); });
+      over.addEventListener("dblclick", () => look.onrange?.(null));
+      over.addEventListener("click", () => { if (look.onclick && chart.cursor.left >= 0 && !chart.select.width) look.onclick(toStep(chart.posToVal(chart.cursor.left, "x"))); });
+    }
+    read(null);
+    plot.setAttribute("aria-label", summary());
+  }
+
+  function summary() {
+    const told = lines.map((line) => {
+      const known = line.y.filter((y) => y !== null);
+      return `${nameOf(line) || line.name}: ${line.x.length} points, from ${number(known[0])} to ${number(known.at(-1))}`;
+    });
+    return `${title}, over ${axisLabel(look.axis)}. ${told.slice(0, 6).join("; ")}`;
+  }
+
+  const me = {
+    figure,
+    plot,
+    rename(/** @type {string} */ text) {
+      title = text;
+      parts.rename(text);
+    },
+    /** @param {Line[]} fresh @param {Look} how */
+    draw(fresh, how) {
+      lines = fresh;
+      look = how;
+      register(me);
+      paint();
+    },
+    get lines() { return lines; },
+    get range() { return chart && [toStep(chart.scales.x.min), toStep(chart.scales.x.max)]; },
+    repaint() { drawn = ""; paint(); },
+    point(/** @type {number|null} */ x) {
+      read(x);
+      if (chart) chart.setCursor(x === null ? { left: -10, top: -10 } : { left: chart.valToPos(toAxis(x), "x"), top: 4 }, false);
+    },
+    close() {
+      chart?.destroy();
+      chart = null;
+      sizes.disconnect();
+      unregister(me);
+    },
+  };
+  plot.stepwatch = me;
+  return me;
+}
+
+/** @param {number} x */
+function tidy(x) {
+  return Math.abs(x) >= 1e6 ? `${+(x / 1e6).toPrecision(4)}M` : Math.abs(x) >= 1e4 ? `${+(x / 1e3).toPrecision(4)}k` : String(+x.toPrecision(6));
+}
+
+/** @param {number} seconds */
+function clock(seconds) {
+  if (seconds < 120) return `${+seconds.toPrecision(3)} s`;
+  return seconds < 7200 ? `${+(seconds / 60).toPrecision(3)} min` : `${+(seconds / 3600).toPrecision(3)} h`;
+}

@@ -1,0 +1,140 @@
+// Columns of numbers: merging, smoothing, looking up. Nothing here knows the page.
+
+/**
+ * @typedef {object} Line A column of a figure, as the server sends it.
+ * @property {string} name
+ * @property {string} group
+ * @property {string} mode
+ * @property {string} worker
+ * @property {number[]} x optimizer steps, ascending
+ * @property {(number|null)[]} y
+ * @property {(number|null)[]} [low]
+ * @property {(number|null)[]} [high]
+ * @property {number[]} [unfit] where a value is not finite
+ * @property {number} width how many steps a point spans
+ * @property {boolean} whole whether it replaces what the page has
+ */
+
+/** What tells lines apart.
+ * @param {Line} line */
+export const keyOf = (line) => `${line.group} ${line.name} ${line.mode} ${line.worker}`;
+
+/** The columns that a page has, with those that came since put behind them.
+ * @param {Line|undefined} old @param {Line} fresh @param {number} since @returns {Line} */
+export function merged(old, fresh, since) {
+  if (!old || fresh.whole) return fresh;
+  const kept = lowerBound(old.x, since);
+  /** @type {any} */
+  const line = { ...fresh, x: [...old.x.slice(0, kept), ...fresh.x] };
+  for (const part of /** @type {const} */ (["y", "low", "high"])) {
+    if (part !== "y" && !old[part] && !fresh[part]) continue;
+    line[part] = [...(old[part] ?? old.y).slice(0, kept), ...(fresh[part] ?? fresh.y)];
+  }
+  const unfit = [...(old.unfit ?? []).filter((x) => x < since), ...(fresh.unfit ?? [])];
+  if (unfit.length) line.unfit = unfit;
+  return line;
+}
+
+/** From where on the server has to send again: the bucket that holds the last step.
+ * @param {number} last @param {number} width */
+export const sinceOf = (last, width) => Math.floor(Math.max(0, last) / width) * width;
+
+/** The first index whose value is not below another.
+ * @param {ArrayLike<number>} xs @param {number} x */
+export function lowerBound(xs, x) {
+  let low = 0;
+  let high = xs.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (xs[middle] < x) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The index whose value is nearest; -1 for none.
+ * @param {ArrayLike<number>} xs @param {number} x */
+export function nearest(xs, x) {
+  if (!xs.length) return -1;
+  const at = lowerBound(xs, x);
+  if (at === 0) return 0;
+  if (at === xs.length) return at - 1;
+  return x - xs[at - 1] <= xs[at] - x ? at - 1 : at;
+}
+
+/** A value between known points, on a straight line; beyond them the last slope goes on.
+ * @param {number} x @param {number[]} xs @param {number[]} ys */
+export function interpolate(x, xs, ys) {
+  if (!xs?.length || !ys?.length) return x;
+  if (xs.length === 1) return ys[0] + (x - xs[0]);
+  const at = Math.min(Math.max(lowerBound(xs, x), 1), xs.length - 1);
+  const [x0, x1, y0, y1] = [xs[at - 1], xs[at], ys[at - 1], ys[at]];
+  if (x === x1 || x1 === x0) return y1;
+  return y0 + ((x - x0) * (y1 - y0)) / (x1 - x0);
+}
+
+/** An exponential moving average without the lag of its beginning; gaps stay.
+ * @param {(number|null)[]} ys @param {number} weight from 0 for none to below 1 */
+export function smoothed(ys, weight) {
+  if (!weight) return ys;
+  let mean = 0;
+  let total = 0;
+  return ys.map((y) => {
+    if (y === null || y === undefined) return y;
+    mean = weight * mean + (1 - weight) * y;
+    total = weight * total + (1 - weight);
+    return mean / total;
+  });
+}
+
+/** Round places to label between two numbers.
+ * @param {number} low @param {number} high @param {number} most */
+export function ticks(low, high, most) {
+  const span = high - low;
+  if (!(span > 0)) return [low];
+  const rough = span / Math.max(1, most);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * ([1, 2, 5, 10].find((one) => one * power >= rough) ?? 10);
+  const found = [];
+  for (let at = Math.ceil(low / step); at * step <= high + step * 1e-9; at += 1) found.push(+(at * step).toPrecision(12));
+  return found;
+}
+
+/** What all of some names begin with, cut after a separator; "" where that leaves a name empty.
+ * @param {string[]} names */
+export function commonPrefix(names) {
+  if (names.length < 2) return "";
+  let prefix = names[0];
+  for (const name of names) while (!name.startsWith(prefix)) prefix = prefix.slice(0, -1);
+  const cut = Math.max(prefix.lastIndexOf("/"), prefix.lastIndexOf(".")) + 1;
+  prefix = prefix.slice(0, cut);
+  return names.includes(prefix) ? "" : prefix;
+}
+
+/** Lines as comma-separated values, a row for each point.
+ * @param {Line[]} lines */
+export function csv(lines) {
+  /** @param {any} value */
+  const cell = (value) => {
+    const text = value === null || value === undefined ? "" : String(value);
+    return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const rows = ["name,mode,worker,step,value,low,high"];
+  for (const line of lines) {
+    line.x.forEach((x, at) => {
+      rows.push([line.name, line.mode, line.worker, x, line.y[at], line.low?.[at], line.high?.[at]].map(cell).join(","));
+    });
+  }
+  return `${rows.join("\n")}\n`;
+}
+
+/** One line less another, where the first has a point.
+ * @param {Line} first @param {Line} second @returns {Line} */
+export function difference(first, second) {
+  const y = first.x.map((x, at) => {
+    const there = second.x.length ? nearest(second.x, x) : -1;
+    const other = there >= 0 && Math.abs(second.x[there] - x) <= Math.max(first.width, second.width) ? second.y[there] : null;
+    return first.y[at] === null || other === null || other === undefined ? null : Number(first.y[at]) - other;
+  });
+  return { ...first, y, low: undefined, high: undefined, unfit: undefined };
+}
