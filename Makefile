@@ -28,7 +28,7 @@ CLIENTS ?= $(CACHE)/sagemaker
 # Processes that tests start would compile all they import anew, each of them.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test test-fast test-all test-matrix coverage bench-quick test-slow test-treaty test-frameworks test-s3 test-azure test-browser test-sagemaker treaty check format rule-tables bench rulebench docs release test-wheel clean
+.PHONY: help demo test test-fast test-all test-matrix coverage bench-quick test-slow test-treaty test-frameworks test-s3 test-azure test-browser test-page test-sagemaker treaty check format rule-tables bench rulebench docs release test-wheel clean
 
 help:  ## show this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 18
@@ -78,6 +78,11 @@ test-browser: $(VENV)/dev  ## draw pages in a real browser, which is installed w
 	$(BIN)/python tests/browser/chromium.py
 	$(BIN)/python -m pip install --quiet "playwright>=1.48"
 	$(BIN)/python -m pytest -p no:xdist tests/browser
+
+# Types and pure modules of the dashboard's page; node and npm are for developers only.
+test-page:  ## check the types of the dashboard's page, and test its pure modules; needs node
+	node --test tests/page/
+	npm exec --yes --package typescript@5 -- tsc -p tests/page/tsconfig.json
 
 # Trainings and rules run in the Python of this checkout, clients in environments of their own.
 test-sagemaker: $(VENV)/dev  ## drive the server by the real SDKs of SageMaker and a real S3 server

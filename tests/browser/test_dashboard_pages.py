@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from stepwatch.formats.native.writer import NativeWriter, start_run
 from stepwatch.model.finding import Finding
 from stepwatch.store import open_store
 from stepwatch.testing import make_record, make_run
+from tests.browser.axe import script, violations
 from tests.browser.chromium import DESKTOP, PHONE
 from tests.support.looked_at import EVIL, begin, judge, make_arrays, make_runs_folder, profile
 
@@ -146,6 +148,83 @@ class TestPages:
             page.get_by_text("They part at step 6 (TRAIN 5)").wait_for()
             settings = page.locator("table.small").first.inner_text()
             assert "TRAIN" not in settings
+
+
+class TestAccess:
+    @pytest.fixture(scope="class")
+    def axe(self):
+        return script()
+
+    @pytest.mark.parametrize("look", [(DESKTOP, "light"), (PHONE, "dark")], ids=["wide", "narrow"])
+    @pytest.mark.parametrize("page", ["", "compare", *RUN_PAGES])
+    def test_nothing_keeps_anybody_from_using_a_page(self, browser, address, axe, page, look):
+        """Names, roles, headings, contrast: axe-core finds nothing."""
+        run = quote("deep/faulty" if page in ("overview", "rules", "last") else "healthy")
+        paths = {"": "", "compare": f"compare?run=healthy&run={quote('deep/faulty')}"}
+        path = paths.get(page) if page in paths else RUN_PAGES[page].format(run=run)
+        with browser.visit(f"{address}#/{path}", size=look[0], scheme=look[1]) as visit:
+            settled(visit)
+            assert [] == violations(visit.page, axe)
+
+    def test_the_theme_is_chosen_and_kept(self, browser, address):
+        """Whatever the system prefers; figures follow."""
+        with browser.visit(f"{address}#/run?run=healthy", scheme="light") as visit:
+            visit.wait_for_charts(2)
+            visit.page.keyboard.press("t")
+            visit.page.keyboard.press("t")
+            assert "dark" == visit.page.evaluate("() => document.documentElement.dataset.theme")
+            assert "rgb(255, 255, 255)" != visit.color("body")
+            visit.page.reload()
+            visit.page.wait_for_selector(".banner")
+            assert "rgb(255, 255, 255)" != visit.color("body")
+
+    def test_the_keys_are_listed(self, browser, address):
+        """By a question mark, until escape."""
+        with browser.visit(f"{address}#/run?run=healthy") as visit:
+            visit.page.wait_for_selector(".banner")
+            visit.page.keyboard.press("?")
+            assert "choose a row" in visit.page.inner_text("dialog")
+            visit.page.keyboard.press("Escape")
+            visit.page.wait_for_selector("dialog", state="detached")
+            assert "#/run" in visit.page.url
+
+    def test_the_table_is_cards_on_a_phone(self, browser, address):
+        """Each says what its numbers are; nothing is beyond the edge."""
+        with browser.visit(address, size=PHONE) as visit:
+            visit.page.wait_for_selector("tbody tr .state.finished")
+            cells = "() => getComputedStyle(document.querySelector('tbody tr')).display"
+            assert "grid" == visit.page.evaluate(cells)
+            assert visit.overflow() <= 0
+
+
+class TestAway:
+    def test_a_run_that_has_not_begun_is_waited_for(self, browser, tmp_path):
+        """Its page is opened before its first step, and shows it then."""
+        make_run(tmp_path / "other", steps=2)
+        with served(tmp_path) as url, browser.visit(f"{url}#/run?run=later") as visit:
+            visit.page.get_by_text("Waiting for the run later to begin").wait_for()
+            make_run(tmp_path / "later", steps=3)
+            visit.page.wait_for_selector(".banner", timeout=PATIENCE_MS)
+            assert "3 steps" in visit.page.inner_text(".banner")
+
+    def test_a_lost_server_is_said_with_the_time_of_the_data(self, browser, tmp_path):
+        """And what is drawn stays."""
+        writer = begin(tmp_path / "live")
+        writer.write(make_record(0, make_arrays(0)))
+        writer.flush()
+        with contextlib.ExitStack() as stack:
+            serving = served(tmp_path / "live")
+            url = serving.__enter__()
+            visit = stack.enter_context(browser.visit(url))
+            visit.page.wait_for_selector(".banner")
+            visit.wait_for_charts(1)
+            serving.__exit__(None, None, None)
+            visit.page.get_by_text(
+                re.compile(r"connection lost, retrying \(data of \d\d:\d\d:\d\d\)")
+            ).wait_for(timeout=PATIENCE_MS)
+            assert visit.page.locator(".banner").is_visible()
+            assert visit.charts()
+        writer.close(End("finished", time.time_ns(), 1))
 
 
 class TestWorkers:

@@ -140,7 +140,7 @@ function up() {
 
 // The rows that the arrows go through: whatever is marked so on the page.
 function move(by) {
-  const rows = [...page.querySelectorAll("[data-row]")].filter((row) => row.offsetParent);
+  const rows = /** @type {HTMLElement[]} */ ([...page.querySelectorAll("[data-row]")]).filter((row) => row.offsetParent);
   if (!rows.length) return false;
   const at = rows.findIndex((row) => row.classList.contains("chosen"));
   const next = rows[Math.max(0, Math.min(rows.length - 1, at < 0 ? 0 : at + by))];
@@ -148,6 +148,11 @@ function move(by) {
   next.classList.add("chosen");
   next.scrollIntoView({ block: "nearest" });
   return true;
+}
+
+/** @param {string} selector */
+function press(selector) {
+  /** @type {HTMLElement|null} */ (page.querySelector(selector))?.click();
 }
 
 function pressed(event) {
@@ -159,7 +164,7 @@ function pressed(event) {
     if (typing) event.target.blur();
     else location.hash = up();
   } else if (key === "/" && !typing) {
-    const field = page.querySelector("input[type=search]");
+    const field = /** @type {HTMLElement} */ (page.querySelector("input[type=search]"));
     const { query } = parseAddress(location.hash);
     if (field && !field.closest(".grid-controls")) field.focus();
     else if (query.run) location.hash = address("tensors", { run: query.run });
@@ -172,9 +177,9 @@ function pressed(event) {
     if (event.target.matches("select")) return;
     if (move(key === "ArrowDown" ? 1 : -1)) event.preventDefault();
   } else if (key === "Enter" && !event.target.matches("a, button, select, summary")) {
-    page.querySelector("[data-row].chosen a, a[data-row].chosen")?.click();
+    press("[data-row].chosen a, a[data-row].chosen");
   } else if ((key === "ArrowLeft" || key === "ArrowRight") && !typing) {
-    page.querySelector(key === "ArrowLeft" ? "[data-before]" : "[data-after]")?.click();
+    press(key === "ArrowLeft" ? "[data-before]" : "[data-after]");
   }
 }
 

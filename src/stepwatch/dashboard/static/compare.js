@@ -29,16 +29,16 @@ export async function show({ content, query, signal, choose }) {
   const known = el("datalist", { id: "tensors" });
   field.addEventListener("change", () => { location.hash = address("compare", { ...query, name: field.value }); });
   controls.append(el("h2", {}, "Side by side"), field, known, el("label", {}, mode, ` difference to ${short[0]}`), el("label", {}, log, " log"));
-  const figures = new Map();
+  /** @type {Map<string, any>} */ const figures = new Map();
 
   function paint() {
-    const all = new Map();
+    /** @type {Map<string, any[]>} */ const all = new Map();
     runs.forEach((run, at) => {
       const lines = [...(extra[at]?.lines ?? []), ...told[at].lines];
       for (const [title, own] of figuresOf(lines)) {
         const first = own.filter((line) => line.mode === "TRAIN" || own.every((one) => one.mode !== "TRAIN"));
         const evals = own.filter((line) => line.mode === "EVAL");
-        for (const [suffix, some] of [["", first], [" EVAL", evals]]) {
+        for (const [suffix, some] of /** @type {[string, any[]][]} */ ([["", first], [" EVAL", evals]])) {
           if (!some.length || (suffix && first === evals)) continue;
           const key = `${title}${suffix}`;
           if (!all.has(key)) all.set(key, []);

@@ -26,7 +26,7 @@ export function link(page, query, ...children) {
   return el("a", { href: address(page, query) }, ...children);
 }
 
-/** @param {string} label @param {(string|[string, string])[]} options @param {string} value @param {(value: string) => void} onchange */
+/** @param {string} label @param {(string|string[])[]} options @param {string} value @param {(value: string) => void} onchange */
 export function choice(label, options, value, onchange) {
   const select = el("select", { onchange: () => onchange(select.value), "aria-label": label });
   for (const option of options) {

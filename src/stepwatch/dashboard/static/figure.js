@@ -2,7 +2,6 @@
 
 import { download, el } from "./dom.js";
 
-const schemes = window.matchMedia("(prefers-color-scheme: dark)");
 /** @type {Set<{repaint: () => void, point: (x: number|null) => void, close: () => void}>} */
 const open = new Set();
 let watched = false;
@@ -13,7 +12,7 @@ export function register(figure) {
   open.add(figure);
   if (watched) return;
   watched = true;
-  schemes.addEventListener("change", repaintAll);
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaintAll);
   document.addEventListener("theme", repaintAll);
 }
 

@@ -39,6 +39,7 @@ export function ending(about) {
   );
 }
 
+/** @type {[string, string, (value: any) => string][]} */
 const columns = [
   ["step", "step", count],
   ["mode", "mode", String],
@@ -51,6 +52,7 @@ const columns = [
 
 export function lastSteps(steps) {
   const several = new Set(steps.map((one) => one.worker)).size > 1;
+  /** @type {[string, string, (value: any) => string][]} */
   const shown = several ? [["worker", "worker", String], ...columns] : columns;
   const cell = ([key, , write], one) => el("td", { className: typeof one[key] === "string" ? "" : "number" }, one[key] === null ? "–" : write(one[key]));
   return el(

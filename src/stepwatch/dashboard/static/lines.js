@@ -38,7 +38,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
   let own = /** @type {boolean|null} */ (null);
 
   if (onpin) tools.append(tool(pinned ? "★" : "☆", pinned ? `unpin ${title}` : `pin ${title} to the top`, onpin, Boolean(pinned)));
-  const logTool = tool("log", `logarithmic scale of ${title}`, () => {
+  const logTool = tool("log", `log scale of ${title}`, () => {
     own = !isLog();
     logTool.setAttribute("aria-pressed", String(own));
     paint();

@@ -25,7 +25,7 @@ export async function show({ content, query, signal, state }) {
   const spent = el("div");
   const traces = el("div");
   const rest = el("div", { className: "rest" });
-  content.append(el("h1", {}, "Machine"), said, bars, spent, workers, curves, around, devices.figure, others, traces, rest);
+  content.append(el("h1", {}, "Machine"), said, bars, spent, el("h2", { className: "unseen" }, "Over the steps"), workers, curves, around, devices.figure, others, traces, rest);
   const drawn = new Map();
   const heats = new Map();
 

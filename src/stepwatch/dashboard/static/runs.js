@@ -50,7 +50,7 @@ export async function show({ content, query, signal, choose }) {
       const options = [["", "no groups"], ["state", "by state"], ["group", "by group"], ...settingNames(view.runs).map((name) => [`setting ${name}`, `by ${name}`])];
       group.replaceChildren(choice("group runs", options, query.group ?? "", (value) => { choose({ group: value }); redraw(); }));
     }
-    if (!table.contains(document.activeElement) || document.activeElement.type === "checkbox") redraw();
+    if (!table.contains(document.activeElement) || /** @type {any} */ (document.activeElement).type === "checkbox") redraw();
     const timer = setTimeout(() => look().catch(() => setTimeout(look, 2000)), told.pending ? 50 : 2000);
     signal.addEventListener("abort", () => clearTimeout(timer));
   };

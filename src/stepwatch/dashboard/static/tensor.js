@@ -20,7 +20,7 @@ export async function show({ content, query, signal, state, choose }) {
   const value = heatFigure({ title: `value of ${name}` });
   const images = heatFigure({ title: `images of ${name}` });
   images.figure.hidden = true;
-  content.append(el("div", { className: "top" }, title, about), findings, controls, series.figure, spread, stepper, value.figure, images.figure);
+  content.append(el("div", { className: "top" }, title, about), findings, controls, el("h2", { className: "unseen" }, "Over the steps"), series.figure, spread, stepper, value.figure, images.figure);
   let lines = new Map();
   let told = null;
   let band = null;

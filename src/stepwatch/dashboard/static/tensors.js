@@ -109,8 +109,9 @@ const prefixes = {
 const prefixOf = (name) => prefixes[name] ?? "";
 
 function line(run, entry) {
+  /** @type {[string, any]} */
   const where = entry.leaf ? ["tensor", { run, name: entry.path }] : ["tensors", { run, under: entry.path }];
-  const row = link(...where, el("code", {}, entry.label), el("span", {}, entry.leaf ? "" : plural(entry.count, "tensor")));
+  const row = link(where[0], where[1], el("code", {}, entry.label), el("span", {}, entry.leaf ? "" : plural(entry.count, "tensor")));
   row.dataset.row = entry.path;
   return row;
 }

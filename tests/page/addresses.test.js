@@ -1,0 +1,56 @@
+// Addresses, layers and heat maps: what is pure of them.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { mergedMatrix, rowOrder, scaleOf } from "../../src/stepwatch/dashboard/static/heatmap.js";
+import { layerRows, sortedRows } from "../../src/stepwatch/dashboard/static/layers.js";
+import { address, parseAddress, parseList, parseRange, writeList } from "../../src/stepwatch/dashboard/static/url.js";
+
+test("an address holds what was chosen, and lists", () => {
+  const query = { run: ["a/b", "c d"], x: "1:2", none: "" };
+  assert.deepEqual(parseAddress(address("compare", query)), { page: "compare", query: { run: ["a/b", "c d"], x: "1:2" } });
+  assert.deepEqual(parseAddress(""), { page: "", query: {} });
+});
+
+test("a range is two numbers that ascend", () => {
+  assert.deepEqual([parseRange("3:9"), parseRange("9:3"), parseRange("a:b"), parseRange(undefined)], [[3, 9], null, null, null]);
+});
+
+test("a list may hold commas", () => {
+  assert.deepEqual(parseList(writeList(["a,b", "c"])), ["a,b", "c"]);
+});
+
+const one = (name, last, more = {}) => ({ name, last, spark: [], bad: false, leaf: true, ...more });
+
+test("parameters stand beneath their modules, in the order of the model", () => {
+  const layers = {
+    weights: [one("stem.weight", 1), one("blocks.0.fc.weight", 2), one("blocks.0.fc.bias", 3)],
+    gradients: [one("gradient/stem.weight", 0.1, { bad: true })],
+    outputs: [one("output/stem", 0.5), one("output/blocks.0.fc", 0)],
+  };
+  const rows = layerRows(layers, ["stem", "blocks.0.fc"]);
+  assert.deepEqual(rows.map((row) => `${" ".repeat(row.depth)}${row.label}`), ["stem", " weight", "blocks", " 0", "  fc", "   weight", "   bias"]);
+  assert.deepEqual([rows[1].weight, rows[1].gradient, rows[1].bad, rows[0].zeros], [1, 0.1, true, 0.5]);
+  assert.equal(rows[1].tensor, "gradient/stem.weight");
+  assert.deepEqual(sortedRows(rows, "weight", false).map((row) => row.weight), [3, 2, 1]);
+});
+
+test("rows with a finding are above the others", () => {
+  assert.deepEqual(rowOrder({ rows: ["a", "b", "c"], first: [], last: [], cells: [], marks: [{ row: 1 }] }), { order: [1, 0, 2], above: 1 });
+  assert.equal(rowOrder({ rows: ["a"], first: [], last: [], cells: [], marks: [{ row: 0 }] }).above, 0);
+});
+
+test("colours go by factors only where nothing is negative", () => {
+  const matrix = (cells) => ({ rows: ["a"], first: [0, 1], last: [0, 1], cells: [cells] });
+  assert.deepEqual(scaleOf(matrix([0, 0.01, 10]), true), { low: 0.01, high: 10, log: true, signed: false });
+  assert.deepEqual(scaleOf(matrix([-1, 3]), true), { low: -3, high: 3, log: false, signed: true });
+  assert.deepEqual(scaleOf(matrix([null, null]), true), { low: 0, high: 1, log: false, signed: false });
+});
+
+test("new columns of a heat map stand behind the old ones", () => {
+  const old = { first: [0, 1, 2], last: [0, 1, 2], cells: [[1, 2, 3]], unfit: [[1, 2]], whole: true };
+  const fresh = { first: [2, 3], last: [2, 3], cells: [[9, 4]], unfit: [[1]], whole: false };
+  const both = mergedMatrix(old, fresh, 2);
+  assert.deepEqual([both.first, both.cells, both.unfit], [[0, 1, 2, 3], [[1, 2, 9, 4]], [[1, 3]]]);
+});

@@ -1,0 +1,66 @@
+// Columns of numbers, as the page merges, smooths and looks them up.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { commonPrefix, csv, difference, interpolate, merged, nearest, sinceOf, smoothed, ticks } from "../../src/stepwatch/dashboard/static/numbers.js";
+
+const line = (x, y, more = {}) => ({ name: "loss", group: "losses", mode: "TRAIN", worker: "", x, y, width: 1, whole: false, ...more });
+
+test("new columns stand behind the old ones, and the last bucket is replaced", () => {
+  const both = merged(line([0, 1, 2], [5, 4, 9]), line([2, 3], [3, 2]), 2);
+  assert.deepEqual([both.x, both.y], [[0, 1, 2, 3], [5, 4, 3, 2]]);
+});
+
+test("a line that is sent whole replaces the old one", () => {
+  assert.deepEqual(merged(line([0, 1], [5, 4]), line([0, 2], [4.5, 3], { whole: true, width: 2 }), 0).x, [0, 2]);
+});
+
+test("a band that begins later has the old values as its edges", () => {
+  const both = merged(line([0], [5]), line([1], [4], { low: [3], high: [6] }), 1);
+  assert.deepEqual([both.low, both.high], [[5, 3], [5, 6]]);
+});
+
+test("where values are not finite is kept without doubling", () => {
+  assert.deepEqual(merged(line([0, 1], [1, null], { unfit: [1] }), line([1, 2], [null, null], { unfit: [1, 2] }), 1).unfit, [1, 2]);
+});
+
+test("what is asked for again begins with the bucket of the last step", () => {
+  assert.deepEqual([sinceOf(10, 1), sinceOf(10, 4), sinceOf(-1, 4)], [10, 8, 0]);
+});
+
+test("the nearest of two is found, and none in nothing", () => {
+  assert.deepEqual([nearest([0, 10, 20], 14), nearest([0, 10, 20], 16), nearest([0, 10], 99), nearest([], 3)], [1, 2, 1, -1]);
+});
+
+test("between knots lies a straight line, and beyond them it goes on", () => {
+  assert.equal(interpolate(5, [0, 10], [0, 100]), 50);
+  assert.equal(interpolate(12, [0, 10], [0, 100]), 120);
+  assert.equal(interpolate(3, [], []), 3);
+});
+
+test("smoothing keeps constants, gaps and the first value", () => {
+  assert.deepEqual(smoothed([2, 2, null, 2], 0.9), [2, 2, null, 2]);
+  assert.equal(smoothed([1, 3], 0.5)[0], 1);
+  assert.ok(Math.abs(smoothed([0, 1], 0.5)[1] - 2 / 3) < 1e-12);
+});
+
+test("labels are at round numbers", () => {
+  assert.deepEqual(ticks(0, 10, 5), [0, 2, 4, 6, 8, 10]);
+  assert.deepEqual(ticks(3, 3, 5), [3]);
+});
+
+test("a common beginning is cut after a separator, and never leaves a name empty", () => {
+  assert.equal(commonPrefix(["gradient/a.w", "gradient/a.b"]), "gradient/a.");
+  assert.equal(commonPrefix(["gradient/w", "gradient/x"]), "gradient/");
+  assert.equal(commonPrefix(["a/", "a/b"]), "");
+  assert.equal(commonPrefix(["one"]), "");
+});
+
+test("commas and quotes in a name stay in their cell", () => {
+  assert.equal(csv([{ ...line([1], [2]), name: 'a,"b"' }]).split("\n")[1], '"a,""b""",TRAIN,,1,2,,');
+});
+
+test("a difference has no value where the other line has none near", () => {
+  assert.deepEqual(difference(line([0, 1, 9], [5, 4, 1]), line([0, 1], [1, 1])).y, [4, 3, null]);
+});
