@@ -181,8 +181,8 @@ def _points(series: dict[str, Any], statistic: str, most: int) -> dict[str, Any]
 def mcp(folder: str | None, *, allow_replay: bool) -> None:
     """Answer agents about the runs in FOLDER, by MCP.
 
-    That is the Model Context Protocol, spoken over standard input and output. FOLDER is ./runs or $STEPWATCH_RUNS by default. The
-    tools read only. Needs the extra mcp.
+    That is the Model Context Protocol, spoken over standard input and output. FOLDER is ./runs or
+    $STEPWATCH_RUNS by default. The tools read only. Needs the extra mcp.
     """
     server = make_server(Path(folder) if folder else runs_folder(), allow_replay=allow_replay)
     server.run("stdio")

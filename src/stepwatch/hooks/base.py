@@ -368,7 +368,9 @@ class Hook:
         self.control.close()
         if self.active:
             self.finish()
-            self.recorder.sources.update(self.source_places())
+            if not self.failure:
+                with suppress(Exception):  # without them a run is whole
+                    self.recorder.sources.update(self.source_places())
         self.detach()
         return self.failure
 

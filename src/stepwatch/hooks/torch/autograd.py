@@ -12,10 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
+
+from .internals import output_shape
 
 # Larger graphs are not searched: this happens within somebody's step.
 _MOST_NODES = 20_000
@@ -149,32 +151,38 @@ def softmaxes_over_first(loss: torch.Tensor, size: int, names: Mapping[int, str]
     if loss.grad_fn is None:
         return
     consumers = _forward_order(loss.grad_fn)
-    rows = [shape[0] for node in reversed(consumers) if (shape := _shape_of(node))]
+    rows = [shape[0] for node in reversed(consumers) if (shape := output_shape(node))]
     if rows[:1] != [size]:
         return
     for node in consumers:
-        result = getattr(node, "_saved_result", None) if "softmax" in operation(node) else None
-        if result is None or result.dim() < 2 or list(result.shape).count(size) != 1:
+        shape = output_shape(node) if "softmax" in operation(node) else ()
+        if len(shape) < 2 or shape[0] != size or shape.count(size) != 1:
             continue
         # A dimension that was counted from the end is held without its sign.
-        if result.shape[0] == size and (node._saved_dim + result.dim()) % 2**64 % result.dim() == 0:
+        if (node._saved_dim + len(shape)) % 2**64 % len(shape) == 0:
             yield _title(node, consumers, names, consumers[node])
-
-
-def _shape_of(node: Any) -> tuple[int, ...]:
-    """Return the shape of what an operation made; empty for a number, and where it is unknown."""
-    made = getattr(node, "_input_metadata", ())
-    return tuple(made[0].shape) if made and not hasattr(node, "variable") else ()
 
 
 def _is_linear(node: Any) -> bool:
     """Return whether an operation leaves what is linear so; a sum may only add a parameter."""
     name = operation(node)
     if name == "mul":  # a dropout; a mask of what is above 0 is none
-        factors = (getattr(node, "_saved_other", None), getattr(node, "_saved_self", None))
-        known = [one for one in factors if isinstance(one, torch.Tensor)]
-        return len(_values_of(node)) == 1 and all(bool((one > 1).any()) for one in known)
+        factors = [
+            one for one in map(partial(_as_saved, node), ("other", "self")) if one is not None
+        ]
+        return len(_values_of(node)) == 1 and all(bool((one > 1).any()) for one in factors)
     return name in _LINEAR
+
+
+def _as_saved(node: Any, name: str) -> torch.Tensor | None:
+    """Return what a node saved; ``None`` for nothing, and for what a script's hook has packed.
+
+    To unpack would be noticed: activations that are not kept are computed anew.
+    """
+    with suppress(RuntimeError, AttributeError):
+        data = getattr(node, f"_raw_saved_{name}").data
+        return data if type(data) is torch.Tensor else None
+    return None
 
 
 def _input_of(node: Any) -> Any:
