@@ -191,6 +191,32 @@ class TestAJob:
         told = json.loads(archive(f"{place}/out/{job}/output/output.tar.gz")["told.json"])
         assert ["algo-1", "algo-2"] == told["hosts"]
 
+    def test_two_instances_of_torch_distributed_are_one_process_group(self, place, ended):
+        """Ranks meet, and what each computes of its own data makes the weights of both."""
+        estimator = pytorch(
+            place,
+            entry_point="together.py",
+            instance_count=2,
+            distribution={"torch_distributed": {"enabled": True}},
+        )
+        estimator.fit(wait=False)
+        job = estimator.latest_training_job.name
+        ended(job)
+        logs, group = boto3.client("logs"), {"logGroupName": "/aws/sagemaker/TrainingJobs"}
+        streams = logs.describe_log_streams(**group, logStreamNamePrefix=f"{job}/")["logStreams"]
+        lines = [
+            event["message"]
+            for stream in streams
+            for event in logs.get_log_events(
+                **group, logStreamName=stream["logStreamName"], startFromHead=True
+            )["events"]
+        ]
+
+        assert [
+            "rank 0 of 2, met [0, 1], weights alike: True",
+            "rank 1 of 2, met [0, 1], weights alike: True",
+        ] == sorted(line for line in lines if line.startswith("rank"))
+
 
 class TestWhatIsSaved:
     def test_nothing_is_configured(self, place, ended):

@@ -14,6 +14,7 @@ from stepwatch.errors import RequestRefused
 from stepwatch.jobs.spec import JobSpec, RuleSpec
 
 from .account import Account
+from .model_trainer import DEBUGGER_BLOCKS, as_estimator_request, processes_a_node
 
 RULES = ("DebugRuleConfigurations", "ProfilerRuleConfigurations")
 # It becomes the name of a folder.
@@ -102,6 +103,7 @@ def job_spec(request: Request, account: Account) -> JobSpec:
     Raises:
         RequestRefused: Something that is not supported, or is invalid.
     """
+    shown, request = request, as_estimator_request(request)
     name = request["TrainingJobName"]
     hyperparameters = {
         key: _value(text) for key, text in request.get("HyperParameters", {}).items()
@@ -137,7 +139,7 @@ def job_spec(request: Request, account: Account) -> JobSpec:
         retries=request.get("RetryStrategy", {}).get("MaximumRetryAttempts", 0),
         python=account.interpreters.of(request["AlgorithmSpecification"].get("TrainingImage", "")),
         audits=False,  # what exits with 0 has completed, whatever it saved: rules judge that
-        request=request,
+        request={**shown, **{key: request[key] for key in DEBUGGER_BLOCKS if key in request}},
     )
 
 
@@ -223,6 +225,7 @@ def _processes(request: Request) -> int:
     _check_resources(request, resources)
     groups = resources.get("InstanceGroups") or [resources]
     number: int = sum(group.get("InstanceCount", 1) for group in groups)
+    number *= processes_a_node(request)
     if number > MOST_PROCESSES:
         raise RequestRefused(
             "ResourceLimitExceeded",

@@ -183,6 +183,15 @@ def identity_response(account: Account, form: str) -> tuple[int, str]:
             "CreateDate": "2020-01-01T00:00:00Z",
         }
         return 200, _identity_xml(action, _IAM, f"<Role>{_identity_tags(fields)}</Role>")
+    if action == "SimulatePrincipalPolicy":  # what a role may do: roles mean nothing here
+        decisions = [
+            {"EvalActionName": name, "EvalResourceName": "*", "EvalDecision": "allowed"}
+            for key, (name, *_) in sorted(given.items())
+            if key.startswith("ActionNames.member.")
+        ]
+        members = "".join(f"<member>{_identity_tags(one)}</member>" for one in decisions)
+        inside = f"<EvaluationResults>{members}</EvaluationResults><IsTruncated>false</IsTruncated>"
+        return 200, _identity_xml(action, _IAM, inside)
     error = _identity_tags(
         {"Type": "Sender", "Code": "InvalidAction", "Message": f"no action {action!r}"}
     )
