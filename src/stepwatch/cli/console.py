@@ -161,8 +161,10 @@ def print_finding(output: Console, finding: Finding, workers: Sequence[str]) -> 
 def _print_origin(output: Console, finding: Finding, workers: Sequence[str]) -> None:
     style = SEVERITY_STYLES.get(finding.severity, "")
     worker = f" of {finding.worker}" if finding.worker and len(workers) > 1 else ""
+    since = "" if finding.onset is None else f", since step {finding.onset}"
     output.print(
-        f"[{style}]{finding.severity}[/] [bold]{escape(finding.rule)}[/] {finding.where()}{worker}",
+        f"[{style}]{finding.severity}[/] [bold]{escape(finding.rule)}[/] {finding.where()}{worker}"
+        f"{since}",
         soft_wrap=True,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import math
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -242,6 +242,9 @@ class RuleRunner:
         self.watched = watched
         per_model = getattr(watched.rule, "per_model", False)
         self._training_only: bool = getattr(watched.rule, "training_only", False)
+        # The steps that a condition must have held at, of a rule that waits for several.
+        streak = getattr(watched.rule, "consecutive", 1)
+        self._recent = deque[int](maxlen=streak) if isinstance(streak, int) and streak > 1 else None
         #: Whether it judges the profile of a run, and not its steps.
         self.scans = hasattr(watched.rule, "scan")
         scope = watched.scope
@@ -315,6 +318,8 @@ class RuleRunner:
         self.evaluations += 1
         self._in_mode[view.mode] += 1
         self._last_step = view.number
+        if self._recent is not None:
+            self._recent.append(view.number)
         if self._training_only and not view.trains:
             return []
         try:
@@ -437,6 +442,8 @@ class RuleRunner:
                 continue
             severity = scope.severity or finding.severity
             reported = replace(finding, rule=self.watched.name, severity=severity)
+            if reported.onset is None and self._recent and finding.step == self._recent[-1]:
+                reported = replace(reported, onset=self._recent[0])
             if view is not None:
                 worker = view.workers[0] if len(view.records) == 1 else ""
                 reported = reported.at(

@@ -81,7 +81,7 @@ def blind_spots(
         could_not_judge=tuple(
             (status.rule, status.details)
             for status in statuses
-            if status.status in INCONCLUSIVE and status.rule in earlier
+            if status.status in INCONCLUSIVE and not status.idle and status.rule in earlier
         ),
         not_asked=tuple(rule for rule in earlier if rule in {*installed} - evaluated),
         not_captured=tuple(filter(None, map(order.missing, stages))),

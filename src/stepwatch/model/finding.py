@@ -28,6 +28,8 @@ class Finding:
         message: What was measured, against what, where, since when.
         mode: The mode of the step.
         mode_step: The step as its mode counts it, which is what a training loop counts.
+        onset: The global step at which it began; ``step`` confirmed it. ``None`` if that is not
+            known.
         worker: Whose data it was.
         value: What was measured.
         threshold: What it was compared with.
@@ -50,6 +52,7 @@ class Finding:
     severity: str = "warning"
     condition: str = ""
     mode_step: int | None = None
+    onset: int | None = None
     evidence: Mapping[str, object] = field(default_factory=dict)
 
     @property

@@ -19,7 +19,7 @@ from ..formats.profile.tables import ends_ns
 from ..judge.evaluate import Progress, stored_or_evaluated, without_progress
 from ..judge.headline import counts, rule_outcomes
 from ..judge.parameters import Spec
-from ..judge.root_cause import Chain
+from ..judge.root_cause import Chain, sign_of
 from ..judge.verdict import Verdict, consequence_lines, plural
 from ..model.finding import Finding
 from ..plots.downsample import envelope
@@ -57,6 +57,16 @@ def _near(rows: pa.Table, step: int, reach: int) -> pa.Table:
     return rows.filter(pa.array(np.isin(numbers_, near)))
 
 
+# What shows the fault, by what a finding is a sign of.
+_SHOWS = {
+    "bad_data": "non_finite",
+    "non_finite": "non_finite",
+    "exploded": "non_finite",
+    "inactive": "zero_fraction",
+    "vanishing": "abs_mean",
+}
+
+
 def _listed(name: str, series: Series) -> Table:
     """Return the statistics of steps, a row for each worker."""
     columns = _OF_TENSOR if (series["count"] > 1).any() else ("mean",)
@@ -80,7 +90,7 @@ def _number(value: float) -> float | int:
 
 def _drawn(name: str, series: Series, finding: Finding) -> Chart:
     """Return a chart of the steps, a line for each worker."""
-    what = "rms" if (series["count"] > 1).any() else "mean"
+    what = _SHOWS.get(sign_of(finding), "rms") if (series["count"] > 1).any() else "mean"
     workers = np.array(series.workers)
     columns = {
         (str(worker) if len(set(series.workers)) > 1 else what): envelope(

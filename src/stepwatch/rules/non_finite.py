@@ -296,7 +296,9 @@ class _Search:
     def _counts(self, row: int) -> str:
         values = np.nan_to_num(self.record.statistics[row])
         infinite = int(values[POSINF] + values[NEGINF])
-        return f"{int(values[NAN])} nan, {infinite} infinite of {int(values[COUNT])}"
+        found = ((int(values[NAN]), "NaN"), (infinite, "infinite"))
+        counts = " and ".join(f"{count} {what}" for count, what in found if count)
+        return f"{counts or 'none'} of {int(values[COUNT])} elements"
 
 
 #: Where minus infinity is meant: the masks of attention.
@@ -470,11 +472,22 @@ class NonFiniteOrigin(NonFiniteRule):
             else ""
         )
         maybe_others = origin.cause == "gradient" and step.others
+        spoiled = [
+            one
+            for one in step.tensors("losses")
+            if one.statistics.non_finite and one.name != tensor.name
+        ]
+        loss = ""
+        if spoiled:
+            what = "NaN" if spoiled[0].statistics.nan else "infinite"
+            loss = f"loss is {what} from step {step.number}; first in {_place(tensor.name)}"
         self._episode = self._episode or worker
         return self.finding(
             step,
             tensor.name,
-            f"{origin.sentence} at step {step.number}{near}",
+            f"{loss}: {origin.sentence}{near}"
+            if loss
+            else f"{origin.sentence} at step {step.number}{near}",
             worker=self._episode,
             value=float(tensor.statistics.non_finite),
             threshold=0.0,
@@ -504,6 +517,25 @@ class NonFiniteOrigin(NonFiniteRule):
             "frames": list(origin.affected[: self.max_frames]),
             "affected": listed(origin.affected),
         }
+
+
+def _place(tensor: str) -> str:
+    """Return what a tensor is, in words.
+
+    Example:
+        >>> _place("input/Sequential/0"), _place("gradient/fc.weight"), _place("fc.weight")
+        ('an argument of Sequential', 'the gradient of fc.weight', 'fc.weight')
+    """
+    kind, _, rest = tensor.partition("/")
+    of = rest.partition("/")[0]
+    texts = {
+        "input": f"an argument of {of}",
+        "output": f"the output of {of}",
+        "gradient": f"the gradient of {rest}",
+        "label": f"the targets of {of}",
+        "batch": "the batch",
+    }
+    return texts.get(kind, tensor) if rest else tensor
 
 
 def _largest(group: TensorGroup) -> float:

@@ -161,9 +161,9 @@ class DataStall(Rule):
             yield self.finding(
                 step,
                 "loop/data_wait_seconds",
-                f"{share:.0%} of the time of the last {self.window} TRAIN steps up to step"
-                f" {step.number} was waited for data (> {self.max_share:.0%}),"
-                f" {number(typical_ms)} ms in a step",
+                f"input-bound: {share:.0%} of step time ({number(typical_ms)} ms) waits for the"
+                f" DataLoader, in the {self.window} TRAIN steps up to step {step.number}"
+                f" (> {self.max_share:.0%})",
                 worker=worker,
                 value=share,
                 threshold=self.max_share,

@@ -28,6 +28,7 @@ from .shared import (
     is_trained,
     losses_of,
     out_of_range,
+    weighted_mean,
 )
 
 # name and ratio of tensors, and over how many steps they moved by it
@@ -400,7 +401,11 @@ class StepSize(Rule):
     needed_steps = "num_steps"
     training_only = True
     per_model = True
-    sign: ClassVar[Mapping[str, str]] = {"too_small": "pace", "*": "updates"}
+    sign: ClassVar[Mapping[str, str]] = {
+        "far_too_high": "rate",
+        "too_small": "pace",
+        "*": "updates",
+    }
 
     grown: float = parameter(
         10.0, "So many times their first norm, weights have run away.", above=1
@@ -421,11 +426,16 @@ class StepSize(Rule):
         self._losses = Selection(("losses",), keep=is_scalar)
         self._of_loss: dict[str, _Loss] = {}
         self._of_worker: dict[str, _WeightNorms] = {}
+        self._early_ratio = 0.0
+        self._early_losses: dict[str, list[float]] = {}
 
     def check(self, step: StepView) -> Findings:
         self._steps += 1
-        for name, value in losses_of(step, self._losses).items():
+        losses = losses_of(step, self._losses)
+        for name, value in losses.items():
             self._of_loss.setdefault(name, _Loss()).add(value)
+        if self._steps <= _EARLY_STEPS:
+            yield from self._evaluate_start(step, losses)
         for group, names in self._weights.groups(step):
             worker = group.record.worker
             weights = self._of_worker.get(worker)
@@ -435,6 +445,37 @@ class StepSize(Rule):
             yield from self._evaluate_divergence(step, worker, weights)
             if weights.num_steps >= self.num_steps:
                 yield from self._evaluate(step, worker, weights)
+
+    def _evaluate_start(self, step: StepView, losses: Mapping[str, float]) -> Findings:
+        """Judge the first steps, whose updates may throw a model off once and for all."""
+        for group in step.groups("updates"):
+            ratios = group.record.layout.matching("^update_ratio/")[group.rows]
+            ratio = weighted_mean(group.where(ratios)) if ratios.any() else math.nan
+            self._early_ratio = max(self._early_ratio, 0.0 if math.isnan(ratio) else ratio)
+            break
+        for name, value in losses.items():
+            self._early_losses.setdefault(name, []).append(value)
+        if self._steps < _EARLY_STEPS or len(self._early_losses) != 1:
+            return  # of several losses one may well rise, as those of a discriminator
+        ((name, (first, *later)),) = self._early_losses.items()
+        now = float(np.median(later)) if later else math.nan
+        if not (self._early_ratio > _EARLY_RATIO and first > 0 and now > _EARLY_RISE * first):
+            return
+        rate = next(iter(step.tensors("learning_rates")), None)
+        value_of = f" of {number(rate.scalar)}" if rate is not None else ""
+        yield self.finding(
+            step,
+            name if rate is None else rate,
+            f"learning rate{value_of} is far too high: a step moved the weights by"
+            f" {self._early_ratio:.0%} of their norm, where 0.1% is usual, and {name} went from"
+            f" {number(first)} to {number(now)} in the first {_EARLY_STEPS} steps",
+            value=self._early_ratio,
+            threshold=_EARLY_RATIO,
+            condition="far_too_high",
+            remedy="lower the learning rate a hundredfold, or warm it up",
+            severity="error",
+            evidence={"loss": [first, now]},
+        )
 
     def _evaluate_divergence(self, step: StepView, worker: str, weights: _WeightNorms) -> Findings:
         before = weights.recent[0]
@@ -508,6 +549,10 @@ class StepSize(Rule):
         losses = self._of_loss.values()
         return bool(losses) and all(loss.rose(self.fall) for loss in losses)
 
+
+# The first steps of a training, of which one moved the weights by more than this share of their
+# norm, while the median loss became so many times the first one.
+_EARLY_STEPS, _EARLY_RATIO, _EARLY_RISE = 11, 0.1, 1.5
 
 _STEP_REMEDIES = {
     "unbounded": "look for a term of the loss with the wrong sign, or one that has no least value",

@@ -93,7 +93,7 @@ CAUSES = {
         " freeze it on purpose",
     ),
     "not_in_optimizer": (
-        "of the model were held by no optimizer, and did not change, at {k} steps in a row",
+        "are in no optimizer and never change, at {k} steps in a row",
         "create the optimizer after the last change to the model, from all its parameters; those of"
         " layers in a plain list are not among them (in PyTorch take an nn.ModuleList); or freeze"
         " it on purpose",
@@ -495,7 +495,7 @@ class AllZero(TensorRule):
         return self.finding(
             step,
             group[0],
-            f"{name}: {number(share)}% of its {count} elements are zero"
+            f"{name} is zero: {number(share)}% of its {count} elements"
             f" (>= {number(self.threshold)}%) at step {step.number}{since}{more}",
             value=share,
             threshold=self.threshold,
@@ -638,8 +638,8 @@ class UntrainedParameter(Rule):
         return self.finding(
             step,
             members[0],
-            f"{listed(members)}: {len(members)} of {total} {verb} {what.format(k=self.k)},"
-            f" up to step {step.number}",
+            f"{len(members)} of {total} {verb} {what.format(k=self.k)},"
+            f" up to step {step.number}: {listed(members)}",
             worker=worker,
             value=float(len(members)),
             threshold=0.0,
