@@ -12,7 +12,7 @@ import json
 import mimetypes
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -197,23 +197,33 @@ def _encoded(answer: object) -> tuple[bytes, bool]:
 
 
 def _json(request: Request, body: bytes) -> Response:
-    return _compressed(request, body, "application/json", {})
+    return _Compressed(body, "application/json").answer(request)
 
 
 # Smaller answers would not become shorter by it.
 _LEAST_BYTES = 500
 
 
-def _compressed(request: Request, body: bytes, kind: str, more: dict[str, str]) -> Response:
-    """Return an answer, compressed, or that the browser has it already."""
-    tag = f'"{hashlib.blake2b(body, digest_size=9).hexdigest()}"'
-    headers = {"etag": tag, "cache-control": "no-cache", "vary": "accept-encoding", **more}
-    if request.headers.get("if-none-match") == tag:
-        return Response(status_code=304, headers=headers)
-    if len(body) > _LEAST_BYTES and "gzip" in request.headers.get("accept-encoding", ""):
-        headers["content-encoding"] = "gzip"
-        body = gzip.compress(body, 6, mtime=0)
-    return Response(body, media_type=kind, headers=headers)
+class _Compressed:
+    """An answer that is compressed when it is first asked for, and not sent to who has it."""
+
+    def __init__(self, body: bytes, kind: str) -> None:
+        self._body, self._kind = body, kind
+        self._tag = f'"{hashlib.blake2b(body, digest_size=9).hexdigest()}"'
+
+    def answer(self, request: Request) -> Response:
+        headers = {"etag": self._tag, "cache-control": "no-cache", "vary": "accept-encoding"}
+        if request.headers.get("if-none-match") == self._tag:
+            return Response(status_code=304, headers=headers)
+        takes = "gzip" in request.headers.get("accept-encoding", "")
+        if takes and len(self._body) > _LEAST_BYTES:
+            headers["content-encoding"] = "gzip"
+            return Response(self._small, media_type=self._kind, headers=headers)
+        return Response(self._body, media_type=self._kind, headers=headers)
+
+    @cached_property
+    def _small(self) -> bytes:
+        return gzip.compress(self._body, 6, mtime=0)
 
 
 def _error_response(request: Request, error: Exception) -> Response:
@@ -229,8 +239,9 @@ def _static_file(path: Path) -> Callable[[Request], Awaitable[Response]]:
 
 def _kept(data: bytes, kind: str) -> Callable[[Request], Awaitable[Response]]:
     """Return a handler of what never changes while the server runs."""
+    kept = _Compressed(data, kind)
 
     async def answer(request: Request) -> Response:
-        return _compressed(request, data, kind, {})
+        return kept.answer(request)
 
     return answer

@@ -36,7 +36,7 @@ export async function show({ content, query, signal, state, choose }) {
     },
   });
   const heat = el("section", { className: "layers", "aria-label": "layers over steps" }, controls, layers.figure);
-  content.append(title, top, grid.element, heat, rest);
+  content.append(title, top);
   const view = { collection: query.collection, statistic: query.statistic, under: query.under };
   let matrix = null;
   let key = "";
@@ -81,12 +81,15 @@ export async function show({ content, query, signal, state, choose }) {
   }
 
   const update = async () => {
+    const headline = ask("run", { run }, signal); // asked first, as it is read first
     const numbers = grid.update();
     numbers.catch(() => {});
-    const about = await ask("run", { run }, signal);
+    const about = await headline;
     state(about.state);
     verdict(top, about, run);
     notes(rest, about);
+    // What is below comes when what is above it has its height, so that nothing jumps.
+    if (!grid.element.isConnected) content.append(grid.element);
     view.collection ||= about.view.collection;
     view.statistic ||= about.view.statistic;
     select(controls, view, about, query);
@@ -94,7 +97,11 @@ export async function show({ content, query, signal, state, choose }) {
     const layersRead = read();
     layersRead.catch(() => {});
     await numbers;
+    grid.paint();
+    if (!heat.isConnected) content.append(heat);
+    paintMatrix();
     await layersRead;
+    if (!rest.isConnected) content.append(rest);
   };
   await update();
   return update;

@@ -117,6 +117,7 @@ export function scalarGrid({ run, query, choose, signal, onstep, height = 200 })
   return {
     element,
     update,
+    paint,
     /** @param {string[]} names */
     workers(names) {
       if (names.length < 2 || workers.contains(document.activeElement)) return;
