@@ -24,6 +24,7 @@ ERROR_STATUS = 2
 VERBS: Mapping[str, Mapping[str, str]] = {
     "Watch a training": {
         "run": "Run SCRIPT, see inside its training, and say what goes wrong",
+        "certify": "Run the first steps of SCRIPT under changes that must not matter",
         "watch": "Follow RUN until it ends and print what the rules find",
         "jobs": "Run trainings as jobs that outlive this terminal",
     },

@@ -1,0 +1,301 @@
+"""The process in which ``stepwatch certify`` runs a script again and again, each time in a fork.
+
+Torch is imported once, here, and no thread is started: a fork has it for nothing. Each run has a
+fresh copy of the folder as its working directory. What was found is printed, a line of JSON each.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..diff.parting import NoiseBand, first_parting, noise_band
+from ..errors import TrainingStopped
+from .launch import Script
+
+if TYPE_CHECKING:
+    from ..hooks.torch.certify.relations import Relation, RunOutcome
+    from ..hooks.torch.certify.session import Change
+
+_LEFT_OUT = (".git", ".venv", "venv", "node_modules", "__pycache__", "runs", ".mypy_cache")
+#: A larger file is linked instead of copied.
+LARGE_BYTES = 32 << 20
+#: More files, or more bytes of files that are not large, are no script's folder.
+MOST_FILES, MOST_BYTES = 20_000, 1 << 30
+_POLL_S = 0.005
+Say = Callable[[Mapping[str, Any]], None]
+
+
+class TooLarge(Exception):
+    """A folder holds too much to be copied for every run."""
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """Copy a folder for a run; large files become links.
+
+    Raises:
+        TooLarge: It holds too much.
+    """
+    files = size = 0
+
+    def copy(here: str, there: str) -> str:
+        nonlocal files, size
+        size_bytes = os.path.getsize(here)
+        files += 1
+        if size_bytes > LARGE_BYTES:
+            os.symlink(os.path.abspath(here), there)
+            return there
+        size += size_bytes
+        if files > MOST_FILES or size > MOST_BYTES:
+            raise TooLarge(
+                f"{source} holds too much to be copied for every run; "
+                "start from a folder with the script and what it reads"
+            )
+        shutil.copy2(here, there)
+        return there
+
+    shutil.rmtree(target, ignore_errors=True)
+    ignore = shutil.ignore_patterns(*_LEFT_OUT)
+    shutil.copytree(
+        source, target, ignore=ignore, copy_function=copy, ignore_dangling_symlinks=True
+    )
+
+
+class Runs:
+    """Runs a script, each time in a fork of this process.
+
+    Args:
+        script: The program.
+        folder: Where it is run: each time a copy of it.
+        steps: How many TRAIN steps.
+        limit_s: A run that takes longer is ended.
+        say: Takes what happens.
+    """
+
+    def __init__(
+        self, script: Script, folder: Path, *, steps: int, limit_s: float, say: Say
+    ) -> None:
+        self._script, self._folder = script, folder
+        self._steps, self._limit_s, self._say = steps, limit_s, say
+        self._place = Path(tempfile.mkdtemp(prefix="stepwatch-certify-"))
+        self.num_runs = 0
+        self.seconds: list[float] = []
+
+    def close(self) -> None:
+        shutil.rmtree(self._place, ignore_errors=True)
+
+    def run(self, name: str, change: Change, facts: dict[str, Any]) -> RunOutcome:
+        """Run it once with a change; what goes wrong is in the outcome."""
+        from ..hooks.torch.certify.relations import RunOutcome
+
+        self._say({"event": "begins", "run": name})
+        work, answer = self._place / "work", self._place / "answer"
+        copy_folder(self._folder, work)
+        answer.unlink(missing_ok=True)
+        began = time.monotonic()
+        pid = os.fork()
+        if not pid:
+            self._child(change, facts, work, answer)
+        how = self._wait(pid, began)
+        self.num_runs += 1
+        self.seconds.append(time.monotonic() - began)
+        if not answer.exists():
+            return RunOutcome([], {}, how or "the process died")
+        # Written by our own fork a moment ago, in a folder of our own.
+        found = pickle.loads(answer.read_bytes())
+        return RunOutcome(found["steps"], found["facts"], how or found["error"])
+
+    def _wait(self, pid: int, began: float) -> str:
+        try:
+            while True:
+                done, status = os.waitpid(pid, os.WNOHANG)
+                if done:
+                    return f"killed by signal {status & 127}" if status & 127 else ""
+                if time.monotonic() - began > self._limit_s:
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+                    return f"it took more than {self._limit_s:g} s"
+                time.sleep(_POLL_S)
+        except BaseException:
+            os.kill(pid, signal.SIGKILL)
+            raise
+
+    def _child(self, change: Change, facts: dict[str, Any], work: Path, answer: Path) -> None:
+        """Run the script in this process, a fork, and end it."""
+        try:
+            os.chdir(work)
+            output = os.open(self._place / "output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            os.dup2(output, 1)
+            os.dup2(output, 2)
+            answer.write_bytes(pickle.dumps(self._run_here(change, facts)))
+        finally:
+            os._exit(0)
+
+    def _run_here(self, change: Change, facts: dict[str, Any]) -> dict[str, Any]:
+        from ..hooks.torch.certify.session import Session
+
+        warnings.simplefilter("ignore")
+        session = Session(change, facts, steps=self._steps, cut=max(2, self._steps // 2))
+        error = ""
+        try:
+            session.attach()
+            self._script.execute()
+        except TrainingStopped:
+            pass
+        except SystemExit as ended:
+            error = f"it ended by SystemExit: {ended.code}" if ended.code else ""
+        except BaseException as raised:  # noqa: BLE001  a script may end in any way
+            traceback.print_exc()
+            error = f"{type(raised).__name__}: {raised}".splitlines()[0]
+        if session.hook is not None:
+            failure = session.hook.failure
+            session.hook.close()
+            error = error or (f"capturing failed: {failure}" if failure else "")
+        return {"steps": session.kept.steps, "facts": session.facts, "error": error}
+
+
+class Certificate:
+    """Judges relations by runs of a script.
+
+    Args:
+        runs: Runs the script.
+        relations: What is asked for.
+        say: Takes each result.
+    """
+
+    def __init__(self, runs: Runs, relations: Mapping[str, type[Relation]], say: Say) -> None:
+        self._runs, self._relations, self._say = runs, relations, say
+
+    def judge(self) -> None:
+        """Judge all of them, and say each result."""
+        from ..hooks.torch.certify.session import Change
+
+        plain = self._runs.run("as it is", _as_is(), {})
+        num_steps = sum(str(step.mode) == "TRAIN" for step in plain.steps)
+        if plain.error or not num_steps:
+            why = plain.error or "it trained nothing with torch"
+            self._say({"event": "failed", "why": f"the script as it is: {why}"})
+            return
+        again = self._runs.run("as it is, again", _as_is(), plain.facts)
+        apart = first_parting(plain.steps, again.steps, NoiseBand(), _compared())
+        noise = "" if apart is None else f"two runs of the script itself part at {apart.where()}"
+        base, band = plain, noise_band((plain.steps, again.steps))
+        if not noise:
+            if plain.facts["dropout"] or plain.facts["compiles"] or plain.facts["model_draws"]:
+                base = self._runs.run("without dropout, eager", Change(), plain.facts)
+            nudged = self._runs.run("weights nudged by one rounding", _nudge(), plain.facts)
+            band = noise_band((base.steps, nudged.steps))
+        self._say({
+            "event": "noise", "apart": noise, "steps": num_steps, "cut": plain.facts["cut"],
+            "evaluations": plain.facts["evaluations"],
+        })  # fmt: skip
+        for name, kind in self._relations.items():
+            self._say({"event": "result", **self._judge_one(name, kind, plain, base, band, noise)})
+
+    def _judge_one(
+        self,
+        name: str,
+        kind: type[Relation],
+        plain: RunOutcome,
+        base: RunOutcome,
+        band: NoiseBand,
+        noise: str,
+    ) -> dict[str, Any]:
+        relation = kind()
+        about = {"relation": name, "title": kind.title}
+        mine = base if kind.fixed else plain
+        facts = {**plain.facts, "model_draws": base.facts.get("model_draws", "")}
+        facts["step_draws"] = base.facts.get("step_draws", False)
+        why = base.error or (noise if name != "seeds" else "") or relation.why_not(facts)
+        if why:
+            return {**about, "outcome": "does not apply", "why": why}
+        run = self._runs.run(kind.title, relation, facts)
+        seconds = self._runs.seconds[-1]
+        why = "" if not run.error else f"the script does not run so: {run.error}"
+        why = why or relation.why_unchanged(run.facts)
+        if why:
+            return {**about, "outcome": "does not apply", "why": why, "seconds": seconds}
+        found = relation.judge(mine, run, band if kind.fixed else NoiseBand())
+        if found is None:
+            return {**about, "outcome": "holds", "why": "", "seconds": seconds}
+        broken: dict[str, Any] = {
+            **about,
+            "outcome": "breaks",
+            "why": f"{found.where}: {found.message}",
+            "points_at": kind.points_at,
+            "seconds": seconds,
+        }
+        if found.parting is not None:
+            parting = found.parting
+            broken |= {
+                "mode": str(parting.mode),
+                "mode_step": parting.mode_step,
+                "tensor": parting.tensor,
+                "stage": parting.stage,
+                "statistic": parting.field,
+                "expected": parting.here,
+                "found": parting.there,
+                "relative": parting.relative,
+                "allowed": parting.allowed,
+            }
+        return broken
+
+
+def _compared() -> frozenset[str]:
+    from ..hooks.torch.certify.session import KEPT
+
+    return KEPT
+
+
+def _as_is() -> Change:
+    from ..hooks.torch.certify.session import AsIs
+
+    return AsIs()
+
+
+def _nudge() -> Change:
+    from ..hooks.torch.certify.session import Nudged
+
+    return Nudged()
+
+
+def main() -> None:
+    """Do what the first argument asks for, as JSON; print a line of JSON for what happens."""
+    asked = json.loads(sys.argv[1])
+    out = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+
+    def say(what: Mapping[str, Any]) -> None:
+        print(json.dumps(what), file=out, flush=True)
+
+    script = Script(asked["script"], tuple(asked["arguments"]), is_module=asked["module"])
+    from ..hooks.torch.certify.relations import RELATIONS
+
+    chosen = {name: RELATIONS[name] for name in asked["only"] or RELATIONS}
+    runs = Runs(
+        script, Path(asked["folder"]), steps=asked["steps"], limit_s=asked["limit_s"], say=say
+    )
+    try:
+        Certificate(runs, chosen, say).judge()
+        say({"event": "over", "runs": runs.num_runs, "seconds": sum(runs.seconds)})
+    except TooLarge as error:
+        say({"event": "failed", "why": str(error)})
+    except KeyboardInterrupt:
+        sys.exit(130)
+    finally:
+        runs.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Running the first steps of a script under changes that must not matter."""

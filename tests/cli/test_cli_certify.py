@@ -1,0 +1,122 @@
+"""``stepwatch certify``: the first steps of a script under changes that must not matter."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.support.cli.commands import STEPWATCH, call
+
+HEALTHY = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+data = TensorDataset(torch.randn(128, 6), torch.randint(3, (128,)))
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gate, self.value, self.head = nn.Linear(6, 8), nn.Linear(6, 8), nn.Linear(8, 3)
+        self.drop = nn.Dropout(0.1)
+
+    def forward(self, x):
+        gate = torch.softmax(self.gate(x), dim=1)
+        return self.head(self.drop(gate * self.value(x)))
+
+model = Net()
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+for epoch in range(9):
+    model.train()
+    for number, (x, y) in enumerate(DataLoader(data, batch_size=16, shuffle=True)):
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    model.eval()
+    with torch.no_grad():
+        for x, y in DataLoader(data, batch_size=32):
+            model(x)
+    open("log", "a").write("epoch")
+"""
+ACCUMULATES = (
+    "        loss.backward()\n        optimizer.step()\n        optimizer.zero_grad()\n",
+    "        (loss / 2).backward()\n        if number % 2:\n            optimizer.step()\n"
+    "            optimizer.zero_grad()\n",
+)
+
+
+def certify(folder, text, *options):
+    (folder / "train.py").write_text(text)
+    done = call(
+        STEPWATCH, "certify", "--steps", "6", "--json", *options, "train.py",
+        cwd=folder, start=subprocess.run,
+    )  # fmt: skip
+    assert done.returncode in (0, 1), done.stderr
+    return done.returncode, {one["relation"]: one for one in json.loads(done.stdout)["relations"]}
+
+
+def outcomes(results):
+    return {name: one["outcome"] for name, one in results.items()}
+
+
+@pytest.mark.slow
+class TestCertify:
+    def test_a_healthy_script_breaks_nothing_and_its_folder_stays_as_it_was(self, tmp_path):
+        """What does not apply says why; the script's own files are not written."""
+        status, found = certify(tmp_path, HEALTHY, "--junit", "certify.xml")
+        suite = ElementTree.parse(tmp_path / "certify.xml").getroot()
+
+        assert 0 == status
+        assert {"breaks"}.isdisjoint(outcomes(found).values()), found
+        assert {"permuted-batch", "rows-apart", "evaluation-twice", "accumulation"} <= {
+            name for name, one in found.items() if one["outcome"] == "holds"
+        }, found
+        assert "no activations are checkpointed" == found["checkpointed"]["why"]
+        assert {"train.py", "certify.xml"} == {path.name for path in tmp_path.iterdir()}
+        assert ("10", "0") == (suite.get("tests"), suite.get("failures"))
+
+    def test_a_softmax_over_the_batch_is_named_by_the_module_that_follows(self, tmp_path):
+        """The first tensor that differs is the output of what the softmax was given to."""
+        text = HEALTHY.replace("dim=1", "dim=0")
+        status, found = certify(tmp_path, text, "--only", "rows-apart", "--only", "permuted-batch")
+
+        assert (1, "holds") == (status, found["permuted-batch"]["outcome"])
+        assert ("TRAIN", 0, "output/drop") == tuple(
+            found["rows-apart"][key] for key in ("mode", "mode_step", "tensor")
+        )
+
+    def test_dropout_in_evaluation_is_found(self, tmp_path):
+        """Functional dropout is active unless it is told otherwise."""
+        text = HEALTHY.replace("self.drop(gate", "nn.functional.dropout(gate")
+        status, found = certify(tmp_path, text, "--only", "evaluation-twice")
+
+        assert (1, "breaks") == (status, found["evaluation-twice"]["outcome"])
+        assert "dropout is active" in found["evaluation-twice"]["why"]
+
+    @pytest.mark.parametrize(("divided", "outcome"), [("(loss / 2)", "holds"), ("loss", "breaks")])
+    def test_accumulated_losses_must_be_divided(self, tmp_path, divided, outcome):
+        """Two micro-batches as one batch give the gradient of its mean."""
+        text = HEALTHY.replace(ACCUMULATES[0], ACCUMULATES[1].replace("(loss / 2)", divided))
+        _, found = certify(tmp_path, text, "--only", "accumulation")
+
+        assert outcome == found["accumulation"]["outcome"], found
+
+    def test_a_script_that_draws_its_data_anew_is_not_judged(self, tmp_path):
+        """Two runs of the script itself part, and that is what is told."""
+        text = HEALTHY.replace("manual_seed(0)", "manual_seed(__import__('time').time_ns())")
+        status, found = certify(tmp_path, text, "--only", "rows-apart")
+
+        assert (0, "does not apply") == (status, found["rows-apart"]["outcome"])
+        assert "two runs of the script itself part" in found["rows-apart"]["why"]
+
+
+class TestErrors:
+    def test_a_relation_that_is_not_known_is_refused(self, refused, tmp_path):
+        """The nearest one is named."""
+        (tmp_path / "train.py").write_text("")
+        assert "rows-apart" in refused("certify", "--only", "row-apart", "train.py")
