@@ -78,7 +78,7 @@ class TestCertify:
         }, found
         assert "no activations are checkpointed" == found["checkpointed"]["why"]
         assert {"train.py", "certify.xml"} == {path.name for path in tmp_path.iterdir()}
-        assert ("10", "0") == (suite.get("tests"), suite.get("failures"))
+        assert ("11", "0") == (suite.get("tests"), suite.get("failures"))
 
     def test_a_softmax_over_the_batch_is_named_by_the_module_that_follows(self, tmp_path):
         """The first tensor that differs is the output of what the softmax was given to."""
@@ -106,6 +106,28 @@ class TestCertify:
 
         assert outcome == found["accumulation"]["outcome"], found
 
+    @pytest.mark.parametrize(("loaded", "outcome"), [("both", "holds"), ("weights", "breaks")])
+    def test_a_resumed_training_needs_the_state_of_its_optimizer(self, tmp_path, loaded, outcome):
+        """The script is started again in the folder in which it was stopped."""
+        text = HEALTHY.replace(
+            "for epoch",
+            "import os\n"
+            "if os.path.exists('last.pt'):\n"
+            "    states = torch.load('last.pt')\n"
+            "    model.load_state_dict(states[0])\n"
+            f"    if '{loaded}' == 'both':\n"
+            "        optimizer.load_state_dict(states[1])\n"
+            "for epoch",
+        ).replace(
+            "    open(",
+            "    torch.save([model.state_dict(), optimizer.state_dict()], 'last.pt')\n    open(",
+        )
+        _, found = certify(tmp_path, text, "--only", "resumed")
+
+        assert outcome == found["resumed"]["outcome"], found
+        if outcome == "breaks":
+            assert "exp_avg" in found["resumed"]["why"] or "step" in found["resumed"]["why"]
+
     def test_a_script_that_draws_its_data_anew_is_not_judged(self, tmp_path):
         """Two runs of the script itself part, and that is what is told."""
         text = HEALTHY.replace("manual_seed(0)", "manual_seed(__import__('time').time_ns())")
@@ -115,7 +137,21 @@ class TestCertify:
         assert "two runs of the script itself part" in found["rows-apart"]["why"]
 
 
+class TestNames:
+    def test_the_command_knows_every_relation_of_torch(self):
+        """The help and the check of --only import no torch."""
+        from stepwatch.cli.certify import NAMES
+        from stepwatch.hooks.torch.certify.relations import RELATIONS
+
+        assert tuple(RELATIONS) == NAMES
+
+
 class TestErrors:
+    def test_a_script_that_fails_is_told_in_one_line(self, refused, tmp_path):
+        """There is nothing to certify."""
+        (tmp_path / "train.py").write_text("import torch\n1 / 0\n")
+        assert "ZeroDivisionError" in refused("certify", "train.py")
+
     def test_a_relation_that_is_not_known_is_refused(self, refused, tmp_path):
         """The nearest one is named."""
         (tmp_path / "train.py").write_text("")

@@ -26,7 +26,7 @@ BREAKS_STATUS = 1
 #: The relations, which stand with the hook for torch; here by name, as that imports torch.
 NAMES = (
     "permuted-batch", "rows-apart", "evaluation-twice", "eager-compiled", "accumulation",
-    "autocast", "checkpointed", "padded-longer", "packed-apart", "seeds",
+    "autocast", "checkpointed", "resumed", "padded-longer", "packed-apart", "seeds",
 )  # fmt: skip
 _STYLES = {"holds": "green", "breaks": "bold red", "does not apply": "dim"}
 
@@ -97,6 +97,8 @@ def certify(
                 status.update(f"running {script}: {escape(event['run'])}")
     if certificate.failure:
         raise StepwatchError(certificate.failure)
+    if not certificate.over:
+        raise StepwatchError("the process that runs the script ended before it was done")
     if junit:
         Path(junit).write_bytes(certificate.to_junit())
     if as_json:

@@ -89,19 +89,30 @@ class Runs:
         self._script, self._folder = script, folder
         self._steps, self._limit_s, self._say = steps, limit_s, say
         self._place = Path(tempfile.mkdtemp(prefix="stepwatch-certify-"))
+        self._parent = os.getppid()
         self.num_runs = 0
         self.seconds: list[float] = []
 
     def close(self) -> None:
         shutil.rmtree(self._place, ignore_errors=True)
 
-    def run(self, name: str, change: Change, facts: dict[str, Any]) -> RunOutcome:
-        """Run it once with a change; what goes wrong is in the outcome."""
+    def run(
+        self, name: str, change: Change, facts: dict[str, Any], *, anew: bool = True
+    ) -> RunOutcome:
+        """Run it once with a change; what goes wrong is in the outcome.
+
+        Args:
+            name: What is shown of it meanwhile.
+            change: What is done to it.
+            facts: What an earlier run has shown.
+            anew: Whether it begins in a fresh copy of the folder, or where the last run ended.
+        """
         from ..hooks.torch.certify.relations import RunOutcome
 
         self._say({"event": "begins", "run": name})
         work, answer = self._place / "work", self._place / "answer"
-        copy_folder(self._folder, work)
+        if anew:
+            copy_folder(self._folder, work)
         answer.unlink(missing_ok=True)
         began = time.monotonic()
         pid = os.fork()
@@ -119,6 +130,7 @@ class Runs:
     def _wait(self, pid: int, began: float) -> str:
         try:
             while True:
+                self._check_wanted()
                 done, status = os.waitpid(pid, os.WNOHANG)
                 if done:
                     return f"killed by signal {status & 127}" if status & 127 else ""
@@ -130,6 +142,11 @@ class Runs:
         except BaseException:
             os.kill(pid, signal.SIGKILL)
             raise
+
+    def _check_wanted(self) -> None:
+        """Raise KeyboardInterrupt where who asked for all this is gone."""
+        if os.getppid() != self._parent:
+            raise KeyboardInterrupt
 
     def _child(self, change: Change, facts: dict[str, Any], work: Path, answer: Path) -> None:
         """Run the script in this process, a fork, and end it."""
@@ -220,7 +237,10 @@ class Certificate:
         why = base.error or (noise if name != "seeds" else "") or relation.why_not(facts)
         if why:
             return {**about, "outcome": "does not apply", "why": why}
-        run = self._runs.run(kind.title, relation, facts)
+        if kind.stops:  # the first of two runs: it ends where the script saves its state
+            first = self._runs.run(f"{kind.title}: stopped", relation, facts)
+            facts = {**facts, "stopped": first.facts.get("state")}
+        run = self._runs.run(kind.title, relation, facts, anew=not kind.stops)
         seconds = self._runs.seconds[-1]
         why = "" if not run.error else f"the script does not run so: {run.error}"
         why = why or relation.why_unchanged(run.facts)

@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from ....diff.parting import HeldRun, HeldStep, NoiseBand, Parting, first_parting
 from ....model.steps import Mode
-from ....numerics.statistics import COUNT, SUM
+from ....numerics.statistics import COUNT, NAN, NEGINF, POSINF, SUM
 from ..internals import replace_code
 from .session import KEPT, Call, Change, Facts, Session, own_random_numbers, rows_of
 
@@ -68,6 +68,8 @@ class Relation(Change):
     epsilon: ClassVar[float] = 0.0
     #: How many TRAIN steps are compared; ``None`` for all.
     first_steps: ClassVar[int | None] = None
+    #: Whether it takes two runs, of which the second begins where the first was stopped.
+    stops: ClassVar[bool] = False
 
     def why_not(self, facts: Facts) -> str:
         """Return why it does not apply to a script; empty if it does."""
@@ -580,6 +582,76 @@ at the edge"
         return None
 
 
+class Resumed(Relation):
+    """A script is stopped after it saved a checkpoint, and started again in the same folder."""
+
+    name = "resumed"
+    title = "stopped and resumed is straight"
+    points_at = "a checkpoint without the state of the optimizer or its schedule, or weights that \
+are not loaded under their names"
+    fixed = False
+    stops = True
+
+    def why_not(self, facts: Facts) -> str:
+        return "" if facts["saves"] else "the script saves no checkpoint in the first steps"
+
+    def around(self, session: Session, module: torch.nn.Module, call: Call, given: Any) -> Any:
+        facts = session.facts
+        if not torch.is_grad_enabled():
+            return call(given)
+        if "stopped" in session.known:
+            facts.setdefault("state", _state(session, module))
+        elif facts["saves"] and session.num_trained:
+            facts["state"] = _state(session, module)
+            session.end("it is stopped after a checkpoint")
+        return call(given)
+
+    def why_unchanged(self, facts: Facts) -> str:
+        if not facts["loads"]:
+            return "started again, the script loads no checkpoint"
+        return "" if "state" in facts else "started again, the script trains no more"
+
+    def install(self, session: Session) -> None:
+        session.facts["stopped"] = session.known.get("stopped")
+
+    def judge(self, base: RunOutcome, run: RunOutcome, band: NoiseBand) -> Break | None:
+        del base, band
+        was = run.facts["stopped"]
+        now = run.facts["state"]
+        if was is None:
+            return None
+        for what in ("weights", "optimizer", "learning rate"):
+            for name, value in was[what].items():
+                if now[what].get(name) != value:
+                    found = "missing" if name not in now[what] else "not what was saved"
+                    return Break(f"the first step after, {what}", f"{name} is {found}")
+        return None
+
+
+def _state(session: Session, module: torch.nn.Module) -> dict[str, dict[str, Any]]:
+    """Return what a training goes on from, as sums by name."""
+    state: dict[str, dict[str, Any]] = {
+        "weights": {name: _sums(one) for name, one in module.state_dict().items()},
+        "optimizer": {},
+        "learning rate": {},
+    }
+    for number, optimizer in enumerate(session.optimizers):
+        kind = type(optimizer).__name__
+        for index, group in enumerate(optimizer.param_groups):
+            state["learning rate"][f"{kind} {number} group {index}"] = float(group["lr"])
+            for at, parameter in enumerate(group["params"]):
+                for key, one in optimizer.state.get(parameter, {}).items():
+                    state["optimizer"][f"{kind} {number} {key} {index}.{at}"] = _sums(one)
+    return state
+
+
+def _sums(one: object) -> list[float]:
+    if not isinstance(one, torch.Tensor):
+        return [float(one)] if isinstance(one, (int, float)) else []
+    wide = one.detach().double()
+    return [float(wide.sum()), float(wide.abs().sum())]
+
+
 class PaddedLonger(Relation):
     """Sequences of token ids are padded by four more places, masked as the others are."""
 
@@ -725,7 +797,9 @@ def _losses(steps: Sequence[HeldStep]) -> list[float]:
     for step in steps:
         rows = [row for row, kind in enumerate(step.collections) if kind == "losses"]
         if step.mode is Mode.TRAIN and rows:
-            found.append(float(step.statistics[rows[0], SUM] / step.statistics[rows[0], COUNT]))
+            loss = step.statistics[rows[0]]
+            is_finite = not loss[[NAN, POSINF, NEGINF]].any()  # the sum is of what is finite
+            found.append(float(loss[SUM] / loss[COUNT]) if is_finite else math.inf)
     return found
 
 
@@ -740,6 +814,6 @@ RELATIONS: Mapping[str, type[Relation]] = {
     one.name: one
     for one in (
         PermutedBatch, RowsApart, EvaluationTwice, EagerIsCompiled, Accumulation, Autocast,
-        Checkpointed, PaddedLonger, PackedApart, Seeds,
+        Checkpointed, Resumed, PaddedLonger, PackedApart, Seeds,
     )
 }  # fmt: skip

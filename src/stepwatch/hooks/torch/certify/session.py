@@ -166,6 +166,7 @@ class Session:
         self.rows: int | None = None
         self.loader: int | None = None
         self.depth = 0
+        self.optimizers: list[torch.optim.Optimizer] = []
         self.stack: list[torch.nn.Module] = []
         self.facts: Facts = {
             "calls": 0, "changed": 0, "refused": "", "evaluations": 0, "batch_norm": "",
@@ -372,6 +373,7 @@ class Session:
         def make(optimizer: Any, *args: Any, **kwargs: Any) -> None:
             original(optimizer, *args, **kwargs)
             self.facts["optimizers"] += 1
+            self.optimizers.append(optimizer)
 
         return make
 

@@ -1,0 +1,39 @@
+"""The part of RuleBench that certifies: faults that no rule sees, and healthy scripts."""
+
+from __future__ import annotations
+
+import pytest
+
+from rulebench.certify.__main__ import broken, outcome
+from rulebench.certify.programs import FAULTY, HEALTHY, PROGRAMS
+from stepwatch.cli.certify import NAMES
+
+OF = {program.name: program for program in PROGRAMS}
+
+
+class TestPrograms:
+    @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+    def test_every_program_is_a_script_and_expects_relations_that_there_are(self, program):
+        """A name that is mistyped would be a fault that can only be missed."""
+        compile(program.text, program.name, "exec")
+
+        assert program.breaks <= set(NAMES)
+
+    def test_there_are_enough_faults_and_every_relation_but_one_has_its_own(self):
+        """Compiled and eager part by guards that torch has; no small script was found for it."""
+        named = frozenset().union(*(program.breaks for program in FAULTY))
+
+        assert len(FAULTY) >= 20
+        assert len(OF) == len(FAULTY) + len(HEALTHY)
+        assert {"eager-compiled"} == set(NAMES) - named
+
+
+@pytest.mark.slow
+class TestOutcome:
+    def test_a_fault_is_named_and_its_healthy_twin_is_cleared(self):
+        """A loss that is not divided by the number of micro-batches."""
+        for name, expected in (("loss_not_divided", "named"), ("accumulates", "cleared")):
+            program = OF[name]
+            found = broken(program, steps=8, only=["accumulation"])
+
+            assert expected == outcome(program, found), found
