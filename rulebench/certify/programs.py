@@ -342,7 +342,9 @@ HEALTHY = (
     ),
     _rows(
         "checkpoints",
-        layers=_HIDDEN.format("F.dropout(torch.relu(self.b(torch.relu(self.a(x)))), 0.3)"),
+        layers=_HIDDEN.format(
+            "F.dropout(torch.relu(self.b(torch.relu(self.a(x)))), 0.3, self.training)"
+        ),
         forward=_CHECKPOINTS.format(""),
     ),
     _rows(
