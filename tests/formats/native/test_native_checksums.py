@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import safetensors.numpy
 
@@ -12,9 +14,12 @@ from stepwatch.errors import CorruptRun
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.blobs import RunBlobFile, encode, encode_checked
 from stepwatch.formats.native.merge import merge_parts
+from stepwatch.formats.native.observations import SCHEMA
 from stepwatch.formats.native.parts import Part
 from stepwatch.formats.native.reader import NativeReader
 from stepwatch.formats.native.writer import NativeWriter, start_run
+from stepwatch.formats.profile.parts import parse_part, read_part
+from stepwatch.formats.profile.tables import SYSTEM
 from stepwatch.store.memory import MemoryStore
 from stepwatch.testing import make_record
 from tests.support.formats.native.native_records import sorted_rows, store_part, uniform_records
@@ -160,3 +165,35 @@ class TestRows:
 
         assert 15 == len(part.read())
         assert not part.is_checked
+
+
+def bomb(schema):
+    """Return a small Parquet file of millions of rows that hold nothing."""
+    nothing = pa.nulls(1 << 21, pa.int64())
+    rows = pa.table([nothing] * len(schema), names=schema.names)
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        rows, sink, row_group_size=len(rows), data_page_size=1 << 30, max_rows_per_page=1 << 30
+    )
+    return sink.getvalue().to_pybytes()
+
+
+class TestClaims:
+    def test_a_small_file_that_would_take_gigabytes_is_not_read(self, store):
+        """What is read is bounded by the size of the file."""
+        data = bomb(SYSTEM.schema)
+        key = parse_part("system", "profile/system/vm/000000000000-000000000000_1-2.parquet")
+        store.put(str(key), data)
+        assert len(data) < 1 << 16
+        before = pa.total_allocated_bytes()
+
+        with pytest.raises(CorruptRun, match="bytes of values, in a file of"):
+            read_part(store, SYSTEM, key)
+        assert pa.total_allocated_bytes() - before < 64 << 20
+
+    def test_neither_are_observations(self, store):
+        part = store_part(store, uniform_records(0, 4))
+        store.put(part.key, bomb(SCHEMA))
+
+        with pytest.raises(CorruptRun, match="bytes of values, in a file of"):
+            Part(store, part.span, part.known).read()

@@ -196,6 +196,7 @@ class TestAJob:
         estimator = pytorch(
             place,
             entry_point="together.py",
+            instance_type="ml.p3.2xlarge",  # others the SDK does not let train so
             instance_count=2,
             distribution={"torch_distributed": {"enabled": True}},
         )

@@ -248,8 +248,25 @@ def _damaged(key: str, offset: int, what: str) -> CorruptRun:
     return CorruptRun(key, offset, f"{what} is not what was written: its checksum differs")
 
 
-def verify_chunks(key: str, file: pa.Buffer, footer: Footer, wanted: Iterable[Chunk]) -> None:
-    """Raise CorruptRun if a column chunk is not what was written; without checksums do nothing."""
+# A file may say that little in it is much: so many rows of the same values. What is read is at most
+# so large, and so many times as large as the file, which no run of ours comes near.
+_MOST_FREE_BYTES = 64 << 20
+_MOST_TIMES_LARGER = 4096
+_VALUE_BYTES = 8
+
+
+def verify_chunks(key: str, file: pa.Buffer, footer: Footer, wanted: Sequence[Chunk]) -> None:
+    """Raise CorruptRun if a column chunk is not what was written, or claims to be too large.
+
+    Without checksums only its size is tested.
+    """
+    size_bytes, most = (
+        sum(one.size_bytes for one in wanted),
+        _MOST_TIMES_LARGER * footer.extent.file,
+    )
+    if size_bytes > _MOST_FREE_BYTES + most:
+        reason = f"{size_bytes:,} bytes of values, in a file of {footer.extent.file:,}"
+        raise CorruptRun(key, 0, reason)
     if footer.checksums is None:
         return
     memory = np.frombuffer(file, np.uint8)
@@ -308,11 +325,15 @@ def _bounds(metadata: pq.FileMetaData, column: str) -> Callable[[int], tuple[str
 
 
 class Chunk(NamedTuple):
-    """A column of a row group: which, and where its pages lie, from and to."""
+    """A column of a row group: which, where its pages lie, from and to, and how large it is read.
+
+    The size is at least that of its values, in bytes.
+    """
 
     group: int
     column: int
     range: tuple[int, int]
+    size_bytes: int
 
 
 def chunks(
@@ -336,7 +357,8 @@ def _chunks(metadata: pq.FileMetaData, groups: Iterable[int]) -> Iterator[Chunk]
             start = chunk.data_page_offset
             if chunk.has_dictionary_page:
                 start = min(start, chunk.dictionary_page_offset)
-            yield Chunk(group, index, (start, start + chunk.total_compressed_size))
+            size_bytes = max(chunk.total_uncompressed_size, chunk.num_values * _VALUE_BYTES)
+            yield Chunk(group, index, (start, start + chunk.total_compressed_size), size_bytes)
 
 
 def _paths(metadata: pq.FileMetaData) -> list[str]:

@@ -342,7 +342,7 @@ class Part:
         file = self._open(source, footer, wanted)
         return self._decode(file, groups, columns, use_threads=use_threads)
 
-    def _open(self, source: pa.Buffer, footer: Footer, wanted: Iterable[Chunk]) -> pq.ParquetFile:
+    def _open(self, source: pa.Buffer, footer: Footer, wanted: Sequence[Chunk]) -> pq.ParquetFile:
         """Verify column chunks and return the file that holds them."""
         verify_chunks(self.key, source, footer, wanted)
         with distrusting(self.key, 0):
