@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
 from rulebench.certify.__main__ import broken, outcome
 from rulebench.certify.programs import FAULTY, HEALTHY, PROGRAMS
+
 from stepwatch.cli.certify import NAMES
 
 OF = {program.name: program for program in PROGRAMS}
