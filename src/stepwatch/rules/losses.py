@@ -288,7 +288,10 @@ class LossNotDecreasing(Rule):
             return None
         longest = max((len(series.losses) for series in self._series.values()), default=0)
         mode = f" of mode {self.mode}" if self.mode else ""
-        few = f"no loss{mode} spans {self.num_steps} steps; the longest has {longest} values"
+        few = (
+            f"no loss{mode} spans {self.num_steps} steps after smoothing; the longest has {longest}"
+            " values"
+        )
         why = self._objectives.why if self._objectives else ""
         return self._losses.missing() or why or few
 
