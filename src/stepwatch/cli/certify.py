@@ -40,7 +40,7 @@ _STYLES = {"holds": "green", "breaks": "bold red", "does not apply": "dim"}
     type=click.IntRange(min=2),
     default=20,
     show_default=True,
-    help="How many TRAIN steps are run each time; epochs end after half as many batches.",
+    help="How many TRAIN steps are run each time; epochs end after half as many.",
 )
 @click.option("--only", multiple=True, metavar="RELATION", help="Only this one; several times.")
 @click.option(

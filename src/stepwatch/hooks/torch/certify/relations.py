@@ -388,6 +388,8 @@ each of them, or is clipped before they are summed"
             if len(group) == self._own:
                 yield from self._merged(session, group)
                 group = []
+        if group:  # a last step of fewer
+            yield from self._merged(session, group)
 
     def _split(self, session: Session, batch: Any) -> Iterator[Any]:
         leaves, spec = tree_flatten(batch)

@@ -152,7 +152,7 @@ class Session:
         change: What is done to it.
         facts: What an earlier run of the script has shown.
         steps: How many TRAIN steps there are.
-        cut: After how many batches an epoch ends.
+        cut: After how many steps an epoch ends, or batches where nothing is trained.
     """
 
     def __init__(self, change: Change, facts: Facts, *, steps: int, cut: int) -> None:
@@ -297,8 +297,11 @@ class Session:
         return start
 
     def _first_batches(self, batches: Any, loader: int, cut: int | None) -> Iterator[Any]:
+        began, backwards = self.num_trained, sum(self.facts["backwards"])
         for count, batch in enumerate(batches):
-            if count == cut:
+            trains = sum(self.facts["backwards"]) > backwards
+            # Of what trains steps count: a step may take many batches.
+            if cut is not None and (self.num_trained - began if trains else count) >= cut:
                 self.facts["cut"] = True
                 return
             digest = [float(one.double().nan_to_num().sum()) for one in _tensors(batch)[:2]]
