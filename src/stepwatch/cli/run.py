@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 import click
@@ -18,6 +19,7 @@ from ..capture.output import Output
 from ..capture.profiling import Profiler
 from ..config import environment, find_profiler_config, read_profiler_config, runs_folder
 from ..config.profiler_config import ProfilerConfig, Range
+from ..config.variables import take_run_options
 from ..errors import ConfigError, RunExists, StoreError, nearest
 from ..formats import find_resume_point, format_names, load_format
 from ..formats.manifest import RUN_KEY
@@ -25,9 +27,10 @@ from ..judge.parameters import parse_rules, rule_specs
 from ..model.collection import parse_save
 from ..plugins import registry
 from ..rules import DEFAULT_RULES
-from ..store import Store, open_store
+from ..store import Store, open_store, scheme_of
 from ..store.local import local_path
 from .launch import Launcher, MakeFrameworks, Script, default_run
+from .launchers import find_launch, given_options, is_this_python, launch
 from .script_command import SCRIPT_EPILOG, SCRIPT_SETTINGS
 
 HOOK_CONFIGS = "stepwatch.hook_configs"
@@ -74,10 +77,22 @@ def _parse_steps(text: str) -> Range:
     return Range(first=first, steps=last - first + 1)
 
 
-@click.command(context_settings=SCRIPT_SETTINGS, options_metavar="[OPTIONS]", epilog=SCRIPT_EPILOG)
+class _Run(click.Command):
+    """Takes the options that were left to this process by who started its launcher, too."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [*take_run_options(), *args])
+
+
+@click.command(
+    cls=_Run,
+    context_settings=SCRIPT_SETTINGS,
+    options_metavar="[OPTIONS]",
+    epilog=SCRIPT_EPILOG,
+)
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@click.option("--run", "to", help="Where to write; by default a new folder in ./runs.")
+@click.option("-o", "--run", "to", help="Where to write; by default a new folder in ./runs.")
 @click.option(
     "--rules",
     multiple=True,
@@ -204,7 +219,8 @@ def run(
     """Run SCRIPT, see inside its training, and say what goes wrong.
 
     The script gets its ARGUMENTS and needs no change. Its output, exit status and signals stay as
-    they were.
+    they were. SCRIPT may be a launcher with its own options and script: torchrun, accelerate
+    launch, deepspeed, python, uv run, mpirun, srun.
     """
     load_format(run_format)
     specs = rule_specs(rules, DEFAULT_RULES)
@@ -222,6 +238,14 @@ def run(
             name for option in click.get_current_context().command.params for name in option.opts
         ]
         raise ConfigError(f"no such option {script!r}{nearest(script, known)}")
+    started = None if module else find_launch([script, *arguments])
+    if started is not None and not is_this_python(started):
+        url = to or default_run(runs_folder(), started.script)
+        where = url if scheme_of(url) else os.path.abspath(url)
+        options = [f"--run={where}", *given_options(click.get_current_context())]
+        return partial(launch, started.command(), options)
+    if started is not None:
+        script, arguments, module = started.script, started.arguments, started.is_module
     program = Script(script, arguments, is_module=module)
     program.check()
     configs = _read_hook_configs(hook_file, save)

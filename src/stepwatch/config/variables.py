@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..errors import ConfigError
@@ -25,6 +26,30 @@ def is_in_sagemaker() -> bool:
 def let_cupti_go() -> None:
     """Ask NVIDIA's profiler to let go of the device after it was used: it slows what follows."""
     os.environ.setdefault("TEARDOWN_CUPTI", "1")
+
+
+_RUN_OPTIONS = "STEPWATCH_RUN_OPTIONS"
+
+
+def leave_run_options(options: Sequence[str]) -> None:
+    """Leave options of ``stepwatch run`` to the processes that a launcher will start."""
+    os.environ[_RUN_OPTIONS] = json.dumps(list(options))
+
+
+def take_run_options() -> list[str]:
+    """Return the options that were left to this process, and leave them to no other.
+
+    Raises:
+        ConfigError: The variable holds something else.
+    """
+    text = os.environ.pop(_RUN_OPTIONS, "")
+    try:
+        found = json.loads(text or "[]")
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise ConfigError(f"{_RUN_OPTIONS} is {text!r}; it is a JSON list of options")
+    return found
 
 
 def runs_folder(variables: Mapping[str, str] | None = None) -> Path:
