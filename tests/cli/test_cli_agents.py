@@ -96,3 +96,13 @@ def test_every_page_that_llms_txt_names_is_there():
 
     assert pages
     assert [] == [page for page in pages if not (ROOT / "docs" / page).is_file()]
+
+
+def test_where_no_run_was_made_yet_none_are_listed(verb, tmp_path, monkeypatch):
+    """The folder of the defaults may be missing; one that was named may not."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("STEPWATCH_RUNS", raising=False)
+
+    assert (0, "[]\n") == verb("runs", "--json")[:2]
+    assert "stepwatch run train.py" in verb("runs")[1]
+    assert 2 == verb("runs", "gone")[0]

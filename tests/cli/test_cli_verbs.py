@@ -35,7 +35,11 @@ class TestRuns:
     def test_no_folder_and_no_runs_are_told_apart(self, verb, tmp_path):
         """A place that is not there is an error; one that is empty is empty."""
         assert 2 == verb("runs", tmp_path / "nowhere")[0]
-        assert (0, f"no runs in {tmp_path}\n", "") == verb("runs", tmp_path)
+        assert (
+            0,
+            f"no runs in {tmp_path}; they are made by: stepwatch run train.py\n",
+            "",
+        ) == verb("runs", tmp_path)
 
     def test_a_broken_run_does_not_hide_the_others(self, verb, tmp_path):
         """It is listed as unreadable."""

@@ -98,7 +98,7 @@ HEADINGS = ("run", "state", "steps", "last loss", "findings", "started")
 def runs(folder: str | None, *, as_json: bool) -> None:
     """List the runs in FOLDER, by default ./runs or $STEPWATCH_RUNS."""
     folder_path = Path(folder) if folder else runs_folder()
-    if not folder_path.is_dir():
+    if folder and not folder_path.is_dir():
         raise RunNotFound(f"no folder {folder_path}; runs are made by: stepwatch run train.py")
     rows = [_run_row(name, folder_path) for name in find_runs(str(folder_path))]
     if as_json:
@@ -106,7 +106,7 @@ def runs(folder: str | None, *, as_json: bool) -> None:
     elif rows:
         console().print(table(HEADINGS, rows))
     else:
-        print_text(f"no runs in {folder_path}")
+        print_text(f"no runs in {folder_path}; they are made by: stepwatch run train.py")
 
 
 def _run_row(name: str, folder_path: Path) -> tuple[object, ...]:
