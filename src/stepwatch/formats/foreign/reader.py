@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...errors import TensorUnavailable
 from ...model.record import StepRecord
@@ -145,8 +144,8 @@ class ForeignReader:
         wanted = [one for one in self._records if step is None or _may_hold(one, *step)]
         table = to_table(wanted, [None] * len(wanted))
         if tensors is not None and len(table):
-            names = table.column("tensor").cast(pa.string())
-            table = table.filter(pc.is_in(names, pa.array(sorted(tensors))))
+            chosen = [name in tensors for name in table.column("tensor").to_pylist()]
+            table = table.filter(pa.array(chosen))
         yield FIRST_WORKER, table if columns is None else table.select(list(columns))
 
     def located(
