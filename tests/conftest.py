@@ -16,7 +16,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("STEPWATCH_STATE", tempfile.mkdtemp(prefix="stepwatch-tests-"))
 
 # What is printed into a pipe is as wide; tests of narrow terminals say so.
-os.environ["COLUMNS"] = "1000"
+os.environ["COLUMNS"] = "240"
 
 # The tier without PyTorch runs where there is none; where there is, nothing may import it.
 WITHOUT_TORCH = bool(os.environ.get("STEPWATCH_WITHOUT_TORCH"))

@@ -442,7 +442,9 @@ class RuleRunner:
                 continue
             severity = scope.severity or finding.severity
             reported = replace(finding, rule=self.watched.name, severity=severity)
-            if reported.onset is None and self._recent and finding.step == self._recent[-1]:
+            # What several workers have in common may be there at fewer steps.
+            is_of_one = view is not None and len(view.records) == 1 and reported.onset is None
+            if is_of_one and self._recent and finding.step == self._recent[-1]:
                 reported = replace(reported, onset=self._recent[0])
             if view is not None:
                 worker = view.workers[0] if len(view.records) == 1 else ""
