@@ -214,8 +214,9 @@ class Budget:
         # One rung less is what noise makes of the same cost.
         if period > self.period or PERIODS.index(period) + 1 < PERIODS.index(self.period):
             self.period = period
-            which = f"1 in {period} is, the others by their losses" if period > 1 else "each is"
+            which = f"1 step in {period}" if period > 1 else "every step"
+            rest = "; losses of all" if period > 1 else ""
             self.changed(
-                f"steps take {1000 * plain:.3g} ms and observing one in full {1000 * full:.3g} ms:"
-                f" from step {mode_step + 1} on {which}"
+                f"from step {mode_step + 1} on {which} is observed in full{rest} (that takes"
+                f" {1000 * full:.3g} ms, the step itself {1000 * plain:.3g} ms)"
             )
