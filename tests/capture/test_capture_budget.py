@@ -111,7 +111,7 @@ class TestPeriod:
             training.train(1000, plain_ms=10, full_ms=full_ms)
 
         assert 1 == len(training.lines)
-        assert "from step 21 on 1 step in 10 is observed in full; losses of all" in training.lines[0]
+        assert "from step 21 on 1 step in 10 is observed in full" in training.lines[0]
 
     def test_without_a_share_every_step_is_observed_in_full(self, monkeypatch):
         training = Training(monkeypatch, share=None)

@@ -16,6 +16,7 @@ from stepwatch.dashboard.machine import sentence, slowest
 from stepwatch.dashboard.views import level, search
 from stepwatch.errors import ConfigError, StepUnavailable, TensorUnavailable
 from stepwatch.formats.manifest import End
+from stepwatch.model.finding import Finding
 from stepwatch.model.record import Layout
 from stepwatch.model.steps import Mode
 from stepwatch.profile.analysis import StepSummary
@@ -204,6 +205,16 @@ class TestColumns:
 
         assert (6, 5) == (mark["step"], mark["x"])
         assert EVIL in mark["message"]
+
+    def test_a_cause_is_marked_before_what_followed_at_the_same_step(self, faulty):
+        """Of two marks at one place the figure has room for the name of the first."""
+        found = [
+            Finding(rule, 6, "output/fc", "not finite", severity="error", condition="non_finite")
+            for rule in ("exploding_tensor", "non_finite_origin")
+        ]
+
+        marks = columns_of(faulty).marks(found)
+        assert ["non_finite_origin", "exploding_tensor"] == [mark["rule"] for mark in marks]
 
     def test_what_ran_around_a_step_is_found_by_its_time(self, faulty):
         """The machine's time is that of the tensors; a step that is not there is said so."""

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from ..errors import TensorUnavailable
 from ..formats.findings import parse_findings
+from ..judge.root_cause import chains
 from ..model.collection import SPECS
 from ..model.finding import Finding
 from ..model.json_text import parse_json
@@ -195,10 +196,12 @@ class Columns:
         self._marked = list(findings)
 
     def marks(self, findings: Iterable[Finding] | None = None) -> list[dict[str, object]]:
-        """Return where findings lie on the axis."""
+        """Return where findings lie on the axis: the worst first, causes before their effects."""
+        every = list(self.findings() if findings is None else findings)
+        causes = {chain.cause.finding_id for chain in chains(every)}
         found = sorted(
-            self.findings() if findings is None else findings,
-            key=lambda one: (_RANK.get(one.severity, 3), one.step),
+            every,
+            key=lambda one: (_RANK.get(one.severity, 3), one.step, one.finding_id not in causes),
         )[:_MOST_MARKS]
         x = self.axis.of([one.step for one in found]).tolist()
         return [
