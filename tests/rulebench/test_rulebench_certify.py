@@ -20,7 +20,7 @@ class TestPrograms:
         assert program.breaks <= set(NAMES)
 
     def test_there_are_enough_faults_and_every_relation_but_one_has_its_own(self):
-        """Compiled and eager part by guards that torch has; no small script was found for it."""
+        """None was written yet that parts where it is compiled."""
         named = frozenset().union(*(program.breaks for program in FAULTY))
 
         assert len(FAULTY) >= 20
