@@ -262,6 +262,19 @@ class TestStepSize:
             len(judged("step_size:num_steps=30", steps)[0]) for steps in (warms_up, stays)
         )
 
+    @pytest.mark.parametrize(
+        ("ratio", "loss", "expected"),
+        [(0.4, 3.0, ["far_too_high"]), (0.4, 0.8, []), (0.01, 3.0, [])],
+    )
+    def test_a_rate_that_throws_a_model_off_at_once_is_named(self, ratio, loss, expected):
+        """Both the size of a step and the loss after it say so; either alone is no fault."""
+        steps = [
+            _trained(at, weight=1.0, ratio=ratio if at < 3 else 1e-3, loss=loss if at else 1.0)
+            for at in range(20)
+        ]
+
+        assert expected == [one.condition for one in judged("step_size", steps)[0]]
+
     def test_too_few_steps_are_no_judgement(self):
         found, status = judged("step_size", [_trained(at, weight=1.0) for at in range(5)])
 

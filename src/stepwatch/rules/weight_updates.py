@@ -473,7 +473,6 @@ class StepSize(Rule):
             threshold=_EARLY_RATIO,
             condition="far_too_high",
             remedy="lower the learning rate a hundredfold, or warm it up",
-            severity="error",
             evidence={"loss": [first, now]},
         )
 
