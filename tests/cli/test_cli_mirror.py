@@ -66,7 +66,7 @@ def test_a_mirror_whose_training_was_killed_is_finished_later(stepwatch, write, 
     again = stepwatch("mirror", "run", "copy")
 
     assert (0, 0) == (first.returncode, again.returncode)
-    assert f"copy holds all of {(tmp_path / 'run').as_uri()}; " in again.stdout
+    assert f"copy holds all of {tmp_path / 'run'}; " in again.stdout
     assert_same(tmp_path / "run", tmp_path / "copy")
     assert "died" == Trial(tmp_path / "copy").state
 

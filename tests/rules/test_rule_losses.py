@@ -142,11 +142,11 @@ class TestLossNotDecreasing:
 
 
 class TestLossSpike:
-    def losses(self, after, spike=3.2):
+    def losses(self, after, spike=3.2, *, sixth=2.5):
         noise = 0.02 * np.random.default_rng(0).normal(size=700)
         level = np.where(np.arange(700) > 300, after, 2.5)
         losses = level + noise
-        losses[300] = spike
+        losses[300], losses[5] = spike, sixth
         return loss_steps(losses)
 
     def test_the_reference_spike(self):
@@ -154,6 +154,13 @@ class TestLossSpike:
 
     def test_a_small_rise_is_none_however_quiet_the_loss(self):
         assert [] == run("loss_spike", self.losses(2.5, spike=2.7))
+
+    def test_it_is_a_warning_only_above_all_that_the_loss_began_with(self):
+        """One of the first losses was higher, as some are before anything is learned."""
+        for sixth, severity in ((2.5, "warning"), (3.5, "info")):
+            found = run("loss_spike", self.losses(2.5, sixth=sixth))
+
+            assert [severity] == [one.severity for one in found]
 
     def test_nothing_is_said_in_the_warm_up(self):
         assert [] == run("loss_spike:warmup_steps=301", self.losses(2.5))

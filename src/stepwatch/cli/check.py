@@ -190,6 +190,7 @@ def watch(
             reactions.found(finding)
     finally:
         reactions.finish()
+    output.print(f"the run {trial.state}, {len(trial.steps())} steps", markup=False)
     verdict = verdict_so_far(trial, findings, engine.statuses())
     print_headline(output, verdict.headline)
     print_outcomes(output, verdict, verbose=verbose)

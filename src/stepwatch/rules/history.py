@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -298,23 +298,24 @@ class FirstValues:
 
     Args:
         num_values: So many values give it.
+        summary: What is taken of them in the place of the median.
     """
 
-    def __init__(self, num_values: int) -> None:
-        self._num_values = num_values
+    def __init__(self, num_values: int, summary: Callable[[list[float]], Any] = np.median) -> None:
+        self._num_values, self._summary = num_values, summary
         self._values: dict[Hashable, list[float]] = {}
-        self._medians: dict[Hashable, float] = {}
+        self._known: dict[Hashable, float] = {}
 
     def of(self, key: Hashable, value: float) -> float:
-        """Return the median of the first values; nan as long as there are too few of them."""
-        median = self._medians.get(key)
-        if median is not None:
-            return median
+        """Return it of the first values; nan as long as there are too few of them."""
+        known = self._known.get(key)
+        if known is not None:
+            return known
         values = self._values.setdefault(key, [])
         if math.isfinite(value):
             values.append(value)
         if len(values) >= self._num_values:
-            self._medians[key] = float(np.median(self._values.pop(key)))
+            self._known[key] = float(self._summary(self._values.pop(key)))
         return math.nan
 
 

@@ -371,8 +371,8 @@ class LossSpike(Rule):
     A loss that is always positive must be far out on a logarithmic scale, too: the batches of one
     near zero differ by orders of magnitude, and that is no spike.
 
-    It is a warning where the loss is above what it began with, the median of the first 20, and
-    information else. ``horizon_steps`` later it is reported whether the loss stayed up or went on
+    It is a warning where the loss is above all that it began with, the first 20, and information
+    else. ``horizon_steps`` later it is reported whether the loss stayed up or went on
     rising; a loss that came back gives no further finding.
     """
 
@@ -399,7 +399,7 @@ class LossSpike(Rule):
     )
 
     def begin(self) -> None:
-        self._first = FirstValues(20)
+        self._first, self._highest = FirstValues(20), FirstValues(20, max)
         self.warmup_steps = max(self.warmup_steps, self.window)
         self._losses = Selection(("losses",), self.tensor_regex, keep=is_scalar)
         self._recent: dict[str, RecentLosses] = {}
@@ -410,6 +410,7 @@ class LossSpike(Rule):
             if recent is None:
                 recent = self._recent[name] = RecentLosses(self.window)
             least = self.of_first * abs(self._first.of(name, loss))
+            self._highest.of(name, loss)
             if recent.spike is not None and recent.count - recent.spike.at >= self.horizon_steps:
                 yield from self._aftermath(name, step, recent)
             if recent.count >= self.warmup_steps and not abs(loss) < least:
@@ -433,7 +434,7 @@ class LossSpike(Rule):
         if far and min(score, robust_log_z(loss, recent.losses)) > self.k:
             if recent.spike is None:
                 recent.spike = LossJump(step.number, recent.count, median, loss)
-            first = self._first.of(name, loss)
+            highest = self._highest.of(name, loss)
             yield self.finding(
                 step,
                 name,
@@ -441,7 +442,7 @@ class LossSpike(Rule):
                 f" deviations above the median {number(median)} of the {self.window} before"
                 f" (> {number(self.k)})",
                 # Most come back; what is told of one that does not is a warning.
-                severity="info" if loss < first else "warning",
+                severity="info" if loss < highest else "warning",
                 value=score,
                 threshold=self.k,
                 remedy="look at the batches of this step and the one before; restart before it"
