@@ -95,7 +95,9 @@ def parse_tree_model(booster: Any, iteration: int, fmap: str = "") -> dict[str, 
     del fmap
     rounds = booster.num_boosted_rounds()
     trees_a_round = max(1, len(booster.get_dump()) // max(1, rounds))
-    model = XGBoostModel(booster, None, iteration // trees_a_round, read_config(booster))
+    of_round = iteration // trees_a_round
+    # It takes a booster as it is while this round trains.
+    model = XGBoostModel(booster[: of_round + 1], None, of_round, read_config(booster))
     columns = dict(tree_columns(model))
     of_tree = columns["Tree"] == iteration
     return {name: values[of_tree] for name, values in columns.items()}
