@@ -122,8 +122,8 @@ class TestPermission:
         assert ("died", 40, list(range(60))) == (
             seen.trial.state, seen.trial.num_salvaged, seen.trial.steps()
         )  # fmt: skip
-        (died,) = seen.shown("died")
-        assert "; 40 of its steps are from the black box; " in died
+        (died,) = seen.shown("✕")
+        assert "; 40 steps are from the black box" in died
         assert "Permission denied" in seen.watched.told
 
 
