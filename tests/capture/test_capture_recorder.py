@@ -16,7 +16,7 @@ from stepwatch.capture import Recorder, in_process
 from stepwatch.capture.in_process import InProcess
 from stepwatch.capture.output import Output
 from stepwatch.errors import RunExists, StoreError
-from stepwatch.model.record import TensorInfo
+from stepwatch.model.record import Layout, TensorInfo
 from stepwatch.model.steps import Mode
 from stepwatch.store import open_store
 from stepwatch.trial import Trial
@@ -79,10 +79,10 @@ class TestSteps:
                 pass
 
         recorder = Recorder(url, rank=(0, 1), listeners=[Slow()])
-        loss = TensorInfo("loss", "losses", "float32", ())
+        losses = Layout((TensorInfo("loss", "losses", "float32", ()),))
         for step in range(12):
             if step % 3:
-                recorder.take_scalars({loss: 1.0})
+                recorder.take_scalars(losses, (1.0,))
             else:
                 observe(recorder, step)
         have_ended.set()

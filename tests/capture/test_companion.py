@@ -23,7 +23,7 @@ from stepwatch.capture.output import Output
 from stepwatch.formats.blackbox import dump_keys
 from stepwatch.formats.manifest import read_ends
 from stepwatch.judge.live import LiveWatch
-from stepwatch.model.record import TensorInfo
+from stepwatch.model.record import Layout, TensorInfo
 from stepwatch.model.steps import Mode
 from stepwatch.rules.losses import LossSpike
 from stepwatch.store import open_store
@@ -112,7 +112,7 @@ class TestSame:
 
     def test_steps_of_a_few_numbers_come_between_the_others(self, tmp_path):
         """Those that were taken without an open step, in order, judged and stored."""
-        loss = TensorInfo("loss/x", "losses", "float32", ())
+        losses = Layout((TensorInfo("loss/x", "losses", "float32", ()),))
         found = []
         for companion in (False, True):
             live = LiveWatch(RULES)
@@ -121,7 +121,7 @@ class TestSame:
                 if step % 10 == 0:
                     observe(recorder, step)
                 else:
-                    recorder.take_scalars({loss: 1.0 if step != 55 else np.inf})
+                    recorder.take_scalars(losses, (1.0 if step != 55 else np.inf,))
             recorder.close()
             found.append([finding.step for finding in live.findings])
 

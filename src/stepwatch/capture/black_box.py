@@ -35,13 +35,14 @@ from ..formats.blackbox import (
     Ring,
     dump_key,
     encode_frame,
+    encode_scalars,
     encode_step,
     layout_meta,
     open_ring,
     remove_ring,
 )
 from ..model.finding import Finding
-from ..model.record import Layout, StepRecord
+from ..model.record import Layout, ScalarSteps, StepRecord
 from ..model.steps import Mode
 from ..numerics.statistics import NAN, NEGINF
 from ..store import BytesLike, Store
@@ -91,6 +92,12 @@ class FrameWriter:
             if not layout:
                 return False
             return self._write(encode_step(record, layout, self.left_out, raw, elsewhere))
+
+    def write_scalars(self, steps: ScalarSteps) -> bool:
+        """Write steps of which there are a few numbers only; return whether there was room."""
+        with self.lock:
+            layout = self.number_of(steps.layout)
+            return bool(layout) and self._write(encode_scalars(steps, layout, self.left_out))
 
     def _write(self, parts: Sequence[BytesLike]) -> bool:
         size_bytes = FRAME_BYTES + sum(map(len, parts))
@@ -248,17 +255,6 @@ class BlackBox:
         #: Set once a step was kept.
         self.has_step = threading.Event()
 
-    def around(self, listeners: Sequence[object]) -> list[Callable[[StepRecord], object]]:
-        """Return what is called with each step, in order: the box before all others and after them.
-
-        Args:
-            listeners: The others, each with ``on_step``; the findings of those that have
-                ``findings`` are noted.
-        """
-        self.watch(listeners)
-        callbacks = [one.on_step for one in listeners]  # type: ignore[attr-defined]
-        return [self.record, *callbacks, self.judge]
-
     def watch(self, listeners: Sequence[object]) -> None:
         """Note the findings of those listeners that have ``findings``."""
         self._finders = [one for one in listeners if isinstance(one, FindingsSource)]
@@ -318,6 +314,11 @@ class BlackBox:
             self._frames.write_step(record, self.fitting(record) if record.raw else _NO_VALUES)
         self.has_step.set()
 
+    def record_scalars(self, steps: ScalarSteps) -> None:
+        """Keep steps that are over, of which there are a few numbers only."""
+        self._frames.write_scalars(steps)
+        self.has_step.set()
+
     def fitting(self, record: StepRecord) -> Mapping[str, Array]:
         """Return the full values that leave what the step began with where it is."""
         self._frames.number_of(record.layout)  # a new layout is written first
@@ -341,6 +342,13 @@ class BlackBox:
             return
         if self._went_wrong(record) and not self._due:
             self._want(NON_FINITE, _step_position(record))
+        if self._due:
+            self._dump(self._step)
+
+    def judge_scalars(self, steps: ScalarSteps) -> None:
+        """Note what the listeners found in steps whose numbers are finite, as ``judge`` does."""
+        self._step = int(steps.numbers[-1, 0])
+        self.note_findings()
         if self._due:
             self._dump(self._step)
 

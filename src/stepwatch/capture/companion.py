@@ -30,10 +30,12 @@ from ..formats.blackbox import (
     LAYOUT_FRAME,
     MESSAGE_FRAME,
     STEP_FRAME,
+    STEPS_FRAME,
     Frame,
     decode_frame,
     layout_of,
     remove_ring,
+    step_frames,
     step_record,
 )
 from ..formats.manifest import End, Manifest
@@ -214,15 +216,16 @@ class Companion:
         """Work on what is in the ring, for as long as a tick; return whether anything was there."""
         give_up_at, has_read = time.monotonic() + _TICK_S, False
         while not self._is_over and time.monotonic() < give_up_at and not self._page.wants_room:
-            whole = self._follower.read(STEP_FRAME, LAYOUT_FRAME, MESSAGE_FRAME)
+            whole = self._follower.read(STEP_FRAME, STEPS_FRAME, LAYOUT_FRAME, MESSAGE_FRAME)
             if whole is None:
                 break
             has_read = True
             frame = decode_frame(self._work.worker, whole)
             if frame.kind == LAYOUT_FRAME:
                 self._learn(frame)
-            elif frame.kind == STEP_FRAME:
-                self._take(frame)
+            elif frame.kind != MESSAGE_FRAME:
+                for one in step_frames(frame):
+                    self._take(one)
             else:
                 self._attempt(self._do, frame.meta)
         return has_read

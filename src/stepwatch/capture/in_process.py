@@ -15,7 +15,8 @@ from threading import Event
 from ..formats import RunTarget
 from ..formats.interface import RunWriter
 from ..formats.manifest import End, end_key
-from ..model.record import StepRecord
+from ..model.record import ScalarRow, ScalarSteps, StepRecord
+from ..model.steps import Mode
 from ..runtime.background import Background
 from .mirror import Mirror, NoMirror, ShutdownWait
 from .output import Output
@@ -53,7 +54,7 @@ class InProcess:
         self._store, self._worker = target.store, target.worker
         self._pipeline = Pipeline(listeners, writers)
         self._mirror = mirror
-        self._soon: deque[StepRecord] = deque()
+        self._soon: deque[ScalarRow] = deque()
         # The steps that were submitted and are not taken yet: none after them may be taken first.
         self._submitted: deque[int] = deque()
         #: Processor time that the thread took, seconds.
@@ -79,10 +80,10 @@ class InProcess:
             self._first_kept.wait(FIRST_STEP_PATIENCE_S)
             self._first_kept = None
 
-    def take_soon(self, record: StepRecord) -> None:
-        """Hand over a step without waking the thread: it takes them a few times a second."""
+    def take_soon(self, row: ScalarRow) -> None:
+        """Hand over a TRAIN step without waking the thread: it takes them a few times a second."""
         if len(self._soon) < _MOST_SOON:
-            self._soon.append(record)
+            self._soon.append(row)
 
     def flush(self, timeout: float) -> bool:
         """Wait until every step that was taken is evaluated and handed to the writers."""
@@ -137,12 +138,15 @@ class InProcess:
 
     def _take_waiting(self) -> None:
         """Take the steps that came before the first one that was submitted."""
+        rows: list[ScalarRow] = []
         while self._soon:
             # First: a step that comes before it was submitted before it came.
             step = self._soon[0].step
             if self._submitted and self._submitted[0] < step:
-                return
-            self._pipeline.take(self._soon.popleft())
+                break
+            rows.append(self._soon.popleft())
+        for steps in ScalarSteps.of(self._worker, Mode.TRAIN, rows):
+            self._pipeline.take_scalars(steps)
 
     def _with_losses(self, note: End) -> End:
         report = self.background.report()

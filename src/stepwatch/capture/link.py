@@ -30,12 +30,12 @@ import numpy.typing as npt
 
 from ..errors import StepwatchError
 from ..formats import RunTarget
-from ..formats.blackbox import MESSAGE_FRAME, remove_ring, ring_path
+from ..formats.blackbox import MESSAGE_FRAME, remove_ring, ring_path, scalar_records
 from ..formats.interface import RunWriter
 from ..formats.manifest import End, working_folder
 from ..formats.native.blobs import encode_parts
 from ..formats.transport import ControlPage, SharedRing
-from ..model.record import Layout, StepRecord
+from ..model.record import Layout, ScalarRow, ScalarSteps, StepRecord
 from ..model.steps import Mode
 from ..runtime.background import Background, BackgroundReport
 from ..store import Store, scheme_of
@@ -67,6 +67,8 @@ _POLL_S, _PROMPT_POLL_S = 0.002, 0.0005
 #: So what is wrong from the start is acted on at once; later, a few steps after.
 PROMPT_S = 2.0
 _TICK_S = 0.25
+#: Steps with a few numbers wait so long at most while others follow, and so many of them.
+_SOON_NS, _MOST_SOON = 50_000_000, 100_000
 _MOST_STARTS = 2
 # How long the end of the process is waited for once it has reported, and for a note of our own.
 _EXIT_TIMEOUT_S = _NOTE_TIMEOUT_S = 5.0
@@ -199,6 +201,8 @@ class CompanionLink:
         self._in_thread: Background[Callable[[], None]] | None = None
         self._is_delivering = False
         self._samples: dict[tuple[Mode, Layout], StepRecord] = {}
+        self._soon: deque[ScalarRow] = deque()
+        self._send_at_ns = 0
         self._spilled: deque[tuple[int, int]] = deque()  # where in the ring, and how large
         self._num_syncs = self._num_synced = 0
         self._background: Background[Callable[[], None]] = Background(
@@ -224,6 +228,7 @@ class CompanionLink:
         if os.getpid() != self._pid:
             return
         self._look()
+        self._send_scalars()
         box = self.black_box
         if record.raw:
             self._send_with_values(record)
@@ -235,12 +240,26 @@ class CompanionLink:
         if self._prompt_s > 0:
             self._wait_for_judgement(record)
 
-    def take_soon(self, record: StepRecord) -> None:
-        """Send a step with a few finite numbers; nobody is woken for any."""
-        if os.getpid() == self._pid:
+    def take_soon(self, row: ScalarRow) -> None:
+        """Take a TRAIN step with a few finite numbers; they are sent a few times a second."""
+        if os.getpid() != self._pid or len(self._soon) >= _MOST_SOON:
+            return
+        self._soon.append(row)
+        if row.time_ns >= self._send_at_ns:
+            self._send_at_ns = row.time_ns + _SOON_NS
             self._look()
-            self._frames.write_step(record, _NO_VALUES)
-            self._samples[record.mode, record.layout] = record
+            self._send_scalars()
+
+    def _send_scalars(self) -> None:
+        """Send the steps that wait, in front of whatever is sent next."""
+        if not self._soon:
+            return
+        with self._frames.lock:
+            rows = [self._soon.popleft() for _ in range(len(self._soon))]
+            for steps in ScalarSteps.of(self._worker, Mode.TRAIN, rows):
+                self._frames.write_scalars(steps)
+                (last,) = scalar_records(steps.last())
+                self._samples[last.mode, last.layout] = last
 
     def _wait_for_judgement(self, record: StepRecord) -> None:
         """Wait until a step is judged, as long as that takes little together."""
@@ -317,7 +336,9 @@ class CompanionLink:
     def _send(self, what: str, content: object) -> None:
         """Have the companion do something; see ``Companion``."""
         if not (self._is_ending or self._is_lost):
-            self._frames.write(MESSAGE_FRAME, {what: content}, {})
+            with self._frames.lock:
+                self._send_scalars()
+                self._frames.write(MESSAGE_FRAME, {what: content}, {})
 
     def _send_to(self, number: int, message: object) -> None:
         """Pass a message to the part of a listener that is in the companion."""
@@ -360,6 +381,7 @@ class CompanionLink:
     def _tick(self) -> None:
         if self._page.is_reading:
             self._ring.patience = _PATIENCE_S
+        self._send_scalars()
         samples, self._samples = self._samples, {}
         last = sorted(samples.values(), key=lambda record: record.step)
         with ExitStack() as work:
@@ -524,6 +546,7 @@ class CompanionLink:
         """
         if os.getpid() != self._pid:
             return note
+        self._send_scalars()
         self._wait_until_ready()  # silently: that is not the store
         wait = ShutdownWait(self, self._store.url, timeout)
         for number, listener in enumerate(self._listeners):

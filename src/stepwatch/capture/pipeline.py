@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Protocol
 
+from ..formats.blackbox import scalar_records
 from ..formats.interface import RunWriter
 from ..formats.manifest import End
-from ..model.record import StepRecord
+from ..model.record import ScalarSteps, StepRecord
 from ..store import Store
 from .black_box import BlackBox
 from .lifecycle import DroppedSteps
@@ -50,7 +52,12 @@ class Pipeline:
         self.dropped = DroppedSteps()
         self._last_step = -1
         self._black_box: BlackBox | None = None
-        self._take_by([one.on_step for one in listeners])
+        self._on_step: list[Callable[[StepRecord], object]] = [one.on_step for one in listeners]
+        self._store_by: list[Callable[[StepRecord], object]] = [
+            self._came,
+            *(partial(self._write, writer) for writer in writers),
+        ]
+        self._takers = [*self._on_step, *self._store_by]
         self._ticks: list[Callable[[], object]] = [
             *(one.tick for one in reversed(self.listeners) if hasattr(one, "tick")),
             *(partial(self._tick, writer) for writer in writers),
@@ -59,14 +66,8 @@ class Pipeline:
     def add_black_box(self, box: BlackBox) -> None:
         """Have a black box keep each step before the listeners see it, and judge it after."""
         self._black_box = box
-        self._take_by(box.around(self.listeners))
-
-    def _take_by(self, on_step: Sequence[Callable[[StepRecord], object]]) -> None:
-        self._takers: list[Callable[[StepRecord], object]] = [
-            *on_step,
-            self._came,
-            *(partial(self._write, writer) for writer in self.writers),
-        ]
+        box.watch(self.listeners)
+        self._takers = [box.record, *self._on_step, box.judge, *self._store_by]
 
     def _write(self, writer: RunWriter, record: StepRecord) -> None:
         self.dropped.store(writer.write, record)
@@ -81,6 +82,15 @@ class Pipeline:
     def take(self, record: StepRecord) -> None:
         """Take a step, later than the ones before."""
         _call_each(iter(self._takers), record)
+
+    def take_scalars(self, steps: ScalarSteps) -> None:
+        """Take steps of which there are a few numbers only, later than the ones before."""
+        box = self._black_box
+        takers = [*self._on_step, *self._store_by]
+        keep = [] if box is None else [partial(box.record_scalars, steps)]
+        judge = [] if box is None else [partial(box.judge_scalars, steps)]
+        takes = (partial(_call_each, iter(takers), one) for one in scalar_records(steps))
+        _call_each(chain(keep, takes, judge))
 
     def tick(self) -> None:
         """Called a few times a second, and after the last step."""

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from .. import config
@@ -21,9 +20,8 @@ from ..formats import RunTarget
 from ..formats.known_runs import remember
 from ..formats.manifest import FIRST_WORKER, End
 from ..model.collection import Policy, as_collections, parse_save
-from ..model.record import Layout, StepRecord, TensorInfo
+from ..model.record import Layout, ScalarRow, StepRecord
 from ..model.steps import Mode, StepCounter
-from ..numerics.statistics import NUM_FIELDS, summarize_into
 from ..store import open_store
 from .budget import Budget
 from .in_process import InProcess
@@ -103,7 +101,6 @@ class Recorder:
         self.profiler.phases.counter = self.counter
         #: The steps that are being observed; to be read only.
         self.opened: dict[Mode, OpenStep] = {}
-        self._layout_of_scalars = Layout(())
         self._layouts: dict[tuple[Mode, int], Layout] = {}
         target = RunTarget(
             self.store,
@@ -213,23 +210,19 @@ class Recorder:
         self._carrier.take(record)
         return record
 
-    def take_scalars(self, scalars: Mapping[TensorInfo, float]) -> None:
+    def take_scalars(self, layout: Layout, values: tuple[float, ...]) -> None:
         """Close a TRAIN step of which a hook observed a few numbers only, without an open step.
 
         The background takes it with others, a few times a second.
 
         Args:
-            scalars: The value of each tensor, of one element.
+            layout: The tensors, each of one element; the very same for steps alike.
+            values: The value of each.
         """
         number, mode_step = self.counter.next(Mode.TRAIN)
         self.budget.end_step(mode_step, is_thin=True)
-        if self._layout_of_scalars.tensors != (infos := tuple(scalars)):
-            self._layout_of_scalars = Layout(infos)
-        rows = np.empty((len(scalars), NUM_FIELDS))
-        for row, (info, value) in zip(rows, scalars.items(), strict=True):
-            summarize_into(np.asarray(value, info.dtype), row)
-        numbers = number, mode_step
-        self._carrier.take_soon(self._record(Mode.TRAIN, numbers, self._layout_of_scalars, rows))
+        self._count(number)
+        self._carrier.take_soon(ScalarRow(layout, number, mode_step, time.time_ns(), values))
 
     def _record(
         self,
@@ -249,8 +242,7 @@ class Recorder:
             values: Other fields of ``StepRecord``.
         """
         step, mode_step = numbers
-        self.num_steps += step != self._last_step
-        self._last_step = step
+        self._count(step)
         return StepRecord(
             worker=self.worker,
             mode=mode,
@@ -261,6 +253,10 @@ class Recorder:
             statistics=statistics,
             **values,
         )
+
+    def _count(self, step: int) -> None:
+        self.num_steps += step != self._last_step
+        self._last_step = step
 
     def _must_be_full(self, mode: Mode, mode_step: int) -> bool:
         """Return whether something was requested for which a step has to be observed in full."""

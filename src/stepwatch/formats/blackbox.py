@@ -22,6 +22,7 @@ Kind         What it says
 ``layout``   The tensors of the steps that follow; their ``layout`` is its number.
 ``step``     A step that is over: its statistics, digests and exponents, and full values as far as
              there was room.
+``steps``    Several steps that are over, of each of which a few numbers are all that was captured.
 ``trigger``  Why the ring was copied to a dump.
 ``message``  What the training process has its companion do.
 ============ ======================================================================================
@@ -49,11 +50,11 @@ import numpy.typing as npt
 
 from ..errors import CorruptRun, StepwatchError
 from ..model.json_text import parse_json
-from ..model.record import Layout, StepRecord, TensorInfo
+from ..model.record import Layout, ScalarSteps, StepRecord, TensorInfo
 from ..model.steps import Mode
 from ..numerics.digest import crc32c_of_array
 from ..numerics.elements import kernel
-from ..numerics.statistics import NUM_FIELDS
+from ..numerics.statistics import NUM_FIELDS, summarize_numbers
 from ..store import BytesLike, Store, open_store, scheme_of
 from ..store.local import make_private_folder, private_opener
 from .native.blobs import BlobFile, encode_parts
@@ -327,6 +328,7 @@ Array = npt.NDArray[np.generic]
     MERGE_FRAME,
     LAYOUT_FRAME,
     STEP_FRAME,
+    STEPS_FRAME,
     TRIGGER_FRAME,
     MESSAGE_FRAME,
 ) = (
@@ -336,12 +338,14 @@ Array = npt.NDArray[np.generic]
     "merge",
     "layout",
     "step",
+    "steps",
     "trigger",
     "message",
 )
 _LENGTH = struct.Struct("<I")
 _to_json = json.JSONEncoder().encode
 STATISTICS_ARRAY, RAW_PREFIX, EXPONENTS_PREFIX = "statistics", "raw/", "exponents/"
+_NUMBERS_ARRAY, _VALUES_ARRAY = "numbers", "values"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -414,6 +418,19 @@ def encode_step(
     return [*head, *encode_parts(arrays)]
 
 
+def encode_scalars(steps: ScalarSteps, layout: int, left_out: int) -> list[BytesLike]:
+    """Return the payload of a ``steps`` frame, in pieces.
+
+    Args:
+        steps: The steps.
+        layout: The number of their layout.
+        left_out: How many frames are missing.
+    """
+    facts = {"mode": steps.mode.value, "layout": layout, "left_out": left_out}
+    arrays = {_NUMBERS_ARRAY: steps.numbers, _VALUES_ARRAY: steps.values}
+    return encode_frame(STEPS_FRAME, facts, arrays)
+
+
 @lru_cache(maxsize=64)
 def _head_of_statistics(rows: int) -> bytes:
     """Return all but the numbers of a file with the statistics of so many tensors alone."""
@@ -449,6 +466,47 @@ def decode_frame(worker: str, whole: CompleteFrame) -> Frame:
     return Frame(kind, worker, meta, arrays, whole.sequence)
 
 
+def step_frames(frame: Frame) -> Iterator[Frame]:
+    """Yield a ``step`` frame for each step of a ``steps`` frame; any other frame itself.
+
+    Raises:
+        CorruptRun: Its arrays do not go together.
+    """
+    if frame.kind != STEPS_FRAME:
+        yield frame
+        return
+    numbers, values = frame.arrays.get(_NUMBERS_ARRAY), frame.arrays.get(_VALUES_ARRAY)
+    if numbers is None or values is None or numbers.shape != (len(values), 3) or values.ndim != 2:
+        raise CorruptRun(f"frame {frame.sequence} of {frame.worker}", 0, "no steps")
+    for (step, mode_step, time_ns), rows in zip(
+        numbers.tolist(), scalar_statistics(values), strict=True
+    ):
+        meta = {**frame.meta, "step": step, "mode_step": mode_step, "time_ns": time_ns}
+        yield replace(frame, kind=STEP_FRAME, meta=meta, arrays={STATISTICS_ARRAY: rows})
+
+
+def scalar_statistics(values: Array) -> npt.NDArray[np.float64]:
+    """Return the statistics of tensors of one element.
+
+    Args:
+        values: Their values, shape ``[steps, tensors]``.
+
+    Returns:
+        Shape ``[steps, tensors, NUM_FIELDS]``.
+    """
+    rows = np.empty((values.size, NUM_FIELDS))
+    summarize_numbers(tuple(values.ravel().tolist()), rows, 0)
+    return rows.reshape(*values.shape, NUM_FIELDS)
+
+
+def scalar_records(steps: ScalarSteps) -> Iterator[StepRecord]:
+    """Yield each of some steps as a record of its own."""
+    for (step, mode_step, time_ns), rows in zip(
+        steps.numbers.tolist(), scalar_statistics(steps.values), strict=True
+    ):
+        yield StepRecord(steps.worker, steps.mode, step, mode_step, time_ns, steps.layout, rows)
+
+
 def read_frames(store: Store, worker: str | None = None) -> list[Frame]:
     """Return the frames of a run's rings and dumps, each once, in order for each worker.
 
@@ -462,8 +520,9 @@ def read_frames(store: Store, worker: str | None = None) -> list[Frame]:
     for who, wholes in rings_and_dumps(store):
         if worker in (None, who):
             found |= {(who, whole.sequence): whole for whole in wholes}
-    frames = [decode_frame(who, found[who, number]) for who, number in sorted(found)]
-    return _with_steps([frame for frame in frames if frame.kind != MESSAGE_FRAME])
+    frames = (decode_frame(who, found[who, number]) for who, number in sorted(found))
+    kept = (frame for frame in frames if frame.kind != MESSAGE_FRAME)
+    return _with_steps([each for frame in kept for each in step_frames(frame)])
 
 
 def _with_steps(frames: list[Frame]) -> list[Frame]:

@@ -31,6 +31,12 @@ _Shortlist = tuple[list[RuleRunner], list[RuleRunner]]
 _UNKNOWN: Mapping[str, int] = {}
 #: How often a profile is read.
 _SCAN_NS = 5 * 10**9
+#: From this TRAIN step on, a step of which losses and learning rates are all that is known is
+#: passed over if it ends so soon after the last one that was evaluated: rules then take at most a
+#: few percent of the time however short steps are. By the times that are stored, so that a replay
+#: passes over the same steps.
+SHORT_AFTER, SHORT_NS = 1000, 2_000_000
+_OF_LOSSES = frozenset({"losses", "learning_rates"})
 
 
 class Watch:
@@ -64,6 +70,7 @@ class Watch:
         self._finished = False
         self._trained = ModelChange()
         self._last_step = -1
+        self._evaluated_ns = 0
         self._cutter: WindowSplitter | None = None
         self._scanned_ns = 0
 
@@ -77,6 +84,8 @@ class Watch:
             What is news, in the order of the rules.
         """
         self._observed.add(step)
+        if self._passes_over(step):
+            return []
         if self._patterns and not step.patterns:
             step = StepView(step.records, self._patterns, others=step.others)
         goes_back = step.number <= self._last_step
@@ -102,6 +111,20 @@ class Watch:
             if entry.running:
                 entry.count(step)
         return findings
+
+    def _passes_over(self, step: StepView) -> bool:
+        """Return whether a step is passed over; see ``SHORT_NS``."""
+        ended_ns, self._evaluated_ns = self._evaluated_ns, step.time_ns
+        if step.mode is not Mode.TRAIN or step.mode_step < SHORT_AFTER or len(step.records) > 1:
+            return False
+        record = step.records[0]
+        is_short = 0 < record.time_ns - ended_ns < SHORT_NS and step.number > self._last_step
+        if not (is_short and record.layout.rows_of.keys() <= _OF_LOSSES):
+            return False
+        if step.has_non_finite(record):
+            return False
+        self._evaluated_ns, self._last_step = ended_ns, step.number
+        return True
 
     def _shortlist(self, step: StepView) -> _Shortlist:
         """Return the rules that may evaluate a step: most steps have the layout of many others."""

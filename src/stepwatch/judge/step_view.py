@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +17,7 @@ from ..numerics import statistics
 from ..numerics.measures import any_non_finite, scalar_value
 
 
-@dataclass(frozen=True, slots=True)
-class TensorView:
+class TensorView(NamedTuple):
     """One tensor of one worker at one step."""
 
     record: StepRecord
@@ -96,6 +94,10 @@ class TensorGroup(Sequence[TensorView]):
         if isinstance(index, slice):
             return TensorGroup(self.record, self.rows[index])
         return TensorView(self.record, int(self.rows[index]))
+
+    def __iter__(self) -> Iterator[TensorView]:
+        record = self.record
+        return iter([TensorView(record, row) for row in self.rows.tolist()])
 
     def quantity(self, name: str) -> npt.NDArray[np.float64]:
         """Return one statistic of every tensor, shape ``[tensors]``, float64."""
@@ -244,8 +246,8 @@ class StepView:
 
     def _rows(self, record: StepRecord, collections: tuple[str, ...]) -> npt.NDArray[np.intp]:
         layout = record.layout
-        if len(collections) == 1 and not (self._include or self._exclude or self.patterns):
-            return layout.rows_of.get(collections[0], _NO_ROWS)
+        if collections and not (self._include or self._exclude or self.patterns):
+            return layout.rows_of_any(collections)
         mask = np.ones(len(layout), bool)
         if collections:
             mask[:] = False

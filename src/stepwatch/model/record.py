@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -81,6 +83,7 @@ class Layout:
     def __init__(self, tensors: tuple[TensorInfo, ...]) -> None:
         self.tensors = tensors
         self._matching: dict[str, npt.NDArray[np.bool_]] = {}
+        self._rows_of_any: dict[tuple[str, ...], npt.NDArray[np.intp]] = {}
 
     @cached_property
     def row_of(self) -> dict[str, int]:
@@ -98,6 +101,15 @@ class Layout:
         for row, tensor in enumerate(self.tensors):
             rows.setdefault(tensor.collection, []).append(row)
         return {collection: np.array(which, np.intp) for collection, which in rows.items()}
+
+    def rows_of_any(self, collections: tuple[str, ...]) -> npt.NDArray[np.intp]:
+        """Return the rows of all of some collections, ascending."""
+        rows = self._rows_of_any.get(collections)
+        if rows is None:
+            found = [self.rows_of[one] for one in collections if one in self.rows_of]
+            rows = np.unique(np.concatenate(found)) if found else np.empty(0, np.intp)
+            self._rows_of_any[collections] = rows
+        return rows
 
     def matching(self, pattern: str) -> npt.NDArray[np.bool_]:
         """Return in which names the regular expression is found, shape ``[tensors]``, bool."""
@@ -142,3 +154,58 @@ class StepRecord:
     digests: Mapping[str, int] = field(default_factory=dict)
     exponents: Mapping[str, npt.NDArray[np.int64]] = field(default_factory=dict)
     times_ns: Mapping[str, int] = field(default_factory=dict)
+
+
+class ScalarRow(NamedTuple):
+    """One step of which a few numbers are all that was captured.
+
+    Args:
+        layout: The tensors, each of one element and float64 or narrower.
+        step: The global step.
+        mode_step: The step within its mode.
+        time_ns: When it ended, nanoseconds since the Unix epoch.
+        values: The value of each tensor.
+    """
+
+    layout: Layout
+    step: int
+    mode_step: int
+    time_ns: int
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarSteps:
+    """Steps in a row of one layout, of which a few numbers are all that was captured.
+
+    Args:
+        worker: Who captured them.
+        mode: What the model was used for.
+        layout: The tensors, each of one element.
+        numbers: Global step, step within the mode and time of each, shape ``[steps, 3]``, int64.
+        values: Shape ``[steps, tensors]``, float64.
+    """
+
+    worker: str
+    mode: Mode
+    layout: Layout
+    numbers: npt.NDArray[np.int64]
+    values: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, worker: str, mode: Mode, rows: Iterable[ScalarRow]) -> list[ScalarSteps]:
+        """Return rows, in the order of their steps, by layouts that follow each other."""
+        return [
+            cls(
+                worker,
+                mode,
+                alike[0].layout,
+                np.array([row[1:4] for row in alike], np.int64),
+                np.array([row.values for row in alike], np.float64),
+            )
+            for alike in (list(group) for _, group in groupby(rows, key=lambda row: id(row.layout)))
+        ]
+
+    def last(self) -> ScalarSteps:
+        """Return the last of them alone."""
+        return replace(self, numbers=self.numbers[-1:], values=self.values[-1:])

@@ -108,6 +108,9 @@ def _large_matrix(group: TensorGroup) -> tuple[str, float, float] | None:
     return name, size, usual
 
 
+_OBSERVED = frozenset({"weights", "labels", "gradients"})
+
+
 class Circumstances:
     """Remembers the first and the last step that was observed in full."""
 
@@ -127,6 +130,8 @@ class Circumstances:
             return
         self._num_steps += 1
         record = step.records[0]
+        if _OBSERVED.isdisjoint(record.layout.rows_of):
+            return  # as between full steps
         for trained, _ in self._trained.groups(step):
             if trained.record is record:
                 self._weights.add(step, trained)

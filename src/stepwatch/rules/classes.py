@@ -256,6 +256,8 @@ def _are_ends(moments: Sequence[Floats]) -> bool:
 def _evaluated_losses(step: StepView) -> list[TensorView]:
     """Return the scalar losses of a step of which it is known what guessing costs."""
     found = []
+    if not any(len(one.layout.rows_of_any(("labels", "predictions"))) for one in step.records):
+        return []  # as between full steps
     for loss in step.tensors("losses"):
         function = loss.info.function
         label, prediction = (of_same_loss(step, loss, kind) for kind in ("label", "prediction"))

@@ -12,10 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, NotApplicable, Rule
+from ..judge.rule import Findings, NotApplicable, Rule, Selection
 from ..judge.step_view import StepView, TensorView
+from ..model.record import StepRecord
 from ..numerics.measures import global_norm, number
 from ..numerics.statistics import COUNT, MAX, MIN, SUM
+from .shared import is_scalar
 
 _RATE = re.compile(
     r"(.*[/.: ])?(lr|learning[_-]?rate)(-[\w-]+(/pg\d+)?|[-_/]?(pg|(param_)?group_?)?\d+)?",
@@ -356,19 +358,37 @@ class LoggedMetric(Rule):
         self._workers: dict[str, _Worker] = {}
         self._logs: dict[tuple[str, str], _LossLog | _RateLog | _NormLog] = {}
         self._kinds: dict[str, type | None] = {}
+        self._losses = Selection(("losses",), keep=is_scalar)
 
     def check(self, step: StepView) -> Findings:
-        for name in step.workers:
-            worker = self._workers.setdefault(name, _Worker())
+        losses = self._losses_of(step)
+        for record in step.records:
+            name = record.worker
+            worker = self._workers.get(name)
+            if worker is None:
+                worker = self._workers[name] = _Worker()
             if not step.trains:
                 worker.evaluations += 1
                 continue
-            _measure(step, name, worker)
+            _measure(step, record, worker, losses.get(name))
             for key, log in self._logs.items():
                 if key[0] == name and isinstance(log, _RateLog):
                     yield from self._findings(step, key, log.settle(worker))
             for tensor in step.tensors("metrics", "scalars", worker=name):
                 yield from self._evaluate(step, tensor, worker)
+
+    def _losses_of(self, step: StepView) -> dict[str, _StepLoss]:
+        """Return the only loss of each worker; of those that have several, or none, nothing."""
+        found = {}
+        for group, names in self._losses.groups(step):
+            row = names.index(_OF_TRAINER) if _OF_TRAINER in names else 0
+            if len(names) == 1 or names[row] == _OF_TRAINER:
+                fields = group.record.statistics[group.rows[row]].tolist()
+                count, total = fields[COUNT], fields[SUM]
+                if count and math.isfinite(total):
+                    loss = _StepLoss(total / count, fields[MIN], fields[MAX])
+                    found[group.record.worker] = loss
+        return found
 
     def _evaluate(self, step: StepView, tensor: TensorView, worker: _Worker) -> Findings:
         key = tensor.worker, tensor.name
@@ -418,9 +438,11 @@ def kind_of(metric: str) -> type[_LossLog] | type[_RateLog] | type[_NormLog] | N
     return next((kind for pattern, kind in kinds if pattern.fullmatch(metric)), None)
 
 
-def _measure(step: StepView, name: str, worker: _Worker) -> None:
+def _measure(
+    step: StepView, record: StepRecord, worker: _Worker, loss: _StepLoss | None
+) -> None:
     """Take in what was measured at a TRAIN step."""
-    loss = _loss_of(step, name)
+    name = record.worker
     is_next = step.mode_step == worker.step + 1
     worker.step = step.mode_step
     last = worker.windows[0]
@@ -434,26 +456,16 @@ def _measure(step: StepView, name: str, worker: _Worker) -> None:
     worker.norms = [_norms_of(step, name), worker.norms[0] if is_next else {}]
     rates = [one.scalar for one in step.tensors("learning_rates", worker=name)]
     worker.rates = [rates, worker.rates[0] if is_next else []]
+    if _MADE_OF.isdisjoint(record.layout.rows_of):
+        return  # as between full steps
     parts = step.scalar("loop/backwards", name)
     worker.micro_batches = worker.micro_batches if math.isnan(parts) else parts
     sizes = [one.info.shape[0] for one in step.tensors("batches", worker=name) if one.info.shape]
     worker.batch_size = max([*sizes[:1], worker.batch_size])
 
 
-def _loss_of(step: StepView, worker: str) -> _StepLoss | None:
-    """Return the only loss of a step; ``None`` if there are several, or it is not finite."""
-    losses = [
-        one for one in step.tensors("losses", worker=worker) if math.prod(one.info.shape) == 1
-    ]
-    of_trainer = [one for one in losses if one.name == "loss/Trainer"]
-    if len(of_trainer or losses) != 1:
-        return None
-    row = (of_trainer or losses)[0]
-    statistics = row.record.statistics[row.row]
-    count, total, least, largest = statistics[[COUNT, SUM, MIN, MAX]].tolist()
-    if not count or not math.isfinite(total):
-        return None
-    return _StepLoss(total / count, least, largest)
+_MADE_OF = frozenset({"loop", "batches"})
+_OF_TRAINER = "loss/Trainer"
 
 
 def _norms_of(step: StepView, worker: str) -> Mapping[str, float]:

@@ -339,9 +339,12 @@ class LearningRateAnomaly(Rule):
         self._steps += 1
         if self._steps == 1:
             self._first_step = step.mode_step
-        for worker in step.workers:
+        for record in step.records:
+            if "loop" not in record.layout.rows_of:
+                continue  # as between full steps
+            worker = record.worker
             loop = step.scalars(_LOOP, worker)
-            if not all(map(math.isnan, loop)):  # else nothing is known, as between full steps
+            if not all(map(math.isnan, loop)):
                 yield from self._evaluate_pace(step, worker, loop)
                 yield from self._evaluate_level(step, worker, loop)
         for group in rates:

@@ -98,7 +98,8 @@ class Plateau:
             loss: Its loss, nan for none, or several.
             rate: Its largest learning rate.
         """
-        for mode in ("min", "max"):
+        has_metrics = any("metrics" in record.layout.rows_of for record in step.records)
+        for mode in ("min", "max") if has_metrics else ():
             value = step.scalar(f"{_PREFIX}{mode}", worker)
             if math.isfinite(value):
                 yield from self._add_metric(mode, value, rate)

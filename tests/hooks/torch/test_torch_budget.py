@@ -183,7 +183,10 @@ class TestUsualSteps:
         monkeypatch.setattr(
             Recorder,
             "take_scalars",
-            lambda recorder, given: (found.append(len(given)), take(recorder, given))[1],
+            lambda recorder, layout, values: (
+                found.append(len(values)),
+                take(recorder, layout, values),
+            )[1],
         )
         return found
 

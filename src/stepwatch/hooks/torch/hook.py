@@ -136,21 +136,44 @@ class ModuleHooks:
         }
         # The module that runs without, and the hooks of its own that it had before.
         self._root: tuple[torch.nn.Module, dict[int, Callable[..., Any]]] | None = None
+        # The module before which alone a hook is called, and its own hooks of this kind.
+        self._watched: tuple[torch.nn.Module, dict[int, Callable[..., Any]]] | None = None
 
     def remove(self) -> None:
         self.resume()
         self._before.remove()
         self._after.remove()
 
-    def pause_inside(self, root: torch.nn.Module) -> None:
-        """Call no hooks until this module, which is about to run, returns or raises."""
+    def _can_pause(self, root: torch.nn.Module) -> bool:
         alone = len(global_forward_pre_hooks) == len(global_forward_hooks) == 1
         usual = type(root).__call__ is torch.nn.Module.__call__ and not isinstance(
             root, torch.jit.ScriptModule
         )
         # What was compiled with the hooks would be compiled again without them.
-        if self._root is not None or not alone or not usual or has_compiled_graphs():
-            return
+        is_paused = self._root is not None or self._watched is not None
+        return alone and usual and not is_paused and not has_compiled_graphs()
+
+    def watch_only(self, root: torch.nn.Module) -> bool:
+        """Call one hook, before this module, and no other until ``resume``; return whether so."""
+        if not self._can_pause(root):
+            return False
+        own = root._forward_pre_hooks
+        self._watched = root, own
+        watched = _WithHidden(own)
+        watched[self._before.id] = watched.hidden = self._hooks[self._before.id]
+        root.__dict__["_forward_pre_hooks"] = watched
+        global_forward_pre_hooks.clear()
+        global_forward_hooks.clear()
+        return True
+
+    def pause_inside(self, root: torch.nn.Module) -> bool:
+        """Call no hooks until this module, which is about to run, returns or raises.
+
+        Returns:
+            Whether it will be noted that it has.
+        """
+        if not self._can_pause(root):
+            return self._watched is None
         own = root._forward_hooks
         self._root = root, own
         # Another dictionary: torch may go through that one when this is undone.
@@ -160,16 +183,19 @@ class ModuleHooks:
         root._forward_hooks_always_called[number] = True
         global_forward_pre_hooks.clear()
         global_forward_hooks.clear()
+        return True
 
     def resume(self) -> None:
         """Call the hooks again, if they are not called."""
-        if self._root is None:
+        if self._watched is not None:
+            (root, own), self._watched = self._watched, None
+            _put_back(root, "_forward_pre_hooks", own, self._before.id)
+        elif self._root is not None:
+            (root, own), self._root = self._root, None
+            _put_back(root, "_forward_hooks", own, self._after.id)
+            root._forward_hooks_always_called.pop(self._after.id, None)
+        else:
             return
-        (root, own), self._root = self._root, None
-        added = root._forward_hooks.keys() - own.keys() - {self._after.id}
-        own.update((number, root._forward_hooks[number]) for number in added)
-        root.__dict__["_forward_hooks"] = own
-        root._forward_hooks_always_called.pop(self._after.id, None)
         global_forward_pre_hooks[self._before.id] = self._hooks[self._before.id]
         global_forward_hooks[self._after.id] = self._hooks[self._after.id]
 
@@ -177,6 +203,32 @@ class ModuleHooks:
         """The module inside of which no hooks were called has returned, or raised."""
         self.resume()
         self._hooks[self._after.id](module, *given)
+
+
+def _put_back(root: torch.nn.Module, name: str, own: dict[int, Any], ours: int) -> None:
+    """Give a module its own hooks back, and those that were added or removed meanwhile."""
+    now = getattr(root, name)
+    for number in own.keys() - now.keys():
+        del own[number]
+    own.update((number, now[number]) for number in now if number != ours)
+    root.__dict__[name] = own
+
+
+class _WithHidden(OrderedDict[int, Any]):
+    """The hooks of a module and one of ours, which no copy and no pickle has."""
+
+    hidden: object = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OrderedDict, (), None, None, iter(self._own())
+
+    def copy(self) -> OrderedDict[int, Any]:  # type: ignore[override]
+        return OrderedDict(self._own())
+
+    __copy__ = copy
+
+    def _own(self) -> list[tuple[int, Any]]:
+        return [(number, hook) for number, hook in self.items() if hook is not self.hidden]
 
 
 class _Returned:
@@ -238,7 +290,8 @@ def register_global_hooks(
             record(type(module).__name__ if isinstance(module, Loss) else "output", rest[-1])
 
     modules = ModuleHooks(eager_only(source("before_forward")), dynamo_skip_frame(after_forward))
-    tracker.pause_inside, tracker.resume_inside = modules.pause_inside, modules.resume
+    tracker.pause_inside, tracker.resume_hooks = modules.pause_inside, modules.resume
+    tracker.watch_only = modules.watch_only
     return [
         modules,
         register_optimizer_step_pre_hook(eager_only(before_optimizer)),

@@ -111,8 +111,12 @@ class Tracker(HookGuard):
         # Models that have parameters, or are the only one.
         self._models: WeakSet[torch.nn.Module] = WeakSet()
         #: Turns off the hooks on modules inside of one until it returned, and on again.
-        self.pause_inside: Callable[[torch.nn.Module], None] = lambda _: None
-        self.resume_inside: Callable[[], None] = lambda: None
+        self.pause_inside: Callable[[torch.nn.Module], bool] = lambda _: False
+        #: Turns off all hooks on modules but the one before a model, until they are on again.
+        self.watch_only: Callable[[torch.nn.Module], bool] = lambda _: False
+        self.resume_hooks: Callable[[], None] = lambda: None
+        #: Whether a loss was computed by a module that is none of torch's own.
+        self.has_own_losses = False
         self.events = Events(self, recorder.budget)
         self._subscribe(recorder)
 
@@ -366,6 +370,7 @@ class Tracker(HookGuard):
 
     def _after_loss_module(self, module: Loss, given: Any, output: object) -> None:
         self.loss_depth = max(0, self.loss_depth - 1)
+        self.has_own_losses |= type(module).__module__ != Loss.__module__
         if self.loss_depth == 0:
             inputs, keywords = given
             self.after_any_loss(type(module).__name__, output, inputs, keywords, module)
@@ -490,7 +495,7 @@ class Tracker(HookGuard):
         elif step.has_only_losses and not self.first_gradients.is_finite(optimizer):
             self._widens(step)
         if step.has_only_losses:
-            self.resume_inside()  # its model was interrupted, else they are on
+            self.resume_hooks()  # its model was interrupted, else they are on
             self._gather()
             self.optimizers.steps(optimizer)
             self._learning_rates(step, optimizer)

@@ -4,20 +4,26 @@ To find out what belongs to which step, and what is a step, costs more than a sm
 takes. Where one model runs, one optimizer steps, and each step computes losses of its own, nothing
 of it has to be found out again: a loss is one number, and the optimizer ends the step. Whatever
 else happens is handed to the ``Tracker``, with what was observed of the step so far.
+
+Where no other model has run in the whole training, torch calls no hook of ours but one, before
+that model. Another one that runs then is not seen until its loss is computed.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import torch
+from torch.nn.modules import loss as losses
 
 from ...capture.plan import STATISTICS, Plan
 from ...capture.recorder import Recorder
-from ...model.record import TensorInfo
+from ...model.record import Layout, TensorInfo
 from ...model.steps import Mode
 from .events import Detail
 from .internals import Loss, has_compiled_graphs
@@ -27,6 +33,10 @@ if TYPE_CHECKING:
     from ...config.profiler_config import ProfilerConfig
     from .collectors.loop import Loop
     from .tracker import Tracker
+
+
+# Where the losses of torch that are modules are defined, and how near they call its functions.
+_LOSSES_FILE, _MOST_FRAMES = losses.__file__, 4
 
 
 class UsualSteps:
@@ -42,8 +52,12 @@ class UsualSteps:
         self._model: Callable[[], torch.nn.Module | None] = lambda: None
         self._optimizer: Callable[[], torch.optim.Optimizer | None] = lambda: None
         self._losses: dict[TensorInfo, float] = {}
-        self._scalars: dict[TensorInfo, float] = {}  # what is stored of the step
+        self._layouts: dict[tuple[TensorInfo, ...], Layout] = {}
+        # What is stored of the step that the optimizer is in.
+        self._infos: tuple[TensorInfo, ...] = ()
+        self._values: tuple[float, ...] = ()
         self._has_run = self._runs = self._loss_since_backward = False
+        self._is_alone = False  # no hook is called on any other module
         self._config: ProfilerConfig | None = None
         for event, handler in (
             ("before_forward", self._before_forward),
@@ -75,6 +89,9 @@ class UsualSteps:
             self._model, self._optimizer = tracker.last_model, ref(optimizers[0])
             self._has_run = self._runs = False
             tracker.events.detail = Detail.USUAL
+            model = self._model()
+            is_alone = len(tracker.names.roots) == 1 and not tracker.has_own_losses
+            self._is_alone = is_alone and model is not None and tracker.watch_only(model)
 
     def leave(self) -> None:
         """Hand the step to the tracker, with what was observed so far."""
@@ -82,7 +99,7 @@ class UsualSteps:
         if tracker.events.detail is not Detail.USUAL:
             return
         tracker.events.detail = Detail.LOSSES
-        tracker.resume_inside()
+        tracker.resume_hooks()
         model = self._model()
         if self._has_run and model is not None:
             tracker.continue_step(model, runs=self._runs)
@@ -92,11 +109,11 @@ class UsualSteps:
 
     def _before_forward(self, module: torch.nn.Module, inputs: tuple[object, ...]) -> None:
         tracker = self._tracker
-        if isinstance(module, Loss):
+        if module is self._model() and torch.is_grad_enabled() and module.training:
+            self._has_run = True
+            self._runs = tracker.pause_inside(module)
+        elif isinstance(module, Loss):
             tracker.loss_depth += 1
-        elif module is self._model() and torch.is_grad_enabled() and module.training:
-            self._has_run = self._runs = True
-            tracker.pause_inside(module)
         elif not (self._runs or tracker.loss_depth):
             self.leave()
             tracker.before_thin_forward(module, inputs)
@@ -115,6 +132,8 @@ class UsualSteps:
         tracker = self._tracker
         if tracker.loss_depth:
             return
+        if self._is_alone and (module := _calling_loss()) is not None:
+            name = type(module).__name__
         info = tracker.observer.known_scalar(tracker.loss_name(name))
         if info is not None and self._is_usual(value, info):
             number = value.item()
@@ -122,7 +141,10 @@ class UsualSteps:
                 self._losses[info] = number
                 self._loss_since_backward = True
                 return
+        is_unseen = not self._has_run
         self.leave()
+        if is_unseen and isinstance(value, torch.Tensor) and not value.requires_grad:
+            return  # of a model that ran before anybody could see it
         tracker.after_any_loss(name, value, inputs, keywords, module)
 
     def _is_usual(self, value: Any, info: TensorInfo) -> bool:
@@ -130,6 +152,7 @@ class UsualSteps:
         return (
             type(value) is torch.Tensor
             and value.is_cpu
+            and value.requires_grad
             and value.shape == info.shape
             and dtype_name(value.dtype) == info.dtype
             and info not in self._losses
@@ -160,9 +183,10 @@ class UsualSteps:
         rates = self._learning_rates(optimizer)
         is_usual = optimizer is self._optimizer() and self._losses and self._has_run
         if is_usual and rates is not None and self._tracker.first_gradients.is_finite(optimizer):
-            logged = self._tracker.logged.take()
-            usual = {info: one for info, one in logged.items() if self._has_usual_level(info)}
-            self._scalars = self._losses | rates | usual
+            scalars = self._losses | rates
+            if logged := self._tracker.logged.take():
+                scalars |= {one: logged[one] for one in logged if self._has_usual_level(one)}
+            self._infos, self._values = tuple(scalars), tuple(scalars.values())
             return
         self.leave()
         self._tracker.before_any_optimizer(optimizer)
@@ -179,12 +203,30 @@ class UsualSteps:
         return rates
 
     def _after_optimizer(self, optimizer: torch.optim.Optimizer) -> None:  # noqa: ARG002
-        self._tracker.num_optimizer_steps += 1
+        tracker, infos = self._tracker, self._infos
+        tracker.num_optimizer_steps += 1
         self._loop.stepped()
-        self._recorder.take_scalars(self._scalars)
+        layout = self._layouts.get(infos)
+        if layout is None:
+            layout = self._layouts[infos] = Layout(infos)
+        self._recorder.take_scalars(layout, self._values)
         self._losses = {}
         self._has_run = False
         if not self._recorder.thins_next(Mode.TRAIN):
-            self._tracker.events.detail = Detail.FULL
+            tracker.events.detail = Detail.FULL
         elif self._recorder.profiler.config is not self._config:
-            self._tracker.events.detail = Detail.LOSSES
+            tracker.events.detail = Detail.LOSSES
+        else:
+            return
+        tracker.resume_hooks()
+
+
+def _calling_loss() -> torch.nn.Module | None:
+    """Return the module of torch that computes a loss by the function that was just wrapped."""
+    frame: FrameType | None = sys._getframe(2)
+    for _ in range(_MOST_FRAMES):
+        frame = None if frame is None else frame.f_back
+        if frame is not None and frame.f_code.co_filename == _LOSSES_FILE:
+            module = frame.f_locals.get("self")
+            return module if isinstance(module, Loss) else None
+    return None
