@@ -24,7 +24,7 @@ FULL_STEPS = 21
 #: The TRAIN steps after them are observed in full until observing took so long, seconds of
 #: processor time, that other work on the machine does not use up: in a small training those are
 #: hundreds, and a short one is over by then.
-START_S = 0.3
+START_S = 0.1
 #: The periods to choose from; multiples of ten meet what is saved every tenth step anyway.
 PERIODS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 # So many full steps are measured before the period is chosen; each time that it is chosen anew,
@@ -33,7 +33,9 @@ _MEASURED, _MOST_MEASURED = 8, 256
 # What goes on being wrong is observed in full again after so many steps.
 _AGAIN = 1000
 #: What a step may cost however short it is, seconds: a share of a millisecond is no evidence.
-LEAST_S = 0.25e-3
+LEAST_S = 0.1e-3
+# What is left of the share makes up for the start, and for what cannot be measured.
+_RUNNING_PART = 2 / 3
 # What the steps between the full ones cost cannot be thinned; this part of the budget is left to
 # full steps all the same.
 _LEAST_ROOM = 0.25
@@ -206,7 +208,7 @@ class Budget:
         thin = statistics.median(self._thin) * factor if self._thin else 0.0
         # A slow moment of the machine is not the training's own time.
         plain = sorted(self._plain)[len(self._plain) // 4]
-        allowed = max(self.share * plain, LEAST_S)
+        allowed = max(_RUNNING_PART * self.share * plain, LEAST_S)
         room = max(allowed - thin, _LEAST_ROOM * allowed)
         fits = (one for one in PERIODS if (full - thin) / one <= room)
         period = next(fits, PERIODS[-1])

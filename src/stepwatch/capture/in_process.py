@@ -16,7 +16,6 @@ from ..formats import RunTarget
 from ..formats.interface import RunWriter
 from ..formats.manifest import End, end_key
 from ..model.record import ScalarRow, ScalarSteps, StepRecord
-from ..model.steps import Mode
 from ..runtime.background import Background
 from .mirror import Mirror, NoMirror, ShutdownWait
 from .output import Output
@@ -81,7 +80,7 @@ class InProcess:
             self._first_kept = None
 
     def take_soon(self, row: ScalarRow) -> None:
-        """Hand over a TRAIN step without waking the thread: it takes them a few times a second."""
+        """Hand over a step without waking the thread: it takes them a few times a second."""
         if len(self._soon) < _MOST_SOON:
             self._soon.append(row)
 
@@ -145,7 +144,7 @@ class InProcess:
             if self._submitted and self._submitted[0] < step:
                 break
             rows.append(self._soon.popleft())
-        for steps in ScalarSteps.of(self._worker, Mode.TRAIN, rows):
+        for steps in ScalarSteps.of(self._worker, rows):
             self._pipeline.take_scalars(steps)
 
     def _with_losses(self, note: End) -> End:

@@ -241,7 +241,7 @@ class CompanionLink:
             self._wait_for_judgement(record)
 
     def take_soon(self, row: ScalarRow) -> None:
-        """Take a TRAIN step with a few finite numbers; they are sent a few times a second."""
+        """Take a step with a few finite numbers; they are sent a few times a second."""
         if os.getpid() != self._pid or len(self._soon) >= _MOST_SOON:
             return
         self._soon.append(row)
@@ -256,7 +256,7 @@ class CompanionLink:
             return
         with self._frames.lock:
             rows = [self._soon.popleft() for _ in range(len(self._soon))]
-            for steps in ScalarSteps.of(self._worker, Mode.TRAIN, rows):
+            for steps in ScalarSteps.of(self._worker, rows):
                 self._frames.write_scalars(steps)
                 (last,) = scalar_records(steps.last())
                 self._samples[last.mode, last.layout] = last

@@ -17,6 +17,7 @@ from ..numerics.statistics import (
     NEGINF,
     NUM_FIELDS,
     POSINF,
+    SUM,
     ReadTensors,
     Row,
     merge,
@@ -334,6 +335,21 @@ class OpenStep:
         self._matrix[: len(before)] = before
         # Where it lies, for what fills its rows.
         self._struct = self._matrix.__array_struct__
+
+    def scalars(self, statistics: npt.NDArray[np.float64]) -> tuple[float, ...] | None:
+        """Return the value of each tensor of a step that is closed, if that is all there is.
+
+        Args:
+            statistics: What ``close`` returned.
+
+        Returns:
+            ``None`` where more is known, or a tensor has not one element, finite.
+        """
+        if self.raw or self.digests or self.exponents or self.times_ns:
+            return None
+        rows = statistics.tolist()
+        are_numbers = all(row[COUNT] == 1 and not any(row[NAN : NEGINF + 1]) for row in rows)
+        return tuple([row[SUM] for row in rows]) if are_numbers else None
 
     def close(self, last: Layout | None) -> tuple[Layout, npt.NDArray[np.float64]]:
         """Return layout and statistics, shape ``[tensors, NUM_FIELDS]``.

@@ -207,7 +207,12 @@ class Recorder:
             exponents=step.exponents,
             times_ns=step.times_ns,
         )
-        self._carrier.take(record)
+        values = step.scalars(statistics) if step.is_thin else None
+        if values is None:
+            self._carrier.take(record)
+        else:
+            row = ScalarRow(mode, record.layout, number, mode_step, record.time_ns, values)
+            self._carrier.take_soon(row)
         return record
 
     def take_scalars(self, layout: Layout, values: tuple[float, ...]) -> None:
@@ -222,7 +227,8 @@ class Recorder:
         number, mode_step = self.counter.next(Mode.TRAIN)
         self.budget.end_step(mode_step, is_thin=True)
         self._count(number)
-        self._carrier.take_soon(ScalarRow(layout, number, mode_step, time.time_ns(), values))
+        row = ScalarRow(Mode.TRAIN, layout, number, mode_step, time.time_ns(), values)
+        self._carrier.take_soon(row)
 
     def _record(
         self,

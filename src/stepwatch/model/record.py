@@ -160,6 +160,7 @@ class ScalarRow(NamedTuple):
     """One step of which a few numbers are all that was captured.
 
     Args:
+        mode: What the model was used for.
         layout: The tensors, each of one element and float64 or narrower.
         step: The global step.
         mode_step: The step within its mode.
@@ -167,6 +168,7 @@ class ScalarRow(NamedTuple):
         values: The value of each tensor.
     """
 
+    mode: Mode
     layout: Layout
     step: int
     mode_step: int
@@ -193,17 +195,18 @@ class ScalarSteps:
     values: npt.NDArray[np.float64]
 
     @classmethod
-    def of(cls, worker: str, mode: Mode, rows: Iterable[ScalarRow]) -> list[ScalarSteps]:
-        """Return rows, in the order of their steps, by layouts that follow each other."""
+    def of(cls, worker: str, rows: Iterable[ScalarRow]) -> list[ScalarSteps]:
+        """Return rows, in the order of their steps, by modes and layouts that follow each other."""
+        by_layout = groupby(rows, key=lambda row: (row.mode, id(row.layout)))
         return [
             cls(
                 worker,
-                mode,
+                alike[0].mode,
                 alike[0].layout,
-                np.array([row[1:4] for row in alike], np.int64),
+                np.array([row[2:5] for row in alike], np.int64),
                 np.array([row.values for row in alike], np.float64),
             )
-            for alike in (list(group) for _, group in groupby(rows, key=lambda row: id(row.layout)))
+            for alike in (list(group) for _, group in by_layout)
         ]
 
     def last(self) -> ScalarSteps:

@@ -573,3 +573,16 @@ def has_unknown_shape(tensor: torch.Tensor) -> bool:
     without = "nothing inside of compiled graphs is observed"
     name = "torch.fx.experimental.symbolic_shapes:has_free_unbacked_symbols"
     return bool(private(name, without, lambda _: True)(tensor))
+
+
+def may_have_optimizers() -> bool:
+    """Return whether an optimizer may have been made in this process.
+
+    The first of a class marks the ``step`` of that class.
+    """
+    if not hasattr(torch.optim.Optimizer, "profile_hook_step"):
+        return True
+    classes = [torch.optim.Optimizer]
+    for one in classes:
+        classes += one.__subclasses__()
+    return any(getattr(one.step, "hooked", False) for one in classes)

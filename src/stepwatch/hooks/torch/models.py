@@ -19,6 +19,7 @@ import torch
 
 from ...model.record import TensorInfo
 from ..observations import LossNames
+from .internals import may_have_optimizers
 from .tensors import OwnParameters, TrackedParameter, class_of, dtype_name, local_shard
 
 _CONTAINERS = (
@@ -244,9 +245,9 @@ class Optimizers:
     Where a script steps several it is always in this order, so it is the same whenever the script
     is run. In which order they are found is up to the garbage collector.
 
-    There is no hook for the making of an optimizer, so whoever steps for the first time makes
-    us scan all objects once. What is found so may never step: it is left over, from an
-    earlier cell of a notebook.
+    Those that are made meanwhile are noted. All objects are scanned once where some may have been
+    made before. What is found so may never step: it is left over, from an earlier cell of a
+    notebook.
 
     Args:
         is_ours: Which optimizers count.
@@ -259,7 +260,8 @@ class Optimizers:
         self._idle: WeakSet[torch.optim.Optimizer] = WeakSet()
         self._last_step: WeakKeyDictionary[torch.optim.Optimizer, int] = WeakKeyDictionary()
         self._num_steps = 0  # of all, while there are several
-        self._num_requests = self._num_scans = 0
+        self._made: list[ref[torch.optim.Optimizer]] = []
+        self._may_miss = True  # some may have been made unseen
         #: Grows whenever another one is found or steps for the first time.
         self.version = 0
 
@@ -303,19 +305,31 @@ class Optimizers:
                 (self._idle.add if is_idle else self._idle.discard)(other)
                 self.version += 1
 
+    def made(self, optimizer: torch.optim.Optimizer) -> None:
+        """Note that an optimizer was made."""
+        self._made.append(ref(optimizer))
+
+    def may_miss(self) -> None:
+        """Note that up to here optimizers may have been made unseen."""
+        self._may_miss = may_have_optimizers()
+
     def scan(self) -> None:
-        """Find optimizers that were made since; ever more rarely, it costs 100 ms."""
-        self._num_scans += 1
-        if self._num_scans > 16 and self._num_scans & (self._num_scans - 1):
+        """Find optimizers that were made since."""
+        if not (self._made or self._may_miss):
             return
+        found = [one for made in self._made if (one := made()) is not None]
+        if self._may_miss:
+            # type(), not isinstance(): proxies may run code of their own when asked.
+            everything = gc.get_objects()  # which takes 100 ms
+            found += [one for one in everything if issubclass(type(one), torch.optim.Optimizer)]
+        self._made, self._may_miss = [], False
         self._known = [known for known in self._known if known() is not None]
         known = {id(optimizer) for optimizer in self}
-        for thing in gc.get_objects():
-            # type(), not isinstance(): proxies may run code of their own when asked.
-            is_optimizer = issubclass(type(thing), torch.optim.Optimizer)
-            is_new = is_optimizer and id(thing) not in known and hasattr(thing, "param_groups")
-            if is_new and self._is_ours(thing):
-                self._known.append(ref(thing))
+        for one in found:
+            is_new = id(one) not in known and hasattr(one, "param_groups")
+            if is_new and self._is_ours(one):
+                known.add(id(one))
+                self._known.append(ref(one))
                 self.version += 1
 
     def may_hold(self, model: torch.nn.Module) -> bool:
@@ -323,12 +337,6 @@ class Optimizers:
         self.scan()
         held = {id(p) for each in self for group in each.param_groups for p in group["params"]}
         return not held or any(id(parameter) in held for parameter in model.parameters())
-
-    def scan_with_backoff(self) -> None:
-        """Look, but not every time that this is asked for: looking costs milliseconds."""
-        self._num_requests += 1
-        if self._num_requests & (self._num_requests - 1) == 0:  # 1, 2, 4, 8 ...
-            self.scan()
 
     def numbered_groups(
         self, optimizer: torch.optim.Optimizer
@@ -367,7 +375,7 @@ class Parameters:
         """Return whether no optimizer holds any parameter of the trained models."""
         self._update()
         if self._by_hand:
-            self._optimizers.scan_with_backoff()
+            self._optimizers.scan()
             self._update()
         return self._by_hand
 

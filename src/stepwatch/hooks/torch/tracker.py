@@ -237,7 +237,9 @@ class Tracker(HookGuard):
             for detail in (Detail.LOSSES, Detail.USUAL):
                 self.events.subscribe_at(detail, event, take)
         self.events.subscribe("module_registered", sources.registered)
-        self.events.subscribe("optimizer_made", sources.made_optimizer)
+        self.events.subscribe("optimizer_made", sources.made_optimizer, self.optimizers.made)
+        for detail in (Detail.LOSSES, Detail.USUAL):
+            self.events.subscribe_at(detail, "optimizer_made", self.optimizers.made)
         for detail in (Detail.LOSSES, Detail.USUAL):
             self.events.subscribe_at(detail, "wrapped", averaging.wrapped)
             self.events.subscribe_at(detail, "reducer_prepared", averaging.prepared)
@@ -271,6 +273,7 @@ class Tracker(HookGuard):
     def attach(self) -> None:
         self._profile.listen()
         self._averaging.scan()
+        self.optimizers.may_miss()
         self.active = True
 
     def detach(self) -> None:
