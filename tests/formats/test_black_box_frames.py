@@ -15,16 +15,23 @@ from stepwatch.formats.blackbox import (
     LAYOUT_FRAME,
     STATISTICS_ARRAY,
     STEP_FRAME,
+    STEPS_FRAME,
     CompleteFrame,
+    Frame,
     decode_frame,
     dump_key,
     encode_frame,
+    encode_scalars,
     layout_meta,
     open_ring,
     read_frames,
     remove_ring,
+    step_frames,
     step_records,
 )
+from stepwatch.model.record import ScalarRow, ScalarSteps
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.statistics import summarize
 from stepwatch.store import open_store
 from stepwatch.testing import make_record
 
@@ -125,6 +132,40 @@ class TestSteps:
         assert (7, 5, record.layout.tensors) == (found.step, found.mode_step, found.layout.tensors)
         assert np.array_equal(record.statistics, found.statistics)
         assert np.array_equal(np.ones((2, 3)), found.raw["w"])
+
+    def test_steps_of_a_few_numbers_are_the_records_that_they_were(self, store):
+        """Many of them lie in one frame; also a value that is not finite comes back."""
+        ring = open_ring(store, "worker_0", 1 << 14)
+        losses, mixed = (
+            make_record(0, {name: np.float32(1) for name in names}).layout
+            for names in (("loss/x",), ("loss/x", "learning_rate/0"))
+        )
+        rows = [
+            ScalarRow(Mode.TRAIN, losses, 3, 1, 30, (0.5,)),
+            ScalarRow(Mode.TRAIN, losses, 4, 2, 40, (np.inf,)),
+            ScalarRow(Mode.EVAL, losses, 5, 0, 50, (-0.25,)),
+            ScalarRow(Mode.TRAIN, mixed, 6, 3, 60, (0.0, 0.1)),
+        ]
+        batches = ScalarSteps.of("worker_0", rows)
+        for number, layout in ((1, losses), (2, mixed)):
+            ring.write(encode_frame(LAYOUT_FRAME, layout_meta(number, layout), {}))
+        for batch, number in zip(batches, (1, 1, 2), strict=True):
+            ring.write(encode_scalars(batch, number, 0))
+        found = step_records(read_frames(store))
+
+        assert [2, 1, 1] == [len(batch.numbers) for batch in batches]
+        assert [(*row[:1], *row[2:5]) for row in rows] == [
+            (one.mode, one.step, one.mode_step, one.time_ns) for one in found
+        ]
+        expected = [[summarize(np.float64(value)) for value in row.values] for row in rows]
+        for one, rows_of_one in zip(found, expected, strict=True):
+            assert np.array_equal(rows_of_one, one.statistics, equal_nan=True)
+
+    def test_a_frame_of_steps_that_does_not_fit_together_is_refused(self):
+        meta = {"mode": "TRAIN", "layout": 1, "left_out": 0}
+        arrays = {"numbers": np.zeros((2, 3), np.int64), "values": np.zeros((3, 1))}
+        with pytest.raises(CorruptRun, match="no steps"):
+            list(step_frames(Frame(STEPS_FRAME, "worker_0", meta, arrays)))
 
     def test_a_foretold_step_is_told_as_the_one_that_it_became(self, store):
         """An evaluation may end between the beginning and the end of a step."""

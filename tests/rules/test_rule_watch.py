@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+from dataclasses import replace
 
 import pytest
 
@@ -38,6 +40,62 @@ def run(rule, steps, **scope):
     engine = Watch([Watched(rule, Scope(**scope))])
     found = [finding for step in steps for finding in engine.evaluate(step)]
     return found + engine.finish(), engine
+
+
+class Seen(Rule):
+    """Notes the steps that it is given."""
+
+    name = "seen"
+    needs = ("losses",)
+
+    def __init__(self):
+        self.steps = []
+
+    def check(self, step):
+        self.steps.append(step.mode_step)
+        return ()
+
+
+def short_steps(count, *, gap_ns, loss=lambda step: 1.0, more=lambda step: {}):
+    """Yield steps that end so soon after each other, with one loss each."""
+    for step in range(count):
+        tensors = {"losses": {"loss": loss(step)}, **more(step)}
+        (one,) = step_of(tensors, step).records
+        yield StepView([replace(one, time_ns=10**18 + step * gap_ns)])
+
+
+class TestShortSteps:
+    """Rules take no more than a few percent of the time, however short steps are."""
+
+    @pytest.mark.parametrize(("gap_ns", "given"), [(2_000_000, 1), (500_000, 4), (300_000, 7)])
+    def test_after_the_first_thousand_some_are_passed_over(self, gap_ns, given):
+        rule = Seen()
+        _, engine = run(rule, short_steps(2000, gap_ns=gap_ns))
+
+        assert [*range(1000), *range(1000 + (given - 1), 2000, given)] == rule.steps
+        assert len(rule.steps) == engine.statuses()[0].evaluations
+
+    def test_one_with_more_than_losses_or_a_nan_never_is(self):
+        rule = Seen()
+        weights = {"weights": {"w": 1.0}}
+        run(
+            rule,
+            short_steps(
+                2000,
+                gap_ns=1,
+                loss=lambda step: math.nan if step == 1500 else 1.0,
+                more=lambda step: weights if step in (1600, 1601) else {},
+            ),
+        )
+
+        assert [1500, 1600, 1601] == [step for step in rule.steps if step > 1000]
+
+    def test_steps_without_times_are_all_looked_at(self):
+        """As of a run whose format keeps none."""
+        rule = Seen()
+        run(rule, short_steps(1500, gap_ns=0))
+
+        assert [*range(1500)] == rule.steps
 
 
 class TestEpisodes:

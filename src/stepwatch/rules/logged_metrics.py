@@ -438,9 +438,7 @@ def kind_of(metric: str) -> type[_LossLog] | type[_RateLog] | type[_NormLog] | N
     return next((kind for pattern, kind in kinds if pattern.fullmatch(metric)), None)
 
 
-def _measure(
-    step: StepView, record: StepRecord, worker: _Worker, loss: _StepLoss | None
-) -> None:
+def _measure(step: StepView, record: StepRecord, worker: _Worker, loss: _StepLoss | None) -> None:
     """Take in what was measured at a TRAIN step."""
     name = record.worker
     is_next = step.mode_step == worker.step + 1

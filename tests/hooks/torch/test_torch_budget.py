@@ -280,6 +280,70 @@ class TestUsualSteps:
         assert [0, 1, 5, 10] == steps_of(seen, "output/layer")
 
 
+class TestOnlyModel:
+    """Where one model is all that ever ran, torch calls one hook in a thin step, before it."""
+
+    def test_no_copy_and_no_pickle_has_it(self, every_fifth):
+        with every_fifth():
+            model = mlp()
+            fit(model, steps=8)
+            own = [
+                one._forward_pre_hooks
+                for one in (copy.deepcopy(model), pickle.loads(pickle.dumps(model)))
+            ]
+
+        assert [{}, {}] == own == [model._forward_pre_hooks] * 2
+
+    def test_hooks_that_a_script_adds_and_removes_are_its_own(self, every_fifth):
+        called = []
+        with every_fifth():
+            model = mlp()
+            first = model.register_forward_pre_hook(lambda *_: called.append(1))
+            fit(model, steps=8)
+            first.remove()
+            second = model.register_forward_pre_hook(lambda *_: called.append(2))
+            fit(model, steps=9)
+        second.remove()
+        fit(model, steps=2)
+
+        assert [1] * 8 + [2] * 9 == called
+
+    def test_a_loss_that_is_a_module_keeps_its_name(self, every_fifth):
+        criterion = nn.MSELoss()
+        with every_fifth() as seen:
+            losses = fit(mlp(), steps=12, loss=criterion)
+
+        assert losses == seen.series("loss/MSELoss")
+        assert ["loss/MSELoss"] == seen.trial.tensor_names(collection="losses")
+
+    def test_a_loss_of_the_script_s_own_keeps_its_name(self, every_fifth):
+        class Twice(nn.modules.loss._Loss):
+            def forward(self, one, other):
+                return nn.functional.mse_loss(one, other) + nn.functional.l1_loss(one, other)
+
+        with every_fifth() as seen:
+            losses = fit(mlp(), steps=12, loss=Twice())
+
+        assert losses == seen.series("loss/Twice")
+
+    def test_another_model_that_is_evaluated_is_seen_from_its_first_loss_on(self, every_fifth):
+        """Of its first batch nothing is known; no loss of it is taken for one of training."""
+        with every_fifth() as seen:
+            model = mlp()
+            fit(model, steps=7)
+            averaged = copy.deepcopy(model)
+            with torch.no_grad():
+                for _ in range(3):
+                    nn.functional.mse_loss(averaged(X), Y)
+            losses = fit(model, steps=4)
+
+        assert seen.counts["TRAIN"] == 11
+        assert seen.counts["EVAL"] in (2, 3)
+        trained = seen.trial.tensor("loss/mse_loss").statistics(mode="TRAIN")
+        assert losses == trained["mean"].tolist()[-4:]
+        assert {1} == {*trained["count"].tolist()}
+
+
 class TestModelWhileItRuns:
     """Inside of a model no hooks are called in thin steps; the model is as it was."""
 

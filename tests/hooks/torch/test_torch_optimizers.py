@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 
+import pytest
 import torch
 
+from stepwatch.hooks.torch import models
 from stepwatch.hooks.torch.models import Optimizers
 
 
@@ -37,3 +39,28 @@ def test_a_number_stays_when_another_steps_for_the_first_time(monkeypatch):
         numbers += [number for number, _ in optimizers.numbered_groups(made[which])]
 
     assert [0, 1, 0] == numbers
+
+
+def test_those_that_are_made_meanwhile_are_known_without_a_scan(monkeypatch):
+    """All objects are scanned at most once: that takes a tenth of a second."""
+    scans = []
+    monkeypatch.setattr(gc, "get_objects", lambda: scans.append(1) or [])
+    optimizers = Optimizers()
+    for _ in range(3):
+        made = torch.optim.SGD([torch.ones(1)], lr=0.1)
+        optimizers.made(made)
+        optimizers.steps(made)
+        assert made in list(optimizers)
+
+    assert 1 == len(scans)
+
+
+def test_nothing_is_scanned_where_none_was_ever_made(monkeypatch):
+    """As under ``stepwatch run``, where the hook is there before the script makes one."""
+    monkeypatch.setattr(models, "may_have_optimizers", lambda: False)
+    monkeypatch.setattr(gc, "get_objects", lambda: pytest.fail("scanned"))
+    optimizers = Optimizers()
+    optimizers.may_miss()
+    optimizers.scan()
+
+    assert [] == list(optimizers)

@@ -7,8 +7,9 @@ import os
 import sys
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -136,8 +137,10 @@ class ModuleHooks:
         }
         # The module that runs without, and the hooks of its own that it had before.
         self._root: tuple[torch.nn.Module, dict[int, Callable[..., Any]]] | None = None
-        # The module before which alone a hook is called, and its own hooks of this kind.
-        self._watched: tuple[torch.nn.Module, dict[int, Callable[..., Any]]] | None = None
+        # The module before which alone a hook is called.
+        self._watched: torch.nn.Module | None = None
+        # Kept, for who added a hook meanwhile removes it there.
+        self._views: WeakKeyDictionary[torch.nn.Module, _WatchedHooks] = WeakKeyDictionary()
 
     def remove(self) -> None:
         self.resume()
@@ -157,10 +160,12 @@ class ModuleHooks:
         """Call one hook, before this module, and no other until ``resume``; return whether so."""
         if not self._can_pause(root):
             return False
-        own = root._forward_pre_hooks
-        self._watched = root, own
-        watched = _WithHidden(own)
-        watched[self._before.id] = watched.hidden = self._hooks[self._before.id]
+        own: Any = root._forward_pre_hooks
+        watched = self._views.get(root)
+        if watched is None or watched.own is not own:
+            number = self._before.id
+            watched = self._views[root] = _WatchedHooks(own, number, self._hooks[number])
+        self._watched = root
         root.__dict__["_forward_pre_hooks"] = watched
         global_forward_pre_hooks.clear()
         global_forward_hooks.clear()
@@ -188,11 +193,13 @@ class ModuleHooks:
     def resume(self) -> None:
         """Call the hooks again, if they are not called."""
         if self._watched is not None:
-            (root, own), self._watched = self._watched, None
-            _put_back(root, "_forward_pre_hooks", own, self._before.id)
+            watched, self._watched = self._watched, None
+            watched.__dict__["_forward_pre_hooks"] = self._views[watched].own
         elif self._root is not None:
             (root, own), self._root = self._root, None
-            _put_back(root, "_forward_hooks", own, self._after.id)
+            added = root._forward_hooks.keys() - own.keys() - {self._after.id}
+            own.update((number, root._forward_hooks[number]) for number in added)
+            root.__dict__["_forward_hooks"] = own
             root._forward_hooks_always_called.pop(self._after.id, None)
         else:
             return
@@ -205,30 +212,41 @@ class ModuleHooks:
         self._hooks[self._after.id](module, *given)
 
 
-def _put_back(root: torch.nn.Module, name: str, own: dict[int, Any], ours: int) -> None:
-    """Give a module its own hooks back, and those that were added or removed meanwhile."""
-    now = getattr(root, name)
-    for number in own.keys() - now.keys():
-        del own[number]
-    own.update((number, now[number]) for number in now if number != ours)
-    root.__dict__[name] = own
+class _WatchedHooks(MutableMapping[int, Any]):
+    """The hooks of a module, and one of ours after them, which no copy and no pickle has.
 
+    Args:
+        own: Those of the module; what is added and removed here is so there.
+        number: The number of ours.
+        hook: Ours.
+    """
 
-class _WithHidden(OrderedDict[int, Any]):
-    """The hooks of a module and one of ours, which no copy and no pickle has."""
+    def __init__(self, own: OrderedDict[int, Any], number: int, hook: Callable[..., Any]) -> None:
+        self.own, self._number, self._hook = own, number, hook
 
-    hidden: object = None
+    def __getitem__(self, number: int) -> Any:
+        return self._hook if number == self._number else self.own[number]
+
+    def __setitem__(self, number: int, hook: Any) -> None:
+        self.own[number] = hook
+
+    def __delitem__(self, number: int) -> None:
+        del self.own[number]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter([*self.own, self._number])
+
+    def __len__(self) -> int:
+        return len(self.own) + 1
+
+    def items(self) -> Any:
+        return [*self.own.items(), (self._number, self._hook)]
+
+    def move_to_end(self, number: int, *, last: bool = True) -> None:
+        self.own.move_to_end(number, last=last)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return OrderedDict, (), None, None, iter(self._own())
-
-    def copy(self) -> OrderedDict[int, Any]:  # type: ignore[override]
-        return OrderedDict(self._own())
-
-    __copy__ = copy
-
-    def _own(self) -> list[tuple[int, Any]]:
-        return [(number, hook) for number, hook in self.items() if hook is not self.hidden]
+        return OrderedDict, (), None, None, iter(self.own.items())
 
 
 class _Returned:

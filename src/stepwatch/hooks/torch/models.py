@@ -15,12 +15,21 @@ from itertools import chain
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, ref
 
+import numpy as np
 import torch
 
 from ...model.record import TensorInfo
+from ...numerics.statistics import NAN, NEGINF, NUM_FIELDS
 from ..observations import LossNames
 from .internals import may_have_optimizers
-from .tensors import OwnParameters, TrackedParameter, class_of, dtype_name, local_shard
+from .tensors import (
+    OwnParameters,
+    TrackedParameter,
+    class_of,
+    dtype_name,
+    local_shard,
+    read_tensors,
+)
 
 _CONTAINERS = (
     torch.nn.ModuleList,
@@ -465,6 +474,7 @@ class FirstGradients:
         self._first: WeakKeyDictionary[torch.optim.Optimizer, Callable[[], torch.Tensor | None]] = (
             WeakKeyDictionary()
         )
+        self._row = np.empty((1, NUM_FIELDS))
 
     def is_finite(self, optimizer: torch.optim.Optimizer) -> bool:
         """Return whether it is finite; true where it is not known without waiting."""
@@ -481,6 +491,8 @@ class FirstGradients:
         gradient = None if parameter is None else parameter.grad
         if type(gradient) is not torch.Tensor or not gradient.is_cpu or gradient.is_sparse:
             return True
+        if read_tensors((gradient,), self._row.__array_struct__, 0):
+            return not any(self._row[0, NAN : NEGINF + 1].tolist())
         return math.isfinite(gradient.sum().item())
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -57,6 +57,8 @@ class UsualSteps:
         self._infos: tuple[TensorInfo, ...] = ()
         self._values: tuple[float, ...] = ()
         self._has_run = self._runs = self._loss_since_backward = False
+        self._always: Container[str] = ()  # of these statistics are saved at each step
+        self._rates: list[TensorInfo] = []  # the learning rates of the optimizer's groups
         self._is_alone = False  # no hook is called on any other module
         self._config: ProfilerConfig | None = None
         for event, handler in (
@@ -86,6 +88,8 @@ class UsualSteps:
             and (config is None or not config.has_ranges)
         )
         if is_usual:
+            plan = self._recorder.plan  # another one means that the next step is a full one
+            self._always = plan.always if isinstance(plan, Plan) else ()
             self._model, self._optimizer = tracker.last_model, ref(optimizers[0])
             self._has_run = self._runs = False
             tracker.events.detail = Detail.USUAL
@@ -161,9 +165,9 @@ class UsualSteps:
 
     def _has_usual_level(self, info: TensorInfo) -> bool:
         """Return whether statistics, and nothing else, are saved of a tensor at this step."""
-        plan = self._recorder.plan
-        if isinstance(plan, Plan) and info.name in plan.always:
+        if info.name in self._always:
             return True
+        plan = self._recorder.plan
         _, mode_step = self._recorder.counter.peek(Mode.TRAIN)
         return plan.level(info.name, info.collection, Mode.TRAIN, mode_step) == STATISTICS
 
@@ -193,11 +197,17 @@ class UsualSteps:
 
     def _learning_rates(self, optimizer: torch.optim.Optimizer) -> dict[TensorInfo, float] | None:
         """Return the learning rates; ``None`` if one is no number, or was not there before."""
+        groups = optimizer.param_groups
+        if len(self._rates) != len(groups):
+            names = (f"learning_rate/{number}" for number in range(len(groups)))
+            known = [self._tracker.observer.known_scalar(name) for name in names]
+            self._rates = [info for info in known if info is not None]
+            if len(self._rates) != len(groups):
+                return None
         rates: dict[TensorInfo, float] = {}
-        for number, group in enumerate(optimizer.param_groups):
-            info = self._tracker.observer.known_scalar(f"learning_rate/{number}")
+        for info, group in zip(self._rates, groups, strict=True):
             rate = group.get("lr")
-            if info is None or type(rate) is not float or not self._has_usual_level(info):
+            if type(rate) is not float or not self._has_usual_level(info):
                 return None
             rates[info] = rate
         return rates
