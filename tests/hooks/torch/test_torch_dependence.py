@@ -296,7 +296,11 @@ class TestCompared:
         [
             (lambda p, y: (p - y).pow(2).mean(), 8),
             (lambda p, y: (y - p).abs().sum(), 8),
+            (lambda p, y: (p - y + F.softplus(-2 * (p - y)) - 1).mean() + 0.1, 8),
+            (lambda p, y: 0.5 * ((p - y) ** 2).mean(1).sum() + p.square().mean(), 8),
             (lambda p, y: (p[:, 0] - y).pow(2).mean(), 1),
+            (lambda p, y: (p @ p.T - y).pow(2).mean(), 1),
+            (lambda p, y: ((p - y) * (p @ p.T)).mean(), 1),
             (lambda p, y: (p - p.T - (y[:, None] - y)).pow(2).mean(), 1),
             (lambda p, y: p.mean(), 1),
         ],

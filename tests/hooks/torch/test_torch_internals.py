@@ -210,13 +210,12 @@ class TestTensors:
 
         assert [[1, 1, 1], [2, 2]] == [one.tolist() for one in targets]
 
-    def test_saved_sizes_and_output_shape(self):
+    def test_output_shape(self):
         """What a node of a graph knows of shapes."""
         x = torch.ones(3, 2, requires_grad=True)
 
-        assert internals.saved_sizes(x.sum().grad_fn) == (3, 2)
         assert internals.output_shape((x * 2).grad_fn) == (3, 2)
-        assert internals.saved_sizes(None) == internals.output_shape(None) == ()
+        assert internals.output_shape(None) == ()
 
 
 class TestWrapped:

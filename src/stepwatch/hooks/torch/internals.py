@@ -222,11 +222,6 @@ _foreach_copy: Callable[..., object] = private(
 )
 
 
-def saved_sizes(function: object) -> tuple[int, ...]:
-    """Return the shape that a node of a graph keeps of its first input; empty if it keeps none."""
-    return tuple(getattr(function, "_saved_self_sym_sizes", ()))
-
-
 def output_shape(function: object) -> tuple[int, ...]:
     """Return the shape of what a node of a graph computed; empty where it is not known.
 

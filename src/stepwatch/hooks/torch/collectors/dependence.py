@@ -30,7 +30,6 @@ from ..internals import (
     in_transform,
     isolated_compute,
     output_shape,
-    saved_sizes,
 )
 from ..observe import Summaries
 from ..process import is_cuda_used, is_one_of_several
@@ -185,33 +184,40 @@ def correlation(given: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     return torch.stack([value, best.indices.to(value.dtype)])
 
 
-# Between the difference and its mean or sum: what is done to each element.
-_MOST_FUNCTIONS = 8
+# A loss that is written out takes so many operations at most.
+_MOST_OPERATIONS = 64
 
 
 def targets_per_prediction(loss: torch.Tensor, batch: int) -> int:
     """Return with how many targets a loss compares each of a batch of single predictions.
 
     Args:
-        loss: The mean, or sum, of what is made of the differences of predictions and targets.
+        loss: What is made of the differences of predictions and targets: their mean or sum, and
+            perhaps more.
         batch: How many predictions there are, one of each sample.
 
     Returns:
         ``batch`` where predictions ``[batch, 1]`` and targets ``[batch]`` are broadcast against
         each other; 1 for anything else. Differences of predictions are meant to be of all pairs.
     """
-    function: Any = loss.grad_fn
-    if batch < 2 or saved_sizes(function) != (batch, batch):
-        return 1
-    for _ in range(_MOST_FUNCTIONS):
-        if function is None:
-            break
-        before = [one for one, _ in function.next_functions]
-        if type(function).__name__ == "SubBackward0":
-            made = [one for one in before if one is not None]
-            return batch if len(made) == 1 and output_shape(made[0]) == (batch, 1) else 1
-        function = before[0] if len(before) == 1 else None
-    return 1
+    pairs = batch, batch
+    left: list[Any] = [loss.grad_fn] if batch > 1 and loss.grad_fn is not None else []
+    seen, are_compared = set(left), False
+    while left and len(seen) <= _MOST_OPERATIONS:
+        function = left.pop()
+        made = [one for one, _ in function.next_functions if one is not None]
+        if output_shape(function) == pairs:
+            before = [output_shape(one) for one in made]
+            if before == [(batch, 1)] and type(function).__name__ == "SubBackward0":
+                are_compared = True
+                continue
+            if before.count(pairs) != len(before):
+                return 1  # what is of all pairs comes from elsewhere, too
+        for one in made:
+            if one not in seen and output_shape(one) in ((), (batch,), pairs):
+                seen.add(one)
+                left.append(one)
+    return batch if are_compared and not left else 1
 
 
 class AutogradObservers:
