@@ -86,7 +86,9 @@ _SPECS = (
     CollectionSpec("predictions", "output", "outputs", ("prediction",), models="trees"),
     CollectionSpec("labels", "data", "data", ("label",), models="trees"),
     CollectionSpec("log_partition", "output", "losses", policy=_TENTH, models="some"),
-    CollectionSpec("classes", "data", "losses", ("confusion", "class_count"), policy=_SUMMARY),
+    CollectionSpec(
+        "classes", "data", "losses", ("confusion", "class_count", "spread"), policy=_SUMMARY
+    ),
     CollectionSpec(
         "supervision",
         "data",

@@ -22,8 +22,8 @@ from ..model.steps import Mode
 from ..numerics.measures import Floats, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .circumstances import Circumstances
-from .history import FirstValues
-from .shared import CROSS_ENTROPIES, Array, of_same_loss, raw_values, summaries
+from .history import FirstValues, Series
+from .shared import CROSS_ENTROPIES, Array, of_same_loss, prefixed, raw_values, summaries
 
 # Negative log-likelihoods; what guessing costs is known of those whose classes are counted.
 _LIKELIHOODS = (*CROSS_ENTROPIES, "nll_loss", "gaussian_nll_loss", "poisson_nll_loss")
@@ -31,6 +31,9 @@ _LIKELIHOODS = (*CROSS_ENTROPIES, "nll_loss", "gaussian_nll_loss", "poisson_nll_
 RARE = 0.9
 #: A loss that is at most so many times that of guessing is near it.
 NEAR = 1.05
+#: Predictions that differ by less than this part of what targets do are the same, if that is so at
+#: so many looks and at the last one no more than so many times the least of them.
+SAME, LOOKS, STILL = 0.1, 5, 1.1
 #: Of fewer labels the frequencies seem less even than they are, so guessing seems cheaper.
 LEAST_PER_CLASS = 20
 
@@ -93,7 +96,10 @@ class ChanceLevel(Rule):
     ``num_steps`` TRAIN steps: a cross-entropy of at least ``1 - margin`` of that, while the
     guesses agree with the labels no more often than by chance, or a mean square of as much that
     has come to rest (``guessing``); and a cross-entropy or mean square above ``worse_ratio`` times
-    it that has grown since the first steps (``worse``).
+    it that has grown since the first steps (``worse``). And, of values of several elements such as
+    images, predictions that differ from sample to sample by less than a tenth of what their targets
+    do, by standard deviations, at the last ``LOOKS`` full steps and ever less (``same``): a decoder
+    that gives the mean of the data.
 
     Judged are steps with one such loss: two may play against each other. Where a sample has several
     labels a model may well begin with their frequencies, as that of a language does: there the
@@ -127,9 +133,11 @@ class ChanceLevel(Rule):
         self._windows: dict[str, _Window] = {}
         self._first = FirstValues(20)
         self._circumstances = Circumstances()
+        self._spreads: Series[tuple[str, str], float] = Series(LOOKS)
 
     def check(self, step: StepView) -> Findings:
         self._circumstances.add(step)
+        yield from self._evaluate_spreads(step)
         losses = _evaluated_losses(step)
         is_thin = not losses  # of a step between full ones the loss is all that is known
         if is_thin:
@@ -142,6 +150,29 @@ class ChanceLevel(Rule):
         window.count += 1
         if window.count > self.num_steps and not is_thin and self._is_alone(window):
             yield from self._evaluate(step, losses[0], window)
+
+    def _evaluate_spreads(self, step: StepView) -> Findings:
+        for group in prefixed(step, "classes", "spread/"):
+            for tensor in group:
+                name = tensor.name.removeprefix("spread/")
+                last = self._spreads.add((tensor.worker, name), tensor.scalar)
+                is_told = len(last) == LOOKS and step.mode_step >= self.num_steps
+                self._evaluated |= is_told
+                # What learns to tell samples apart does so more and more.
+                if is_told and max(last) < SAME and last[-1] <= STILL * min(last):
+                    yield self.finding(
+                        step,
+                        tensor,
+                        f"what is predicted for {name} is nearly the same for every sample: it"
+                        f" differs by {number(100 * last[-1])}% of what the targets differ by, at"
+                        f" {LOOKS} looks in a row up to step {step.number}",
+                        value=last[-1],
+                        threshold=SAME,
+                        condition=f"same {name}",
+                        remedy="check that the inputs reach the prediction, and that no other part"
+                        " of the loss outweighs this one, as a KL term that is summed where the"
+                        " reconstruction is averaged",
+                    )
 
     def unevaluated(self) -> str | None:
         if self._evaluated:

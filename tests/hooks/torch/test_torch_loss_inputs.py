@@ -16,6 +16,7 @@ from stepwatch.hooks.torch.collectors.loss import (
     binary_counts,
     class_counts,
     log_partition,
+    relative_spread,
 )
 from tests.support.hooks.torch.captured_rows import assert_same, names_of, rows_of
 from tests.support.hooks.torch.trainings import X, Y, fit, inputs, mlp, sgd
@@ -373,3 +374,38 @@ class TestElsewhere:
 
         assert "ZeroDivisionError" in seen.end.error
         torch.testing.assert_close(expected, found, rtol=0, atol=0)
+
+
+class TestRelativeSpread:
+    def test_it_is_the_ratio_of_standard_deviations_over_samples(self):
+        torch.manual_seed(0)
+        target = torch.randn(32, 3, 4)
+        mean = target.mean(0, keepdim=True)
+
+        assert pytest.approx(1) == relative_spread(target + 5, target)
+        assert pytest.approx(0.25) == relative_spread(mean + 0.25 * (target - mean), target)
+        assert pytest.approx(0, abs=1e-6) == relative_spread(mean.expand_as(target), target)
+
+    def test_logits_are_compared_as_probabilities(self):
+        target = torch.rand(32, 9)
+
+        assert pytest.approx(1) == relative_spread(target.logit(), target, are_logits=True)
+
+    def test_of_large_samples_some_elements_are_read(self):
+        target = torch.randn(100, 100_000)
+
+        assert pytest.approx(1) == relative_spread(target, target)
+
+    @pytest.mark.parametrize(
+        ("prediction", "target"),
+        [
+            (torch.randn(32, 4), torch.randn(32, 4)),  # few numbers: their mean may be all there is
+            (torch.randn(4, 32), torch.randn(4, 32)),
+            (torch.randn(32, 9), torch.randn(32)),
+            (torch.randn(32, 9), torch.ones(32, 9)),
+            (torch.randn(32, 9), torch.ones(32, 9, dtype=torch.int64)),
+            (torch.tensor(1.0), torch.tensor(1.0)),
+        ],
+    )
+    def test_it_is_known_of_several_samples_of_several_elements_only(self, prediction, target):
+        assert relative_spread(prediction, target) is None

@@ -132,6 +132,22 @@ def regression(flat=False, ends="", steps=20, lr=0.1, half=False):
         optimizer.step()
 
 
+def variational(weight=0.01, loss=F.mse_loss, steps=150):
+    """An autoencoder that draws its code; its prior may outweigh what it is to give back."""
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(8, 4), nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 8))
+    model = nn.ModuleDict({"encoder": encoder, "decoder": decoder})
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for x, _ in _batches(steps):
+        mean, log_variance = encoder(x).chunk(2, 1)
+        code = mean + (log_variance / 2).exp() * torch.randn_like(mean)
+        prior = 0.5 * (mean.square() + log_variance.exp() - log_variance - 1).sum()
+        target = x.sigmoid() if loss is F.binary_cross_entropy_with_logits else x
+        optimizer.zero_grad()
+        (loss(decoder(code), target) + weight * prior).backward()
+        optimizer.step()
+
+
 def scheduled(kind, steps=120, times=1, parts=1):
     """A schedule, stepped so many times for each step."""
     torch.manual_seed(0)
@@ -388,6 +404,10 @@ SILENT = [
     Scenario(_CHANCE, partial(regression, lr=1e-5, steps=120), True),
     Scenario(_CHANCE, partial(regression, steps=120), False),
     Scenario(_CHANCE, partial(regression, lr=1e-5, steps=120, half=True), False),
+    Scenario(_CHANCE, partial(variational, 10.0), True),
+    Scenario(_CHANCE, variational, False),
+    Scenario(_CHANCE, partial(variational, 10.0, F.binary_cross_entropy_with_logits), True),
+    Scenario(_CHANCE, partial(variational, 0.001, F.binary_cross_entropy_with_logits), False),
     Scenario("learning_rate_anomaly", partial(scheduled, partial(CosineAnnealingLR, T_max=120),
              times=4, steps=40), True),
     Scenario("learning_rate_anomaly", partial(scheduled, partial(CosineAnnealingLR, T_max=120)),

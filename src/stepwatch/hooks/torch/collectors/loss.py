@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import numpy as np
@@ -22,6 +23,11 @@ MOST_CLASSES, MOST_CONFUSED = 1000, 100
 _OF_CLASSES = ("cross_entropy", "nll_loss")
 # Above what a prediction stands for the class 1: a probability of one half, or its logit.
 _THRESHOLDS = {"binary_cross_entropy": 0.5, "binary_cross_entropy_with_logits": 0.0}
+
+# Losses that compare each element of a prediction with one of the target.
+_ELEMENTWISE = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", *_THRESHOLDS})
+#: Of so many samples predictions are compared, and so many elements of each; of fewer they are not.
+MOST_COMPARED, MOST_COMPARED_ELEMENTS, LEAST_COMPARED = 64, 256, 8
 
 Counts = npt.NDArray[np.int64]
 
@@ -193,6 +199,17 @@ class LossInputs:
             guessed, meant = readable(prediction), readable(target)
             if guessed is not None and meant is not None:
                 self._classes.observe(step, name, call, guessed, meant)
+                self._observe_spread(step, name, call, guessed, meant)
+
+    def _observe_spread(
+        self, step: OpenStep, name: str, call: LossCall, guessed: torch.Tensor, meant: torch.Tensor
+    ) -> None:
+        if call.function not in _ELEMENTWISE or not guessed.is_cpu:
+            return
+        with isolated_compute(guessed.device.type):
+            found = relative_spread(guessed, meant, are_logits=_THRESHOLDS.get(call.function) == 0)
+        if found is not None:
+            self._observer.scalar(step, f"spread/{name}", found, "classes")
 
     def _add_log_partition(self, step: OpenStep, name: str, logits: torch.Tensor) -> None:
         def note(packed: PackedBits) -> None:
@@ -201,6 +218,35 @@ class LossInputs:
         with isolated_compute(logits.device.type):
             packed = log_partition(logits).to(torch.float64).reshape(1).view(torch.int64)
         self._observer.defer(step, packed, note)
+
+
+def relative_spread(
+    prediction: torch.Tensor, target: torch.Tensor, *, are_logits: bool = False
+) -> float | None:
+    """Return how much predictions differ from sample to sample, relative to their targets.
+
+    Args:
+        prediction: Floating, shape ``[samples, ...]``.
+        target: Of the same shape.
+        are_logits: Predictions are logits of what targets are probabilities of.
+
+    Returns:
+        The ratio of standard deviations over samples, each the root of the mean variance over
+        elements: 0 for predictions that are all alike, near 1 for good ones. ``None`` for fewer
+        than ``LEAST_COMPARED`` samples or elements of each, and for targets that do not differ.
+    """
+    samples, shape = len(prediction) if prediction.dim() else 0, prediction.shape[1:]
+    is_enough = min(samples, shape.numel()) >= LEAST_COMPARED
+    if prediction.shape != target.shape or not (is_enough and target.is_floating_point()):
+        return None
+    every = -(-shape.numel() // MOST_COMPARED_ELEMENTS)
+    guessed, meant = (
+        one.detach()[:MOST_COMPARED].flatten(1)[:, ::every].to(torch.float32)
+        for one in (prediction, target)
+    )
+    guessed = guessed.sigmoid() if are_logits else guessed
+    variances = [one.var(0, correction=0).mean().item() for one in (guessed, meant)]
+    return math.sqrt(variances[0] / variances[1]) if variances[1] > 0 else None
 
 
 def log_partition(logits: torch.Tensor) -> torch.Tensor:
