@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
+import torch
 from rulebench.faults import rewards as faults
 from rulebench.healthy import rewards as healthy
 from rulebench.trainings.rewards import Dqn, Grpo, Ppo
+from torch import nn
+from torch.distributions import Categorical
 
 from stepwatch.rules import StepView
 from stepwatch.rules.reinforcement import QUANTITIES, RlCollapse
@@ -52,7 +56,35 @@ def train(training, **options):
     training(0, eval_every=10**6, **options).train()
 
 
+def reinforce(*, reverses):
+    """REINFORCE on a task with a reward of 1 at each step; returns may stay as they were made."""
+    torch.manual_seed(0)
+    policy = nn.Linear(3, 2)
+    optimizer = torch.optim.Adam(policy.parameters(), lr=1e-2)
+    for episode in range(12):
+        length = 12 + episode
+        choice = Categorical(logits=policy(torch.randn(length, 3)))
+        returns = [0.0]
+        for _ in range(length):
+            returns.append(1 + 0.99 * returns[-1])
+        weights = torch.tensor(returns[1:])
+        weights = (weights - weights.mean()) / weights.std()
+        loss = -(choice.log_prob(choice.sample()) * (weights if reverses else weights.flip(0)))
+        optimizer.zero_grad()
+        loss.sum().backward()
+        optimizer.step()
+
+
 class TestRlUpdate:
+    @pytest.mark.parametrize("reverses", [True, False])
+    def test_returns_in_the_reverse_order_are_found(self, reverses, tmp_path):
+        findings, statuses = judge(partial(reinforce, reverses=reverses), "rl_update", tmp_path)
+
+        assert (["reversed_returns"] if reverses else []) == [
+            json.loads(one)["condition"] for one in findings
+        ]
+        assert_live_is_replay(tmp_path, "rl_update", findings, statuses)
+
     @pytest.mark.parametrize(("condition", "training", "options"), FAULTS)
     def test_a_loss_that_is_put_together_wrongly_is_found(
         self, condition, training, options, tmp_path

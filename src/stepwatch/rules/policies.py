@@ -17,6 +17,8 @@ from ..model.finding import Finding
 from ..numerics.measures import number
 from ..numerics.statistics import Statistics
 
+#: Returns that grow by less than this from step to step are discounted the wrong way.
+DISCOUNTED = 0.9995
 #: A ratio is the same as 1 up to this, in float32.
 EXACT = 1e-5
 #: The root mean square distance of ratios from 1 that no update of a policy leaves throughout.
@@ -49,6 +51,8 @@ UPDATE_REMEDIES = {
     "no_signal": "check the reward: within a group, or a batch, it must differ",
     "constant_advantage": "compute an advantage for each action, and see along which axis they"
     " are normalized",
+    "reversed_returns": "put the returns back into the order of the actions: returns.insert(0, R),"
+    " or reverse the list once it is complete",
     "one_sign": "subtract what is usual: the value of the state, or the mean of the group",
     "through_target": "compute the target under torch.no_grad(), or detach() it",
     "frozen_target": "copy the weights into the target network every some hundred updates, or"
@@ -112,7 +116,8 @@ class RlUpdate(Rule):
     is wrong; ``stale_log_probs``, where the ratio is far from 1 at the first update after actions
     were drawn, or at all; ``never_off``, where it is exactly 1 though samples are used repeatedly;
     ``clipped``, where nearly all are. Of advantages: ``no_signal``, where they were never other
-    than 0; ``constant_advantage``; ``one_sign``. Of values: ``unlearnt_value``, far from their
+    than 0; ``constant_advantage``; ``one_sign``. Of returns: ``reversed_returns``, which stand in the
+    reverse order of the actions. Of values: ``unlearnt_value``, far from their
     targets for long; ``unbounded``, which grow without end. Of the values of actions:
     ``through_target``, whose target has a gradient, too; ``frozen_target`` and ``copied_target``,
     whose target network is never updated, or at each step; ``one_transition``, of a batch of one.
@@ -152,6 +157,8 @@ class RlUpdate(Rule):
                 yield from self._ratio(step, ratio, loop)
                 if clipped is not None:
                     yield from self._clipped(step, clipped)
+            if "policy/return_growth" in seen:
+                yield from self._order(step, seen["policy/return_growth"])
             advantage = seen.get("policy/advantage") or seen.get("policy/weight")
             if advantage is not None:
                 yield from self._advantage(step, advantage, loop)
@@ -182,6 +189,22 @@ class RlUpdate(Rule):
                 "the loss falls where actions with a positive advantage become less likely, or"
                 " takes the larger of the clipped and the plain objective",
                 severity="error",
+            )
+
+    def _order(self, step: StepView, tensor: TensorView) -> Findings:
+        """Judge the order of returns; see ``hooks.torch.collectors.policy.growth_of_returns``."""
+        self._evaluated = True
+        growth = tensor.scalar
+        if self.persists((tensor.worker, "reversed_returns"), 0 < growth < DISCOUNTED, 5):
+            yield self._finding(
+                step,
+                tensor,
+                "reversed_returns",
+                f"each return is {number(growth)} times the one before and a constant, at 5 looks"
+                " in a row: in the order of the actions it would be times 1 / gamma, so the last"
+                " action has the return of the first",
+                value=growth,
+                threshold=DISCOUNTED,
             )
 
     def _ratio(self, step: StepView, tensor: TensorView, loop: _Loop) -> Findings:

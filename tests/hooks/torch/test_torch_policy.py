@@ -11,7 +11,7 @@ from torch import nn
 from torch.distributions import Categorical
 
 from stepwatch import TorchHook, Trial
-from stepwatch.hooks.torch.collectors.policy import entropies, parts_of
+from stepwatch.hooks.torch.collectors.policy import entropies, growth_of_returns, parts_of
 
 STATES = torch.randn(16, 4, generator=torch.Generator().manual_seed(0))
 ACTIONS = torch.arange(16) % 3
@@ -188,3 +188,22 @@ class TestObserved:
         )
 
         assert {} == found
+
+
+class TestGrowthOfReturns:
+    def test_it_says_in_which_order_returns_stand(self):
+        returns = [0.0]
+        for _ in range(40):
+            returns.append(1 + 0.97 * returns[-1])
+        wrong = torch.tensor(returns[1:])
+
+        for weights in (wrong, (wrong - wrong.mean()) / wrong.std(), -wrong):
+            assert pytest.approx(0.97, rel=1e-4) == growth_of_returns(weights)
+            assert pytest.approx(1 / 0.97, rel=1e-4) == growth_of_returns(weights.flip(0))
+
+    @pytest.mark.parametrize(
+        "weights",
+        [torch.randn(40), torch.ones(40), torch.tensor([1.0, 2.0]), torch.full((40,), torch.nan)],
+    )
+    def test_of_other_weights_nothing_is_said(self, weights):
+        assert growth_of_returns(weights) is None

@@ -379,6 +379,38 @@ def entropies(logits: torch.Tensor) -> torch.Tensor:
     return of_each.sum(-1)
 
 
+#: Of fewer returns nothing is said, and they follow from each other to this share of their range.
+LEAST_RETURNS, FOLLOWS = 8, 1e-3
+
+
+def growth_of_returns(weights: torch.Tensor) -> float | None:
+    """Return by what factor returns grow from one step of an episode to the next.
+
+    A return is the reward and ``gamma`` times the return after it. Where all rewards of an episode
+    are the same, each is therefore a linear function of the one before, also where returns were
+    normalized.
+
+    Args:
+        weights: What the log-probabilities of the actions of one episode are multiplied by.
+
+    Returns:
+        ``1 / gamma`` for returns in the order of the actions, ``gamma`` where they are in the
+        reverse order; ``None`` for weights that are no such returns, or too few.
+    """
+    values = weights.detach().reshape(-1).to(torch.float64)
+    if len(values) < LEAST_RETURNS or not bool(values.isfinite().all()):
+        return None
+    before, after = values[:-1], values[1:]
+    centred = before - before.mean()
+    size = centred.square().sum()
+    if not size > 0:
+        return None
+    growth = (centred * (after - after.mean())).sum() / size
+    left = after - after.mean() - growth * centred
+    is_linear = left.abs().max() <= FOLLOWS * (values.max() - values.min())
+    return float(growth) if is_linear else None
+
+
 class Policies:
     """Observes what losses of policies and values are made of, in the collection ``policy``."""
 
@@ -431,6 +463,9 @@ class Policies:
         if not parts.surrogates:
             for _, factor in parts.log_probabilities[:1]:
                 self._add(step, "policy/weight", factor)
+                growth = growth_of_returns(factor) if factor.is_cpu else None
+                if growth is not None and "policy/return_growth" not in step:
+                    self._observer.numbers(step, {"policy/return_growth": growth}, _COLLECTION)
                 # what is not learnt by rewards has weights from 0 up
                 self._learns_by_reward |= _sign(factor) != 1
         is_policy = bool(parts.surrogates) or self._learns_by_reward
