@@ -116,8 +116,8 @@ class RlUpdate(Rule):
     is wrong; ``stale_log_probs``, where the ratio is far from 1 at the first update after actions
     were drawn, or at all; ``never_off``, where it is exactly 1 though samples are used repeatedly;
     ``clipped``, where nearly all are. Of advantages: ``no_signal``, where they were never other
-    than 0; ``constant_advantage``; ``one_sign``. Of returns: ``reversed_returns``, which stand in the
-    reverse order of the actions. Of values: ``unlearnt_value``, far from their
+    than 0; ``constant_advantage``; ``one_sign``. Of returns: ``reversed_returns``, which stand in
+    the reverse order of the actions. Of values: ``unlearnt_value``, far from their
     targets for long; ``unbounded``, which grow without end. Of the values of actions:
     ``through_target``, whose target has a gradient, too; ``frozen_target`` and ``copied_target``,
     whose target network is never updated, or at each step; ``one_transition``, of a batch of one.
