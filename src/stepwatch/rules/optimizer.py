@@ -353,22 +353,22 @@ _STEP_IT = (
 class LearningRateAnomaly(Rule):
     """A learning rate that a schedule, stepped too often or made too short, has led astray.
 
-    A run is compared with itself: the largest learning rate of a group so far.
-    ``per_micro_batch``: the schedule took as many steps as there were backward calls, several for
-    each step of the optimizer. ``too_often``: it took three or more steps for each, or two if
-    there is one schedule, and no other worker can be the reason. ``never_stepped``: a schedule was
-    made and is not stepped, over two evaluations, while the learning rate is below a tenth of what
-    the schedule is for. ``slow``: after ``slow_steps`` it still is, and is stepped more rarely than
-    the optimizer; ``slow_at_end``: at the end of the run, after a few steps of the schedule, it still
-    is. ``compounded``: it fell to a twentieth by ratios that shrink by a constant factor, as where
-    a decay that grows with the epoch is applied to the rate of the epoch before. ``short``: it fell step by step to less than half and has stood still for more
-    than three times as long as all steps until then, and ``slow_steps``. ``ended``: the learning
-    rate stayed below ``ended_ratio`` of its peak for more than ``end_steps`` TRAIN steps and 2% of
-    all; ``zero``: it was never above 0. ``turned``: it came to its end and rose again step by step,
-    as a cosine does beyond its length; a restart jumps. ``jump``: it rose to more than three times
-    the largest before, and the losses jumped with it. ``direction``: ``ReduceLROnPlateau`` lowered
-    it though its metric became better, as it was told that of a loss more is better, or less of an
-    accuracy.
+    A run is compared with itself: the largest learning rate of a group so far. ``per_micro_batch``:
+    the schedule took as many steps as there were backward calls, several for each step of the
+    optimizer. ``too_often``: it took three or more steps for each, or two if there is one schedule,
+    and no other worker can be the reason. ``never_stepped``: a schedule was made and is not
+    stepped, over two evaluations, while the learning rate is below a tenth of what the schedule is
+    for. ``slow``: after ``slow_steps`` it still is, and is stepped more rarely than the optimizer;
+    ``slow_at_end``: at the end of the run, after a few steps of the schedule, it still is.
+    ``compounded``: it fell to a twentieth by ratios that shrink by a constant factor, as where a
+    decay that grows with the epoch is applied to the rate of the epoch before. ``short``: it fell
+    step by step to less than half and has stood still for more than three times as long as all
+    steps until then, and ``slow_steps``. ``ended``: the learning rate stayed below ``ended_ratio``
+    of its peak for more than ``end_steps`` TRAIN steps and 2% of all; ``zero``: it was never above
+    0. ``turned``: it came to its end and rose again step by step, as a cosine does beyond its
+    length; a restart jumps. ``jump``: it rose to more than three times the largest before, and the
+    losses jumped with it. ``direction``: ``ReduceLROnPlateau`` lowered it though its metric became
+    better, as it was told that of a loss more is better, or less of an accuracy.
     """
 
     name = "learning_rate_anomaly"
