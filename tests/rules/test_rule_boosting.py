@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from stepwatch.model.steps import Mode
@@ -86,6 +87,88 @@ class TestFeatureImportance:
     def test_as_sagemaker_does_it(self):
         """From the first round on."""
         assert [0] == steps_at(f"{self.rule}:profile=compat", [importances([1.0], 0)])
+
+
+def boosted(rounds=30, first=0, **named):
+    """Return rounds that hold what ``boosting/...`` is: a number, or a function of the round."""
+    names = {name.replace("__", "/").replace("_of_", "-"): value for name, value in named.items()}
+    return [
+        step_of(
+            {
+                "boosting": {
+                    "boosting/round": float(number),
+                    **{
+                        f"boosting/{name}": float(value(number) if callable(value) else value)
+                        for name, value in names.items()
+                    },
+                }
+            },
+            number,
+        )
+        for number in range(first, first + rounds)
+    ]
+
+
+def conditions(steps):
+    """Return what rule ``setup`` finds: condition and step."""
+    return [(one.condition, one.step) for one in judged("setup", steps)[0]]
+
+
+class TestUnsplit:
+    @pytest.mark.parametrize(("rounds", "expected"), [(9, []), (30, [("unsplit", 9)])])
+    def test_ten_rounds_without_a_split(self, rounds, expected):
+        """The hook counts them as long as there is none."""
+        assert expected == conditions(boosted(rounds, unsplit_rounds=lambda number: number + 1))
+
+    def test_trees_that_split(self):
+        """Nothing is counted."""
+        assert [] == conditions(boosted())
+
+
+def rises(number):
+    """Return a share that rises from 0 as long as it can."""
+    return 0.8 * number / (number + 5)
+
+
+class TestEarlyStopping:
+    def of(self, name, sign, valid, train=None, rounds=30):
+        """Return what is found where a metric ends the training early."""
+        named = {f"stops_by__valid_of_{name}": sign, f"stops_at__valid_of_{name}": valid}
+        if train is not None:
+            named[f"trains_at__valid_of_{name}"] = train
+        return [condition for condition, _ in conditions(boosted(rounds, **named))]
+
+    @pytest.mark.parametrize("name", ["f1", "my_auc", "accuracy", "f1_macro"])
+    def test_less_of_what_ought_to_rise(self, name):
+        """By its name; where it does rise."""
+        assert [f"early_stopping valid-{name}"] == self.of(name, -1, rises, rounds=6)
+        assert [] == self.of(name, 1, rises)
+
+    def test_more_of_a_loss(self):
+        """It falls, and the first round stays the best one."""
+        assert ["early_stopping valid-logloss"] == self.of("logloss", 1, lambda n: 0.7 / (n + 1))
+
+    def test_a_metric_with_its_sign_turned(self):
+        """Minus F1 under the name of F1 falls, as it is told."""
+        assert [] == self.of("f1", -1, lambda number: -rises(number))
+
+    def test_a_loss_that_overfits(self):
+        """It rises on the validation data from the first round on, and less is better."""
+        assert [] == self.of("rmse", -1, rises)
+        assert [] == self.of("cost", -1, rises, lambda number: -rises(number))
+
+    @pytest.mark.parametrize("rounds", [8, 30])
+    def test_an_unknown_name_is_judged_by_the_training_data(self, rounds):
+        """Training makes it larger there as well, and less is taken for better."""
+        assert ["early_stopping valid-profit"] == self.of("profit", -1, rises, rises, rounds)
+        assert [] == self.of("profit", -1, rises, None, rounds)
+        assert [] == self.of("profit", 1, rises, rises, rounds)
+
+    def test_a_metric_that_stands_still_or_jitters(self):
+        """It says nothing of a direction."""
+        jitter = np.random.default_rng(0).normal(0.5, 0.1, 30)
+        assert [] == self.of("f1", -1, 0.0)
+        assert [] == self.of("f1", -1, lambda number: 0.4 if number == 0 else abs(jitter[number]))
 
 
 class TestRulesOfNetworks:

@@ -54,6 +54,9 @@ def _with_listeners(original: Callable[..., Any], listeners: list[Callback]) -> 
         missing = [one for one in listeners if one not in given]
         if missing:
             bound.arguments["callbacks"] = [*given, *missing]
+        for one in listeners:
+            if isinstance(one, LightGBMHook):
+                one.note_callbacks(given)
         return original(*bound.args, **bound.kwargs)
 
     return train
@@ -122,6 +125,12 @@ class LightGBMModel:
                 for node in nodes_of(first + index, tree["tree_structure"], names)
             ]
         )
+
+    def has_split(self) -> bool:
+        """Return whether a tree of this round has a split."""
+        dump = self._booster.dump_model(start_iteration=self._number, num_iteration=1)
+        trees = dump["tree_info"] if self._booster.current_iteration() > self._number else ()
+        return any(tree["num_leaves"] > 1 for tree in trees)
 
     def shap(self) -> Mapping[str, Array]:
         """Return what each feature adds to each prediction of the training data, and ``bias``.
@@ -215,7 +224,14 @@ class LightGBMHook(BoostingHook):
         self.order = 25
         self._booster: weakref.ref[Any] | None = None
         self._objective = ""
+        self._has_early_stopping = self._takes_first = False
         super().__init__(run, **options)
+
+    def note_callbacks(self, callbacks: Sequence[Callback]) -> None:
+        """Note what a training that begins is given as callbacks."""
+        found = [one for one in callbacks if type(one).__name__ == "_EarlyStoppingCallback"]
+        self._has_early_stopping = bool(found)
+        self._takes_first = any(getattr(one, "first_metric_only", False) for one in found)
 
     def __call__(self, env: Any) -> None:
         """A round is over; as a callback of LightGBM.
@@ -257,9 +273,23 @@ class LightGBMHook(BoostingHook):
                     LightGBMModel(booster, env.iteration, self._objective),
                     _evaluated(booster, trained_on) if is_alone else [],
                     begins=begins,
+                    stops_by=self._stops_by(env, trained_on),
                 ),
             )
         )
+
+    def _stops_by(self, env: Any, trained_on: str) -> dict[str, float]:
+        """Return the metrics that end the training early: 1 where more is taken for better."""
+        if not (self._has_early_stopping or env.params.get("early_stopping_round")):
+            return {}
+        results = env.evaluation_result_list or ()
+        takes_first = self._takes_first or env.params.get("first_metric_only")
+        taken = {metric for _, metric, *_ in (results[:1] if takes_first else results)}
+        return {
+            f"{data}-{metric}": 1.0 if more_is_better else -1.0
+            for data, metric, _, more_is_better, *_ in results
+            if data != trained_on and metric in taken
+        }
 
 
 def _metrics(results: Sequence[Any], trained_on: str) -> list[Metric]:

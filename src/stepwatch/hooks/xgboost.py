@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import xgboost
 from xgboost import collective
-from xgboost.callback import CallbackContainer, TrainingCallback
+from xgboost.callback import CallbackContainer, EarlyStopping, TrainingCallback
 from xgboost.core import XGBoostError
 
 from ..capture.guard import guarded
@@ -116,6 +116,12 @@ class XGBoostModel:
             for node in sorted(_nodes(first + index, json.loads(text)), key=lambda one: one.node)
         ]
         return columns_of(nodes)
+
+    def has_split(self) -> bool:
+        """Return whether a tree of this round has a split; true for a model without trees."""
+        if not self._has_trees:
+            return True
+        return any("split" in text for text in _dump(self._booster, self._number))
 
     def shap(self) -> Mapping[str, Array]:
         """Return what each feature adds to each prediction of the training data, and ``bias``.
@@ -249,8 +255,23 @@ class XGBoostHook(BoostingHook, TrainingCallback):  # type: ignore[misc]  # xgbo
             XGBoostModel(model, train, number, self._config),
             _evaluated(model, train, evals),
             begins=begins,
+            stops_by=_stops_by(container),
         )
         self.observe_round(Round(number, metrics, shape, trained))
+
+
+def _stops_by(container: Any) -> dict[str, float]:
+    """Return the metrics that end a training early, by ``<data>-<metric>``: 1 if more is better.
+
+    After the first round each callback knows which it takes, and what it takes for better.
+    """
+    return {
+        f"{data}-{metric}": 1.0 if callback.maximize else -1.0
+        for callback in container.callbacks
+        if isinstance(callback, EarlyStopping)
+        for data, metrics in callback.stopping_history.items()
+        for metric in metrics
+    }
 
 
 def _metrics(history: Mapping[str, Mapping[str, Any]], trains: Collection[str]) -> list[Metric]:

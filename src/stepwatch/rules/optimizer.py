@@ -219,7 +219,8 @@ class _State:
 _LOOP = tuple(
     f"loop/{what}"
     for what in (
-        "optimizer_steps", "scheduler_steps", "backwards", "schedulers", "scheduler_level"
+        "optimizer_steps", "scheduler_steps", "backwards", "schedulers", "scheduler_level",
+        "scheduler_total",
     )
 )  # fmt: skip
 #: A schedule that is stepped so many times as often as the optimizer, or more, is stepped in a
@@ -234,6 +235,76 @@ WARM = 0.1
 SMOOTH, MOST_REST = 10, 3
 #: Below this fraction of its peak a learning rate is near its end.
 LOW = 0.01
+#: So many steps of a schedule make a run that it ends in its warm-up of; and so many where it was
+#: made for at least half the steps of the optimizer.
+LATE, LATE_OF_STEPS, MADE_OF_STEPS = 5, 3, 0.5
+#: A decay compounds over so many changes at least: the logarithms of their ratios differ by the
+#: same number, within this share of it, and the last is so many times the first; it fell to such a
+#: share within these changes, and to such a share of its peak. Of a cosine, or a line to zero, the
+#: differences grow as fast as it falls.
+COMPOUNDS, EVEN, SHRINKS, FALLS, DECAYED = 6, 0.02, 1.5, 1 / 3, 1 / 20
+
+
+@dataclass(slots=True)
+class _Compounding:
+    """Changes downwards in a row, each by a ratio that is one factor times the one before.
+
+    Args:
+        first: Logarithm of the rate at the first change.
+        first_ratio: Logarithm of the ratio of the second change to the first.
+        last: Logarithm of the rate at the last change.
+        last_ratio: Logarithm of the ratio of the last change to the one before; nan for none.
+        step: The TRAIN step of the last change.
+        shortest: The fewest steps from one change to the next.
+        differences: What each logarithm of a ratio had more than the one before, summed,
+        count: and how many there were.
+    """
+
+    first: float = math.nan
+    first_ratio: float = math.nan
+    last: float = math.nan
+    last_ratio: float = math.nan
+    step: int = 0
+    shortest: float = math.inf
+    differences: float = 0.0
+    count: int = 0
+
+    def add(self, step: int, rate: float) -> None:
+        """Take in a change of the learning rate, to ``rate``."""
+        now, gap = math.log(rate) if rate > 0 else math.nan, step - self.step
+        ratio = now - self.last
+        difference = ratio - self.last_ratio
+        mean = self.differences / self.count if self.count else difference
+        is_even = self.shortest == math.inf or self.shortest <= 2 * gap <= 4 * self.shortest
+        if not (is_even and difference < 0 and abs(difference - mean) <= -EVEN * mean):
+            # What is here may begin another one, with the two changes before this.
+            begins = difference < 0 and is_even
+            self.first, self.first_ratio = self.last, ratio
+            if begins:
+                self.first, self.first_ratio = self.last - self.last_ratio, self.last_ratio
+            self.differences, self.count, self.shortest = 0.0, 0, math.inf
+        if difference < 0:
+            self.differences, self.count = self.differences + difference, self.count + 1
+        if not math.isnan(self.last):
+            self.shortest = min(self.shortest, gap)
+        self.last, self.last_ratio, self.step = now, ratio, step
+
+    @property
+    def num_changes(self) -> int:
+        return self.count + 2
+
+    @property
+    def factor(self) -> float:
+        """What each ratio is times the one before."""
+        return math.exp(self.differences / self.count)
+
+    def holds(self) -> bool:
+        """Return whether these are enough, and fell far enough."""
+        return (
+            self.num_changes >= COMPOUNDS
+            and self.last_ratio < SHRINKS * min(self.first_ratio, 0.0)
+            and self.last - self.first < math.log(FALLS)
+        )
 
 
 @dataclass(slots=True)
@@ -248,6 +319,7 @@ class _Rate:
         at_end: TRAIN steps in a row with next to nothing.
         num_falls: Changes downwards in a row, at the last TRAIN steps of a schedule.
         changed_at: The TRAIN step at which it changed last.
+        compounding: Its last changes, if each is by a smaller ratio than the one before.
     """
 
     peak: float = 0.0
@@ -257,6 +329,7 @@ class _Rate:
     at_end: int = 0
     num_falls: int = 0
     changed_at: int = 0
+    compounding: _Compounding = field(default_factory=_Compounding)
 
 
 @dataclass(slots=True)
@@ -271,23 +344,31 @@ class _Jump:
     losses_after: dict[str, list[float]] = field(default_factory=dict)
 
 
+_STEP_IT = (
+    "call scheduler.step() after each optimizer.step(), or once an epoch if the schedule is made in"
+    " epochs; in Lightning return it with 'interval': 'step'"
+)
+
+
 class LearningRateAnomaly(Rule):
     """A learning rate that a schedule, stepped too often or made too short, has led astray.
 
-    A run is compared with itself: the largest learning rate of a group so far.
-    ``per_micro_batch``: the schedule took as many steps as there were backward calls, several for
-    each step of the optimizer. ``too_often``: it took three or more steps for each, or two if
-    there is one schedule, and no other worker can be the reason. ``never_stepped``: a schedule was
-    made and is not stepped, over two evaluations, while the learning rate is below a tenth of what
-    the schedule is for. ``slow``: after ``slow_steps`` it still is, and is stepped more rarely than
-    the optimizer. ``short``: it fell step by step to less than half and has stood still for more
-    than three times as long as all steps until then, and ``slow_steps``. ``ended``: the learning
-    rate stayed below ``ended_ratio`` of its peak for more than ``end_steps`` TRAIN steps and 2% of
-    all; ``zero``: it was never above 0. ``turned``: it came to its end and rose again step by step,
-    as a cosine does beyond its length; a restart jumps. ``jump``: it rose to more than three times
-    the largest before, and the losses jumped with it. ``direction``: ``ReduceLROnPlateau`` lowered
-    it though its metric became better, as it was told that of a loss more is better, or less of an
-    accuracy.
+    A run is compared with itself: the largest learning rate of a group so far. ``per_micro_batch``:
+    the schedule took as many steps as there were backward calls, several for each step of the
+    optimizer. ``too_often``: it took three or more steps for each, or two if there is one schedule,
+    and no other worker can be the reason. ``never_stepped``: a schedule was made and is not
+    stepped, over two evaluations, while the learning rate is below a tenth of what the schedule is
+    for. ``slow``: after ``slow_steps`` it still is, and is stepped more rarely than the optimizer;
+    ``slow_at_end``: at the end of the run, after a few steps of the schedule, it still is.
+    ``compounded``: it fell to a twentieth by ratios that shrink by a constant factor, as where a
+    decay that grows with the epoch is applied to the rate of the epoch before. ``short``: it fell
+    step by step to less than half and has stood still for more than three times as long as all
+    steps until then, and ``slow_steps``. ``ended``: the learning rate stayed below ``ended_ratio``
+    of its peak for more than ``end_steps`` TRAIN steps and 2% of all; ``zero``: it was never above
+    0. ``turned``: it came to its end and rose again step by step, as a cosine does beyond its
+    length; a restart jumps. ``jump``: it rose to more than three times the largest before, and the
+    losses jumped with it. ``direction``: ``ReduceLROnPlateau`` lowered it though its metric became
+    better, as it was told that of a loss more is better, or less of an accuracy.
     """
 
     name = "learning_rate_anomaly"
@@ -299,6 +380,7 @@ class LearningRateAnomaly(Rule):
         "zero*": "schedule",
         "turned*": "schedule",
         "short*": "schedule",
+        "compounded*": "schedule",
         "slow*": "schedule",
         "never_stepped*": "schedule",
         "too_often*": "schedule",
@@ -325,6 +407,8 @@ class LearningRateAnomaly(Rule):
         self._recent: Series[str, float] = Series(50)
         self._jump: _Jump | None = None
         self._warm: set[str] = set()
+        # Of workers whose learning rate waits: the step, and what is known of its schedule there.
+        self._waiting: dict[str, tuple[int, Sequence[float]]] = {}
         self._rounds = 0
         self._trained = False
         self._plateaus: dict[str, Plateau] = {}
@@ -403,7 +487,8 @@ class LearningRateAnomaly(Rule):
 
     def _evaluate_level(self, step: StepView, worker: str, loop: Sequence[float]) -> Findings:
         """Judge how far a schedule came from where its warm-up begins."""
-        steps, scheduled, _, made, level = loop
+        steps, scheduled, _, made, level, _ = loop
+        self._waiting.pop(worker, None)
         if level >= WARM:
             self._warm.add(worker)  # what falls again later waits for no warm-up
         waits = made > 0 and worker not in self._warm and level < WARM and steps >= self.slow_steps
@@ -411,10 +496,12 @@ class LearningRateAnomaly(Rule):
         slow = waits and 0 < scheduled < WARM * steps
         if not never and not slow:
             return
+        if slow:
+            self._waiting[worker] = step.number, loop
         yield self.finding(
             step,
             "loop/scheduler_steps",
-            f"the learning rate is {number(level)} of what its schedule starts from, after"
+            f"the learning rate is {number(level)} of what its schedule is for, after"
             f" {number(steps)} steps of the optimizer and {number(scheduled)} of the schedule up to"
             f" step {step.number}",
             severity="warning" if never else "info",
@@ -422,8 +509,48 @@ class LearningRateAnomaly(Rule):
             value=level,
             threshold=WARM,
             condition="never_stepped" if never else "slow",
-            remedy="call scheduler.step() after each optimizer.step(), or once an epoch if the"
-            " schedule is made in epochs",
+            remedy=_STEP_IT,
+        )
+
+    def finish(self) -> Findings:
+        for worker, (number_of_step, loop) in self._waiting.items():
+            steps, scheduled, _, _, level, total = loop
+            of_steps = total >= MADE_OF_STEPS * steps
+            if scheduled < (LATE_OF_STEPS if of_steps else LATE):
+                continue
+            made = f", which was made for {number(total)}," if of_steps else ""
+            yield self.finding(
+                number_of_step,
+                "loop/scheduler_steps",
+                f"the training ends in its warm-up: the learning rate is {number(level)} of what"
+                f" its schedule is for, after {number(steps)} steps of the optimizer and"
+                f" {number(scheduled)} of the schedule{made} at step {number_of_step}",
+                worker=worker,
+                mode="TRAIN",
+                value=level,
+                threshold=WARM,
+                condition="slow_at_end",
+                remedy=_STEP_IT,
+            )
+
+    def _evaluate_compounding(
+        self, step: StepView, worker: str, name: str, rate: _Rate
+    ) -> Findings:
+        found = rate.compounding
+        if not (found.holds() and rate.last < DECAYED * rate.peak):
+            return
+        yield self.finding(
+            step,
+            name,
+            f"{name}: it fell to {number(rate.last / rate.peak)} of its largest at step"
+            f" {step.number}, and at its last {found.num_changes} changes each ratio to the one"
+            f" before was {number(found.factor)} times the last: the decay compounds",
+            worker=worker,
+            value=rate.last,
+            threshold=DECAYED * rate.peak,
+            condition=f"compounded {name}",
+            remedy="compute the rate from the initial one, not from the current one: a decay that"
+            " grows with the epoch is applied again in each epoch",
         )
 
     def _evaluate_rest(self, step: StepView, worker: str, name: str, rate: _Rate) -> Findings:
@@ -476,6 +603,9 @@ class LearningRateAnomaly(Rule):
         is_low = value < LOW * rate.peak
         if value != before:
             rate.changed_at = step.mode_step
+            if not math.isnan(before):
+                rate.compounding.add(step.mode_step, value)
+                yield from self._evaluate_compounding(step, worker, name, rate)
             rate.num_falls = rate.num_falls + 1 if value < before else 0
         if rate.num_falls >= SMOOTH:
             yield from self._evaluate_rest(step, worker, name, rate)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -34,9 +36,19 @@ _MOMENTUM = (
 
 _FALLS = re.compile(r"(loss|error|err|mse|mae|rmse|mape|msle|ppl|perplexity|wer|crossentropy)$")
 _RISES = re.compile(
-    r"(^|_)(acc|accuracy|auc|auroc|precision|recall|f1|iou|miou|dice|psnr|ssim|r2|ndcg|mrr|bleu"
-    r"|(\w+_)?accuracy|f1_score|r2_score|mean_io_u|one_hot_io_u|io_u)(_\d+)?$"
+    r"(^|_)(acc|accuracy|auc|aucpr|auroc|precision|recall|f1|fbeta|mcc|kappa|qwk|iou|miou|dice|psnr"
+    r"|ssim|r2|ndcg|mrr|bleu|(\w+_)?accuracy|f1_(score|macro|micro|weighted)|r2_score|mean_io_u"
+    r"|one_hot_io_u|io_u)(_\d+)?$"
 )
+
+#: Of a metric that ends boosting early so many values are judged where its name tells what is
+#: better, so many where it does not, and so many of these at the end; what it was and is must
+#: differ by so many times what half of its changes are smaller than.
+LEAST_NAMED, LEAST_UNNAMED, LEAST_AT_END, CLEAR = 4, 20, 8, 3.0
+_STOPS, _STOPS_AT, _TRAINS_AT = (
+    f"boosting/{what}/" for what in ("stops_by", "stops_at", "trains_at")
+)
+_UNSPLIT = "boosting/unsplit_rounds"
 
 #: What a metric of Keras takes for right, and what its labels or predictions are instead.
 METRICS: Mapping[str, tuple[str, str]] = {
@@ -69,6 +81,50 @@ METRICS: Mapping[str, tuple[str, str]] = {
 }
 
 
+@dataclass(slots=True)
+class _Stopping:
+    """What a metric was that ends a training early, and on the data that are trained on.
+
+    Args:
+        sign: -1 where less of it is taken for better.
+        ought: 1 where more is better by its name, -1 where less is; 0 if unknown.
+        step: The last step.
+        values: On the data that end the training.
+        trained: On those that are trained on, if it was evaluated there.
+        improved: Whether a round was better than the first, by what it is told.
+    """
+
+    sign: float
+    ought: int
+    step: int = 0
+    improved: bool = False
+    values: list[float] = field(default_factory=list)
+    trained: list[float] = field(default_factory=list)
+
+    def add(self, step: int, value: float, trained: float) -> None:
+        """Take in a round; nan for what was not evaluated."""
+        self.step = step
+        self.values.append(value)
+        self.improved |= self.sign * (value - self.values[0]) > 0
+        if not math.isnan(trained):
+            self.trained.append(trained)
+
+    def is_wrong(self, unnamed: int) -> bool:
+        """Return whether the first rounds stay the best ones because of the direction.
+
+        Args:
+            unnamed: Of so many values, where the name does not tell what is better.
+        """
+        if self.ought:
+            enough = len(self.values) >= LEAST_NAMED and self.ought != self.sign
+            return enough and worsens(self.values, self.sign)
+        # Its own training tells what is better.
+        judged = self.values, self.trained
+        return not self.improved and all(
+            len(one) >= unnamed and worsens(one, self.sign) for one in judged
+        )
+
+
 class Setup(Rule):
     """A part of the training that was put together so that it cannot do what it is for.
 
@@ -79,16 +135,20 @@ class Setup(Rule):
     not there when training ends. ``class_weights``: the weights of classes rise with how often they
     occur. ``uncalled``: a layer of a Keras model is never called. ``monitor``: a callback is told
     that less is better of what ought to rise, or the other way round. ``metric``: a metric counts
-    what its labels are not.
+    what its labels are not. ``unsplit``: no tree of boosting has a split. ``early_stopping``: the
+    metric that ends boosting early gets worse from the first round on by what it is told, and
+    better by its name, or while training makes it so.
     """
 
     name = "setup"
-    needs = ("setup", "classes", "losses")
+    needs = ("setup", "classes", "losses", "boosting")
     training_only = True
     per_model = True
     sign: ClassVar[Mapping[str, str]] = {
         "class_weights*": "loss_input",
         "monitor*": "schedule",
+        "early_stopping*": "schedule",
+        "unsplit*": "loss_input",
         "metric*": "other",
         "*": "mode",
     }
@@ -96,12 +156,14 @@ class Setup(Rule):
 
     looks: int = parameter(3, "Looks in a row, at every 10th step.", at_least=1)
     labels: int = parameter(100, "Judge weights of classes by so many labels.", at_least=1)
+    rounds: int = parameter(10, "Judge boosting without a split after so many rounds.", at_least=1)
 
     def begin(self) -> None:
         self._counts: dict[tuple[str, str], npt.NDArray[np.int64]] = {}
         # Of normalizations whose statistics hardly move: the share that is new, by worker and name.
         self._slow: dict[tuple[str, str], float] = {}
         self._first_step = self._last_step = -1
+        self._stopping: dict[tuple[str, str], _Stopping] = {}
 
     def check(self, step: StepView) -> Findings:
         self._last_step = step.mode_step
@@ -114,6 +176,62 @@ class Setup(Rule):
             yield from self._objects(step)
         if has_setup or any("classes" in one for one in held):
             yield from self._class_weights(step)
+        if any("boosting" in one for one in held):
+            yield from self._unsplit(step)
+            yield from self._stopped_by(step)
+
+    def _unsplit(self, step: StepView) -> Findings:
+        for group in prefixed(step, "boosting", f"{_UNSPLIT}$"):
+            count = group[0].scalar
+            self._evaluated = True
+            if count >= self.rounds:
+                yield self.finding(
+                    step,
+                    group[0],
+                    f"no tree has a split in {number(count)} rounds up to step {step.number}: the"
+                    " model says the same of every row, and nothing is learnt",
+                    condition="unsplit",
+                    value=count,
+                    threshold=float(self.rounds),
+                    worker=group.record.worker,
+                    remedy="of an objective of your own see whether its gradient and hessian are"
+                    " those of the raw margins, through the sigmoid or softmax, and not all about"
+                    " zero; else lower min_child_weight, gamma or min_data_in_leaf",
+                )
+
+    def _stopped_by(self, step: StepView) -> Findings:
+        """Judge the direction of metrics that end boosting early."""
+        for group in prefixed(step, "boosting", _STOPS):
+            worker = group.record.worker
+            for tensor in group:
+                name = tensor.name.removeprefix(_STOPS)
+                ought = direction(name.partition("-")[2])
+                known = self._stopping.setdefault((worker, name), _Stopping(tensor.scalar, ought))
+                value, trained = step.scalars((f"{_STOPS_AT}{name}", f"{_TRAINS_AT}{name}"), worker)
+                known.add(step.number, value, trained)
+                self._evaluated = True
+                if known.is_wrong(LEAST_UNNAMED):
+                    yield self._stopping_found(worker, name, known)
+
+    def _stopping_found(self, worker: str, name: str, known: _Stopping) -> Finding:
+        first, last, less = known.values[0], known.values[-1], known.sign < 0
+        why = f"which ought to {'rise' if less else 'fall'}"
+        if not known.ought:
+            why = "and on the training data too"
+        return self.finding(
+            known.step,
+            f"{_STOPS}{name}",
+            f"early stopping takes {'less' if less else 'more'} of {name} for better, {why}: it"
+            f" {'rose' if less else 'fell'} from {number(first)} in the first round to"
+            f" {number(last)} at step {known.step}, and the first rounds are taken for the best",
+            condition=f"early_stopping {name}",
+            mode="TRAIN",
+            worker=worker,
+            value=last,
+            threshold=first,
+            remedy=f"tell it that {'more' if less else 'less'} is better: XGBoost takes"
+            f" maximize={less}, and LightGBM what a metric returns as is_higher_better",
+        )
 
     def _objects(self, step: StepView) -> Findings:
         yield from self._repeated(step)
@@ -213,6 +331,9 @@ class Setup(Rule):
                 )
 
     def finish(self) -> Findings:
+        for (worker, name), known in self._stopping.items():
+            if not known.ought and known.is_wrong(LEAST_AT_END):
+                yield self._stopping_found(worker, name, known)
         steps = self._last_step - self._first_step + 1
         by_worker: dict[str, list[str]] = {}
         for (worker, name), share in self._slow.items():
@@ -347,6 +468,27 @@ def direction(metric: str) -> int:
     if "neg" in name or "_at_" in name:
         return 0
     return -1 if _FALLS.search(name) else 1 if _RISES.search(name) else 0
+
+
+def worsens(values: Sequence[float], sign: float) -> bool:
+    """Return whether a metric got clearly worse than it was in the first round.
+
+    Args:
+        values: The metric, of one round after the other; nan is never worse.
+        sign: 1 where more is better, -1 for less.
+
+    Example:
+        >>> worsens([0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.6], -1)
+        True
+        >>> worsens([0.6, 0.7, 0.5, 0.6, 0.65, 0.7, 0.5, 0.6], -1)
+        False
+    """
+    found = -sign * np.array(values)
+    late = found[len(found) // 2 :]
+    if len(late) < 2 or not (late > found[0]).all():
+        return False
+    usual = float(np.median(np.abs(np.diff(late))))
+    return bool(late.mean() - found[0] > CLEAR * usual)
 
 
 def follows_counts(weights: Floats, counts: npt.NDArray[np.int64]) -> bool:

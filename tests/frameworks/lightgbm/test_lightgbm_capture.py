@@ -275,6 +275,48 @@ class TestRules:
 
         assert ["validation-binary_logloss"] == [one.tensor for one in found(trial, OVERFIT)[0]]
 
+    @pytest.mark.parametrize(
+        ("parameters", "conditions"),
+        [
+            ({"min_sum_hessian_in_leaf": 1e9}, ["unsplit"]),
+            ({"min_gain_to_split": 5.0}, []),  # late trees have no split
+            ({}, []),
+        ],
+    )
+    def test_trees_without_a_split(self, tmp_path, parameters, conditions):
+        """Are found where none had one."""
+        x = table()
+        trial, _ = trained(tmp_path / "run", {**BINARY, **parameters}, x, x[:, 0] > 0)
+
+        assert conditions == [one.condition for one in found(trial, "setup")[0]]
+
+    @pytest.mark.parametrize("more_is_better", [False, True])
+    @pytest.mark.parametrize("by", ["callback", "parameter", "nothing"])
+    def test_early_stopping_of_a_metric_that_rises(self, tmp_path, by, more_is_better):
+        """A metric of one's own says what is better; that matters if it ends the training."""
+        x = table()
+        data = lightgbm.Dataset(x[:200], label=x[:200, 0] + x[:200, 1] > 1)
+        validation = data.create_valid(x[200:], label=x[200:, 0] + x[200:, 1] > 1)
+
+        def f1(said, of):
+            truth, said = of.get_label() > 0.5, said > 0.5
+            share = 2 * (truth & said).sum() / max(1, truth.sum() + said.sum())
+            return "f1", share, more_is_better
+
+        parameters = {**QUIET, **BINARY, "metric": "None", "learning_rate": 0.05}
+        if by == "parameter":
+            parameters["early_stopping_round"] = 20
+        callbacks = [lightgbm.early_stopping(20, verbose=False)] if by == "callback" else []
+        with LightGBMHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            lightgbm.train(
+                parameters, data, 40, valid_sets=[validation], valid_names=["validation"],
+                feval=f1, callbacks=callbacks,
+            )  # fmt: skip
+        conditions = [one.condition for one in found(Trial(tmp_path / "run"), "setup")[0]]
+
+        is_found = by != "nothing" and not more_is_better
+        assert (["early_stopping validation-f1"] if is_found else []) == conditions
+
     @pytest.mark.parametrize("what", ["regression", "two classes", "four classes"])
     def test_the_default_rules_are_silent(self, tmp_path, what):
         """Of a training that learns, and is stopped in time."""

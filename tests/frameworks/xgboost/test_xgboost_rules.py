@@ -9,7 +9,7 @@ import xgboost
 from stepwatch.hooks.xgboost import XGBoostHook
 from stepwatch.rules import DEFAULT_RULES
 from stepwatch.trial import Trial
-from tests.support.frameworks.xgboost.xgboost_trainings import found, table, trained
+from tests.support.frameworks.xgboost.xgboost_trainings import found, parts, table, trained
 
 pytestmark = pytest.mark.framework
 
@@ -60,6 +60,59 @@ class TestTreeDepth:
         trial, _ = trained(tmp_path / "run", parameters, x, y, 2, policy=["trees:raw"])
 
         assert depths == [finding.value for finding in found(trial, "tree_depth")[0]][:1]
+
+
+def f1(truth, said):
+    """Return F1 of what is more likely than not."""
+    truth, said = truth > 0.5, said > 0.5
+    return float(2 * (truth & said).sum() / max(1, truth.sum() + said.sum()))
+
+
+def f1_of(predictions, data):
+    """Return F1 as ``xgboost.train`` takes it."""
+    return "f1", f1(data.get_label(), predictions)
+
+
+class TestSetup:
+    @pytest.mark.parametrize(
+        ("parameters", "conditions"),
+        [
+            ({"min_child_weight": 1e9}, ["unsplit"]),
+            ({"gamma": 20.0}, []),  # late trees have no split
+            ({}, []),
+        ],
+    )
+    def test_trees_without_a_split(self, tmp_path, parameters, conditions):
+        """Are found where none had one."""
+        x = table()
+        trial, _ = trained(tmp_path / "run", {**BINARY, **parameters}, x, x[:, 0] > 0)
+
+        assert conditions == [one.condition for one in found(trial, "setup")[0]]
+
+    @pytest.mark.parametrize(("maximize", "is_found"), [(None, True), (True, False)])
+    @pytest.mark.parametrize("by", ["train", "estimator"])
+    def test_early_stopping_of_a_metric_that_rises(self, tmp_path, by, maximize, is_found):
+        """It takes less for better unless it is told otherwise."""
+        x = table()
+        y = (x[:, 0] + x[:, 1] * x[:, 2] > 0.8).astype(float)
+        stop = xgboost.callback.EarlyStopping(rounds=20, maximize=maximize)
+        with XGBoostHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            if by == "train":
+                data, validation = parts(x, y)
+                evals = [(data, "train"), (validation, "validation_0")]
+                parameters = {**BINARY, "eta": 0.05, "nthread": 1}
+                xgboost.train(
+                    {**parameters, "disable_default_eval_metric": 1}, data, 30, evals=evals,
+                    custom_metric=f1_of, callbacks=[stop], verbose_eval=False,
+                )  # fmt: skip
+            else:
+                model = xgboost.XGBClassifier(
+                    n_estimators=30, learning_rate=0.05, n_jobs=1, eval_metric=f1, callbacks=[stop]
+                )
+                model.fit(x[:200], y[:200], eval_set=[(x[200:], y[200:])], verbose=False)
+        conditions = [one.condition for one in found(Trial(tmp_path / "run"), "setup")[0]]
+
+        assert (["early_stopping validation_0-f1"] if is_found else []) == conditions
 
 
 class TestClasses:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
-from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LinearLR, StepLR
+from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LinearLR, OneCycleLR, StepLR
 
 from tests.support.rules.scenarios import Scenario
 
@@ -289,6 +290,26 @@ def _warm_up(optimizer):
     return LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / 30))
 
 
+def _one_cycle(steps):
+    return partial(OneCycleLR, max_lr=1e-2, total_steps=steps)
+
+
+def compounds(from_initial=False, steps=130, epoch=10):
+    """The script sets the learning rate in each epoch, from the initial one or from the current."""
+    torch.manual_seed(0)
+    model = nn.Linear(8, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x, y = _images()
+    for step in range(steps):
+        if step and step % epoch == 0:
+            for group in optimizer.param_groups:
+                start = 0.1 if from_initial else group["lr"]
+                group["lr"] = start * math.exp(-0.1 * (step // epoch))
+        optimizer.zero_grad()
+        F.cross_entropy(model(x[:32]), y[:32]).backward()
+        optimizer.step()
+
+
 def _to_a_tenth(steps):
     return partial(CosineAnnealingLR, T_max=steps, eta_min=1e-3)
 
@@ -470,6 +491,12 @@ STRUCTURE = [
     Scenario("learning_rate_anomaly", partial(schedules, _to_a_tenth(130)), False),
     Scenario("learning_rate_anomaly",
              partial(schedules, partial(CosineAnnealingLR, T_max=13), every=10), False),
+    Scenario("learning_rate_anomaly",
+             partial(schedules, _one_cycle(130), every=20), True),
+    Scenario("learning_rate_anomaly", partial(schedules, _one_cycle(130)), False),
+    Scenario("learning_rate_anomaly", partial(schedules, _one_cycle(13), every=10), False),
+    Scenario("learning_rate_anomaly", compounds, True),
+    Scenario("learning_rate_anomaly", partial(compounds, from_initial=True), False),
     Scenario("learning_rate_anomaly", partial(schedules, _then_constant), True),
     Scenario("learning_rate_anomaly",
              partial(schedules, partial(StepLR, step_size=20, gamma=0.5)), False),

@@ -100,6 +100,8 @@ class BoostingHook(Hook):
         # Trainings on several threads take turns: a round is observed as one.
         self._lock = threading.RLock()
         self._last: Round | None = None
+        # Rounds of this training so far, while no tree of it has a split; ``None`` once one has.
+        self._num_unsplit: int | None = None
         self._ending: BaseException | None = None
         self.attach()
 
@@ -122,6 +124,7 @@ class BoostingHook(Hook):
                 self._observe_named("boosting", name, np.asarray(value, np.int64))
             if one.trained is not None:
                 self._observe_trained(one.trained)
+                self._observe_progress(one, one.trained)
             self.end_step(Mode.TRAIN)
             self.end_step(Mode.EVAL)
 
@@ -180,6 +183,31 @@ class BoostingHook(Hook):
             self._observe_all("full_shap", values)
             means = {name: value.astype(np.float64).mean(axis=0) for name, value in values.items()}
             self._observe_all("average_shap", means)
+
+    def _observe_progress(self, one: Round, trained: TrainedModel) -> None:
+        """Observe what tells whether anything is learnt: splits until there is one, and metrics.
+
+        Of a model that is trained on, earlier rounds have splits.
+        """
+        if trained.begins:
+            self._num_unsplit = 0 if one.number == 0 else None
+        if self._num_unsplit is not None:
+            found = self._computed("splits", lambda: {"": np.asarray(trained.model.has_split())})
+            has_split = bool(found.get("", True))
+            self._num_unsplit = None if has_split else self._num_unsplit + 1
+            if self._num_unsplit is not None:
+                count = np.asarray(self._num_unsplit, np.int64)
+                self._observe_named("boosting", "unsplit_rounds", count)
+        known = {each.name: each for each in one.metrics}
+        trains = {each.metric: each.value for each in one.metrics if each.trains}
+        for name, sign in trained.stops_by.items():
+            if (metric := known.get(name)) is None:
+                continue
+            values = {"stops_by": sign, "stops_at": metric.value}
+            if metric.metric in trains:
+                values["trains_at"] = trains[metric.metric]
+            for what, value in values.items():
+                self._observe_named("boosting", f"{what}/{name}", np.asarray(value, np.float64))
 
     def _computed(
         self, what: str, compute: Callable[[], Mapping[str, Array]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -90,6 +90,9 @@ class Model(Protocol):
     def trees(self) -> Mapping[str, Array]:
         """Return the trees of this round, one row for each node, by column."""
 
+    def has_split(self) -> bool:
+        """Return whether a tree of this round has a split; true for a model without trees."""
+
     def shap(self) -> Mapping[str, Array]:
         """Return what each feature adds to each prediction of the training data, and ``bias``.
 
@@ -105,11 +108,14 @@ class TrainedModel:
     Args:
         data: What it is evaluated on, and trained on.
         begins: Whether this is the first round of its training.
+        stops_by: The metrics that end it early, as ``Metric.name``: -1 where less of it is taken
+            for better, 1 for more.
     """
 
     model: Model
     data: Sequence[EvaluationSet]
     begins: bool
+    stops_by: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,8 +52,11 @@ class Schedules:
             self._planned = planned_steps(scheduler) or self._planned
 
     def on_learning_rate(self, group: Mapping[str, object]) -> None:
-        """Note the learning rate of a group whose schedule wrote down what it started from."""
-        rate, base = group.get("lr"), group.get("initial_lr")
+        """Note the learning rate of a group whose schedule wrote down what it starts from.
+
+        ``OneCycleLR`` writes down where its warm-up leads as well.
+        """
+        rate, base = group.get("lr"), group.get("max_lr", group.get("initial_lr"))
         if isinstance(rate, float) and isinstance(base, float) and base > 0:
             self._level = max(self._level or 0.0, rate / base)
 

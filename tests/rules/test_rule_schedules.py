@@ -1,0 +1,181 @@
+"""Learning rates that compound, and warm-ups that a training ends in; by numbers alone."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import pytest
+import torch
+from torch.optim import lr_scheduler
+
+from stepwatch.model.steps import Mode
+from stepwatch.rules import Watch
+from tests.support.rules.made_steps import judged
+from tests.support.rules.rule_records import step_of
+
+RULE = "learning_rate_anomaly"
+ALL = 400
+
+
+def rates_of(make, count=ALL, start=0.1):
+    """Return the learning rates that a schedule of torch sets, one for each of its steps."""
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=start)
+    schedule = make(optimizer)
+    rates = []
+    for _ in range(count):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    return rates
+
+
+def compounded(factor, count=ALL, start=0.1, first=0):
+    """Return rates each of which is the one before times ``factor ** (epoch - first)``."""
+    rates = [start]
+    for epoch in range(1, count):
+        rates.append(rates[-1] * factor ** (epoch - first))
+    return rates
+
+
+def conditions(rates, epoch=1, observed=lambda _: True):
+    """Return the conditions that the rule finds, where each rate is that of an epoch of steps."""
+    steps = [
+        step_of({"learning_rates": {"learning_rate/0": [rates[step // epoch]]}}, step)
+        for step in range(len(rates) * epoch)
+        if observed(step)
+    ]
+    return {one.condition.partition(" ")[0] for one in judged(RULE, steps)[0]}
+
+
+SCHEDULES = {
+    "cosine": partial(lr_scheduler.CosineAnnealingLR, T_max=ALL),
+    "cosine of a few": partial(lr_scheduler.CosineAnnealingLR, T_max=30),
+    "cosine to a tenth": partial(lr_scheduler.CosineAnnealingLR, T_max=ALL, eta_min=1e-3),
+    "restarts": partial(lr_scheduler.CosineAnnealingWarmRestarts, T_0=40),
+    "line": partial(lr_scheduler.LinearLR, start_factor=1.0, end_factor=0.0, total_iters=ALL),
+    "polynomial": partial(lr_scheduler.PolynomialLR, total_iters=ALL, power=2.0),
+    "root": partial(lr_scheduler.PolynomialLR, total_iters=ALL, power=0.5),
+    "exponential": partial(lr_scheduler.ExponentialLR, gamma=0.97),
+    "steep exponential": partial(lr_scheduler.ExponentialLR, gamma=0.5),
+    "steps": partial(lr_scheduler.StepLR, step_size=20, gamma=0.3),
+    "milestones": partial(lr_scheduler.MultiStepLR, milestones=[50, 90, 120, 140, 150, 155, 157]),
+    "one cycle": partial(lr_scheduler.OneCycleLR, max_lr=0.1, total_steps=ALL + 1),
+    "one cycle of lines": partial(
+        lr_scheduler.OneCycleLR, max_lr=0.1, total_steps=ALL + 1, anneal_strategy="linear"
+    ),
+    "cycles": partial(lr_scheduler.CyclicLR, base_lr=1e-4, max_lr=0.1, step_size_up=30),
+    "inverse root": partial(
+        lr_scheduler.LambdaLR, lr_lambda=lambda at: min((at + 1) / 50, (50 / (at + 1)) ** 0.5)
+    ),
+    "one over time": partial(lr_scheduler.LambdaLR, lr_lambda=lambda at: 1 / (1 + at)),
+    "sigmoid": partial(
+        lr_scheduler.LambdaLR, lr_lambda=lambda at: 1 / (1 + math.exp((at - 200) / 20))
+    ),
+    "one minus root": partial(
+        lr_scheduler.LambdaLR, lr_lambda=lambda at: 1 - math.sqrt(min(1.0, at / ALL))
+    ),
+    "exponential with warm-up": lambda optimizer: lr_scheduler.SequentialLR(
+        optimizer,
+        [
+            lr_scheduler.LinearLR(optimizer, start_factor=1e-3, total_iters=20),
+            lr_scheduler.ExponentialLR(optimizer, gamma=0.95),
+        ],
+        milestones=[20],
+    ),
+    "cosine with warm-up": lambda optimizer: lr_scheduler.SequentialLR(
+        optimizer,
+        [
+            lr_scheduler.LinearLR(optimizer, start_factor=1e-3, total_iters=20),
+            lr_scheduler.CosineAnnealingLR(optimizer, T_max=ALL - 20),
+        ],
+        milestones=[20],
+    ),
+}
+
+#: All steps, and as a budget observes them.
+OBSERVED = {
+    "all": lambda _: True,
+    "thinning": lambda step: (
+        step < 90 or (step < 250 and not step % 10) or (step < 1800 and not step % 20)
+        or not step % 264
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+class TestCompounded:
+    @pytest.mark.parametrize("observed", OBSERVED.values(), ids=OBSERVED)
+    @pytest.mark.parametrize("epoch", [1, 5, 50])
+    @pytest.mark.parametrize("name", SCHEDULES)
+    def test_schedules_do_not(self, name, epoch, observed):
+        """Whatever shape they have, however long, and wherever a budget observes them."""
+        assert "compounded" not in conditions(rates_of(SCHEDULES[name]), epoch, observed)
+
+    @pytest.mark.parametrize("count", [2_000, 50_000])
+    @pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
+    def test_long_schedules_look_even_over_a_few_changes_only(self, power, count):
+        """Of a cosine of many steps neighbouring changes are alike to within nothing."""
+        cosine = [(0.5 + 0.5 * math.cos(math.pi * at / count)) ** power for at in range(count)]
+        assert "compounded" not in conditions(cosine)
+
+    @pytest.mark.parametrize("observed", OBSERVED.values(), ids=OBSERVED)
+    @pytest.mark.parametrize("epoch", [1, 50])
+    @pytest.mark.parametrize("first", [0, 2])
+    def test_a_decay_of_the_current_rate_does(self, first, epoch, observed):
+        """Where it rises at first as well."""
+        rates = compounded(math.exp(-0.05), 40, first=first)
+
+        assert "compounded" in conditions(rates, epoch, observed)
+
+    def test_in_32_bits_it_does(self):
+        """As optimizers of Keras hold it."""
+        rates = torch.tensor(compounded(math.exp(-0.05), 40, first=2)).tolist()
+
+        assert "compounded" in conditions(rates, 10)
+
+    def test_the_message_has_the_factor(self):
+        """And the finding comes once the rate is a twentieth of the largest."""
+        steps = [
+            step_of({"learning_rates": {"learning_rate/0": [rate]}}, step)
+            for step, rate in enumerate(compounded(0.9, 20))
+        ]
+        found = [one for one in judged(RULE, steps)[0] if one.condition.startswith("compounded")]
+
+        assert [8] == [one.step for one in found]
+        assert "0.9 times the last" in found[0].message
+        assert "initial" in found[0].remedy
+
+
+def waiting(scheduled, total=None, steps=701):
+    """Return what a rule finds at the end of a run whose schedule was stepped once an epoch."""
+    watch = Watch(RULE)
+    for step in range(0, steps, 10):
+        loop = {
+            "loop/optimizer_steps": float(step + 1),
+            "loop/scheduler_steps": float(scheduled * step // steps),
+            "loop/backwards": 1.0,
+            "loop/schedulers": 1.0,
+            "loop/scheduler_level": 0.05,
+        }
+        if total:
+            loop["loop/scheduler_total"] = float(total)
+        tensors = {"learning_rates": {"learning_rate/0": [0.01]}, "loop": loop}
+        watch.evaluate(step_of(tensors, step, Mode.TRAIN))
+    return [(one.condition, one.severity) for one in watch.finish()]
+
+
+class TestSlowAtEnd:
+    @pytest.mark.parametrize(
+        ("scheduled", "total", "is_found"),
+        [
+            (15, None, True),
+            (15, 705, True),
+            (5, 705, True),  # 4 steps of a schedule that was made for the steps
+            (5, 40, False),  # stopped early, it may have been on its way
+            (4, None, False),
+        ],
+    )
+    def test_a_training_that_ends_in_its_warm_up(self, scheduled, total, is_found):
+        """Is found once it is over, and once: on the way it might still have come."""
+        assert ([("slow_at_end", "warning")] if is_found else []) == waiting(scheduled, total)
