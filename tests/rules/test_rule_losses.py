@@ -223,6 +223,41 @@ class TestOverfit:
         assert run("overfit", self.rounds(falls))
         assert [] == run("overfit:rising_by=0.1", self.rounds(falls))
 
+    FALLS = (0.3, 0.25, 0.2, 0.17, 0.15)
+
+    def test_a_gap_with_a_validation_loss_that_rests_is_information(self):
+        """A model that generalizes may do better on what it was trained on."""
+        rests = (1.0, 0.91, 0.9, 0.905, 0.902)
+        found = run("overfit", self.rounds(zip(self.FALLS, rests, strict=True)))
+        assert ["info"] == [one.severity for one in found]
+
+    def test_a_validation_loss_that_rises_is_a_warning(self):
+        """It is told after the gap was, once more."""
+        rises = (0.5, 0.5, 0.5, 0.6, 0.7)
+        found = run("overfit", self.rounds(zip(self.FALLS, rises, strict=True)))
+        assert ["info", "warning"] == [one.severity for one in found]
+
+    def test_a_validation_loss_that_comes_down_again_does_not_rise(self):
+        """As after a few updates that were too large: the best of it is still to come."""
+        jumps = [(0.1, loss) for loss in (0.5, 0.1, 0.12, 0.6, 0.4, 0.3, 0.2, 0.15)]
+        (gap,) = run("overfit:patience=3,rising_by=0.1", self.rounds(jumps))
+        assert "info" == gap.severity
+
+    def test_one_that_rises_with_the_training_loss_is_no_overfitting(self):
+        both = [(0.3, 0.4), (0.2, 0.3), (0.1, 0.2), (0.2, 0.4), (0.4, 0.7), (0.6, 1.0)]
+        assert ["info"] == [one.severity for one in run("overfit", self.rounds(both))]
+
+    @pytest.mark.parametrize(("rises", "found"), [(False, []), (True, ["warning"])])
+    def test_where_only_training_is_weighted_only_a_rise_counts(self, rises, found):
+        """Weights of classes make the training loss another one than that of validation."""
+        validation = (0.9, 0.8, 0.7, 0.8, 0.9, 1.1) if rises else (0.9, 0.8, 0.7, 0.71, 0.69, 0.7)
+        steps = []
+        for loss in validation:
+            weighted = {"losses": {"loss/L": 0.2}, "setup": {"setup/weighted/L": 1.0}}
+            steps.append(step_of(weighted, len(steps), Mode.TRAIN))
+            steps.append(step_of({"losses": {"loss/L": loss}}, len(steps), Mode.EVAL))
+        assert found == [one.severity for one in run("overfit", steps)]
+
     def test_without_evaluation_it_is_not_green(self):
         engine = Watch("overfit")
         for step in loss_steps([1.0] * 9):

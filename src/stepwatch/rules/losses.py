@@ -21,8 +21,16 @@ from ..numerics.measures import (
     robust_z,
 )
 from .circumstances import Circumstances, Reason
-from .history import FirstValues, LossHistory, LossJump, RecentLosses, Round, Rounds
-from .shared import is_loss, is_scalar, losses_of
+from .history import (
+    FirstValues,
+    LossHistory,
+    LossJump,
+    RecentLosses,
+    Round,
+    RoundLosses,
+    Rounds,
+)
+from .shared import is_loss, is_scalar, losses_of, prefixed
 
 
 class LossDirection(Rule):
@@ -149,12 +157,18 @@ class RoundRule(Rule):
 
 
 class Overfit(RoundRule):
-    """A validation loss that stays well above the training loss.
+    """A validation loss that stays well above the training loss, or rises away from it.
 
     A round is a run of TRAIN steps and the run of EVAL steps after it. It is judged at the
     first TRAIN step of the next round, the last one at the end of training. In boosting, each step
     is a round, with ``train-rmse`` and ``validation-rmse``. Dropout and label smoothing, which
     only training has, shift the ratio.
+
+    It is a warning where the validation loss has risen from its own best by more than its rounds
+    scatter, has not come down again by as much, and the training loss did not rise with it. A loss
+    that only lies above that of training is information: many a model that generalizes has one.
+    Where the training loss is weighted by classes or samples and that of validation is not, they
+    are not compared, and only a rise counts.
     """
 
     name = "overfit"
@@ -170,7 +184,16 @@ class Overfit(RoundRule):
 
     def begin(self) -> None:
         super().begin()
-        self._best: dict[str, float] = {}
+        self._validation: dict[str, RoundLosses] = {}
+        self._training: dict[str, RoundLosses] = {}
+        # Losses that are weighted in TRAIN only, and what was said of bad rounds that go on.
+        self._weighted: set[str] = set()
+        self._said: dict[str, str] = {}
+
+    def check(self, step: StepView) -> Findings:
+        for group in prefixed(step, "setup", _WEIGHTED):
+            self._weighted.update(f"loss/{name.removeprefix(_WEIGHTED)}" for name in group.names)
+        yield from super().check(step)
 
     def _evaluate(self, ended: Round, at_step: int, mode: str) -> Findings:
         if ended.first_step < self.start_step:
@@ -180,29 +203,66 @@ class Overfit(RoundRule):
             ratio = overfit_ratio(train, validation)
             if math.isnan(ratio):
                 continue
-            bad = ratio > self.ratio_threshold and self._is_rising(name, validation)
+            known = self._validation.setdefault(name, RoundLosses())
+            trained = self._training.setdefault(name, RoundLosses())
+            weighted = name in self._weighted
+            is_above = weighted or ratio > self.ratio_threshold
+            bad = is_above and self._is_rising(known.best, validation)
             count = self.streak(name, bad)
-            self._best[name] = min(self._best.get(name, math.inf), validation)
+            known.add(validation, bad=bad)
+            trained.add(train)
+            is_alone = _ALONE * trained.rise() < known.rise()
+            risen = not math.isfinite(validation) or (known.stays_up() and is_alone)
+            severity = "warning" if risen else "info"
+            if count <= self.patience:
+                self._said.pop(name, None)
+                continue
             # once for each time it starts: rounds may be further apart than any cooldown
-            if count == self.patience + 1:
-                yield self.finding(
-                    at_step,
-                    name,
-                    f"{name}: validation loss exceeds training loss by {ratio:.0%}"
-                    f" ({number(validation)} vs {number(train)}) for {count} rounds in a row"
-                    f" (> patience {self.patience}) at step {at_step}",
-                    mode=mode,
-                    value=ratio,
-                    threshold=self.ratio_threshold,
-                    remedy="regularize, augment or gather data, or use a smaller model",
-                    evidence={"train": train, "validation": validation, "rounds": count},
-                )
+            if (risen or not weighted) and self._said.get(name) not in ("warning", severity):
+                self._said[name] = severity
+                pair = train, validation
+                yield self._finding(name, pair, known.best, count, at_step, mode, severity)
 
-    def _is_rising(self, name: str, validation: float) -> bool:
+    def _finding(
+        self,
+        name: str,
+        losses: tuple[float, float],
+        best: float,
+        count: int,
+        at_step: int,
+        mode: str,
+        severity: str,
+    ) -> Finding:
+        train, validation = losses
+        ratio = overfit_ratio(train, validation)
+        what = f"exceeds training loss by {ratio:.0%} ({number(validation)} vs {number(train)})"
+        if name in self._weighted:
+            what = f"rose from {number(best)} to {number(validation)} and stays above its best"
+        only = "" if severity == "warning" else "; it does not rise while that of training falls"
+        return self.finding(
+            at_step,
+            name,
+            f"{name}: validation loss {what} for {count} rounds in a row"
+            f" (> patience {self.patience}) at step {at_step}{only}",
+            mode=mode,
+            value=ratio,
+            threshold=self.ratio_threshold,
+            severity=severity,
+            condition=name if severity == "warning" else f"{name} level",
+            remedy="regularize, augment or gather data, or use a smaller model",
+            evidence={"train": train, "validation": validation, "best": best, "rounds": count},
+        )
+
+    def _is_rising(self, best: float, validation: float) -> bool:
         if self.rising_by is None or not math.isfinite(validation):
             return True
-        best = self._best.get(name, math.inf)
         return validation > best + self.rising_by * abs(best)
+
+
+# Before the name of a loss that is weighted in training, and not where it is evaluated.
+_WEIGHTED = "setup/weighted/"
+#: A validation loss rises alone if it does by so many times what that of training rises.
+_ALONE = 4
 
 
 class LossNotDecreasing(Rule):
