@@ -170,6 +170,45 @@ class TestLossSpike:
         found = run("loss_spike", self.losses(after))
         assert any(what in finding.message and finding.step == 500 for finding in found)
 
+    def staged(self, *, length_of, full_every=1, spike_at=300):
+        """Return steps whose sequences have a length, with a loss that jumps at one of them."""
+        noise = 0.02 * np.random.default_rng(0).normal(size=520)
+        steps = []
+        for at in range(520):
+            kinds = {"losses": {"L": [4.0 if at == spike_at else 2.5 + noise[at]]}}
+            if at % full_every == 0:
+                kinds["batches"] = {"batch": np.ones((4, length_of(at)))}
+            steps.append(step_of(kinds, at))
+        return steps
+
+    @pytest.mark.parametrize("full_every", [1, 40])
+    def test_a_jump_as_the_batches_become_longer_is_information(self, full_every):
+        """A new stage of a curriculum; the next full step shows it."""
+        steps = self.staged(length_of=lambda at: 5 if at < 300 else 8, full_every=full_every)
+        (found,) = run("loss_spike", steps)
+
+        assert (300, "info") == (found.step, found.severity)
+        assert "a new stage of training began" in found.message
+
+    @pytest.mark.parametrize("full_every", [1, 40, 1000])
+    def test_a_jump_with_batches_as_before_is_a_warning(self, full_every):
+        """Also where no full step comes after it."""
+        (found,) = run("loss_spike", self.staged(length_of=lambda _: 5, full_every=full_every))
+
+        assert (300, "warning") == (found.step, found.severity)
+
+    def test_batches_that_always_differ_excuse_nothing(self):
+        """As those that are padded to the longest of each."""
+        (found,) = run("loss_spike", self.staged(length_of=lambda at: 5 + at))
+
+        assert "warning" == found.severity
+
+    def test_a_length_that_was_there_before_is_no_new_stage(self):
+        lengths = {10: 8, **dict.fromkeys(range(300, 520), 8)}
+        (found,) = run("loss_spike", self.staged(length_of=lambda at: lengths.get(at, 5)))
+
+        assert "warning" == found.severity
+
     def test_batches_near_zero_differ_by_orders_of_magnitude(self):
         losses = 0.01 * np.exp(np.random.default_rng(0).normal(size=3000))
         assert [] == run("loss_spike:over_window=3", loss_steps(losses))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 from ..judge.declaration import parameter
@@ -20,7 +20,7 @@ from ..numerics.measures import (
     robust_log_z,
     robust_z,
 )
-from .circumstances import Circumstances, Reason
+from .circumstances import Circumstances, Reason, Stages
 from .history import (
     FirstValues,
     LossHistory,
@@ -425,6 +425,31 @@ class LossNotDecreasing(Rule):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Spike:
+    """A loss that jumped.
+
+    Args:
+        name: Of the loss.
+        step: The global step,
+        mode_step: as its mode counts it,
+        mode: and the name of that.
+        loss: Its height,
+        median: that of the window before,
+        score: and how far above it that is, in robust standard deviations.
+        is_high: Whether it is above all that the loss began with.
+    """
+
+    name: str
+    step: int
+    mode_step: int
+    mode: str
+    loss: float
+    median: float
+    score: float
+    is_high: bool
+
+
 class LossSpike(Rule):
     """A training loss that jumps far out of its recent range.
 
@@ -432,8 +457,10 @@ class LossSpike(Rule):
     near zero differ by orders of magnitude, and that is no spike.
 
     It is a warning where the loss is above all that it began with, the first 20, and information
-    else. ``horizon_steps`` later it is reported whether the loss stayed up or went on
-    rising; a loss that came back gives no further finding.
+    else; also where the batches became others with it, as in a curriculum: of another shape than
+    any before, or with another number of targets. Between full steps that shows at the next one,
+    which is waited for. ``horizon_steps`` later it is reported whether the loss stayed up or went
+    on rising; a loss that came back gives no further finding.
     """
 
     name = "loss_spike"
@@ -463,8 +490,14 @@ class LossSpike(Rule):
         self.warmup_steps = max(self.warmup_steps, self.window)
         self._losses = Selection(("losses",), self.tensor_regex, keep=is_scalar)
         self._recent: dict[str, RecentLosses] = {}
+        self._stages = Stages()
+        self._waiting: list[_Spike] = []  # until it is known whether a new stage began
+        self._staged: set[str] = set()  # losses whose last spike is a new stage
 
     def check(self, step: StepView) -> Findings:
+        news = self._stages.news(step)
+        if news is not None:
+            yield from self._settle(news)
         for name, loss in losses_of(step, self._losses).items():
             recent = self._recent.get(name)
             if recent is None:
@@ -474,8 +507,11 @@ class LossSpike(Rule):
             if recent.spike is not None and recent.count - recent.spike.at >= self.horizon_steps:
                 yield from self._aftermath(name, step, recent)
             if recent.count >= self.warmup_steps and not abs(loss) < least:
-                yield from self._evaluate(name, step, recent, loss)
+                yield from self._evaluate(name, step, recent, loss, news)
             recent.add(loss)
+
+    def finish(self) -> Findings:
+        yield from self._settle("")
 
     def unevaluated(self) -> str | None:
         most = max((recent.count for recent in self._recent.values()), default=0)
@@ -484,7 +520,9 @@ class LossSpike(Rule):
         few = f"{most} TRAIN steps had a loss; the first {self.warmup_steps} are warm-up"
         return self._losses.missing() or few
 
-    def _evaluate(self, name: str, step: StepView, recent: RecentLosses, loss: float) -> Findings:
+    def _evaluate(
+        self, name: str, step: StepView, recent: RecentLosses, loss: float, news: str | None
+    ) -> Findings:
         largest = recent.largest()
         if not math.isfinite(loss) or (self.over_window >= 1 and loss <= largest):
             return
@@ -494,29 +532,56 @@ class LossSpike(Rule):
         if far and min(score, robust_log_z(loss, recent.losses)) > self.k:
             if recent.spike is None:
                 recent.spike = LossJump(step.number, recent.count, median, loss)
-            highest = self._highest.of(name, loss)
-            yield self.finding(
-                step,
-                name,
-                f"{name}: {number(loss)} at step {step.number} is {number(score)} robust standard"
-                f" deviations above the median {number(median)} of the {self.window} before"
-                f" (> {number(self.k)})",
-                # Most come back; what is told of one that does not is a warning.
-                severity="info" if loss < highest else "warning",
-                value=score,
-                threshold=self.k,
-                remedy="look at the batches of this step and the one before; restart before it"
-                " and skip them, or lower the learning rate",
-                evidence={"loss": loss, "median": median},
-            )
+                self._staged.discard(name)
+            # Most come back; what is told of one that does not is a warning.
+            is_high = not loss < self._highest.of(name, loss)
+            at = step.number, step.mode_step, step.mode.value
+            spike = _Spike(name, *at, loss, median, score, is_high)
+            if is_high and news is None and self._stages.are_alike:
+                self._waiting.append(spike)
+            else:
+                yield self._finding(spike, news or "")
+
+    def _settle(self, news: str) -> Findings:
+        waiting, self._waiting = self._waiting, []
+        for spike in waiting:
+            yield self._finding(spike, news)
+
+    def _finding(self, spike: _Spike, news: str) -> Finding:
+        if news:
+            self._staged.add(spike.name)
+        found = self.finding(
+            spike.step,
+            spike.name,
+            f"{spike.name}: {number(spike.loss)} at step {spike.step} is {number(spike.score)}"
+            f" robust standard deviations above the median {number(spike.median)} of the"
+            f" {self.window} before (> {number(self.k)})"
+            + (f"; a new stage of training began: {news}" if news else ""),
+            mode=spike.mode,
+            severity="warning" if spike.is_high and not news else "info",
+            value=spike.score,
+            threshold=self.k,
+            remedy="nothing, if the harder batches are meant"
+            if news
+            else "look at the batches of this step and the one before; restart before it"
+            " and skip them, or lower the learning rate",
+            evidence={
+                "loss": spike.loss,
+                "median": spike.median,
+                **({"new_stage": news} if news else {}),
+            },
+        )
+        return replace(found, mode_step=spike.mode_step)
 
     def _aftermath(self, name: str, step: StepView, recent: RecentLosses) -> Findings:
         spike, recent.spike = recent.spike, None
         after = recent.median(self.horizon_steps)
         if spike is None or after - spike.median <= self.min_rise * abs(spike.median):
             return
+        yield from self._settle("")
         diverged = not after < spike.loss
         what = "diverged" if diverged else "stayed up"
+        usual = "info" if name in self._staged else "warning"
         yield self.finding(
             step,
             name,
@@ -524,7 +589,7 @@ class LossSpike(Rule):
             f" {number(after)}, before it was {number(spike.median)}: training {what}",
             value=after,
             threshold=spike.median * (1 + self.min_rise),
-            severity="error" if diverged else "warning",
+            severity="error" if diverged else usual,
             condition=f"{name} {what}",
             remedy=f"restart from a checkpoint before step {spike.step}",
         )
