@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
+import torch
+from torch import nn
 
+from stepwatch import LiveWatch, TorchHook
 from stepwatch.judge.root_cause import chains
 from stepwatch.rules import Finding, Watch
 from tests.support.rules.cut_off_programs import CAUSES, CUT_OFF, clamped, far, fits
@@ -37,6 +40,45 @@ def test_what_learns_is_not_accused(scenario, tmp_path):
     found, _ = judge(scenario.program, scenario.rule, tmp_path / "run")
 
     assert [] == found
+
+
+def distances(*, eps, steps=60, alike_at=50):
+    """Train by distances of pairs, of which some are of distance 0 at one step."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for step in range(steps):
+        first, second = torch.randn(16, 4), torch.randn(16, 4)
+        if step == alike_at:
+            second[:3] = first[:3]
+        squares = ((model(first) - model(second)) ** 2).sum(1)
+        loss = ((torch.sqrt(squares + eps) - 1) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+class TestInfiniteDerivative:
+    """A forward pass that is finite, and a square root that is taken of 0."""
+
+    @pytest.mark.parametrize("budget", [None, 1e-9])
+    def test_the_operation_is_named(self, tmp_path, budget, monkeypatch):
+        """Also at a step of which only the loss would be observed."""
+        monkeypatch.setattr("stepwatch.capture.budget.START_S", 0.0)
+        live = LiveWatch("non_finite_origin")
+        run = tmp_path / "run"
+        with TorchHook(run=run, listeners=[live], say=lambda _: None, strict=True, budget=budget):
+            distances(eps=0.0)
+        first = live.findings[0]
+
+        assert "the derivative of sqrt is infinite at 0 (3 of 16 elements)" in first.message
+        assert "add a small eps inside the sqrt" in first.remedy
+        assert ("sqrt", 50) == (first.evidence["operation"], first.step)
+
+    def test_one_with_a_small_number_inside_is_not_accused(self, tmp_path):
+        found, _ = judge(lambda: distances(eps=1e-8), "non_finite_origin", tmp_path / "run")
+
+        assert [] == found
 
 
 class TestChains:

@@ -170,6 +170,45 @@ class TestLossSpike:
         found = run("loss_spike", self.losses(after))
         assert any(what in finding.message and finding.step == 500 for finding in found)
 
+    def staged(self, *, length_of, full_every=1, spike_at=300):
+        """Return steps whose sequences have a length, with a loss that jumps at one of them."""
+        noise = 0.02 * np.random.default_rng(0).normal(size=520)
+        steps = []
+        for at in range(520):
+            kinds = {"losses": {"L": [4.0 if at == spike_at else 2.5 + noise[at]]}}
+            if at % full_every == 0:
+                kinds["batches"] = {"batch": np.ones((4, length_of(at)))}
+            steps.append(step_of(kinds, at))
+        return steps
+
+    @pytest.mark.parametrize("full_every", [1, 40])
+    def test_a_jump_as_the_batches_become_longer_is_information(self, full_every):
+        """A new stage of a curriculum; the next full step shows it."""
+        steps = self.staged(length_of=lambda at: 5 if at < 300 else 8, full_every=full_every)
+        (found,) = run("loss_spike", steps)
+
+        assert (300, "info") == (found.step, found.severity)
+        assert "a new stage of training began" in found.message
+
+    @pytest.mark.parametrize("full_every", [1, 40, 1000])
+    def test_a_jump_with_batches_as_before_is_a_warning(self, full_every):
+        """Also where no full step comes after it."""
+        (found,) = run("loss_spike", self.staged(length_of=lambda _: 5, full_every=full_every))
+
+        assert (300, "warning") == (found.step, found.severity)
+
+    def test_batches_that_always_differ_excuse_nothing(self):
+        """As those that are padded to the longest of each."""
+        (found,) = run("loss_spike", self.staged(length_of=lambda at: 5 + at))
+
+        assert "warning" == found.severity
+
+    def test_a_length_that_was_there_before_is_no_new_stage(self):
+        lengths = {10: 8, **dict.fromkeys(range(300, 520), 8)}
+        (found,) = run("loss_spike", self.staged(length_of=lambda at: lengths.get(at, 5)))
+
+        assert "warning" == found.severity
+
     def test_batches_near_zero_differ_by_orders_of_magnitude(self):
         losses = 0.01 * np.exp(np.random.default_rng(0).normal(size=3000))
         assert [] == run("loss_spike:over_window=3", loss_steps(losses))
@@ -222,6 +261,41 @@ class TestOverfit:
         falls = [(0.5 / n, 1.0 / n) for n in range(1, 8)]
         assert run("overfit", self.rounds(falls))
         assert [] == run("overfit:rising_by=0.1", self.rounds(falls))
+
+    FALLS = (0.3, 0.25, 0.2, 0.17, 0.15)
+
+    def test_a_gap_with_a_validation_loss_that_rests_is_information(self):
+        """A model that generalizes may do better on what it was trained on."""
+        rests = (1.0, 0.91, 0.9, 0.905, 0.902)
+        found = run("overfit", self.rounds(zip(self.FALLS, rests, strict=True)))
+        assert ["info"] == [one.severity for one in found]
+
+    def test_a_validation_loss_that_rises_is_a_warning(self):
+        """It is told after the gap was, once more."""
+        rises = (0.5, 0.5, 0.5, 0.6, 0.7)
+        found = run("overfit", self.rounds(zip(self.FALLS, rises, strict=True)))
+        assert ["info", "warning"] == [one.severity for one in found]
+
+    def test_a_validation_loss_that_comes_down_again_does_not_rise(self):
+        """As after a few updates that were too large: the best of it is still to come."""
+        jumps = [(0.1, loss) for loss in (0.5, 0.1, 0.12, 0.6, 0.4, 0.3, 0.2, 0.15)]
+        (gap,) = run("overfit:patience=3,rising_by=0.1", self.rounds(jumps))
+        assert "info" == gap.severity
+
+    def test_one_that_rises_with_the_training_loss_is_no_overfitting(self):
+        both = [(0.3, 0.4), (0.2, 0.3), (0.1, 0.2), (0.2, 0.4), (0.4, 0.7), (0.6, 1.0)]
+        assert ["info"] == [one.severity for one in run("overfit", self.rounds(both))]
+
+    @pytest.mark.parametrize(("rises", "found"), [(False, []), (True, ["warning"])])
+    def test_where_only_training_is_weighted_only_a_rise_counts(self, rises, found):
+        """Weights of classes make the training loss another one than that of validation."""
+        validation = (0.9, 0.8, 0.7, 0.8, 0.9, 1.1) if rises else (0.9, 0.8, 0.7, 0.71, 0.69, 0.7)
+        steps = []
+        for loss in validation:
+            weighted = {"losses": {"loss/L": 0.2}, "setup": {"setup/weighted/L": 1.0}}
+            steps.append(step_of(weighted, len(steps), Mode.TRAIN))
+            steps.append(step_of({"losses": {"loss/L": loss}}, len(steps), Mode.EVAL))
+        assert found == [one.severity for one in run("overfit", steps)]
 
     def test_without_evaluation_it_is_not_green(self):
         engine = Watch("overfit")

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import nn
 
+from stepwatch import TorchHook
 from stepwatch.rules.plateau import _is_accuracy
 from stepwatch.rules.setup import direction, follows_counts
+from stepwatch.trial import Trial
 from tests.support.rules.rule_runs import assert_live_is_replay, judge
 from tests.support.rules.setup_programs import CASES
 
@@ -99,3 +104,23 @@ def read(texts):
     from stepwatch.rules import Finding
 
     return [Finding.from_json(text) for text in texts]
+
+
+@pytest.mark.parametrize("evaluates_weighted", [False, True])
+def test_a_loss_that_is_weighted_in_training_only_is_noted(evaluates_weighted, tmp_path):
+    """The two losses cannot be compared by how large they are."""
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    weight = torch.tensor([1.0, 2.0, 3.0])
+    with TorchHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        for _ in range(3):
+            x, y = torch.randn(8, 4), torch.randint(0, 3, (8,))
+            model.train()
+            F.cross_entropy(model(x), y, weight).backward()
+            optimizer.step()
+            model.eval()
+            with torch.no_grad():
+                F.cross_entropy(model(x), y, weight if evaluates_weighted else None)
+    noted = Trial(tmp_path / "run").tensor_names("^setup/weighted/")
+
+    assert noted == ([] if evaluates_weighted else ["setup/weighted/cross_entropy"])

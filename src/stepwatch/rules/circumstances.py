@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ import numpy as np
 from ..judge.rule import Selection
 from ..judge.step_view import StepView, TensorGroup
 from ..model.record import Layout, StepRecord
-from ..numerics.measures import Floats, global_norm, magnitude, number
+from ..numerics.measures import Floats, by_x, global_norm, magnitude, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .history import Series
 from .shared import is_trained
@@ -243,6 +244,64 @@ class Circumstances:
                 " learning rate ten times lower, and ten times higher",
             )
         return None
+
+
+#: Batches are alike if so many looks in a row show the same, and targets changed in number by this.
+ALIKE, MORE_TARGETS = 3, 1.5
+
+
+class Stages:
+    """Notices that a training goes on with batches of another kind: longer, or with more targets.
+
+    Shapes count without the first axis, the number of samples. Batches that differ anyhow, as
+    those that are padded to their longest, tell nothing.
+    """
+
+    def __init__(self) -> None:
+        self._shapes: deque[tuple[tuple[str, tuple[int, ...]], ...]] = deque(maxlen=ALIKE)
+        self._seen: set[tuple[tuple[str, tuple[int, ...]], ...]] = set()
+        self._targets: Series[str, float] = Series(ALIKE)
+
+    @property
+    def are_alike(self) -> bool:
+        """Whether the last batches were, so that another one would be noticed."""
+        return len(self._shapes) == ALIKE and len(set(self._shapes)) == 1
+
+    def news(self, step: StepView) -> str | None:
+        """Add a TRAIN step; return what is new of its batches.
+
+        Returns:
+            Empty for nothing, ``None`` where the step does not show them, as between full steps.
+        """
+        record = step.records[0]
+        if "batches" not in record.layout.rows_of:
+            return None
+        batches = [one.info for one in step.tensors("batches", worker=record.worker)]
+        shapes = tuple((info.name, info.shape) for info in batches if info.shape)
+        inner = tuple((name, shape[1:]) for name, shape in shapes)
+        found = self._other_targets(record)
+        if self.are_alike and inner not in self._seen:
+            before = dict(self._shapes[-1])
+            name, shape = next((one for one in inner if one[1] != before.get(one[0])), inner[0])
+            was = f"{by_x(before[name])}, now {by_x(shape)}" if name in before else "not there"
+            found = f"the shape of each sample of {name} was {was}"
+        self._shapes.append(inner)
+        self._seen.add(inner)
+        return found
+
+    def _other_targets(self, record: StepRecord) -> str:
+        found = ""
+        for name, counts in record.raw.items():
+            if not name.startswith("class_count/"):
+                continue
+            count, before = float(counts.sum()), list(self._targets.get(name, ()))
+            usual = float(np.median(before)) if len(before) == ALIKE else 0.0
+            alike = usual > 0 and max(before) < MORE_TARGETS * min(before)
+            if alike and not usual / MORE_TARGETS < count < usual * MORE_TARGETS:
+                loss = name.partition("/")[2]
+                found = f"{number(count)} targets of {loss} count, {number(usual)} before"
+            self._targets.add(name, count)
+        return found
 
 
 def update_size(step: StepView, record: StepRecord) -> float:

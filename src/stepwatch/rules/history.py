@@ -274,6 +274,52 @@ class Rounds:
         return f"no loss was there in TRAIN and in EVAL after it; seen were {counts}"
 
 
+class RoundLosses:
+    """The losses of one name in one mode, a round each: the best, and how much they scatter."""
+
+    # So many standard deviations are no scatter; so many rounds tell it.
+    _K, _KEPT = 2.0, 100
+
+    def __init__(self) -> None:
+        self._losses: deque[float] = deque(maxlen=self._KEPT)
+        self._highest = -math.inf
+        self.best = math.inf
+
+    def add(self, loss: float, *, bad: bool = False) -> None:
+        """Add the loss of a round; one that is not finite is left out.
+
+        Args:
+            bad: It is one of several in a row that lie too high.
+        """
+        if math.isfinite(loss):
+            self._losses.append(loss)
+            self.best = min(self.best, loss)
+            self._highest = max(self._highest, loss) if bad else -math.inf
+
+    def rise(self) -> float:
+        """Return how far the last loss lies above the best."""
+        return self._losses[-1] - self.best if self._losses else 0.0
+
+    def stays_up(self) -> bool:
+        """Return whether the last loss lies above the best by more than the rounds scatter.
+
+        Nor has it come down by as much from the highest of the bad rounds in a row.
+        """
+        room = self._K * self._noise()
+        return self.rise() > room and self._losses[-1] >= self._highest - room
+
+    def _noise(self) -> float:
+        """Return the standard deviation of a round about the trend; 0 with fewer than 4 rounds.
+
+        That of a difference of two normal values is sqrt(2) sigma.
+        """
+        steps = np.diff(self._losses)
+        if len(steps) < 3:
+            return 0.0
+        scatter = float(np.median(np.abs(steps - np.median(steps))))
+        return MAD_TO_STD * scatter / math.sqrt(2)
+
+
 class Series(dict[K, deque[T]]):
     """The last values of each of some numbers.
 

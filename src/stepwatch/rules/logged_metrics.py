@@ -63,11 +63,18 @@ REMEDIES = {
 
 
 class _StepLoss(NamedTuple):
-    """The loss of one TRAIN step, of all its micro-batches."""
+    """The loss of one TRAIN step, of all its micro-batches.
+
+    Args:
+        mean, least, largest: Of them.
+        computed: Whether a loss function computed it. What ``backward`` was called on may have
+            been divided by the number of micro-batches before.
+    """
 
     mean: float
     least: float
     largest: float
+    computed: bool
 
     def holds(self, value: float) -> bool:
         """Return whether a value is one of its losses, or a mean of them."""
@@ -108,7 +115,8 @@ class _Worker:
     def scales(self) -> Iterator[_Scale]:
         """Yield the factors that are known by how a step is made up."""
         parts, size = self.micro_batches, self.batch_size
-        if parts >= 2:
+        last = self.losses[0]
+        if parts >= 2 and last is not None and last.computed:
             each = f"{number(parts)} micro-batches"
             yield _Scale(1 / parts, "divided", f"it was divided by the {each} of a step")
             yield _Scale(parts, "summed", f"those of the {each} of a step are added up")
@@ -344,7 +352,9 @@ class LoggedMetric(Rule):
     ``scaled``: it is that of gradients before they were unscaled; ``after_clipping``: that of
     clipped ones.
 
-    Averages and smoothed values match none of these, and nothing is said of them.
+    Averages and smoothed values match none of these, and nothing is said of them; nor of
+    micro-batches, where no loss function is known and the loss is what ``backward`` was called on:
+    that may have been divided by their number.
     """
 
     name = "logged_metric"
@@ -386,7 +396,8 @@ class LoggedMetric(Rule):
                 fields = group.record.statistics[group.rows[row]].tolist()
                 count, total = fields[COUNT], fields[SUM]
                 if count and math.isfinite(total):
-                    loss = _StepLoss(total / count, fields[MIN], fields[MAX])
+                    is_computed = names[row] != _OF_BACKWARD
+                    loss = _StepLoss(total / count, fields[MIN], fields[MAX], is_computed)
                     found[group.record.worker] = loss
         return found
 
@@ -463,7 +474,7 @@ def _measure(step: StepView, record: StepRecord, worker: _Worker, loss: _StepLos
 
 
 _MADE_OF = frozenset({"loop", "batches"})
-_OF_TRAINER = "loss/Trainer"
+_OF_TRAINER, _OF_BACKWARD = "loss/Trainer", "loss/backward"
 
 
 def _norms_of(step: StepView, worker: str) -> Mapping[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 from ..judge.declaration import parameter
@@ -20,9 +20,17 @@ from ..numerics.measures import (
     robust_log_z,
     robust_z,
 )
-from .circumstances import Circumstances, Reason
-from .history import FirstValues, LossHistory, LossJump, RecentLosses, Round, Rounds
-from .shared import is_loss, is_scalar, losses_of
+from .circumstances import Circumstances, Reason, Stages
+from .history import (
+    FirstValues,
+    LossHistory,
+    LossJump,
+    RecentLosses,
+    Round,
+    RoundLosses,
+    Rounds,
+)
+from .shared import is_loss, is_scalar, losses_of, prefixed
 
 
 class LossDirection(Rule):
@@ -149,12 +157,18 @@ class RoundRule(Rule):
 
 
 class Overfit(RoundRule):
-    """A validation loss that stays well above the training loss.
+    """A validation loss that stays well above the training loss, or rises away from it.
 
     A round is a run of TRAIN steps and the run of EVAL steps after it. It is judged at the
     first TRAIN step of the next round, the last one at the end of training. In boosting, each step
     is a round, with ``train-rmse`` and ``validation-rmse``. Dropout and label smoothing, which
     only training has, shift the ratio.
+
+    It is a warning where the validation loss has risen from its own best by more than its rounds
+    scatter, has not come down again by as much, and the training loss did not rise with it. A loss
+    that only lies above that of training is information: many a model that generalizes has one.
+    Where the training loss is weighted by classes or samples and that of validation is not, they
+    are not compared, and only a rise counts.
     """
 
     name = "overfit"
@@ -170,7 +184,16 @@ class Overfit(RoundRule):
 
     def begin(self) -> None:
         super().begin()
-        self._best: dict[str, float] = {}
+        self._validation: dict[str, RoundLosses] = {}
+        self._training: dict[str, RoundLosses] = {}
+        # Losses that are weighted in TRAIN only, and what was said of bad rounds that go on.
+        self._weighted: set[str] = set()
+        self._said: dict[str, str] = {}
+
+    def check(self, step: StepView) -> Findings:
+        for group in prefixed(step, "setup", _WEIGHTED):
+            self._weighted.update(f"loss/{name.removeprefix(_WEIGHTED)}" for name in group.names)
+        yield from super().check(step)
 
     def _evaluate(self, ended: Round, at_step: int, mode: str) -> Findings:
         if ended.first_step < self.start_step:
@@ -180,29 +203,66 @@ class Overfit(RoundRule):
             ratio = overfit_ratio(train, validation)
             if math.isnan(ratio):
                 continue
-            bad = ratio > self.ratio_threshold and self._is_rising(name, validation)
+            known = self._validation.setdefault(name, RoundLosses())
+            trained = self._training.setdefault(name, RoundLosses())
+            weighted = name in self._weighted
+            is_above = weighted or ratio > self.ratio_threshold
+            bad = is_above and self._is_rising(known.best, validation)
             count = self.streak(name, bad)
-            self._best[name] = min(self._best.get(name, math.inf), validation)
+            known.add(validation, bad=bad)
+            trained.add(train)
+            is_alone = _ALONE * trained.rise() < known.rise()
+            risen = not math.isfinite(validation) or (known.stays_up() and is_alone)
+            severity = "warning" if risen else "info"
+            if count <= self.patience:
+                self._said.pop(name, None)
+                continue
             # once for each time it starts: rounds may be further apart than any cooldown
-            if count == self.patience + 1:
-                yield self.finding(
-                    at_step,
-                    name,
-                    f"{name}: validation loss exceeds training loss by {ratio:.0%}"
-                    f" ({number(validation)} vs {number(train)}) for {count} rounds in a row"
-                    f" (> patience {self.patience}) at step {at_step}",
-                    mode=mode,
-                    value=ratio,
-                    threshold=self.ratio_threshold,
-                    remedy="regularize, augment or gather data, or use a smaller model",
-                    evidence={"train": train, "validation": validation, "rounds": count},
-                )
+            if (risen or not weighted) and self._said.get(name) not in ("warning", severity):
+                self._said[name] = severity
+                pair = train, validation
+                yield self._finding(name, pair, known.best, count, at_step, mode, severity)
 
-    def _is_rising(self, name: str, validation: float) -> bool:
+    def _finding(
+        self,
+        name: str,
+        losses: tuple[float, float],
+        best: float,
+        count: int,
+        at_step: int,
+        mode: str,
+        severity: str,
+    ) -> Finding:
+        train, validation = losses
+        ratio = overfit_ratio(train, validation)
+        what = f"exceeds training loss by {ratio:.0%} ({number(validation)} vs {number(train)})"
+        if name in self._weighted:
+            what = f"rose from {number(best)} to {number(validation)} and stays above its best"
+        only = "" if severity == "warning" else "; it does not rise while that of training falls"
+        return self.finding(
+            at_step,
+            name,
+            f"{name}: validation loss {what} for {count} rounds in a row"
+            f" (> patience {self.patience}) at step {at_step}{only}",
+            mode=mode,
+            value=ratio,
+            threshold=self.ratio_threshold,
+            severity=severity,
+            condition=name if severity == "warning" else f"{name} level",
+            remedy="regularize, augment or gather data, or use a smaller model",
+            evidence={"train": train, "validation": validation, "best": best, "rounds": count},
+        )
+
+    def _is_rising(self, best: float, validation: float) -> bool:
         if self.rising_by is None or not math.isfinite(validation):
             return True
-        best = self._best.get(name, math.inf)
         return validation > best + self.rising_by * abs(best)
+
+
+# Before the name of a loss that is weighted in training, and not where it is evaluated.
+_WEIGHTED = "setup/weighted/"
+#: A validation loss rises alone if it does by so many times what that of training rises.
+_ALONE = 4
 
 
 class LossNotDecreasing(Rule):
@@ -365,6 +425,31 @@ class LossNotDecreasing(Rule):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Spike:
+    """A loss that jumped.
+
+    Args:
+        name: Of the loss.
+        step: The global step,
+        mode_step: as its mode counts it,
+        mode: and the name of that.
+        loss: Its height,
+        median: that of the window before,
+        score: and how far above it that is, in robust standard deviations.
+        is_high: Whether it is above all that the loss began with.
+    """
+
+    name: str
+    step: int
+    mode_step: int
+    mode: str
+    loss: float
+    median: float
+    score: float
+    is_high: bool
+
+
 class LossSpike(Rule):
     """A training loss that jumps far out of its recent range.
 
@@ -372,8 +457,10 @@ class LossSpike(Rule):
     near zero differ by orders of magnitude, and that is no spike.
 
     It is a warning where the loss is above all that it began with, the first 20, and information
-    else. ``horizon_steps`` later it is reported whether the loss stayed up or went on
-    rising; a loss that came back gives no further finding.
+    else; also where the batches became others with it, as in a curriculum: of another shape than
+    any before, or with another number of targets. Between full steps that shows at the next one,
+    which is waited for. ``horizon_steps`` later it is reported whether the loss stayed up or went
+    on rising; a loss that came back gives no further finding.
     """
 
     name = "loss_spike"
@@ -403,8 +490,14 @@ class LossSpike(Rule):
         self.warmup_steps = max(self.warmup_steps, self.window)
         self._losses = Selection(("losses",), self.tensor_regex, keep=is_scalar)
         self._recent: dict[str, RecentLosses] = {}
+        self._stages = Stages()
+        self._waiting: list[_Spike] = []  # until it is known whether a new stage began
+        self._staged: set[str] = set()  # losses whose last spike is a new stage
 
     def check(self, step: StepView) -> Findings:
+        news = self._stages.news(step)
+        if news is not None:
+            yield from self._settle(news)
         for name, loss in losses_of(step, self._losses).items():
             recent = self._recent.get(name)
             if recent is None:
@@ -414,8 +507,11 @@ class LossSpike(Rule):
             if recent.spike is not None and recent.count - recent.spike.at >= self.horizon_steps:
                 yield from self._aftermath(name, step, recent)
             if recent.count >= self.warmup_steps and not abs(loss) < least:
-                yield from self._evaluate(name, step, recent, loss)
+                yield from self._evaluate(name, step, recent, loss, news)
             recent.add(loss)
+
+    def finish(self) -> Findings:
+        yield from self._settle("")
 
     def unevaluated(self) -> str | None:
         most = max((recent.count for recent in self._recent.values()), default=0)
@@ -424,7 +520,9 @@ class LossSpike(Rule):
         few = f"{most} TRAIN steps had a loss; the first {self.warmup_steps} are warm-up"
         return self._losses.missing() or few
 
-    def _evaluate(self, name: str, step: StepView, recent: RecentLosses, loss: float) -> Findings:
+    def _evaluate(
+        self, name: str, step: StepView, recent: RecentLosses, loss: float, news: str | None
+    ) -> Findings:
         largest = recent.largest()
         if not math.isfinite(loss) or (self.over_window >= 1 and loss <= largest):
             return
@@ -434,29 +532,56 @@ class LossSpike(Rule):
         if far and min(score, robust_log_z(loss, recent.losses)) > self.k:
             if recent.spike is None:
                 recent.spike = LossJump(step.number, recent.count, median, loss)
-            highest = self._highest.of(name, loss)
-            yield self.finding(
-                step,
-                name,
-                f"{name}: {number(loss)} at step {step.number} is {number(score)} robust standard"
-                f" deviations above the median {number(median)} of the {self.window} before"
-                f" (> {number(self.k)})",
-                # Most come back; what is told of one that does not is a warning.
-                severity="info" if loss < highest else "warning",
-                value=score,
-                threshold=self.k,
-                remedy="look at the batches of this step and the one before; restart before it"
-                " and skip them, or lower the learning rate",
-                evidence={"loss": loss, "median": median},
-            )
+                self._staged.discard(name)
+            # Most come back; what is told of one that does not is a warning.
+            is_high = not loss < self._highest.of(name, loss)
+            at = step.number, step.mode_step, step.mode.value
+            spike = _Spike(name, *at, loss, median, score, is_high)
+            if is_high and news is None and self._stages.are_alike:
+                self._waiting.append(spike)
+            else:
+                yield self._finding(spike, news or "")
+
+    def _settle(self, news: str) -> Findings:
+        waiting, self._waiting = self._waiting, []
+        for spike in waiting:
+            yield self._finding(spike, news)
+
+    def _finding(self, spike: _Spike, news: str) -> Finding:
+        if news:
+            self._staged.add(spike.name)
+        found = self.finding(
+            spike.step,
+            spike.name,
+            f"{spike.name}: {number(spike.loss)} at step {spike.step} is {number(spike.score)}"
+            f" robust standard deviations above the median {number(spike.median)} of the"
+            f" {self.window} before (> {number(self.k)})"
+            + (f"; a new stage of training began: {news}" if news else ""),
+            mode=spike.mode,
+            severity="warning" if spike.is_high and not news else "info",
+            value=spike.score,
+            threshold=self.k,
+            remedy="nothing, if the harder batches are meant"
+            if news
+            else "look at the batches of this step and the one before; restart before it"
+            " and skip them, or lower the learning rate",
+            evidence={
+                "loss": spike.loss,
+                "median": spike.median,
+                **({"new_stage": news} if news else {}),
+            },
+        )
+        return replace(found, mode_step=spike.mode_step)
 
     def _aftermath(self, name: str, step: StepView, recent: RecentLosses) -> Findings:
         spike, recent.spike = recent.spike, None
         after = recent.median(self.horizon_steps)
         if spike is None or after - spike.median <= self.min_rise * abs(spike.median):
             return
+        yield from self._settle("")
         diverged = not after < spike.loss
         what = "diverged" if diverged else "stayed up"
+        usual = "info" if name in self._staged else "warning"
         yield self.finding(
             step,
             name,
@@ -464,7 +589,7 @@ class LossSpike(Rule):
             f" {number(after)}, before it was {number(spike.median)}: training {what}",
             value=after,
             threshold=spike.median * (1 + self.min_rise),
-            severity="error" if diverged else "warning",
+            severity="error" if diverged else usual,
             condition=f"{name} {what}",
             remedy=f"restart from a checkpoint before step {spike.step}",
         )

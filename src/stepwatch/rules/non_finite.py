@@ -47,6 +47,7 @@ class Origin:
         parameters: The parameters of the module itself.
         affected: The outputs (or gradients) that are not finite.
         notes: Further evidence.
+        remedy: What to do, where more is known than by the cause.
     """
 
     cause: Cause
@@ -56,6 +57,7 @@ class Origin:
     parameters: TensorGroup
     affected: tuple[str, ...] = ()
     notes: Mapping[str, object] = field(default_factory=dict)
+    remedy: str = ""
 
     @property
     def stage(self) -> int:
@@ -229,11 +231,15 @@ class _Search:
         last = max(bad.tolist(), key=lambda row: (self._end(self._name(row), ends), row))
         parameter = self._name(last).removeprefix("gradient/")
         module = parameter.rpartition(".")[0]
+        found = self._infinite_derivative()
+        notes: dict[str, object] = {"or_another_worker": True} if self._maybe_others else {}
         came = "it came from another worker, if gradients are averaged, or" * self._maybe_others
+        where = f"of {module or self._root or parameter} or of what comes after it"
+        if found:
+            where, notes["operation"] = f"where {found.sentence}", found.operation
         sentence = (
             f"{self._name(last)} ({self._counts(last)}) is not finite, though the forward pass"
-            f" was: {came or 'it'} arose in the backward pass of"
-            f" {module or self._root or parameter} or of what comes after it"
+            f" was: {came or 'it'} arose in the backward pass {where}"
         )
         return Origin(
             "gradient",
@@ -242,8 +248,25 @@ class _Search:
             self._group([ends[module]] if module in ends else []),
             self._parameters_of(module),
             affected=tuple(self._name(row) for row in bad),
-            notes={"or_another_worker": True} if self._maybe_others else {},
+            notes=notes,
+            remedy=found.remedy if found else "",
         )
+
+    def _infinite_derivative(self) -> _Singular | None:
+        """Return the operation of the loss, or behind it, whose derivative was infinite."""
+        for row, info in enumerate(self.record.layout.tensors):
+            if info.name.startswith(_INFINITE):
+                title = info.name.removeprefix(_INFINITE)
+                values = np.nan_to_num(self.record.statistics[row])
+                infinite, count = int(values[POSINF] + values[NEGINF]), int(values[COUNT])
+                kind, _, place = title.partition(" ")
+                at, remedy = _POINTS.get(kind, _POINTS[""])
+                sentence = (
+                    f"the derivative of {kind}{' ' * bool(place)}{place} is infinite at {at}"
+                    f" ({infinite} of {count} elements)"
+                )
+                return _Singular(title, sentence, remedy)
+        return None
 
     def _end(self, gradient: str, ends: dict[str, int]) -> int:
         """Return the row at which the module of a gradient, or the nearest around it, ended."""
@@ -300,6 +323,38 @@ class _Search:
         counts = " and ".join(f"{count} {what}" for count, what in found if count)
         return f"{counts or 'none'} of {int(values[COUNT])} elements"
 
+
+@dataclass(frozen=True, slots=True)
+class _Singular:
+    """An operation whose derivative was infinite, what is said of it and what to do."""
+
+    operation: str
+    sentence: str
+    remedy: str
+
+
+_INFINITE = "loop/infinite_derivative/"
+#: Where the derivative of an operation is infinite, and what to do.
+_POINTS = {
+    "sqrt": ("0", "add a small eps inside the sqrt, as by torch.sqrt(x + 1e-8)"),
+    "pow": ("0", "add a small eps to what the power with an exponent below 1 is taken of"),
+    **dict.fromkeys(
+        ("log", "log2", "log10"), ("0", "clamp what the logarithm is taken of, or add a small eps")
+    ),
+    "log1p": ("-1", "clamp what the logarithm is taken of above -1"),
+    **dict.fromkeys(
+        ("acos", "asin"), ("1 and -1", "clamp what it is given to within -1 + eps and 1 - eps")
+    ),
+    **dict.fromkeys(
+        ("div", "reciprocal", "rsqrt"),
+        (
+            "0",
+            "clamp the divisor away from 0, or add a small eps; a torch.where() after the division"
+            " does not help",
+        ),
+    ),
+    "": ("what it was given", "keep what it is given away from there by a small eps"),
+}  # fmt: skip
 
 #: Where minus infinity is meant: the masks of attention.
 MASKS = r"attn_mask|causal_mask"
@@ -493,7 +548,7 @@ class NonFiniteOrigin(NonFiniteRule):
             threshold=0.0,
             severity="error",
             condition="non_finite",
-            remedy=_CAPTURE_ALL * maybe_others + _REMEDIES[origin.cause],
+            remedy=_CAPTURE_ALL * maybe_others + (origin.remedy or _REMEDIES[origin.cause]),
             evidence={"cause": origin.cause, "origin_worker": worker, **evidence},
         )
 

@@ -99,10 +99,10 @@ CAUSES = {
         " it on purpose",
     ),
     "nothing_trained": (
-        "of the model were held by no optimizer, and what the optimizer holds got no gradient, at"
-        " {k} steps in a row: nothing is trained",
-        "create the optimizer from the parameters of the model that runs, after it was made, and"
-        " only freeze what it does not hold",
+        "of the model were held by no optimizer, and what the optimizer holds is frozen or got no"
+        " gradient, at {k} steps in a row: nothing is trained",
+        "create the optimizer from the parameters of the model that runs, after the last change to"
+        " it such as a new head, and only freeze what it does not hold",
     ),
     "in_two_groups": (
         "were held by more than one parameter group at {k} steps in a row, so each step moves"
@@ -191,6 +191,17 @@ class _Parameters:
             frozen_inside(infos),
         )
 
+    def is_replaced(self) -> Mask:
+        """Return which get gradients and are held by no optimizer, where none holds any that does.
+
+        As of a new head, if the optimizer was made before it and the rest is frozen. All are false
+        where no optimizer holds anything.
+        """
+        trains = self.held & self.trainable & self.has_gradient
+        if trains.any() or not self.held.any():
+            return np.zeros(len(self.held), bool)
+        return self.unheld & self.has_gradient
+
 
 def trains_head(group: TensorGroup, unheld: Sequence[str]) -> bool:
     """Return whether all layers that no optimizer holds come before those that one does.
@@ -252,6 +263,13 @@ class Training:
         trains = parameters.trainable & ~parameters.unheld & (memory[:, _GOT_ONE] > 0)
         if conditions["not_in_optimizer"].any() and not trains.any():
             conditions = {"nothing_trained": conditions["not_in_optimizer"]}
+        # Even if the one of the same name was trained in an earlier part of the script. What the
+        # optimizer holds may be frozen on purpose then.
+        replaced = memory[:, _REPLACED]
+        if (replaced >= self._k).any():
+            conditions = {"nothing_trained": replaced >= self._k}
+        elif replaced.any():
+            conditions["frozen_again"][:] = False
         for cause, holds in conditions.items():
             if holds.any():
                 yield cause, [names[index] for index in np.flatnonzero(holds)]
@@ -271,6 +289,8 @@ class Training:
         moved = (signature != memory[:, _LAST:]).any(axis=1)  # perhaps by hand, without optimizer
         memory[:, _LAST:] = signature
         memory[:, _UNHELD] = np.where(parameters.unheld & ~moved, memory[:, _UNHELD] + 1, 0)
+        replaced = parameters.is_replaced() & ~moved
+        memory[:, _REPLACED] = np.where(replaced, memory[:, _REPLACED] + 1, 0)
         memory[:, _DOUBLED] = np.where(parameters.doubled, memory[:, _DOUBLED] + 1, 0)
         frozen_again = parameters.frozen & (memory[:, _GOT_ONE] > 0)
         memory[:, _FROZEN] = np.where(frozen_again, memory[:, _FROZEN] + 1, 0)
@@ -433,7 +453,19 @@ _BOUND, _SPREAD, _ENOUGH = (0.95, 1.001), 0.1, 64
 
 
 # The columns of the memory; the signatures of the first and of the last values come last.
-_STEPS, _GOT_ONE, _HELD, _UNHELD, _DOUBLED, _CHANGED, _MOVING, _FROZEN, _INSIDE, _FIRST = range(10)
+(
+    _STEPS,
+    _GOT_ONE,
+    _HELD,
+    _UNHELD,
+    _DOUBLED,
+    _CHANGED,
+    _MOVING,
+    _FROZEN,
+    _INSIDE,
+    _REPLACED,
+    _FIRST,
+) = range(11)
 _LAST = _FIRST + len(_SIGNATURE)
 _WIDTH = _LAST + len(_SIGNATURE)
 

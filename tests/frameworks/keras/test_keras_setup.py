@@ -149,6 +149,32 @@ class TestClassWeights:
         assert _weights_by_class(np.array([1.0, 3, 2, 4]), labels) is None
 
 
+WEIGHTS = {"class_weight": {0: 0.5, 1: 4.0}}
+
+
+@pytest.mark.parametrize(
+    ("fit", "expected"),
+    [
+        ({"validation_split": 0.1, **WEIGHTS}, True),
+        ({"validation_split": 0.1}, False),
+        ({"weighs_validation": True, **WEIGHTS}, False),
+        ({"validation_split": 0.1, "sample_weight": np.full(320, 2.0)}, False),
+    ],
+)
+def test_a_loss_that_is_weighted_in_training_only_is_noted(fit, expected, tmp_path):
+    """Of weights of samples that Keras splits itself, validation has its part."""
+    x, y = _data("binary")
+    if fit.pop("weighs_validation", False):
+        fit["validation_data"] = (x, y, np.ones(len(y)))
+    model = keras.Sequential([keras.layers.Dense(1, "sigmoid")])
+    model.compile("sgd", BINARY)
+    with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        model.fit(x, y, batch_size=32, verbose=0, **fit)
+    noted = Trial(tmp_path / "run").tensor_names("^setup/weighted/")
+
+    assert noted == (["setup/weighted/loss"] if expected else [])
+
+
 class TestMomentum:
     @pytest.mark.parametrize(
         ("options", "expected"),

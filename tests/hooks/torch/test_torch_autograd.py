@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
-from stepwatch.hooks.torch.autograd import find_non_finite
+from stepwatch.hooks.torch.autograd import SingularOperations, find_non_finite
 
 X = torch.linspace(-1, 1, 20).view(5, 4)
 LABELS = torch.tensor([0, 1, 2, 0, 1])
@@ -117,3 +117,64 @@ class TestNothing:
         loss.backward()
 
         assert find_non_finite(loss, {}) is None
+
+
+SINGULAR = {
+    "sqrt": (torch.sqrt, 0.0),
+    "pow": (lambda x: x**0.5, 0.0),
+    "log": (lambda x: torch.where(x > 0, torch.log(x), 0 * x), 0.0),
+    "acos": (torch.acos, 1.0),
+    "div": (lambda x: torch.where(x > 0, x.sin() / x, 0 * x), 0.0),
+    "reciprocal": (lambda x: torch.where(x > 0, 1 / x, 0 * x), 0.0),
+    "rsqrt": (lambda x: torch.where(x > 0, x.rsqrt(), 0 * x), 0.0),
+}
+
+
+class TestSingularOperations:
+    @pytest.mark.parametrize("name", SINGULAR)
+    def test_the_one_with_an_infinite_derivative_is_known_after_the_backward_pass(self, name):
+        """It was given one element out of four where its derivative is infinite."""
+        function, at = SINGULAR[name]
+        x = torch.tensor([0.1, 0.2, at, 0.3], requires_grad=True)
+        loss = function(x).sum()
+        operations = SingularOperations()
+        operations.search(loss, {})
+        loss.backward()
+        found = operations.take_infinite()
+
+        assert found is not None
+        assert (name, 1, 4) == (
+            found.name,
+            int(found.derivative.isinf().sum()),
+            found.derivative.numel(),
+        )
+        assert operations.take_infinite() is None  # all of them are forgotten
+
+    @pytest.mark.parametrize("name", SINGULAR)
+    def test_none_is_found_elsewhere(self, name):
+        loss = SINGULAR[name][0](torch.tensor([0.1, 0.2], requires_grad=True)).sum()
+        operations = SingularOperations()
+        operations.search(loss, {})
+
+        assert operations.take_infinite() is None
+
+    def test_a_known_way_is_gone_again_in_another_graph(self):
+        """It is searched once, and in the steps between only looked up."""
+        operations = SingularOperations()
+        for value, expected in ((0.5, False), (0.0, True)):
+            x = torch.tensor([value], requires_grad=True)
+            loss = x.sqrt().sum() * 2
+            if expected:
+                operations.keep(loss)
+            else:
+                operations.search(loss, {})
+            assert expected is (operations.take_infinite() is not None)
+
+    def test_a_graph_that_looks_otherwise_tells_nothing(self):
+        operations = SingularOperations()
+        operations.search(torch.tensor([0.0], requires_grad=True).sqrt().sum(), {})
+        operations.take_infinite()
+        operations.keep(torch.tensor([0.0], requires_grad=True).tanh().sum())
+        operations.keep(torch.tensor(1.0))
+
+        assert operations.take_infinite() is None

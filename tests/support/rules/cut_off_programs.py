@@ -121,6 +121,28 @@ def last_layer(model, _):
     return model[2].parameters()
 
 
+def second_task(*, before, steps=15):
+    """Train a model, freeze it, and train a new head that replaces the old one.
+
+    Args:
+        before: The optimizer is made before the head is replaced.
+    """
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for task in range(2):
+        if task:
+            model.requires_grad_(False)
+            held = list(model.parameters())
+            model[2] = nn.Linear(16, 1)
+            optimizer = torch.optim.SGD(held if before else model[2].parameters(), lr=0.1)
+        for _ in range(steps):
+            inputs = torch.randn(32, 4)
+            optimizer.zero_grad()
+            F.mse_loss(model(inputs), inputs.mean(1, keepdim=True)).backward()
+            optimizer.step()
+
+
 def far_too_large(model, _):
     """Begin with weights a million times as large."""
     with torch.no_grad():
@@ -163,6 +185,8 @@ CUT_OFF = [
     Scenario("untrained_parameter", partial(fits, optimized=last_layer), True),
     Scenario("untrained_parameter", partial(fits, optimized=first_layer), True),
     Scenario("untrained_parameter", in_a_list, True),
+    Scenario("untrained_parameter", partial(second_task, before=True), True),
+    Scenario("untrained_parameter", partial(second_task, before=False), False),
 ]  # fmt: skip
 #: What each of those that are found is found to be, and how bad it is.
 CAUSES = [
@@ -170,5 +194,5 @@ CAUSES = [
     "one_class", "repeated_target", "out_of_reach", "out_of_reach", "out_of_reach",
     "data", "no elements", "no elements", "diverged",
     "nothing_trained", "nothing_trained", "not_in_optimizer info", "not_in_optimizer",
-    "not_in_optimizer",
+    "not_in_optimizer", "nothing_trained",
 ]  # fmt: skip

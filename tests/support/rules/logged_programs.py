@@ -29,11 +29,13 @@ class Regression:
     Args:
         parts: Micro-batches a step; each loss is divided by their number.
         evaluate_every: Of so many steps.
+        by_hand: The loss is written out, so all that is known of it is what ``backward`` is
+            called on.
     """
 
-    def __init__(self, *, parts: int = 1, evaluate_every: int = 20) -> None:
+    def __init__(self, *, parts: int = 1, evaluate_every: int = 20, by_hand: bool = False) -> None:
         torch.manual_seed(0)
-        self.parts, self.evaluate_every = parts, evaluate_every
+        self.parts, self.evaluate_every, self.by_hand = parts, evaluate_every, by_hand
         self.model = nn.Linear(4, 1)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.02)
 
@@ -43,7 +45,8 @@ class Regression:
 
     def loss(self):
         x, y = self.batch()
-        return F.mse_loss(self.model(x), y)
+        guess = self.model(x)
+        return ((guess - y) ** 2).mean() if self.by_hand else F.mse_loss(guess, y)
 
     def backward(self):
         """Return the losses of all micro-batches."""
@@ -64,13 +67,14 @@ class Regression:
         return True
 
 
-def logs(log: Log, value, *, parts=1, steps=100, before=False):
+def logs(log: Log, value, *, parts=1, steps=100, before=False, by_hand=False):
     """Log ``value(losses of the step)`` at each step.
 
     Args:
         before: Before the optimizer steps.
+        by_hand: See ``Regression``.
     """
-    training = Regression(parts=parts)
+    training = Regression(parts=parts, by_hand=by_hand)
     for step in range(steps):
         losses = training.backward()
         if before:
@@ -101,11 +105,11 @@ def half(losses):
     return losses[-1] / 2
 
 
-def per_epoch(log: Log, *, divide_by, every=10, steps=100):
-    """Log the sum of the losses of an epoch, divided by something."""
-    training, total = Regression(), 0.0
+def per_epoch(log: Log, *, divide_by, every=10, steps=100, parts=1, by_hand=False):
+    """Log the sum of the losses of an epoch, divided by something; see ``Regression``."""
+    training, total = Regression(parts=parts, by_hand=by_hand), 0.0
     for step in range(steps):
-        total += training.backward()[0]
+        total += sum(training.backward())
         training.optimizer.step()
         if (step + 1) % every == 0:
             log("loss/train", total / divide_by)
@@ -181,6 +185,7 @@ CASES = {
         partial(logs, value=last_divided, parts=4, before=True), "divided"
     ),
     "summed losses": Case(partial(logs, value=sum, parts=4), "summed"),
+    "summed losses of an epoch": Case(partial(per_epoch, divide_by=10, parts=4), "summed"),
     "loss times batch": Case(partial(logs, value=times_batch), "count"),
     "divided by the samples": Case(partial(per_epoch, divide_by=10 * SIZE), "count"),
     "running sum": Case(running, "running"),
@@ -194,6 +199,10 @@ CASES = {
     "loss, logged before": Case(partial(logs, value=first, before=True)),
     "mean of micro-batches": Case(partial(logs, value=mean, parts=4)),
     "one of the micro-batches": Case(partial(logs, value=first, parts=4)),
+    "one of the micro-batches, by hand": Case(partial(logs, value=first, parts=4, by_hand=True)),
+    "mean of an epoch of micro-batches, by hand": Case(
+        partial(per_epoch, divide_by=40, parts=4, by_hand=True)
+    ),
     "half the loss": Case(partial(logs, value=half)),
     "mean of an epoch": Case(partial(per_epoch, divide_by=10)),
     "sum that is set back": Case(partial(running, reset=True)),

@@ -50,10 +50,12 @@ class _Fit:
     Args:
         callbacks: A list, one, or a ``CallbackList``.
         class_weights: Shape ``[classes]``, if it has weights of classes.
+        is_weighted: Whether it has weights of classes or samples, and none for validation.
     """
 
     callbacks: object = None
     class_weights: Floats | None = None
+    is_weighted: bool = False
 
     def monitors(self) -> Iterator[tuple[str, float]]:
         """Yield the callbacks that monitor something: the name, and -1 where less is better."""
@@ -91,7 +93,7 @@ class Setup:
             before = self._fit
             with suppress(Exception):  # of arguments that are wrong ``fit`` itself says so
                 given = inspect.signature(original).bind_partial(model, *args, **named).arguments
-                self._fit = _Fit(given.get("callbacks"), _class_weights(given))
+                self._fit = _Fit(given.get("callbacks"), _class_weights(given), _is_weighted(given))
             try:
                 return original(model, *args, **named)
             finally:
@@ -120,6 +122,8 @@ class Setup:
         numbers.update((f"setup/uncalled/{name}", 1.0) for name in _uncalled(model, names))
         numbers.update(_unseparated(model, names))
         numbers.update((f"setup/monitor/{name}", sign) for name, sign in self._fit.monitors())
+        if self._fit.is_weighted:
+            numbers.update((f"setup/weighted/{name}", 1.0) for name in {"loss": 0, **calls})
         call = calls.get("loss") if len(calls) == 1 else None
         prediction, label = value_of("prediction/loss"), value_of("label/loss")
         if call is not None and prediction is not None and label is not None:
@@ -254,6 +258,19 @@ def _fit_of(metric: str, call: LossCall, prediction: Array, label: Array) -> tup
         return metric, 0.0 if is_of_classes else 1.0
     rows = values.sum(1 if is_of_classes else -1)
     return "rows", float(((abs(rows - 1) < 1e-3) & (values.min() >= 0)).mean())
+
+
+def _is_weighted(given: Mapping[str, Any]) -> bool:
+    """Return whether the training loss is weighted, and that of validation is not.
+
+    Args:
+        given: The arguments of ``fit``.
+    """
+    validation = given.get("validation_data")
+    has_weights = isinstance(validation, (tuple, list)) and len(validation) > 2
+    # Of weights of samples that are split, validation has its part.
+    of_samples = given.get("sample_weight") is not None and not given.get("validation_split")
+    return not has_weights and (of_samples or given.get("class_weight") is not None)
 
 
 def _class_weights(given: Mapping[str, Any]) -> Floats | None:

@@ -2,13 +2,14 @@
 
 Autograd saves for the backward pass what most operations were given, or what came out. So it can
 be found after the fact which operation made the first nan or infinity, of a step in which no output
-of a module was observed; and which layers follow each other with no activation between them.
+of a module was observed; which operation has an infinite derivative there; and which layers follow
+each other with no activation between them.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -161,6 +162,113 @@ def softmaxes_over_first(loss: torch.Tensor, size: int, names: Mapping[int, str]
         # A dimension that was counted from the end is held without its sign.
         if (node._saved_dim + len(shape)) % 2**64 % len(shape) == 0:
             yield _title(node, consumers, names, consumers[node])
+
+
+#: By an operation whose derivative may be infinite: what it saves, and its derivative by that.
+_SINGULAR: Mapping[str, tuple[str, Callable[[torch.Tensor, float], torch.Tensor]]] = {
+    "sqrt": ("result", lambda made, _: 0.5 / made),
+    "pow": ("self", lambda given, exponent: exponent * given ** (exponent - 1)),
+    "log": ("self", lambda given, _: 1 / given),
+    "log2": ("self", lambda given, _: 1 / given),
+    "log10": ("self", lambda given, _: 1 / given),
+    "log1p": ("self", lambda given, _: 1 / (1 + given)),
+    "acos": ("self", lambda given, _: 1 / (1 - given**2).sqrt()),
+    "asin": ("self", lambda given, _: 1 / (1 - given**2).sqrt()),
+    "div": ("other", lambda divisor, _: 1 / divisor),
+    "reciprocal": ("result", lambda made, _: made),  # infinite where its square is
+    "rsqrt": ("result", lambda made, _: made),
+}
+# So many operations, the last ones of a forward pass, of so many elements each.
+_MOST_SINGULAR, _MOST_KEPT_ELEMENTS = 8, 65_536
+
+
+@dataclass(frozen=True)
+class InfiniteDerivative:
+    """An operation that makes gradients infinite, or nan, at what it was given.
+
+    Args:
+        name: Such as ``sqrt``, with the module whose parameters it meets next, where that is known.
+        derivative: By each element.
+    """
+
+    name: str
+    derivative: torch.Tensor
+
+
+class SingularOperations:
+    """Keeps what operations saved whose derivative may be infinite, from before a backward pass.
+
+    That pass frees the graph, so where its gradients turn out not to be finite it is too late to
+    look. A graph is searched at a few steps; in all others the way to each operation, from the
+    loss, is known. What a script's hook has packed is left alone, and so is what is no host tensor:
+    to read that would wait.
+    """
+
+    def __init__(self) -> None:
+        self._paths: list[tuple[str, str, tuple[int, ...]]] = []  # name, operation, way from a loss
+        self._kept: deque[tuple[str, str, float, torch.Tensor]] = deque(maxlen=_MOST_SINGULAR)
+        self._num_looks = 0
+
+    def search(self, root: object, names: Mapping[int, str]) -> None:
+        """Look which operations there are, at every step that is a power of two, and keep them.
+
+        Args:
+            root: What ``backward`` is about to be called on.
+            names: Of the parameters, by ``id``.
+        """
+        if isinstance(root, torch.Tensor) and root.grad_fn is not None:
+            self._num_looks += 1
+            if self._num_looks & (self._num_looks - 1) == 0:
+                self._paths = list(_singular_paths(root.grad_fn, names))
+        self.keep(root)
+
+    def keep(self, root: object) -> None:
+        """Keep what the known operations of a graph saved."""
+        if not self._paths or not isinstance(root, torch.Tensor):
+            return
+        for name, known, path in self._paths:
+            node = _follow(root.grad_fn, path)
+            if node is None or operation(node) != known:
+                continue
+            exponent = getattr(node, "_saved_exponent", 1.0) if known == "pow" else 1.0
+            value = _as_saved(node, _SINGULAR[known][0])
+            is_small = value is not None and 0 < value.numel() <= _MOST_KEPT_ELEMENTS
+            if value is not None and is_small and value.is_cpu and isinstance(exponent, float):
+                self._kept.append((name, known, exponent, value.detach()))
+
+    def take_infinite(self) -> InfiniteDerivative | None:
+        """Return the last operation of the forward pass with an infinite derivative; forget all."""
+        kept, self._kept = list(self._kept), deque(maxlen=_MOST_SINGULAR)
+        for name, known, exponent, value in reversed(kept):
+            if value.is_floating_point():
+                derivative = _SINGULAR[known][1](value, exponent)
+                if bool(derivative.isinf().any()):
+                    return InfiniteDerivative(name, derivative)
+        return None
+
+
+def _singular_paths(
+    root: Any, names: Mapping[int, str]
+) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    """Yield name, operation and way from the root of the last operations, in forward order."""
+    consumers = _forward_order(root)
+    found = [node for node in consumers if operation(node) in _SINGULAR]
+    for node in found[-_MOST_SINGULAR:]:
+        path, at = [], node
+        while (consumer := consumers[at]) is not None:
+            path.append(next(i for i, (one, _) in enumerate(consumer.next_functions) if one is at))
+            at = consumer
+        name = _title(node, consumers, names, consumers[node])
+        yield name, operation(node), tuple(reversed(path))
+
+
+def _follow(node: Any, path: Iterable[int]) -> Any:
+    """Return the node at the end of a way through a graph; ``None`` if there is none."""
+    for index in path:
+        if node is None or index >= len(node.next_functions):
+            return None
+        node = node.next_functions[index][0]
+    return node
 
 
 def _is_linear(node: Any) -> bool:

@@ -16,7 +16,7 @@ from ...capture.open_step import OpenStep
 from ...capture.recorder import Recorder
 from ...model.record import TensorInfo
 from ...model.steps import Mode
-from .autograd import find_non_finite
+from .autograd import SingularOperations, find_non_finite
 from .collectors.activations import Activity, Quantiles, Routing
 from .collectors.attention import Attention
 from .collectors.averaging import GradientAveraging
@@ -103,6 +103,8 @@ class Tracker(HookGuard):
         )
         #: Tell a backward pass that did not stay finite of a step that is not observed in full.
         self.first_gradients = FirstGradients()
+        #: Of the graph of the loss, for when its gradients are not finite.
+        self.singular = SingularOperations()
         self._budget = recorder.budget
         #: Returns the model that ran last to be trained.
         self.last_model: Callable[[], torch.nn.Module | None] = lambda: None
@@ -418,6 +420,15 @@ class Tracker(HookGuard):
             if found.output is not None:
                 self.observer.tensor(step, f"output/{found.name}", found.output.detach(), "outputs")
 
+    def _find_infinite_derivative(self, step: OpenStep) -> None:
+        """Observe which operation made gradients that are not finite, of values that were."""
+        found = None
+        with suppress(Exception):
+            found = self.singular.take_infinite()
+        if found is not None:
+            name = f"loop/infinite_derivative/{found.name}"
+            self.observer.tensor(step, name, found.derivative, "loop")
+
     def _before_backward(self, roots: object) -> None:
         for carried in self._carried.values():
             carried.before_backward()
@@ -426,6 +437,9 @@ class Tracker(HookGuard):
 
     def _observe_graph(self, roots: object) -> None:
         step = self.steps.current()
+        if not step.has_only_losses:
+            with suppress(Exception):  # of a graph of whatever kind: the rest goes on
+                self.singular.search(roots, self.names.parameters)
         self._policies.before_backward(step, roots)
         self._setup.before_backward(step, roots)
 
@@ -436,6 +450,13 @@ class Tracker(HookGuard):
         if not self._loss_since_backward and isinstance(roots, torch.Tensor) and roots.numel() == 1:
             self._on_loss("backward", roots)
         self._loss_since_backward = False
+        if self.steps.current().has_only_losses:
+            self.keep_singular(roots)
+
+    def keep_singular(self, roots: object) -> None:
+        """Note what may make the gradients of a step infinite that is not observed in full."""
+        with suppress(Exception):
+            self.singular.keep(roots)
 
     def _after_backward(self) -> None:
         self.events.emit("backward_ends")
@@ -520,6 +541,8 @@ class Tracker(HookGuard):
         scale = getattr(optimizer, "grad_scale", None)
         self._stepping_parameters = self.parameters.of(optimizer)
         self.observer.parameters(step, self._stepping_parameters, scale)
+        if not self.first_gradients.is_finite(optimizer):
+            self._find_infinite_derivative(step)
         self._learning_rates(step, optimizer)
         self.events.emit("update_begins", step, optimizer)
 

@@ -175,6 +175,7 @@ class UsualSteps:
         if self._loss_since_backward:
             self._loss_since_backward = False
             self._loop.num_backward_calls += 1
+            self._tracker.keep_singular(roots)
             return
         self.leave()
         self._tracker.before_thin_backward(roots)

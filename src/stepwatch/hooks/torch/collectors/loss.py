@@ -170,6 +170,7 @@ class LossInputs:
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
         self._classes = Classes(observer)
+        self._weighted: set[str] = set()  # losses that are given weights in TRAIN
 
     def observe(self, step: OpenStep, loss: str, value: torch.Tensor, call: LossCall) -> None:  # noqa: ARG002
         """Observe the arguments of a loss that was computed.
@@ -195,6 +196,7 @@ class LossInputs:
             weights = class_weights(call)
             if weights is not None:
                 self._observer.tensor(step, f"setup/class_weight/{name}", weights, "setup")
+        self._compare_weights(step, name, call)
         if step.wants("classes"):
             guessed, meant = readable(prediction), readable(target)
             if guessed is not None and meant is not None:
@@ -210,6 +212,17 @@ class LossInputs:
             found = relative_spread(guessed, meant, are_logits=_THRESHOLDS.get(call.function) == 0)
         if found is not None:
             self._observer.scalar(step, f"spread/{name}", found, "classes")
+
+    def _compare_weights(self, step: OpenStep, name: str, call: LossCall) -> None:
+        """Observe that a loss has weights of classes in TRAIN, and none in EVAL."""
+        is_of_classes, has_threshold = call.function in _OF_CLASSES, call.function in _THRESHOLDS
+        has_weights = (is_of_classes and call.class_weights is not None) or (
+            has_threshold and call.positive_weight is not None
+        )
+        if step.mode is Mode.TRAIN and has_weights:
+            self._weighted.add(name)
+        elif step.mode is Mode.EVAL and name in self._weighted and not has_weights:
+            self._observer.numbers(step, {f"setup/weighted/{name}": 1.0}, "setup")
 
     def _add_log_partition(self, step: OpenStep, name: str, logits: torch.Tensor) -> None:
         def note(packed: PackedBits) -> None:
