@@ -94,17 +94,17 @@ class ChanceLevel(Rule):
     Guessing by frequency costs the entropy of the classes, natural logarithm, and guessing the
     mean costs the variance of the targets; neither depends on the model. Reported, over the last
     ``num_steps`` TRAIN steps: a cross-entropy of at least ``1 - margin`` of that, while the
-    guesses agree with the labels no more often than by chance, or a mean square of as much that
-    has come to rest (``guessing``); and a cross-entropy or mean square above ``worse_ratio`` times
+    guesses agree with the labels no more often than by chance, or a mean square of as much
+    (``guessing``); and a cross-entropy or mean square above ``worse_ratio`` times
     it that has grown since the first steps (``worse``). And, of values of several elements such as
     images, predictions that differ from sample to sample by less than a tenth of what their targets
     do, by standard deviations, at the last ``LOOKS`` full steps and ever less (``same``): a decoder
     that gives the mean of the data.
 
-    Judged are steps with one such loss: two may play against each other. Where a sample has several
-    labels a model may well begin with their frequencies, as that of a language does: there the
-    loss must have come to rest, within ``rest`` from the first half of the steps to the second, and
-    near the loss of guessing. Of two classes, and targets of 0 and 1, only ``worse`` is judged if
+    Judged are steps with one such loss: two may play against each other. It must have come to rest,
+    within ``rest`` from the first half of the steps to the second: a model may well begin with the
+    frequencies. Where a sample has several labels, as in a language, it must also be near the loss
+    of guessing. Of two classes, and targets of 0 and 1, only ``worse`` is judged if
     each step has half of either: that is how a discriminator is given what it ought to end up
     guessing (Goodfellow et al.: Generative adversarial nets, 2014).
     """
@@ -242,14 +242,14 @@ class ChanceLevel(Rule):
 
     def _may_guess(self, step: StepView, loss: TensorView, window: _Window, ratio: float) -> bool:
         """Return whether a loss where guessing is means guessing."""
+        if not self._rests(window):
+            return False
         if loss.info.function == "mse_loss":
-            return self._rests(window) and not _are_ends(window.moments)
+            return not _are_ends(window.moments)
         num_classes, is_one = _labels(step, loss)
         if num_classes <= 2:
             return is_one and not _are_halves(window.confusions)
-        if is_one:
-            return True
-        return self._rests(window) and ratio <= NEAR
+        return is_one or ratio <= NEAR
 
     def _rests(self, window: _Window) -> bool:
         half = len(window.losses) // 2
