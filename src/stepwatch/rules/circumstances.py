@@ -122,6 +122,8 @@ class Circumstances:
         self._last: StepRecord | None = None
         self._update = self._dropout = self._penalty = math.nan
         self._num_steps = 0
+        #: Whether a loss is one of a policy or of the values of actions: it need not fall.
+        self.by_reward = False
         # The root mean square of the targets of each loss, at the last full steps.
         self._targets: Series[str, tuple[int, float]] = Series(REMEMBERED)
 
@@ -140,6 +142,7 @@ class Circumstances:
             name = f"loss/{label.name.partition('/')[2]}"
             self._targets.add(name, (step.number, label.statistics.rms))
         rows = record.layout.rows_of
+        self.by_reward |= "policy" in rows
         if "gradients" not in rows:
             return
         self._dropout = step.scalar("loop/dropout", record.worker)

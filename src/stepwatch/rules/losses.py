@@ -269,7 +269,8 @@ class LossNotDecreasing(Rule):
     """A loss that, over ``num_steps`` steps, hardly falls or clearly rises.
 
     A rise within ``increase_threshold_percent`` is noise; a fall below ``diff_percent`` is a
-    plateau. A loss that goes on not falling is reported when it starts to.
+    plateau. A loss that goes on not falling is reported when it starts to; as information where a
+    loss of a policy was seen, for those of its values rise as it becomes better.
     """
 
     name = "loss_not_decreasing"
@@ -409,6 +410,10 @@ class LossNotDecreasing(Rule):
             name,
             f"{name}: {number(then)} at step {then_step}, {number(now)} at step"
             f" {step.number}{median}: {what}{'; ' + reason.sentence if reason else ''}",
+            # As a policy becomes better, so do its returns, and values are behind them.
+            severity="info"
+            if self._circumstances.by_reward and verdict != "not finite"
+            else "warning",
             value=-fall if verdict == "rose" else fall,
             threshold=limit,
             remedy=reason.remedy
