@@ -229,6 +229,16 @@ class TestCounts:
 
         assert [50, 50] == loop(seen, "scheduler_total")
 
+    def test_one_cycle_is_measured_by_where_its_warm_up_leads(self, watched):
+        """It writes down what it starts from as well, a twenty-fifth of that."""
+        model = mlp()
+        optimizer = sgd(model)
+        scheduler = lr_scheduler.OneCycleLR(optimizer, max_lr=0.5, total_steps=50)
+        with watched() as seen:
+            fit(model, optimizer, each=lambda _: scheduler.step())
+
+        assert pytest.approx(1 / 25) == loop(seen, "scheduler_level")[0]
+
     def test_what_is_not_wanted_is_not_said(self, watched):
         """Nothing of the loop at all, at the steps where it is not."""
         with watched(policy="loop:statistics:every=2") as seen:
