@@ -6,11 +6,11 @@ All of them are found as the script uses them: nobody hands them to us.
 from __future__ import annotations
 
 import gc
-import math
 import os
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import chain
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, ref
@@ -471,29 +471,34 @@ class FirstGradients:
     """
 
     def __init__(self) -> None:
-        self._first: WeakKeyDictionary[torch.optim.Optimizer, Callable[[], torch.Tensor | None]] = (
+        # In which group, and where there. Not the parameter: whoever swaps tensors may find no
+        # weak reference to it.
+        self._first: WeakKeyDictionary[torch.optim.Optimizer, tuple[int, int] | None] = (
             WeakKeyDictionary()
         )
         self._row = np.empty((1, NUM_FIELDS))
 
     def is_finite(self, optimizer: torch.optim.Optimizer) -> bool:
         """Return whether it is finite; true where it is not known without waiting."""
-        first = self._first.get(optimizer)
-        if first is None:
+        groups = optimizer.param_groups
+        if optimizer not in self._first:
             small = (
-                parameter
-                for parameter in _parameters([optimizer])
-                if parameter.requires_grad and parameter.numel() <= _MOST_ELEMENTS
+                (number, index)
+                for number, group in enumerate(groups)
+                for index, one in enumerate(group["params"])
+                if one.requires_grad and one.numel() <= _MOST_ELEMENTS and not one.is_complex()
             )
-            found = next(small, None)
-            first = self._first[optimizer] = (lambda: None) if found is None else ref(found)
-        parameter = first()
-        gradient = None if parameter is None else parameter.grad
+            self._first[optimizer] = next(small, None)
+        place = self._first[optimizer]
+        gradient = None
+        if place is not None:
+            with suppress(IndexError):  # the script took parameters away
+                gradient = groups[place[0]]["params"][place[1]].grad
         if type(gradient) is not torch.Tensor or not gradient.is_cpu or gradient.is_sparse:
             return True
         if read_tensors((gradient,), self._row.__array_struct__, 0):
             return not any(self._row[0, NAN : NEGINF + 1].tolist())
-        return math.isfinite(gradient.sum().item())
+        return bool(gradient.isfinite().all())
 
 
 GradientMark = tuple[int, int]
