@@ -203,3 +203,19 @@ class TestChanceInThinSteps:
 
         assert ["worse"] == [one.condition for one in found]
         assert "50 TRAIN steps up to step 50" in found[0].message
+
+
+class TestWeightedLosses:
+    @pytest.mark.parametrize("named", ["setup/class_weight/mse_loss", "setup/weighted/mse_loss"])
+    def test_what_guessing_costs_is_not_known_of_them(self, named):
+        rng = np.random.default_rng(0)
+        kinds = {"predictions": {"prediction/mse_loss": np.zeros(32)}}
+        for setup in ({}, {"setup": {named: [1.0, 20.0]}}):
+            watch = Watch(["chance_level:num_steps=50"])
+            found = []
+            for at in range(60):
+                given = {"labels": {"label/mse_loss": rng.normal(size=32)}}
+                losses = {"losses": {"loss/mse_loss": [4.0 + at]}}
+                found += watch.evaluate(step_of(kinds | given | losses | setup, at))
+
+            assert ([] if setup else ["worse"]) == [one.condition for one in found]

@@ -23,7 +23,15 @@ from ..numerics.measures import Floats, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .circumstances import Circumstances
 from .history import FirstValues, Series
-from .shared import CROSS_ENTROPIES, Array, of_same_loss, prefixed, raw_values, summaries
+from .shared import (
+    CROSS_ENTROPIES,
+    Array,
+    named_losses,
+    of_same_loss,
+    prefixed,
+    raw_values,
+    summaries,
+)
 
 # Negative log-likelihoods; what guessing costs is known of those whose classes are counted.
 _LIKELIHOODS = (*CROSS_ENTROPIES, "nll_loss", "gaussian_nll_loss", "poisson_nll_loss")
@@ -101,12 +109,13 @@ class ChanceLevel(Rule):
     do, by standard deviations, at the last ``LOOKS`` full steps and ever less (``same``): a decoder
     that gives the mean of the data.
 
-    Judged are steps with one such loss: two may play against each other. It must have come to rest,
-    within ``rest`` from the first half of the steps to the second: a model may well begin with the
-    frequencies. Where a sample has several labels, as in a language, it must also be near the loss
-    of guessing. Of two classes, and targets of 0 and 1, only ``worse`` is judged if
-    each step has half of either: that is how a discriminator is given what it ought to end up
-    guessing (Goodfellow et al.: Generative adversarial nets, 2014).
+    Judged are steps with one such loss: two may play against each other. It gives no weights to
+    classes or samples, and must have come to rest, within ``rest`` from the first half of the
+    steps to the second: a model may well begin with the frequencies. Where a sample has several
+    labels, as in a language, it must also be near the loss of guessing. Of two classes, and
+    targets of 0 and 1, only ``worse`` is judged if each step has half of either: that is how a
+    discriminator is given what it ought to end up guessing (Goodfellow et al.: Generative
+    adversarial nets, 2014).
     """
 
     name = "chance_level"
@@ -133,13 +142,16 @@ class ChanceLevel(Rule):
         self._windows: dict[str, _Window] = {}
         self._first = FirstValues(20)
         self._circumstances = Circumstances()
+        self._weighted: set[str] = set()
         self._spreads: Series[tuple[str, str], float] = Series(LOOKS)
 
     def check(self, step: StepView) -> Findings:
         self._circumstances.add(step)
         yield from self._evaluate_spreads(step)
+        self._weighted |= named_losses(step, "setup/weighted/", "setup/class_weight/")
         losses = _evaluated_losses(step)
         is_thin = not losses  # of a step between full ones the loss is all that is known
+        losses = [one for one in losses if one.name not in self._weighted]
         if is_thin:
             losses = [one for one in step.tensors("losses") if one.name in self._windows]
         if len({loss.name for loss in losses}) != 1:

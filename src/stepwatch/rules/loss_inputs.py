@@ -19,7 +19,11 @@ from .shared import BINARY, CROSS_ENTROPIES, ELEMENTWISE, dependence_samples, of
 _LOGITS = "binary_cross_entropy_with_logits"
 #: What Keras calls so, from_logits=False: it takes probabilities of classes, and no logits.
 OF_PROBABILITIES = "cross_entropy_of_probabilities"
-_KNOWN = (*CROSS_ENTROPIES, OF_PROBABILITIES, *ELEMENTWISE, "nll_loss", "soft_margin_loss")
+_OF_LOGARITHMS = ("nll_loss", "kl_div")
+_KNOWN = (
+    *(*CROSS_ENTROPIES, OF_PROBABILITIES, *ELEMENTWISE),
+    *(*_OF_LOGARITHMS, "soft_margin_loss"),
+)
 
 #: Of logits on both sides of 0 this share is exactly 0 where some are dropped.
 DROPPED = 0.2
@@ -239,7 +243,7 @@ class LossInput(Rule):
             # torch raises here, Keras cuts off what is beyond 0 and 1
             yield "not_probabilities", not within, self.consecutive
             yield "softmax_of_one", least == largest == 1 and _is_column(given), self.consecutive
-        elif given.function == "nll_loss":
+        elif given.function in _OF_LOGARITHMS:
             yield "not_log_probabilities", largest > 1e-3, self.consecutive
         elif given.function == _LOGITS:
             yield "probabilities", self._fills_unit(given, within=within), self.patience

@@ -30,7 +30,7 @@ from .history import (
     RoundLosses,
     Rounds,
 )
-from .shared import is_loss, is_scalar, losses_of, prefixed
+from .shared import is_loss, is_scalar, losses_of, named_losses
 
 
 class LossDirection(Rule):
@@ -191,8 +191,7 @@ class Overfit(RoundRule):
         self._said: dict[str, str] = {}
 
     def check(self, step: StepView) -> Findings:
-        for group in prefixed(step, "setup", _WEIGHTED):
-            self._weighted.update(f"loss/{name.removeprefix(_WEIGHTED)}" for name in group.names)
+        self._weighted |= named_losses(step, _WEIGHTED)
         yield from super().check(step)
 
     def _evaluate(self, ended: Round, at_step: int, mode: str) -> Findings:
@@ -263,6 +262,10 @@ class Overfit(RoundRule):
 _WEIGHTED = "setup/weighted/"
 #: A validation loss rises alone if it does by so many times what that of training rises.
 _ALONE = 4
+
+
+#: A rise is none within so many times the noise that hides a fall: it is looked for many times.
+RISES = 5 / 3
 
 
 class LossNotDecreasing(Rule):
@@ -369,7 +372,9 @@ class LossNotDecreasing(Rule):
         )
         if self._is_converged(now, series.first):
             verdict = ""
-        elif verdict != "not finite" and abs(now - then) < series.noise():
+        elif verdict != "not finite" and abs(now - then) < series.noise() * (
+            RISES if verdict == "rose" else 1
+        ):
             # No rise, and no end of a plateau: the losses of single batches scatter as much.
             verdict = "plateau" if series.bad or verdict == "plateau" else ""
         if verdict == "rose" and self._circumstances.targets_grew(name, then_step):

@@ -154,6 +154,16 @@ def prefixed(step: StepView, collection: str, prefix: str) -> Iterator[TensorGro
             yield group.where(mask)
 
 
+def named_losses(step: StepView, *prefixes: str) -> set[str]:
+    """Return the losses that tensors of ``setup`` are about whose name begins with a prefix."""
+    return {
+        f"loss/{name.removeprefix(prefix)}"
+        for prefix in prefixes
+        for group in prefixed(step, "setup", prefix)
+        for name in group.names
+    }
+
+
 def sizes(group: TensorGroup) -> Floats:
     """Return how many elements the tensor has that each tensor of a group is about.
 

@@ -92,6 +92,11 @@ CAUSES = {
         " with reentrant checkpoints of a frozen model enable_input_require_grads() is missing), or"
         " freeze it on purpose",
     ),
+    "zeroed": (
+        "wanted a gradient and had none when the optimizer stepped, in {k} steps or more: it was"
+        " set to zero after backward()",
+        "call zero_grad() before backward(), or after the optimizer's step, and not between them",
+    ),
     "not_in_optimizer": (
         "are in no optimizer and never change, at {k} steps in a row",
         "create the optimizer after the last change to the model, from all its parameters; those of"
@@ -156,6 +161,8 @@ CAUSES = {
 
 # An update that leaves all of these as they were, to the last bit, changed nothing.
 _SIGNATURE = [MIN, MAX, SUM, SUM_ABS, SUM_SQ]
+#: What differs by this part of its norm from the parameter of the same name before is another one.
+ANOTHER = 0.1
 
 
 @dataclass(frozen=True)
@@ -238,7 +245,12 @@ class Training:
         self._layouts: WeakKeyDictionary[Layout, _Parameters] = WeakKeyDictionary()
 
     def add(
-        self, group: TensorGroup, names: tuple[str, ...], *, skipped: bool
+        self,
+        group: TensorGroup,
+        names: tuple[str, ...],
+        *,
+        skipped: bool,
+        is_new_part: bool = False,
     ) -> Iterator[tuple[str, list[str]]]:
         """Add one TRAIN step; yield each cause that holds, with the names it holds for.
 
@@ -246,6 +258,7 @@ class Training:
             group: The parameters.
             names: Their names.
             skipped: The step will change nothing, and that is as it should be.
+            is_new_part: Another optimizer steps for the first time.
         """
         layout = group.record.layout
         parameters = self._layouts.get(layout)
@@ -257,6 +270,8 @@ class Training:
         memory = self._memory.values[rows]
         new = memory[:, _STEPS] == 0
         memory[new, _FIRST:] = np.tile(signature[new], 2)
+        if is_new_part:  # who makes another optimizer may have frozen them before
+            memory[parameters.frozen, _GOT_ONE] = 0
         self._count(memory, parameters, statistics, signature, skipped=skipped)
         self._memory.values[rows] = memory
         conditions = self._conditions(memory, parameters)
@@ -268,8 +283,10 @@ class Training:
         replaced = memory[:, _REPLACED]
         if (replaced >= self._k).any():
             conditions = {"nothing_trained": replaced >= self._k}
-        elif replaced.any():
-            conditions["frozen_again"][:] = False
+        unheld = (memory[:, _UNHELD] > 0) & (memory[:, _HELD] == 0) & parameters.has_gradient
+        if replaced.any() or unheld.any():
+            # What is frozen on purpose is not told before what is forgotten.
+            conditions["frozen_again"] = np.zeros(len(names), bool)
         for cause, holds in conditions.items():
             if holds.any():
                 yield cause, [names[index] for index in np.flatnonzero(holds)]
@@ -286,6 +303,10 @@ class Training:
         memory[:, _STEPS] += 1
         memory[:, _GOT_ONE] += parameters.has_gradient
         memory[:, _HELD] += parameters.held
+        # Another parameter of the same name: no step changes the norm of one by so much.
+        norms = np.sqrt(np.stack([signature[:, -1], memory[:, -1]]))
+        is_another = np.abs(norms[0] - norms[1]) > ANOTHER * norms.max(axis=0)
+        memory[parameters.unheld & is_another & (memory[:, _UNHELD] == 0), _HELD] = 0
         moved = (signature != memory[:, _LAST:]).any(axis=1)  # perhaps by hand, without optimizer
         memory[:, _LAST:] = signature
         memory[:, _UNHELD] = np.where(parameters.unheld & ~moved, memory[:, _UNHELD] + 1, 0)
@@ -592,12 +613,19 @@ class UntrainedParameter(Rule):
             skipped = is_skipped(step, worker) or worker in warming_up
             adapters = self._adapters.setdefault(worker, Adapters(self.k))
             for cause, members in (
-                *training.add(group, names, skipped=skipped),
+                *training.add(
+                    group,
+                    names,
+                    skipped=skipped,
+                    is_new_part=step.scalar("optimizer/begins", worker) > 0,
+                ),
                 *adapters.add(group, skipped=skipped),
             ):
                 if cause == "unchanged":
                     yield from self._unchanged(step, group, members)
                     continue
+                if cause == "no_gradient" and step.scalar("loop/backwards_lost", worker) >= 1:
+                    cause = "zeroed"
                 is_head = cause == "not_in_optimizer" and trains_head(group, members)
                 yield self._finding(
                     step, worker, cause, members, len(names), "info" if is_head else "warning"

@@ -121,11 +121,42 @@ def last_layer(model, _):
     return model[2].parameters()
 
 
-def second_task(*, before, steps=15):
+def zeroed(*, between, steps=30):
+    """Set gradients to zero, perhaps between the backward pass and the step."""
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(steps):
+        inputs = torch.randn(32, 4)
+        if not between:
+            optimizer.zero_grad()
+        F.mse_loss(model(inputs), inputs.mean(1, keepdim=True)).backward()
+        if between:
+            optimizer.zero_grad()
+        optimizer.step()
+
+
+def distilled(*, logarithms, steps=30):
+    """Learn the probabilities of a teacher, by their logarithms or by what they are."""
+    torch.manual_seed(0)
+    model, teacher = nn.Linear(4, 3), nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(steps):
+        inputs = torch.randn(32, 4)
+        guessed = model(inputs).softmax(1)
+        with torch.no_grad():
+            meant = teacher(inputs).softmax(1)
+        optimizer.zero_grad()
+        F.kl_div(guessed.log() if logarithms else guessed, meant, reduction="batchmean").backward()
+        optimizer.step()
+
+
+def second_task(*, before, trains_body=False, steps=15):
     """Train a model, freeze it, and train a new head that replaces the old one.
 
     Args:
         before: The optimizer is made before the head is replaced.
+        trains_body: The first layer is trained on.
     """
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
@@ -133,9 +164,10 @@ def second_task(*, before, steps=15):
     for task in range(2):
         if task:
             model.requires_grad_(False)
+            model[0].requires_grad_(trains_body)
             held = list(model.parameters())
             model[2] = nn.Linear(16, 1)
-            optimizer = torch.optim.SGD(held if before else model[2].parameters(), lr=0.1)
+            optimizer = torch.optim.SGD(held if before else model.parameters(), lr=0.1)
         for _ in range(steps):
             inputs = torch.randn(32, 4)
             optimizer.zero_grad()
@@ -187,6 +219,12 @@ CUT_OFF = [
     Scenario("untrained_parameter", in_a_list, True),
     Scenario("untrained_parameter", partial(second_task, before=True), True),
     Scenario("untrained_parameter", partial(second_task, before=False), False),
+    Scenario("untrained_parameter", partial(second_task, before=True, trains_body=True), True),
+    Scenario("untrained_parameter", partial(second_task, before=False, trains_body=True), False),
+    Scenario("untrained_parameter", partial(zeroed, between=True), True),
+    Scenario("untrained_parameter", partial(zeroed, between=False), False),
+    Scenario("loss_input", partial(distilled, logarithms=False), True),
+    Scenario("loss_input", partial(distilled, logarithms=True), False),
 ]  # fmt: skip
 #: What each of those that are found is found to be, and how bad it is.
 CAUSES = [
@@ -194,5 +232,6 @@ CAUSES = [
     "one_class", "repeated_target", "out_of_reach", "out_of_reach", "out_of_reach",
     "data", "no elements", "no elements", "diverged",
     "nothing_trained", "nothing_trained", "not_in_optimizer info", "not_in_optimizer",
-    "not_in_optimizer", "nothing_trained",
+    "not_in_optimizer", "nothing_trained", "not_in_optimizer", "zeroed",
+    "not_log_probabilities",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 import numpy as np
 import torch
 
+from ...capture.budget import FULL_STEPS
 from ...capture.guard import guarded
 from ...capture.open_step import OpenStep
 from ...capture.recorder import Recorder
@@ -398,9 +399,9 @@ class Tracker(HookGuard):
                 self.events.emit("loss", step, name, value, call)
             self._black_box.judge(step, name)
 
-    def _widens(self, step: OpenStep, reason: str = "not finite") -> bool:
+    def _widens(self, step: OpenStep, reason: str = "not finite", steps: int = 10) -> bool:
         """Observe the rest of a step in full, and some after it; return whether it is."""
-        is_news = self._budget.observe_next_in_full(reason)
+        is_news = self._budget.observe_next_in_full(reason, steps)
         if is_news:
             step.widen()
         return is_news
@@ -515,7 +516,8 @@ class Tracker(HookGuard):
     def _before_optimizer(self, optimizer: torch.optim.Optimizer, skipped: object = 0.0) -> None:
         step = self.steps.before_optimizer(optimizer)
         if step.mode_step > 0 and not self.optimizers.has_stepped(optimizer):
-            self._widens(step, "another optimizer")
+            self._widens(step, "another optimizer", FULL_STEPS)
+            self.observer.scalar(step, "optimizer/begins", 1.0, "optimizer")
         elif step.has_only_losses and not self.first_gradients.is_finite(optimizer):
             self._widens(step)
         if step.has_only_losses:
