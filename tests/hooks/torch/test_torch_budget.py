@@ -294,6 +294,31 @@ class TestOnlyModel:
 
         assert [{}, {}] == own == [model._forward_pre_hooks] * 2
 
+    @pytest.mark.parametrize(
+        "export",
+        [torch.jit.script, lambda model: torch.jit.trace(model, X)],
+        ids=["script", "trace"],
+    )
+    def test_a_model_is_exported_as_it_is(self, every_fifth, export):
+        with every_fifth():
+            model = mlp()
+            fit(model, steps=8)
+            exported = export(model)
+
+        assert torch.equal(model(X), exported(X))
+
+    def test_a_shallow_copy_is_seen_once(self, every_fifth):
+        with every_fifth() as seen:
+            model = mlp()
+            fit(model, steps=8)
+            copied = copy.copy(model)
+            fit(model, steps=1)
+            with torch.no_grad():
+                nn.functional.mse_loss(copied(X), Y)
+                nn.functional.mse_loss(copied(X), Y)
+
+        assert {"TRAIN": 9, "EVAL": 2} == seen.counts
+
     def test_hooks_that_a_script_adds_and_removes_are_its_own(self, every_fifth):
         called = []
         with every_fifth():

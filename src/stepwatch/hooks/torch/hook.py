@@ -165,7 +165,7 @@ class ModuleHooks:
         if watched is None or watched.own is not own:
             number = self._before.id
             watched = self._views[root] = _WatchedHooks(own, number, self._hooks[number])
-        self._watched = root
+        self._watched, watched.is_on = root, True
         root.__dict__["_forward_pre_hooks"] = watched
         global_forward_pre_hooks.clear()
         global_forward_hooks.clear()
@@ -193,8 +193,9 @@ class ModuleHooks:
     def resume(self) -> None:
         """Call the hooks again, if they are not called."""
         if self._watched is not None:
-            watched, self._watched = self._watched, None
-            watched.__dict__["_forward_pre_hooks"] = self._views[watched].own
+            root, self._watched = self._watched, None
+            self._views[root].is_on = False
+            root.__dict__["_forward_pre_hooks"] = self._views[root].own
         elif self._root is not None:
             (root, own), self._root = self._root, None
             added = root._forward_hooks.keys() - own.keys() - {self._after.id}
@@ -215,6 +216,9 @@ class ModuleHooks:
 class _WatchedHooks(MutableMapping[int, Any]):
     """The hooks of a module, and one of ours after them, which no copy and no pickle has.
 
+    A module that is called asks whether there are any, and for ``items``: only there is ours. Who
+    goes through the hooks otherwise, such as the compiler of ``torch.jit``, finds the module's own.
+
     Args:
         own: Those of the module; what is added and removed here is so there.
         number: The number of ours.
@@ -223,6 +227,8 @@ class _WatchedHooks(MutableMapping[int, Any]):
 
     def __init__(self, own: OrderedDict[int, Any], number: int, hook: Callable[..., Any]) -> None:
         self.own, self._number, self._hook = own, number, hook
+        #: Whether ours is called: who copied a module may hold this longer.
+        self.is_on = False
 
     def __getitem__(self, number: int) -> Any:
         return self._hook if number == self._number else self.own[number]
@@ -234,13 +240,14 @@ class _WatchedHooks(MutableMapping[int, Any]):
         del self.own[number]
 
     def __iter__(self) -> Iterator[int]:
-        return iter([*self.own, self._number])
+        return iter(self.own)
 
     def __len__(self) -> int:
-        return len(self.own) + 1
+        return len(self.own) + self.is_on
 
     def items(self) -> Any:
-        return [*self.own.items(), (self._number, self._hook)]
+        ours = [(self._number, self._hook)] if self.is_on else []
+        return [*self.own.items(), *ours]
 
     def move_to_end(self, number: int, *, last: bool = True) -> None:
         self.own.move_to_end(number, last=last)
