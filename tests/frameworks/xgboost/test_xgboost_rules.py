@@ -94,21 +94,22 @@ class TestSetup:
     def test_early_stopping_of_a_metric_that_rises(self, tmp_path, by, maximize, is_found):
         """It takes less for better unless it is told otherwise."""
         x = table()
-        y = (x[:, 0] + x[:, 1] * x[:, 2] > 0.8).astype(float)
+        y = (x[:, 0] + x[:, 1] + x[:, 2] > 0.8).astype(float)
         stop = xgboost.callback.EarlyStopping(rounds=20, maximize=maximize)
         with XGBoostHook(run=tmp_path / "run", say=lambda _: None, strict=True):
             if by == "train":
                 data, validation = parts(x, y)
                 evals = [(data, "train"), (validation, "validation_0")]
-                parameters = {**BINARY, "eta": 0.05, "nthread": 1}
+                parameters = {**BINARY, "eta": 0.05, "nthread": 1, "base_score": 0.25}
                 xgboost.train(
                     {**parameters, "disable_default_eval_metric": 1}, data, 30, evals=evals,
                     custom_metric=f1_of, callbacks=[stop], verbose_eval=False,
                 )  # fmt: skip
             else:
                 model = xgboost.XGBClassifier(
-                    n_estimators=30, learning_rate=0.05, n_jobs=1, eval_metric=f1, callbacks=[stop]
-                )
+                    n_estimators=30, learning_rate=0.05, n_jobs=1, base_score=0.25,
+                    eval_metric=f1, callbacks=[stop],
+                )  # fmt: skip
                 model.fit(x[:200], y[:200], eval_set=[(x[200:], y[200:])], verbose=False)
         conditions = [one.condition for one in found(Trial(tmp_path / "run"), "setup")[0]]
 
