@@ -570,6 +570,13 @@ def _zero_weight(step: StepView, group: TensorGroup, output: str) -> str:
     return ""
 
 
+def _are_zeroed(step: StepView, group: TensorGroup, members: Sequence[str]) -> bool:
+    """Return whether parameters without gradients are all that train, and gradients were zeroed."""
+    num_trainable = sum(bool(info.trainable) for info in group.infos)
+    lost = step.scalar("loop/backwards_lost", group.record.worker)
+    return lost >= 1 and len(members) == num_trainable
+
+
 class UntrainedParameter(Rule):
     """Parameters that training leaves as they are, or trains wrongly, from the first step on.
 
@@ -624,7 +631,7 @@ class UntrainedParameter(Rule):
                 if cause == "unchanged":
                     yield from self._unchanged(step, group, members)
                     continue
-                if cause == "no_gradient" and step.scalar("loop/backwards_lost", worker) >= 1:
+                if cause == "no_gradient" and _are_zeroed(step, group, members):
                     cause = "zeroed"
                 is_head = cause == "not_in_optimizer" and trains_head(group, members)
                 yield self._finding(
