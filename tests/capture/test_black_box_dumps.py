@@ -24,7 +24,7 @@ from stepwatch.formats.blackbox import (
     step_records,
 )
 from stepwatch.model.finding import Finding
-from stepwatch.model.record import TensorInfo
+from stepwatch.model.record import Layout, TensorInfo
 from stepwatch.model.steps import Mode
 from stepwatch.trial import Trial
 
@@ -231,6 +231,18 @@ class TestDumps:
 
         assert ["blackbox/worker_0/4-non-finite-loss.frames"] == dump_keys(recorder.store)
         assert [3] == kinds(recorder, TRIGGER_FRAME)
+
+    def test_after_finite_numbers_it_is_noticed_anew(self, tmp_path):
+        """Also where these were handed over without an open step."""
+        recorder = recorder_of(tmp_path)
+        losses = Layout((TensorInfo("loss/x", "losses", "float64", ()),))
+        for first in (0, 6):
+            train(recorder, range(first, first + 3), loss=lambda step: np.nan)
+            for _ in range(3):
+                recorder.take_scalars(losses, (1.0,))
+        recorder.close()
+
+        assert [0, 6] == kinds(recorder, TRIGGER_FRAME)
 
     @pytest.mark.parametrize("state", ["failed", "interrupted", "stopped"])
     def test_what_did_not_end_well_stays(self, state, tmp_path):

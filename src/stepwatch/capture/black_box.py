@@ -345,13 +345,6 @@ class BlackBox:
         if self._due:
             self._dump(self._step)
 
-    def judge_scalars(self, steps: ScalarSteps) -> None:
-        """Note what the listeners found in steps whose numbers are finite, as ``judge`` does."""
-        self._step = int(steps.numbers[-1, 0])
-        self.note_findings()
-        if self._due:
-            self._dump(self._step)
-
     def close(self, state: str, error: str) -> None:
         """Dump if the run ended badly; remove the ring if nothing was wrong or all is in a dump.
 

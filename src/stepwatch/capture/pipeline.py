@@ -84,11 +84,13 @@ class Pipeline:
         _call_each(iter(self._takers), record)
 
     def take_scalars(self, steps: ScalarSteps) -> None:
-        """Take steps of which there are a few numbers only, later than the ones before."""
+        """Take steps of which there are a few finite numbers only, later than the ones before."""
         box = self._black_box
         takers = [*self._on_step, *self._store_by]
-        keep = [] if box is None else [partial(box.record_scalars, steps)]
-        judge = [] if box is None else [partial(box.judge_scalars, steps)]
+        keep, judge = [], []
+        if box is not None:
+            (last,) = scalar_records(steps.last())
+            keep, judge = [partial(box.record_scalars, steps)], [partial(box.judge, last)]
         takes = (partial(_call_each, iter(takers), one) for one in scalar_records(steps))
         _call_each(chain(keep, takes, judge))
 
