@@ -19,7 +19,7 @@ from ..model.record import ScalarRow, ScalarSteps, StepRecord
 from ..runtime.background import Background
 from .mirror import Mirror, NoMirror, ShutdownWait
 from .output import Output
-from .pipeline import Listener, Pipeline
+from .pipeline import MOST_SOON, Listener, Pipeline
 
 # If the time for what is queued was not enough, how long to wait for the note that says so.
 NOTE_TIMEOUT_S = 5.0
@@ -27,8 +27,6 @@ NOTE_TIMEOUT_S = 5.0
 FIRST_STEP_PATIENCE_S = 0.5
 # How often writers store what they gathered long enough.
 TICK_S = 0.25
-# So many steps may wait for the next tick; more are dropped.
-_MOST_SOON = 100_000
 
 
 class InProcess:
@@ -81,7 +79,7 @@ class InProcess:
 
     def take_soon(self, row: ScalarRow) -> None:
         """Hand over a step without waking the thread: it takes them a few times a second."""
-        if len(self._soon) < _MOST_SOON:
+        if len(self._soon) < MOST_SOON:
             self._soon.append(row)
 
     def flush(self, timeout: float) -> bool:

@@ -45,7 +45,7 @@ from .companion import Assignment, Companion, MakeRemote, Report
 from .mirror import CLOSE_TIMEOUT_S as MIRROR_TIMEOUT_S
 from .mirror import Mirror, NoMirror, ShutdownWait
 from .output import Output
-from .pipeline import Listener
+from .pipeline import MOST_SOON, Listener
 
 _log = logging.getLogger("stepwatch")
 Array = npt.NDArray[np.generic]
@@ -67,8 +67,8 @@ _POLL_S, _PROMPT_POLL_S = 0.002, 0.0005
 #: So what is wrong from the start is acted on at once; later, a few steps after.
 PROMPT_S = 2.0
 _TICK_S = 0.25
-#: Steps with a few numbers wait so long at most while others follow, and so many of them.
-_SOON_NS, _MOST_SOON = 50_000_000, 100_000
+#: Steps with a few numbers wait so long at most while others follow.
+_SOON_NS = 50_000_000
 _MOST_STARTS = 2
 # How long the end of the process is waited for once it has reported, and for a note of our own.
 _EXIT_TIMEOUT_S = _NOTE_TIMEOUT_S = 5.0
@@ -242,7 +242,7 @@ class CompanionLink:
 
     def take_soon(self, row: ScalarRow) -> None:
         """Take a step with a few finite numbers; they are sent a few times a second."""
-        if os.getpid() != self._pid or len(self._soon) >= _MOST_SOON:
+        if os.getpid() != self._pid or len(self._soon) >= MOST_SOON:
             return
         self._soon.append(row)
         if row.time_ns >= self._send_at_ns:

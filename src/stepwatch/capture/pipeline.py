@@ -21,6 +21,9 @@ from ..store import Store
 from .black_box import BlackBox
 from .lifecycle import DroppedSteps
 
+#: So many steps of a few numbers may wait to be handed over together; more are dropped.
+MOST_SOON = 100_000
+
 
 class Listener(Protocol):
     """Is called with every step in the background, before it is stored.
