@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from stepwatch.model.record import ScalarRow, ScalarSteps
 from stepwatch.model.steps import Mode
 from stepwatch.rules import Finding, Rule, StepView, Watch, watch
 from tests.support.rules.rule_records import info, record, step_of
@@ -67,13 +68,39 @@ def short_steps(count, *, gap_ns, loss=lambda step: 1.0, more=lambda step: {}):
 class TestShortSteps:
     """Rules take no more than a few percent of the time, however short steps are."""
 
-    @pytest.mark.parametrize(("gap_ns", "given"), [(2_000_000, 1), (500_000, 4), (300_000, 7)])
+    @pytest.mark.parametrize(("gap_ns", "given"), [(5_000_000, 1), (1_250_000, 4), (750_000, 7)])
     def test_after_the_first_thousand_some_are_passed_over(self, gap_ns, given):
         rule = Seen()
         _, engine = run(rule, short_steps(2000, gap_ns=gap_ns))
 
         assert [*range(1000), *range(1000 + (given - 1), 2000, given)] == rule.steps
         assert len(rule.steps) == engine.statuses()[0].evaluations
+
+    @pytest.mark.parametrize("gap_ns", [0, 1000, 750_000, 5_000_000])
+    @pytest.mark.parametrize("at_once", [1, 7, 400])
+    def test_steps_given_together_are_the_same_as_one_by_one(self, gap_ns, at_once):
+        """Some are of EVAL, and some of these come between."""
+        steps = [
+            StepView([replace(step.records[0], mode=Mode.EVAL if number % 300 < 3 else Mode.TRAIN)])
+            for number, step in enumerate(short_steps(2000, gap_ns=gap_ns))
+        ]
+        alone, together = Seen(), Seen()
+        _, engine = run(alone, steps)
+        from stepwatch.rules import Watched
+
+        other = Watch([Watched(together)])
+        layout = steps[0].records[0].layout
+        rows = [
+            ScalarRow(one.mode, layout, one.number, one.mode_step, one.time_ns, (1.0,))
+            for one in steps
+        ]
+        for start in range(0, len(rows), at_once):
+            for some in ScalarSteps.of("worker_0", rows[start : start + at_once]):
+                other.evaluate_scalars(some)
+        other.finish()
+
+        assert alone.steps == together.steps
+        assert engine.statuses() == other.statuses()
 
     def test_one_with_more_than_losses_or_a_nan_never_is(self):
         rule = Seen()

@@ -17,8 +17,9 @@ from time import monotonic
 
 from ..capture.control import AlreadyDone
 from ..errors import ConfigError, StepwatchError
+from ..formats.blackbox import scalar_records
 from ..formats.findings import ActionNote, Outcome, read_actions, write_actions
-from ..model.record import StepRecord
+from ..model.record import ScalarSteps, StepRecord
 from ..model.steps import Mode
 from ..runtime.background import Background
 from ..store import Store
@@ -286,6 +287,11 @@ class Reactions:
             self._control.judged(record.step)
             if record.step >= self._control.restored_at:
                 self._note_restored(self._control.restored_at)
+
+    def on_scalars(self, steps: ScalarSteps) -> None:
+        """Handle steps in a row that all rules have evaluated."""
+        (last,) = scalar_records(steps.at([-1]))
+        self.on_step(last)
 
     def remote(self, send: object) -> None:
         """All is done in the process of the training."""

@@ -258,7 +258,7 @@ class CompanionLink:
             rows = [self._soon.popleft() for _ in range(len(self._soon))]
             for steps in ScalarSteps.of(self._worker, rows):
                 self._frames.write_scalars(steps)
-                (last,) = scalar_records(steps.last())
+                (last,) = scalar_records(steps.at([-1]))
                 self._samples[last.mode, last.layout] = last
 
     def _wait_for_judgement(self, record: StepRecord) -> None:

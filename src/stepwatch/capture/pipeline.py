@@ -28,8 +28,9 @@ MOST_SOON = 100_000
 class Listener(Protocol):
     """Is called with every step in the background, before it is stored.
 
-    It may have ``tick()``, called a few times a second, and ``evidence``, ``--save`` texts of
-    what it needs.
+    It may have ``tick()``, called a few times a second; ``on_scalars(steps)``, called in place of
+    ``on_step`` with steps in a row, a ``ScalarSteps``, of which a few finite numbers are all that
+    is known; and ``evidence``, ``--save`` texts of what it needs.
     """
 
     def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
@@ -88,14 +89,20 @@ class Pipeline:
 
     def take_scalars(self, steps: ScalarSteps) -> None:
         """Take steps of which there are a few finite numbers only, later than the ones before."""
-        box = self._black_box
-        takers = [*self._on_step, *self._store_by]
+        box, records = self._black_box, list(scalar_records(steps))
         keep, judge = [], []
         if box is not None:
-            (last,) = scalar_records(steps.last())
-            keep, judge = [partial(box.record_scalars, steps)], [partial(box.judge, last)]
-        takes = (partial(_call_each, iter(takers), one) for one in scalar_records(steps))
-        _call_each(chain(keep, takes, judge))
+            keep, judge = [partial(box.record_scalars, steps)], [partial(box.judge, records[-1])]
+        shows = (partial(self._show, one, steps, records) for one in self.listeners)
+        takes = (partial(_call_each, iter(self._store_by), one) for one in records)
+        _call_each(chain(keep, shows, judge, takes))
+
+    @staticmethod
+    def _show(listener: Listener, steps: ScalarSteps, records: Sequence[StepRecord]) -> None:
+        if hasattr(listener, "on_scalars"):
+            listener.on_scalars(steps)
+        else:
+            _call_each(partial(listener.on_step, one) for one in records)
 
     def tick(self) -> None:
         """Called a few times a second, and after the last step."""

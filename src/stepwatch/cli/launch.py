@@ -32,12 +32,13 @@ from ..capture.profiling import Profiler
 from ..capture.recorder import Listener
 from ..config import environment
 from ..errors import ConfigError, StepwatchError
+from ..formats.blackbox import scalar_records
 from ..judge.live import LiveWatch
 from ..judge.parameters import Spec
 from ..judge.rule import Watched, required_captures
 from ..model.collection import Collection, parse_save
 from ..model.finding import Finding
-from ..model.record import StepRecord
+from ..model.record import ScalarSteps, StepRecord
 from ..plugins import registry
 from ..runtime.imports import OnImport
 from ..runtime.secrets import MASK, masked
@@ -180,6 +181,12 @@ class SaveCosts:
             else:
                 still_waiting.append((rule, text, collection))
         self._waiting = still_waiting
+
+    def on_scalars(self, steps: ScalarSteps) -> None:
+        """Report what the last of some steps alike holds."""
+        if self._waiting:
+            (last,) = scalar_records(steps.at([-1]))
+            self.on_step(last)
 
     def remote(self, send: object) -> MakeRemote | None:
         """Return what looks at the steps in another process; see ``capture.link.Divided``."""

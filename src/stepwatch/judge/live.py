@@ -10,10 +10,11 @@ from functools import partial
 from typing import Any
 
 from ..capture.companion import MakeRemote, Report
+from ..formats.blackbox import scalar_records
 from ..formats.findings import write_findings, write_statuses
 from ..formats.manifest import FIRST_WORKER, are_several, read_manifest
 from ..model.finding import Finding
-from ..model.record import StepRecord
+from ..model.record import ScalarSteps, StepRecord
 from ..store import Store
 from ..trial.profile import Profile
 from .engine import RuleStatus, Watch
@@ -98,6 +99,15 @@ class LiveWatch:
         if self._joint is not None:
             self._joint.begins(record)
         self._report(self._watch.evaluate(StepView([record], self._patterns, others=self._others)))
+        self._has_news = True
+
+    def on_scalars(self, steps: ScalarSteps) -> None:
+        """Judge steps of a few finite numbers."""
+        if self._joint is not None:
+            for record in scalar_records(steps):
+                self.on_step(record)
+            return
+        self._report(self._watch.evaluate_scalars(steps, others=self._others))
         self._has_news = True
 
     def tick(self) -> None:

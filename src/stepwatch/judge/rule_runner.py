@@ -61,6 +61,11 @@ class ObservedInputs:
                 self._add_layout(mode, layout)
                 self._in_parts |= step.in_parts
 
+    def count(self, mode: Mode, num_steps: int, last: int) -> None:
+        """Count steps like one before; ``last`` is the number of the last of a mode so far."""
+        count, first, _ = self._steps.get(mode.value, (0, last, last))
+        self._steps[mode.value] = count + num_steps, first, last
+
     def num_steps(self, mode: str | None) -> int:
         """Return how many steps there were of a mode, or of all."""
         return sum(count for each, (count, *_) in self._steps.items() if mode in (None, each))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import groupby
@@ -209,6 +209,6 @@ class ScalarSteps:
             for alike in (list(group) for _, group in by_layout)
         ]
 
-    def last(self) -> ScalarSteps:
-        """Return the last of them alone."""
-        return replace(self, numbers=self.numbers[-1:], values=self.values[-1:])
+    def at(self, rows: Sequence[int]) -> ScalarSteps:
+        """Return some of them, by their places; -1 is the last."""
+        return replace(self, numbers=self.numbers[rows], values=self.values[rows])
