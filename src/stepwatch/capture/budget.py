@@ -20,7 +20,7 @@ DEFAULT_SHARE = 0.03
 #: The collections that are observed at every step.
 KEPT = frozenset({"losses", "learning_rates", "metrics", "scalars", "tensors"})
 #: The first steps of each mode, which are observed in full: most faults are there from the start.
-FULL_STEPS = 21
+FULL_STEPS = 11
 #: The TRAIN steps after them are observed in full until observing took so long, seconds of
 #: processor time, that other work on the machine does not use up: in a small training those are
 #: hundreds, and a short one is over by then.
@@ -34,8 +34,9 @@ _MEASURED, _MOST_MEASURED = 8, 256
 _AGAIN = 1000
 #: What a step may cost however short it is, seconds: a share of a millisecond is no evidence.
 LEAST_S = 0.1e-3
-# What is left of the share makes up for the start, and for what cannot be measured.
-_RUNNING_PART = 2 / 3
+# What is left of the share is for what cannot be measured. As long as observing took more than the
+# share and the start altogether, a smaller part is used.
+_RUNNING_PART, _REPAYING_PART = 2 / 3, 1 / 3
 # What the steps between the full ones cost cannot be thinned; this part of the budget is left to
 # full steps all the same.
 _LEAST_ROOM = 0.25
@@ -204,11 +205,16 @@ class Budget:
         # Of what ran in the background nobody knows for which step; training may wait for all.
         own = sum(self._full) + sum(self._thin)
         factor = 1 + (sum(self._background) / own if own else 0.0)
-        full = statistics.median(self._full) * factor
-        thin = statistics.median(self._thin) * factor if self._thin else 0.0
+        # The first steps of all do what is done once; later, what is done rarely counts, too.
+        typical = statistics.fmean if self._thin else statistics.median
+        full = typical(self._full) * factor
+        thin = typical(self._thin) * factor if self._thin else 0.0
         # A slow moment of the machine is not the training's own time.
         plain = sorted(self._plain)[len(self._plain) // 4]
-        allowed = max(_RUNNING_PART * self.share * plain, LEAST_S)
+        cost_s = self.spent_s - self._first_s + self._background_s()
+        owes = cost_s > START_S + self.share * (self._ended_at - self._began_at - cost_s)
+        part = _REPAYING_PART if owes else _RUNNING_PART
+        allowed = max(part * self.share * plain, LEAST_S)
         room = max(allowed - thin, _LEAST_ROOM * allowed)
         fits = (one for one in PERIODS if (full - thin) / one <= room)
         period = next(fits, PERIODS[-1])
