@@ -198,6 +198,92 @@ class TestUsualSteps:
         assert taken == [2] * sum(step > 1 and step % 5 != 0 for step in range(20))
         assert losses == seen.series("loss/mse_loss")
 
+    @pytest.mark.parametrize("every_fifth", [False], indirect=True)
+    @pytest.mark.parametrize("how", ["composed", "two models", "closure"])
+    def test_so_are_steps_of_other_kinds(self, every_fifth, taken, how):
+        """A loss that the script computes itself, of two models; gradients within the step."""
+        with every_fifth() as seen:
+            first, second = mlp(), mlp()
+            models = [first, second] if how == "two models" else [first]
+            optimizer = torch.optim.SGD([p for one in models for p in one.parameters()], lr=0.01)
+            losses = []
+
+            def compute():
+                optimizer.zero_grad()
+                outputs = [one(X) for one in models]
+                if how == "closure":
+                    loss = nn.functional.mse_loss(outputs[0], Y)
+                else:
+                    loss = sum((one - Y).square().mean() for one in outputs)
+                loss.backward()
+                losses.append(loss.item())
+                return loss
+
+            for _ in range(20):
+                if how == "closure":
+                    optimizer.step(compute)
+                else:
+                    compute()
+                    optimizer.step()
+
+        assert taken == [2] * sum(step > 1 and step % 5 != 0 for step in range(20))
+        name = "loss/mse_loss" if how == "closure" else "loss/backward"
+        assert losses == pytest.approx(seen.series(name))
+        assert [*range(20)] == steps_of(seen, "learning_rate/0")
+        assert [0, 1, 5, 10, 15] == steps_of(seen, "gradient/0.weight")
+
+    @pytest.mark.parametrize("calls", [0, 2])
+    def test_a_closure_may_be_called_as_often_as_its_optimizer_wants(self, every_fifth, calls):
+        class Picky(torch.optim.SGD):
+            def step(self, closure=None):
+                for _ in range(calls if self.is_picky else 1):
+                    closure()
+                super().step()
+
+            is_picky = False
+
+        with every_fifth() as seen:
+            model = mlp()
+            optimizer = Picky(model.parameters(), lr=0.01)
+
+            def closure():
+                optimizer.zero_grad()
+                loss = nn.functional.mse_loss(model(X), Y)
+                loss.backward()
+                return loss
+
+            for step in range(12):
+                optimizer.is_picky = step == 8
+                optimizer.step(closure)
+
+        assert [*range(12)] == steps_of(seen, "learning_rate/0")
+        stored = [step for step in range(12) if calls or step != 8]
+        assert stored == steps_of(seen, "loss/mse_loss")
+        assert [0, 1, 5, 10] == steps_of(seen, "gradient/0.weight")
+
+    def test_a_closure_that_raised_is_called_again(self, every_fifth):
+        with every_fifth() as seen:
+            model = mlp()
+            optimizer = sgd(model)
+
+            def closure():
+                optimizer.zero_grad()
+                loss = nn.functional.mse_loss(model(X), Y)
+                if len(tries) == 8:
+                    tries.append(1)
+                    raise ValueError("once more")
+                loss.backward()
+                return loss
+
+            tries = []
+            for _ in range(12):
+                tries.append(1)
+                with suppress(ValueError):
+                    optimizer.step(closure)
+
+        assert {"TRAIN": 11} == seen.counts
+        assert 11 == len(steps_of(seen, "loss/mse_loss"))
+
     def test_listeners_are_given_all_steps_in_order(self, every_fifth):
         class Notes:
             def start(self, *_): ...

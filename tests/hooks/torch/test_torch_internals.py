@@ -14,7 +14,8 @@ from torch.utils.data import DataLoader
 from torch.utils.data._utils import fetch
 
 from stepwatch import TorchHook
-from stepwatch.hooks.torch import internals
+from stepwatch.capture.budget import Budget
+from stepwatch.hooks.torch import events, internals
 from tests.support.hooks.torch.trainings import X, Y, fit, mlp, sgd
 
 
@@ -339,13 +340,21 @@ class TestWrapped:
 
 
 class TestCompiler:
-    def test_eager_only_and_dynamo_disable_run_what_they_wrap(self):
-        """Where nothing is compiled."""
+    def test_eager_only_runs_what_it_wraps_where_nothing_is_compiled(self):
         calls = []
         internals.eager_only(calls.append)(1)
-        internals.dynamo_disable(calls.append)(2)
 
-        assert [1, 2] == calls
+        assert [1] == calls
+
+    def test_events_are_emitted_where_nobody_knows_what_is_compiled(
+        self, monkeypatch
+    ):
+        monkeypatch.setattr(events, "compiler_callback", lambda: internals.UNKNOWN)
+        source, calls = events.Events(events.HookGuard(strict=True), Budget(None)), []
+        source.subscribe("logged", calls.append)
+        source.source("logged")(1)
+
+        assert [1] == calls
 
     def test_skipped_frames_are_a_matter_of_speed(self, without):
         """Without the name they are compiled."""

@@ -222,9 +222,14 @@ class SingularOperations:
                 self._paths = list(_singular_paths(root.grad_fn, names))
         self.keep(root)
 
+    @property
+    def has_paths(self) -> bool:
+        """Whether the graph had operations whose derivatives may be infinite."""
+        return bool(self._paths)
+
     def keep(self, root: object) -> None:
         """Keep what the known operations of a graph saved."""
-        if not self._paths or not isinstance(root, torch.Tensor):
+        if not isinstance(root, torch.Tensor):
             return
         for name, known, path in self._paths:
             node = _follow(root.grad_fn, path)

@@ -45,12 +45,19 @@ from time import perf_counter
 from typing import Any
 from weakref import WeakSet
 
+import torch
 from torch import nn
 
 from ...capture.budget import Budget
 from ...capture.guard import give_up
 from ...model.collection import LOSS_FUNCTIONS
-from .internals import current_graph_task_id, tracing_state
+from .internals import (
+    UNKNOWN,
+    compiler_callback,
+    current_graph_task_id,
+    dynamo_skip_frame,
+    tracing_state,
+)
 
 Subscriber = Callable[..., object]
 
@@ -237,17 +244,23 @@ class Events:
         """Return what torch is to call for an event.
 
         It calls the subscribers where anything is observed, and does not raise: the first failure
-        detaches the guard, as ``capture.guard.guarded`` does.
+        detaches the guard, as ``capture.guard.guarded`` does. No compiler looks into it; what it
+        traces must not call it.
         """
         tables = self._subscribers, self._of_losses, self._of_usual
         by_detail = [table[event] for table in tables]
         events, guard, budget = self, self._guard, self._budget
+        # While a compiled model runs, the compiler would compile the subscribers' frames.
+        is_known = compiler_callback() is not UNKNOWN
         in_backward, is_timed = event not in _NOT_IN_BACKWARD, budget.share is not None
 
         # One frame, for some of these are called for each module that runs.
         def emit(*carried: Any, **named: Any) -> None:
             subscribers = by_detail[events.detail]
             if not subscribers:
+                return
+            if is_known and compiler_callback() not in (None, False):
+                disabled(*carried, **named)
                 return
             began = perf_counter() if is_timed else 0.0
             try:
@@ -268,4 +281,5 @@ class Events:
             if is_timed:
                 budget.spent_s += perf_counter() - began
 
-        return emit
+        disabled: Any = torch.compiler.disable(emit)  # type: ignore[no-untyped-call]
+        return dynamo_skip_frame(emit) if is_known else disabled

@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -34,7 +35,6 @@ from ..base import Hook, abbreviate, coverage_line
 from .graphs import GraphSlots
 from .internals import (
     Loss,
-    dynamo_disable,
     dynamo_skip_frame,
     eager_only,
     global_forward_hooks,
@@ -137,8 +137,8 @@ class ModuleHooks:
         }
         # The module that runs without, and the hooks of its own that it had before.
         self._root: tuple[torch.nn.Module, dict[int, Callable[..., Any]]] | None = None
-        # The module before which alone a hook is called.
-        self._watched: torch.nn.Module | None = None
+        # The modules before which alone a hook is called.
+        self._watched: Sequence[torch.nn.Module] = ()
         # Kept, for who added a hook meanwhile removes it there.
         self._views: WeakKeyDictionary[torch.nn.Module, _WatchedHooks] = WeakKeyDictionary()
 
@@ -153,20 +153,22 @@ class ModuleHooks:
             root, torch.jit.ScriptModule
         )
         # What was compiled with the hooks would be compiled again without them.
-        is_paused = self._root is not None or self._watched is not None
+        is_paused = self._root is not None or self._watched
         return alone and usual and not is_paused and not has_compiled_graphs()
 
-    def watch_only(self, root: torch.nn.Module) -> bool:
-        """Call one hook, before this module, and no other until ``resume``; return whether so."""
-        if not self._can_pause(root):
+    def watch_only(self, roots: Sequence[torch.nn.Module]) -> bool:
+        """Call one hook, before each of these, and no other until ``resume``; return whether so."""
+        if not all(map(self._can_pause, roots)):
             return False
-        own: Any = root._forward_pre_hooks
-        watched = self._views.get(root)
-        if watched is None or watched.own is not own:
-            number = self._before.id
-            watched = self._views[root] = _WatchedHooks(own, number, self._hooks[number])
-        self._watched, watched.is_on = root, True
-        root.__dict__["_forward_pre_hooks"] = watched
+        number = self._before.id
+        for root in roots:
+            own: Any = root._forward_pre_hooks
+            watched = self._views.get(root)
+            if watched is None or watched.own is not own:
+                watched = self._views[root] = _WatchedHooks(own, number, self._hooks[number])
+            watched.is_on = True
+            root.__dict__["_forward_pre_hooks"] = watched
+        self._watched = roots
         global_forward_pre_hooks.clear()
         global_forward_hooks.clear()
         return True
@@ -178,7 +180,7 @@ class ModuleHooks:
             Whether it will be noted that it has.
         """
         if not self._can_pause(root):
-            return self._watched is None
+            return not self._watched
         own = root._forward_hooks
         self._root = root, own
         # Another dictionary: torch may go through that one when this is undone.
@@ -192,10 +194,11 @@ class ModuleHooks:
 
     def resume(self) -> None:
         """Call the hooks again, if they are not called."""
-        if self._watched is not None:
-            root, self._watched = self._watched, None
-            self._views[root].is_on = False
-            root.__dict__["_forward_pre_hooks"] = self._views[root].own
+        if self._watched:
+            for root in self._watched:
+                self._views[root].is_on = False
+                root.__dict__["_forward_pre_hooks"] = self._views[root].own
+            self._watched = ()
         elif self._root is not None:
             (root, own), self._root = self._root, None
             added = root._forward_hooks.keys() - own.keys() - {self._after.id}
@@ -282,16 +285,17 @@ def register_global_hooks(
     notify_before_optimizer = source("before_optimizer")
     notify_after_closure = source("after_closure")
     notify_after_optimizer = source("after_optimizer")
-    notify_after_forward = dynamo_disable(source("after_forward"))
+    notify_after_forward = source("after_forward")
     record, compiling = tracker.graphs.slots.probe.record, torch.compiler.is_compiling
     exporting = torch.compiler.is_exporting
 
     def before_optimizer(optimizer: torch.optim.Optimizer, args: Any, named: Any) -> Any:
-        given = with_closure(args, named, lambda: notify_after_closure(optimizer))
-        if given is None:
+        given = None
+        if len(args) == 1 and not named:  # no closure, as with most
             notify_before_optimizer(optimizer)
         else:
-            with tracker.observer.without_gradients():
+            given = with_closure(args, named, lambda: notify_after_closure(optimizer))
+            with nullcontext() if given is None else tracker.observer.without_gradients():
                 notify_before_optimizer(optimizer)
         if control.skips_updates:
             control.before_update(optimizer, args, named)

@@ -406,25 +406,11 @@ def _call(*args: Any, _stepwatch: Any, **kwargs: Any) -> Any:
 # ``torch._dynamo`` does so in a function, as it takes seconds.
 
 _NO_FRAMES = "hooks run more slowly where a model is compiled"
-#: Returns what compiles the frames of this thread, ``None`` or ``False`` for nothing.
-_compiler_callback: Callable[[], object] = private(
-    "torch._C._dynamo.eval_frame:get_eval_frame_callback", _NO_FRAMES, lambda: "unknown"
+UNKNOWN = "unknown"
+#: Returns what compiles the frames of this thread, ``None`` or ``False`` for nothing, or UNKNOWN.
+compiler_callback: Callable[[], object] = private(
+    "torch._C._dynamo.eval_frame:get_eval_frame_callback", _NO_FRAMES, lambda: UNKNOWN
 )
-
-
-def dynamo_disable(function: Function) -> Function:
-    """Return a function that no compiler looks into."""
-    disabled: Any = torch.compiler.disable(function)  # type: ignore[no-untyped-call]
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        # Where nothing is compiled it costs less without; as it is called for each module that
-        # runs, the same test stands here and below.
-        if _compiler_callback() in (None, False):
-            return function(*args, **kwargs)
-        return disabled(*args, **kwargs)
-
-    return dynamo_skip_frame(call)  # type: ignore[return-value]  # same signature
 
 
 def eager_only(function: Function) -> Function:
@@ -435,7 +421,8 @@ def eager_only(function: Function) -> Function:
     def call(*args: Any) -> Any:
         if torch.compiler.is_compiling():
             return None
-        if _compiler_callback() in (None, False):
+        # Where nothing is compiled it costs less without.
+        if compiler_callback() in (None, False):
             return function(*args)
         return disabled(*args)
 

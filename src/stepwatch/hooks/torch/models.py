@@ -10,7 +10,6 @@ import os
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from itertools import chain
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, ref
@@ -477,28 +476,38 @@ class FirstGradients:
             WeakKeyDictionary()
         )
         self._row = np.empty((1, NUM_FIELDS))
+        self._counts = self._row[0, NAN : NEGINF + 1]
+        # The optimizer that was asked for last, and the place in it.
+        self._last: tuple[ref[torch.optim.Optimizer], tuple[int, int] | None] | None = None
 
     def is_finite(self, optimizer: torch.optim.Optimizer) -> bool:
         """Return whether it is finite; true where it is not known without waiting."""
-        groups = optimizer.param_groups
-        if optimizer not in self._first:
-            small = (
-                (number, index)
-                for number, group in enumerate(groups)
-                for index, one in enumerate(group["params"])
-                if one.requires_grad and one.numel() <= _MOST_ELEMENTS and not one.is_complex()
-            )
-            self._first[optimizer] = next(small, None)
-        place = self._first[optimizer]
-        gradient = None
-        if place is not None:
-            with suppress(IndexError):  # the script took parameters away
-                gradient = groups[place[0]]["params"][place[1]].grad
+        if self._last is None or self._last[0]() is not optimizer:
+            if optimizer not in self._first:
+                self._first[optimizer] = self._find(optimizer)
+            self._last = ref(optimizer), self._first[optimizer]
+        place = self._last[1]
+        if place is None:
+            return True
+        try:
+            gradient = optimizer.param_groups[place[0]]["params"][place[1]].grad
+        except IndexError:  # the script took parameters away
+            return True
         if type(gradient) is not torch.Tensor or not gradient.is_cpu or gradient.is_sparse:
             return True
         if read_tensors((gradient,), self._row.__array_struct__, 0):
-            return not any(self._row[0, NAN : NEGINF + 1].tolist())
+            return not any(self._counts.tolist())
         return bool(gradient.isfinite().all())
+
+    @staticmethod
+    def _find(optimizer: torch.optim.Optimizer) -> tuple[int, int] | None:
+        small = (
+            (number, index)
+            for number, group in enumerate(optimizer.param_groups)
+            for index, one in enumerate(group["params"])
+            if one.requires_grad and one.numel() <= _MOST_ELEMENTS and not one.is_complex()
+        )
+        return next(small, None)
 
 
 GradientMark = tuple[int, int]

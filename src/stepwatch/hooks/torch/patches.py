@@ -33,7 +33,6 @@ from .graphs import GraphProbe
 from .internals import (
     clipping_by_norm,
     clipping_by_value,
-    dynamo_disable,
     dynamo_skip_frame,
     is_initial_step,
     let_script_compile,
@@ -138,7 +137,7 @@ class Patches:
     def _emit(self, event: str) -> Emit:
         """Return what a wrapper calls for an event; no compiler looks into it."""
         if event not in self._emits:
-            self._emits[event] = dynamo_disable(self._events.source(event))
+            self._emits[event] = self._events.source(event)
         return self._emits[event]
 
     def _wrap(self, owner: Any, name: str, make: Wrapper) -> None:

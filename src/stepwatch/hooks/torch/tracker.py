@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from operator import methodcaller
 from typing import Any
@@ -107,16 +107,16 @@ class Tracker(HookGuard):
         #: Of the graph of the loss, for when its gradients are not finite.
         self.singular = SingularOperations()
         self._budget = recorder.budget
-        #: Returns the model that ran last to be trained.
-        self.last_model: Callable[[], torch.nn.Module | None] = lambda: None
+        #: The models that ran to be trained since the last TRAIN step, by their ``id``.
+        self.last_models: dict[int, ref[torch.nn.Module]] = {}
         #: Whether an optimizer computed gradients within its step.
         self.has_closure = False
         # Models that have parameters, or are the only one.
         self._models: WeakSet[torch.nn.Module] = WeakSet()
         #: Turns off the hooks on modules inside of one until it returned, and on again.
         self.pause_inside: Callable[[torch.nn.Module], bool] = lambda _: False
-        #: Turns off all hooks on modules but the one before a model, until they are on again.
-        self.watch_only: Callable[[torch.nn.Module], bool] = lambda _: False
+        #: Turns off all hooks on modules but the one before each model, until they are on again.
+        self.watch_only: Callable[[Sequence[torch.nn.Module]], bool] = lambda _: False
         self.resume_hooks: Callable[[], None] = lambda: None
         #: Whether a loss was computed by a module that is none of torch's own.
         self.has_own_losses = False
@@ -162,7 +162,7 @@ class Tracker(HookGuard):
             ("after_scaled_step", self._after_scaled_step),
             ("before_optimizer", self.before_any_optimizer),
             ("after_closure", self._after_closure),
-            ("after_optimizer", self._after_any_optimizer),
+            ("after_optimizer", self.after_any_optimizer),
             ("zero_grad", self._on_zero_grad),
             ("scheduler_step", loop.scheduled, checkpoints.scheduled),
             ("loader_wait", loop.waited),
@@ -221,7 +221,7 @@ class Tracker(HookGuard):
             ("before_scaled_step", self.before_scaled_step),
             ("after_scaled_step", self._after_scaled_step),
             ("before_optimizer", self.before_any_optimizer),
-            ("after_optimizer", self._after_any_optimizer),
+            ("after_optimizer", self.after_any_optimizer),
             ("scheduler_step", loop.scheduled),
             ("logged", logged.observe),
         ):
@@ -350,7 +350,7 @@ class Tracker(HookGuard):
         step = self.steps.current()
         self.events.detail = Detail.LOSSES if step.has_only_losses else Detail.FULL
         if mode is Mode.TRAIN:
-            self.last_model = ref(model)
+            self.last_models[id(model)] = ref(model)
             self.names.set_trained(model)
         if step.has_only_losses:
             self._begin_thin(step)
@@ -456,8 +456,9 @@ class Tracker(HookGuard):
 
     def keep_singular(self, roots: object) -> None:
         """Note what may make the gradients of a step infinite that is not observed in full."""
-        with suppress(Exception):
-            self.singular.keep(roots)
+        if self.singular.has_paths:
+            with suppress(Exception):
+                self.singular.keep(roots)
 
     def _after_backward(self) -> None:
         self.events.emit("backward_ends")
@@ -500,7 +501,7 @@ class Tracker(HookGuard):
             if len(self._stepping) == 1:
                 self._before_optimizer(optimizer)
 
-    def _after_any_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+    def after_any_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         if self._stepping and self._is_ours(optimizer):
             self._stepping.pop()
             if not self._stepping:
@@ -644,6 +645,7 @@ class Tracker(HookGuard):
             self.events.detail = Detail.LOSSES if thins else Detail.FULL
             if thins:
                 self._usual.begin()
+            self.last_models = {}
         self._on_step(mode)
 
     def _complete(self, step: OpenStep) -> None:

@@ -1,12 +1,12 @@
 """Steps of which only losses are observed, where each goes like the one before.
 
 To find out what belongs to which step, and what is a step, costs more than a small training step
-takes. Where one model runs, one optimizer steps, and each step computes losses of its own, nothing
-of it has to be found out again: a loss is one number, and the optimizer ends the step. Whatever
-else happens is handed to the ``Tracker``, with what was observed of the step so far.
+takes. Where one optimizer steps, and each step runs the same models and computes losses of its own,
+nothing of it has to be found out again: a loss is one number, and the optimizer ends the step.
+Whatever else happens is handed to the ``Tracker``, with what was observed of the step so far.
 
 Where no other model has run in the whole training, torch calls no hook of ours but one, before
-that model. Another one that runs then is not seen until its loss is computed.
+each of these models. Another one that runs then is not seen until its loss is computed.
 """
 
 from __future__ import annotations
@@ -49,14 +49,19 @@ class UsualSteps:
 
     def __init__(self, tracker: Tracker, recorder: Recorder, loop: Loop) -> None:
         self._tracker, self._recorder, self._loop = tracker, recorder, loop
-        self._model: Callable[[], torch.nn.Module | None] = lambda: None
+        self._models: dict[int, ref[torch.nn.Module]] = {}  # by id
+        self._last_model: ref[torch.nn.Module] | None = None  # that ran in this step
         self._optimizer: Callable[[], torch.optim.Optimizer | None] = lambda: None
-        self._losses: dict[TensorInfo, float] = {}
+        # By names, whose hashes are known.
+        self._losses: dict[str, tuple[TensorInfo, float]] = {}
         self._layouts: dict[tuple[TensorInfo, ...], Layout] = {}
+        self._last_layout = Layout(())
         # What is stored of the step that the optimizer is in.
         self._infos: tuple[TensorInfo, ...] = ()
         self._values: tuple[float, ...] = ()
-        self._has_run = self._runs = self._loss_since_backward = False
+        self._runs = self._loss_since_backward = False
+        # The optimizer whose step has begun, and may compute gradients by a closure.
+        self._stepping: torch.optim.Optimizer | None = None
         self._always: Container[str] = ()  # of these statistics are saved at each step
         self._rates: list[TensorInfo] = []  # the learning rates of the optimizer's groups
         self._is_alone = False  # no hook is called on any other module
@@ -68,6 +73,7 @@ class UsualSteps:
             ("before_backward", self._before_backward),
             ("before_scaled_step", self._before_scaled_step),
             ("before_optimizer", self._before_optimizer),
+            ("after_closure", self._after_closure),
             ("after_optimizer", self._after_optimizer),
             ("scheduler_step", loop.scheduled),
             ("logged", tracker.logged.observe),
@@ -77,25 +83,25 @@ class UsualSteps:
     def begin(self) -> None:
         """A TRAIN step has ended, and the next is thin: take it over if all goes as usual."""
         tracker = self._tracker
-        optimizers = list(tracker.optimizers)
+        optimizers, models = list(tracker.optimizers), tracker.last_models
+        num_trained = sum(map(tracker.names.is_trained, tracker.names.roots))
         self._config = config = self._recorder.profiler.config
         is_usual = (
             len(optimizers) == 1
-            and sum(map(tracker.names.is_trained, tracker.names.roots)) == 1
+            and 0 < num_trained == len(models)
             and tracker.steps.goes_by_optimizer
-            and not tracker.has_closure
             and not has_compiled_graphs()
             and (config is None or not config.has_ranges)
         )
         if is_usual:
             plan = self._recorder.plan  # another one means that the next step is a full one
             self._always = plan.always if isinstance(plan, Plan) else ()
-            self._model, self._optimizer = tracker.last_model, ref(optimizers[0])
-            self._has_run = self._runs = False
+            self._models, self._optimizer = models, ref(optimizers[0])
+            self._last_model, self._stepping, self._runs, self._infos = None, None, False, ()
             tracker.events.detail = Detail.USUAL
-            model = self._model()
-            is_alone = len(tracker.names.roots) == 1 and not tracker.has_own_losses
-            self._is_alone = is_alone and model is not None and tracker.watch_only(model)
+            alive = [module for one in models.values() if (module := one()) is not None]
+            is_alone = len(tracker.names.roots) == len(alive) and not tracker.has_own_losses
+            self._is_alone = is_alone and tracker.watch_only(alive)
 
     def leave(self) -> None:
         """Hand the step to the tracker, with what was observed so far."""
@@ -104,18 +110,25 @@ class UsualSteps:
             return
         tracker.events.detail = Detail.LOSSES
         tracker.resume_hooks()
-        model = self._model()
-        if self._has_run and model is not None:
+        optimizer, self._stepping = self._stepping, None
+        if optimizer is not None:
+            with tracker.observer.without_gradients():
+                tracker.before_any_optimizer(optimizer)
+        model = self._last_model() if self._last_model is not None else None
+        if model is not None:
             tracker.continue_step(model, runs=self._runs)
-        for info, value in self._losses.items():
+        self._last_model = None
+        for info, value in self._losses.values():
             tracker.continue_loss(info, value, is_new=self._loss_since_backward)
-        self._losses.clear()
+        self._losses = {}
 
     def _before_forward(self, module: torch.nn.Module, inputs: tuple[object, ...]) -> None:
         tracker = self._tracker
-        if module is self._model() and torch.is_grad_enabled() and module.training:
-            self._has_run = True
-            self._runs = tracker.pause_inside(module)
+        known = self._known(module)
+        if known is not None and torch.is_grad_enabled() and module.training:
+            self._last_model = known
+            if not self._is_alone:
+                self._runs = tracker.pause_inside(module)
         elif isinstance(module, Loss):
             tracker.loss_depth += 1
         elif not (self._runs or tracker.loss_depth):
@@ -127,8 +140,13 @@ class UsualSteps:
             self._tracker.loss_depth = max(0, self._tracker.loss_depth - 1)
             inputs, keywords = given
             self._after_loss(type(module).__name__, output, inputs, keywords, module)
-        elif module is self._model():
+        elif self._known(module) is not None:
             self._runs = False
+
+    def _known(self, module: torch.nn.Module) -> ref[torch.nn.Module] | None:
+        """Return the reference to one of the models; ``None`` of others."""
+        known = self._models.get(id(module))
+        return known if known is not None and known() is module else None
 
     def _after_loss(
         self, name: str, value: Any, inputs: Any, keywords: Any, module: Any = None
@@ -138,18 +156,25 @@ class UsualSteps:
             return
         if self._is_alone and (module := _calling_loss()) is not None:
             name = type(module).__name__
-        info = tracker.observer.known_scalar(tracker.loss_name(name))
-        if info is not None and self._is_usual(value, info):
-            number = value.item()
-            if math.isfinite(number):
-                self._losses[info] = number
-                self._loss_since_backward = True
-                return
-        is_unseen = not self._has_run
+        if self._observe(name, value):
+            self._loss_since_backward = True
+            return
+        is_unseen = self._last_model is None
         self.leave()
         if is_unseen and isinstance(value, torch.Tensor) and not value.requires_grad:
             return  # of a model that ran before anybody could see it
         tracker.after_any_loss(name, value, inputs, keywords, module)
+
+    def _observe(self, name: str, value: Any) -> bool:
+        """Observe a loss; return whether that could be, as it is one like those before."""
+        info = self._tracker.observer.known_scalar(self._tracker.loss_name(name))
+        if info is None or not self._is_usual(value, info):
+            return False
+        number = value.item()
+        if not math.isfinite(number):
+            return False
+        self._losses[info.name] = info, number
+        return True
 
     def _is_usual(self, value: Any, info: TensorInfo) -> bool:
         """Return whether of a loss that was not observed in this step its value is all."""
@@ -159,7 +184,7 @@ class UsualSteps:
             and value.requires_grad
             and value.shape == info.shape
             and dtype_name(value.dtype) == info.dtype
-            and info not in self._losses
+            and info.name not in self._losses
             and self._has_usual_level(info)
         )
 
@@ -172,7 +197,8 @@ class UsualSteps:
         return plan.level(info.name, info.collection, Mode.TRAIN, mode_step) == STATISTICS
 
     def _before_backward(self, roots: object) -> None:
-        if self._loss_since_backward:
+        # What it is called on is the loss where no function of torch computed one.
+        if self._loss_since_backward or self._observe("backward", roots):
             self._loss_since_backward = False
             self._loop.num_backward_calls += 1
             self._tracker.keep_singular(roots)
@@ -185,18 +211,34 @@ class UsualSteps:
         self._tracker.before_scaled_step(scaler)
 
     def _before_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
-        rates = self._learning_rates(optimizer)
-        is_usual = optimizer is self._optimizer() and self._losses and self._has_run
-        if is_usual and rates is not None and self._tracker.first_gradients.is_finite(optimizer):
-            scalars = self._losses | rates
-            if logged := self._tracker.logged.take():
-                scalars |= {one: logged[one] for one in logged if self._has_usual_level(one)}
-            self._infos, self._values = tuple(scalars), tuple(scalars.values())
-            return
-        self.leave()
-        self._tracker.before_any_optimizer(optimizer)
+        tracker = self._tracker
+        if tracker.has_closure and self._last_model is None and optimizer is self._optimizer():
+            self._stepping = optimizer
+        elif not self._complete(optimizer):
+            self.leave()
+            tracker.before_any_optimizer(optimizer)
 
-    def _learning_rates(self, optimizer: torch.optim.Optimizer) -> dict[TensorInfo, float] | None:
+    def _after_closure(self, optimizer: torch.optim.Optimizer) -> None:
+        if not self._complete(optimizer):
+            self.leave()
+
+    def _complete(self, optimizer: torch.optim.Optimizer) -> bool:
+        """Note what is to be stored of a step whose gradients are there; return whether it is."""
+        tracker = self._tracker
+        is_usual = optimizer is self._optimizer() and self._losses and self._last_model is not None
+        if not (is_usual and tracker.first_gradients.is_finite(optimizer)):
+            return False
+        rates = self._learning_rates(optimizer)
+        if rates is None:
+            return False
+        scalars = [*self._losses.values(), *rates]
+        scalars += [one for one in tracker.logged.take().items() if self._has_usual_level(one[0])]
+        self._infos, self._values = zip(*scalars, strict=True)
+        return True
+
+    def _learning_rates(
+        self, optimizer: torch.optim.Optimizer
+    ) -> list[tuple[TensorInfo, float]] | None:
         """Return the learning rates; ``None`` if one is no number, or was not there before."""
         groups = optimizer.param_groups
         if len(self._rates) != len(groups):
@@ -205,24 +247,28 @@ class UsualSteps:
             self._rates = [info for info in known if info is not None]
             if len(self._rates) != len(groups):
                 return None
-        rates: dict[TensorInfo, float] = {}
+        rates = []
         for info, group in zip(self._rates, groups, strict=True):
             rate = group.get("lr")
             if type(rate) is not float or not self._has_usual_level(info):
                 return None
-            rates[info] = rate
+            rates.append((info, rate))
         return rates
 
-    def _after_optimizer(self, optimizer: torch.optim.Optimizer) -> None:  # noqa: ARG002
+    def _after_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         tracker, infos = self._tracker, self._infos
+        if not infos:  # its closure was not called
+            self.leave()
+            tracker.after_any_optimizer(optimizer)
+            return
         tracker.num_optimizer_steps += 1
         self._loop.stepped()
-        layout = self._layouts.get(infos)
-        if layout is None:
-            layout = self._layouts[infos] = Layout(infos)
+        layout = self._last_layout
+        if layout.tensors != infos:  # which are the very same at most steps
+            layout = self._last_layout = self._layouts.setdefault(infos, Layout(infos))
         self._recorder.take_scalars(layout, self._values)
-        self._losses = {}
-        self._has_run = False
+        self._infos, self._losses = (), {}
+        self._last_model = self._stepping = None
         if not self._recorder.thins_next(Mode.TRAIN):
             tracker.events.detail = Detail.FULL
         elif self._recorder.profiler.config is not self._config:
