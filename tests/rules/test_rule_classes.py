@@ -205,6 +205,47 @@ class TestChanceInThinSteps:
         assert "50 TRAIN steps up to step 50" in found[0].message
 
 
+class TestChanceHeldOut:
+    """Learned by heart: the loss falls in training, and not where it is evaluated."""
+
+    NAME = "cross_entropy"
+
+    def found(self, *, train, evaluated, confusion, rounds=6):
+        """Return the conditions found in a training with an evaluation after each 20 steps."""
+        watch, at = Watch(["chance_level:num_steps=40"]), 0
+        for _ in range(rounds):
+            for mode, loss, count in ((Mode.TRAIN, train, 20), (Mode.EVAL, evaluated, 4)):
+                for _ in range(count):
+                    matrix = np.array([[16, 0], [0, 16]] if mode is Mode.TRAIN else confusion)
+                    values = {
+                        "losses": {f"loss/{self.NAME}": np.float32(loss)},
+                        "predictions": {f"prediction/{self.NAME}": np.zeros((32, 2), np.float32)},
+                        "labels": {f"label/{self.NAME}": np.arange(32) % 2},
+                        "classes": {f"confusion/{self.NAME}": matrix},
+                    }
+                    watch.evaluate(full_step(values, at, mode))
+                    at += 1
+        return [one.condition for one in watch.finish()]
+
+    BY_CHANCE, RIGHT = [[8, 8], [8, 8]], [[12, 4], [4, 12]]
+
+    def test_it_is_told_at_the_end(self):
+        assert ["held_out"] == self.found(train=0.4, evaluated=0.8, confusion=self.BY_CHANCE)
+
+    @pytest.mark.parametrize(
+        "but",
+        [
+            {"evaluated": 0.6},
+            {"confusion": RIGHT},  # right more often than by chance, and too sure of the rest
+            {"train": 0.69},  # it has learned nothing yet
+            {"rounds": 4},
+        ],
+    )
+    def test_else_it_is_not(self, but):
+        usual = {"train": 0.4, "evaluated": 0.8, "confusion": self.BY_CHANCE}
+        assert [] == self.found(**usual | but)
+
+
 class TestWeightedLosses:
     @pytest.mark.parametrize("named", ["setup/class_weight/mse_loss", "setup/weighted/mse_loss"])
     def test_what_guessing_costs_is_not_known_of_them(self, named):

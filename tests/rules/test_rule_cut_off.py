@@ -10,9 +10,9 @@ from torch import nn
 
 from stepwatch import LiveWatch, TorchHook
 from stepwatch.judge.root_cause import chains
-from stepwatch.rules import Finding, Watch
+from stepwatch.rules import Finding, StepView, Watch
 from tests.support.rules.cut_off_programs import CAUSES, CUT_OFF, clamped, far, fits
-from tests.support.rules.rule_records import step_of
+from tests.support.rules.rule_records import info, record, step_of
 from tests.support.rules.rule_runs import assert_live_is_replay, judge
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -90,6 +90,43 @@ class TestChains:
 
         assert "zero_gradients" == chain.cause.rule
         assert ["loss_not_decreasing"] == [one.finding.rule for one in chain.consequences]
+
+
+class TestAllFrozen:
+    """Keras trains such a model without a word."""
+
+    def conditions(self, trainable):
+        watch = Watch(["untrained_parameter"])
+        found = []
+        for at in range(12):
+            tensors = [
+                (info(name, "weights", [1.0], trainable=may), [1.0 + (may and at)])
+                for name, may in zip(("a", "b"), trainable, strict=True)
+            ]
+            found += watch.evaluate(StepView([record(tensors, step=at)]))
+        return [one.condition.partition(" ")[0] for one in found]
+
+    def test_nothing_is_trained(self):
+        assert ["all_frozen"] == self.conditions([False, False])
+
+    def test_a_part_that_is_frozen_is_usual(self):
+        assert "all_frozen" not in self.conditions([True, False])
+
+
+class TestSwelledWeights:
+    def test_they_are_why_no_gradient_is_left(self):
+        """Each update is small beside the weights, and all together are not."""
+        watch, found = Watch(["zero_gradients"]), []
+        for at in range(20):
+            tensors = [
+                (info("a", "weights", [1.0], trainable=True), [1.3 ** min(at, 8)]),
+                (info("gradient/a", "gradients", [1.0]), [0.0 if at > 8 else 1.0]),
+                (info("loss/mse_loss", "losses", 1.0), 9.0),
+            ]
+            found += watch.evaluate(StepView([record(tensors, step=at)]))
+
+        assert ["overshot"] == [one.evidence["cause"] for one in found]
+        assert "from 1 to 3.71 by step 5" in found[0].message
 
 
 class TestDivergence:

@@ -72,6 +72,15 @@ class TestProbabilities:
         assert set() == conditions_of(OF_PROBABILITIES, outputs, CLASSES)
         assert set() == conditions_of("binary_cross_entropy", [[0.9], [0.1]], [[1], [0]])
 
+    @pytest.mark.parametrize(
+        ("labels", "found"),
+        [([1, 2, 2], {"labels_from_one"}), ([0, 1, 1], set()), ([0, 2, 1], set()), ([1, 1], set())],
+    )
+    def test_labels_from_one_on_are_told(self, labels, found):
+        """Two classes: in the third case 2 may be what the loss leaves out."""
+        outputs = [[0.9, 0.1], [0.3, 0.7], [0.5, 0.5]][: len(labels)]
+        assert found == conditions_of(OF_PROBABILITIES, outputs, labels)
+
     @pytest.mark.parametrize("function", [OF_PROBABILITIES, "cross_entropy"])
     def test_one_class_has_always_the_probability_of_one(self, function):
         """Whatever the prediction is."""

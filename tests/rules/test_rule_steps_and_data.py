@@ -354,6 +354,19 @@ class TestInputScale:
 
         assert expected == len(judged("input_scale", [step])[0])
 
+    @pytest.mark.parametrize(("loss", "expected"), [(10.0, 1), (1.0, 0)])
+    def test_probabilities_are_far_off_where_their_loss_is(self, loss, expected):
+        """As where a sigmoid is at its ends, and wrong; guessing one of two costs 0.69."""
+        given_to_loss = {
+            "batches": {"batch/0": np.full((4, 2), 100.0)},
+            "losses": {"loss/binary_cross_entropy": loss},
+            "predictions": {"prediction/binary_cross_entropy": [[0.0], [1.0]]},
+            "labels": {"label/binary_cross_entropy": [[1.0], [0.0]]},
+        }
+        found, _ = judged("input_scale", [step_of(given_to_loss, 0)])
+
+        assert ["far off as guessing" in one.message for one in found] == [True] * expected
+
 
 class TestRepeatedData:
     def _found(self, counts):

@@ -28,8 +28,9 @@ FLAT = 0.02
 FADES = 1e-3
 #: Weights hardly moved if all steps together took them no farther than this fraction of their norm.
 HARDLY = 0.03
-#: Weights jumped if from one step to the next their norm grew by this factor.
-JUMPED = 1.5
+#: Weights jumped if from one step to the next their norm grew by this factor, or from the first on
+#: by the other.
+JUMPED, SWELLED = 1.5, 3.0
 #: Weights begin large if for most of the matrices the root mean square, times the root of the
 #: smaller side, is above this; it is about 1 for what He et al. and Glorot and Bengio draw.
 LARGE_START = 4.0
@@ -58,7 +59,7 @@ class WeightHistory:
     """Remembers how large the weights of a model began, and when they jumped."""
 
     def __init__(self) -> None:
-        self._norm = math.nan
+        self._norm = self._first = math.nan
         self._jump: tuple[float, float, float, int] | None = None  # the norms, rate and step
         self._large: tuple[str, float, float] | None = None  # a matrix, its size, a usual one
 
@@ -67,11 +68,13 @@ class WeightHistory:
         record = trained.record
         before, self._norm = self._norm, global_norm(record.statistics[trained.rows])
         if math.isnan(before):
-            self._large = _large_matrix(trained)
-        elif self._jump is None and self._norm > JUMPED * before > 0:
+            self._large, self._first = _large_matrix(trained), self._norm
+            return
+        jumped, swelled = self._norm > JUMPED * before > 0, self._norm > SWELLED * self._first > 0
+        if self._jump is None and (jumped or swelled):
             rates = record.statistics[record.layout.rows_of.get("learning_rates", []), SUM]
             rate = float(np.abs(rates).max(initial=0.0))
-            self._jump = before, self._norm, rate, step.number
+            self._jump = before if jumped else self._first, self._norm, rate, step.number
 
     def reason(self) -> Reason | None:
         """Return that the weights were too large, from the first step on or after another."""
@@ -87,8 +90,8 @@ class WeightHistory:
             before, after, rate, number_of_step = self._jump
             return Reason(
                 "overshot",
-                f"one update took the l2 norm of all weights from {number(before)} to"
-                f" {number(after)}, at step {number_of_step} and a learning rate of {number(rate)}",
+                f"updates took the l2 norm of all weights from {number(before)} to {number(after)}"
+                f" by step {number_of_step}, at a learning rate of {number(rate)}",
                 "lower the learning rate a hundredfold",
             )
         return None

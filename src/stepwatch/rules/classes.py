@@ -42,6 +42,8 @@ NEAR = 1.05
 #: Predictions that differ by less than this part of what targets do are the same, if that is so at
 #: so many looks and at the last one no more than so many times the least of them.
 SAME, LOOKS, STILL = 0.1, 5, 1.1
+#: In fewer evaluations a model may be late.
+ROUNDS = 5
 #: Of fewer labels the frequencies seem less even than they are, so guessing seems cheaper.
 LEAST_PER_CLASS = 20
 
@@ -96,6 +98,25 @@ class _Window:
         self.count = 0
 
 
+@dataclass(slots=True)
+class _HeldOut:
+    """The evaluations of one loss, each over the steps of EVAL between two of TRAIN."""
+
+    name: str
+    worker: str
+    step: int = 0
+    num_rounds: int = 0
+    best: float = math.inf
+    losses: list[float] = field(default_factory=list)
+    confusions: list[Floats] = field(default_factory=list)
+
+    def end(self) -> None:
+        if self.losses:
+            self.best = min(self.best, float(np.mean(self.losses)))
+            self.num_rounds += 1
+            self.losses = []
+
+
 class ChanceLevel(Rule):
     """A loss that stays where guessing is, or climbs above it.
 
@@ -107,7 +128,10 @@ class ChanceLevel(Rule):
     it that has grown since the first steps (``worse``). And, of values of several elements such as
     images, predictions that differ from sample to sample by less than a tenth of what their targets
     do, by standard deviations, at the last ``LOOKS`` full steps and ever less (``same``): a decoder
-    that gives the mean of the data.
+    that gives the mean of the data. At the end, a cross-entropy that fell below guessing in TRAIN
+    and in none of ``ROUNDS`` or more evaluations, while the guesses in these agree with the labels
+    no more often than by chance (``held_out``): what is learned is no rule that goes from inputs to
+    labels.
 
     Judged are steps with one such loss: two may play against each other. It gives no weights to
     classes or samples, and must have come to rest, within ``rest`` from the first half of the
@@ -120,7 +144,6 @@ class ChanceLevel(Rule):
 
     name = "chance_level"
     needs = ("classes", "labels", "losses")
-    training_only = True
     per_model = True
     sign = "outcome"
 
@@ -144,8 +167,14 @@ class ChanceLevel(Rule):
         self._circumstances = Circumstances()
         self._weighted: set[str] = set()
         self._spreads: Series[tuple[str, str], float] = Series(LOOKS)
+        self._held_out: dict[str, _HeldOut] = {}
 
     def check(self, step: StepView) -> Findings:
+        if not step.trains:
+            self._add_held_out(step)
+            return
+        for held_out in self._held_out.values():
+            held_out.end()
         self._circumstances.add(step)
         yield from self._evaluate_spreads(step)
         self._weighted |= named_losses(step, "setup/weighted/", "setup/class_weight/")
@@ -162,6 +191,49 @@ class ChanceLevel(Rule):
         window.count += 1
         if window.count > self.num_steps and not is_thin and self._is_alone(window):
             yield from self._evaluate(step, losses[0], window)
+
+    def _add_held_out(self, step: StepView) -> None:
+        if step.mode is not Mode.EVAL:
+            return
+        for loss in step.tensors("losses"):
+            if loss.info.function not in CROSS_ENTROPIES:
+                continue
+            held_out = self._held_out.setdefault(loss.name, _HeldOut(loss.name, loss.worker))
+            held_out.step = step.number
+            held_out.losses.append(loss.scalar)
+            confusion = loss.record.raw.get(f"confusion/{loss.name.partition('/')[2]}")
+            if confusion is not None:
+                held_out.confusions.append(np.asarray(confusion, np.float64))
+
+    def finish(self) -> Findings:
+        for held_out in self._held_out.values():
+            held_out.end()
+            window = self._windows.get(held_out.name)
+            if window is None or held_out.num_rounds < ROUNDS or not held_out.confusions:
+                continue
+            counted = added([one.astype(np.int64) for one in held_out.confusions]).astype(float)
+            if held_out.name in self._weighted or counted.sum() < LEAST_PER_CLASS * len(counted):
+                continue
+            chance, z = entropy(counted.sum(1)), agreement_z(counted)
+            trained = float(np.mean([*window.losses][-(len(window.losses) + 3) // 4 :]))
+            limit = (1 - self.margin) * chance
+            if held_out.best >= limit > trained and not z >= self.min_z:
+                yield self.finding(
+                    held_out.step,
+                    held_out.name,
+                    f"{held_out.name}: in training it fell to {number(trained)}, and in"
+                    f" {held_out.num_rounds} evaluations never below {number(held_out.best)};"
+                    f" guessing classes by their frequency costs {number(chance)}, and guesses"
+                    " there agree with the labels no more often than by chance",
+                    worker=held_out.worker,
+                    mode="EVAL",
+                    value=held_out.best,
+                    threshold=limit,
+                    condition="held_out",
+                    remedy="check that each label belongs to its sample, in the data of training"
+                    " and in those of the evaluation, and that both are prepared alike",
+                    evidence={"guessing": chance, "agreement_z": z},
+                )
 
     def _evaluate_spreads(self, step: StepView) -> Findings:
         for group in prefixed(step, "classes", "spread/"):

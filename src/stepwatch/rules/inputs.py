@@ -185,7 +185,9 @@ class InputScale(Rule):
 
     Outputs are far beyond if their root mean square is more than ``outputs`` times the unit of the
     loss. For classes that is 1, the unit of logits, and the loss must be above twice
-    ``log(classes)`` as well; for squares and magnitudes it is the root mean square of the targets.
+    ``log(classes)`` as well; of probabilities the loss itself must be more than ``outputs`` times
+    ``log(classes)``, as where a sigmoid is at its ends and wrong; for squares and magnitudes it is
+    the root mean square of the targets.
     A model that normalizes what it is given is not affected, and is not reported.
     """
 
@@ -217,12 +219,10 @@ class InputScale(Rule):
                 continue
             worst = int(np.nanargmax(sizes))
             size = float(sizes[worst])
-            for given, units in _beyond(step, worker):
+            for given, units, what in _beyond(step, worker):
                 if units > self.outputs:
-                    text = (
-                        f"{given.name} begins {number(units)} times as large as its loss is made"
-                        f" for (> {number(self.outputs)})"
-                    )
+                    text = f"{given.name} begins {number(units)} times {what}"
+                    text += f" (> {number(self.outputs)})"
                     yield self._finding(step, given, names[worst], size, text)
             for gradient in _cut_off(step, worker):
                 text = f"nothing of {gradient.name} differs from 0"
@@ -275,8 +275,9 @@ def _saturated(step: StepView, worker: str) -> Iterator[TensorView]:
         yield from group.where(ends & bounded & (group.quantity("rms") ** 2 > SATURATED))
 
 
-def _beyond(step: StepView, worker: str) -> Iterator[tuple[TensorView, float]]:
-    """Yield what each loss is given, and how large it is in units of the loss."""
+def _beyond(step: StepView, worker: str) -> Iterator[tuple[TensorView, float, str]]:
+    """Yield what each loss is given, how large it is, or its loss, and in which units."""
+    made_for = "as large as its loss is made for"
     for given in step.tensors("predictions", worker=worker):
         label, loss = (of_same_loss(step, given, kind) for kind in ("label", "loss"))
         if label is None or loss is None:
@@ -285,11 +286,13 @@ def _beyond(step: StepView, worker: str) -> Iterator[tuple[TensorView, float]]:
         if given.info.function in CROSS_ENTROPIES:
             shape = given.info.shape
             guessing = math.log(max(2, shape[1] if len(shape) > 1 else 2))
-            if loss.scalar > 2 * guessing:
-                yield given, size
+            if given.statistics.min >= 0 and given.statistics.max <= 1:
+                yield given, loss.scalar / guessing, "as far off as guessing"
+            elif loss.scalar > 2 * guessing:
+                yield given, size, made_for
         elif given.info.function in ELEMENTWISE:
             unit = label.statistics.rms
-            yield given, size / unit if unit else math.nan
+            yield given, size / unit if unit else math.nan, made_for
 
 
 def _is_real(layout: Layout, tensor: TensorInfo) -> bool:  # noqa: ARG001 - a Selection's keep

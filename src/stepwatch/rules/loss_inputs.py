@@ -80,6 +80,10 @@ CAUSES = {
         "are compared with labels that the loss does not mean",
         "give labels from 0 to 1, or of -1 and 1 for a margin loss",
     ),
+    "labels_from_one": (
+        "have no class for the largest label: labels begin at 1",
+        "number the classes from 0, or give the last layer one unit more",
+    ),
     "out_of_reach": (
         "end where their activation ends, and targets lie beyond",
         "take the activation after the last layer away, or scale the targets",
@@ -254,6 +258,7 @@ class LossInput(Rule):
             reach = self._reaches.setdefault(key, _Reach())
             yield "out_of_reach", reach.add(given), 1
         yield "labels", _wrong_labels(given), self.consecutive
+        yield "labels_from_one", _begin_at_one(given), self.consecutive
 
     def _fills_unit(self, given: _Given, *, within: bool) -> bool:
         """Return whether single values came near 0 and 1 in this streak, and never left."""
@@ -332,6 +337,20 @@ def _repeats(given: _Given) -> bool:
     differ = given.label_field(MAX) > given.label_field(MIN)
     fewer = 1 < math.prod(label.info.shape) < math.prod(shape)
     return differ and fewer and not _spreads(given)
+
+
+def _begin_at_one(given: _Given) -> bool:
+    """Return whether labels are numbers of classes from 1 on, where the last has no prediction.
+
+    PyTorch raises then; of one-hot codes, as JAX makes them, that of such a label is all zeros.
+    """
+    if given.function not in (*CROSS_ENTROPIES, OF_PROBABILITIES) or given.label is None:
+        return False
+    shape, label = given.prediction.info.shape, given.label.info.shape
+    classes = shape[1] if len(shape) > 1 else 0
+    is_number = len(label) < len(shape) or label[-1:] == (1,)
+    is_last = given.label_field(MIN) >= 1 and given.label_field(MAX) == classes
+    return classes > 1 and is_number and is_last
 
 
 def _wrong_labels(given: _Given) -> bool:

@@ -109,6 +109,11 @@ CAUSES = {
         "create the optimizer from the parameters of the model that runs, after the last change to"
         " it such as a new head, and only freeze what it does not hold",
     ),
+    "all_frozen": (
+        "are frozen, at {k} steps in a row: nothing is trained",
+        "let what is to be trained train (trainable = True in Keras, before compile();"
+        " requires_grad_(True) in PyTorch)",
+    ),
     "in_two_groups": (
         "were held by more than one parameter group at {k} steps in a row, so each step moves"
         " them more than once",
@@ -332,6 +337,9 @@ class Training:
             "no_gradient": without & parameters.trainable & ~parameters.foreign,
             # What was trained before is no longer: that is another part of the script.
             "not_in_optimizer": (memory[:, _UNHELD] >= k) & (memory[:, _HELD] == 0),
+            "all_frozen": (memory[:, _STEPS] >= k)
+            & (memory[:, _CHANGED] == 0)
+            & (not parameters.trainable.any()),
             "in_two_groups": memory[:, _DOUBLED] >= k,
             "not_in_model": without & parameters.trainable & parameters.foreign,
             "unchanged": stuck & parameters.trainable,

@@ -346,9 +346,7 @@ class TestCompiler:
 
         assert [1] == calls
 
-    def test_events_are_emitted_where_nobody_knows_what_is_compiled(
-        self, monkeypatch
-    ):
+    def test_events_are_emitted_where_nobody_knows_what_is_compiled(self, monkeypatch):
         monkeypatch.setattr(events, "compiler_callback", lambda: internals.UNKNOWN)
         source, calls = events.Events(events.HookGuard(strict=True), Budget(None)), []
         source.subscribe("logged", calls.append)
