@@ -26,7 +26,7 @@ FLOORS = (
     ("profile",),
     ("judge", "diff"),
     ("hooks", "rules", "actions", "plots"),
-    ("jobs", "report", "dashboard"),
+    ("jobs", "report", "dashboard", "forward"),
     ("cli", "testing"),
 )
 #: How long a chain of imports may be within one room, in files.

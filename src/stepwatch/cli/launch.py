@@ -32,8 +32,11 @@ from ..capture.profiling import Profiler
 from ..capture.recorder import Listener
 from ..config import environment
 from ..errors import ConfigError, StepwatchError
+from ..forward.forwarder import Forwarder, Target
+from ..judge.headline import Headline, headline
 from ..judge.live import LiveWatch
 from ..judge.parameters import Spec
+from ..judge.root_cause import chains
 from ..judge.rule import Watched, required_captures
 from ..model.collection import Collection, parse_save
 from ..model.finding import Finding
@@ -300,6 +303,7 @@ class Launcher:
         rules: What judges, as specs.
         policy: ``--save`` texts.
         reactions: What is done about findings.
+        targets: The trackers that findings are passed on to.
         output: How the run is written.
         make_frameworks: Makes what hooks the frameworks, where a hook configuration says what is
             saved, and where; it replaces ``policy`` and ``output``.
@@ -315,6 +319,7 @@ class Launcher:
         rules: Sequence[Spec],
         policy: Sequence[str] | None,
         reactions: Sequence[PolicyEntry],
+        targets: Sequence[Target] = (),
         output: Output,
         make_frameworks: MakeFrameworks | None = None,
         profiler: Profiler | None = None,
@@ -331,9 +336,17 @@ class Launcher:
             restarted=self._live.end_episodes,
             hides=self._progress.hides,
         )
+        self._forwarder = Forwarder(
+            targets,
+            self._progress.print_line,
+            judge=partial(self._headline, None),
+            hides=self._progress.hides,
+            flush=self._flush,
+        )
         # what is profiled is stored before rules look at the last of it
         listeners: list[Listener] = [] if profiler is None else [profiler]
-        listeners += [self._progress, self._save_costs, self._live, self._reactions]
+        listeners += [self._progress, self._save_costs, self._live]
+        listeners += [self._reactions, self._forwarder]
         command = [script.name, *script.arguments]
         if hidden := sum(a != b for a, b in zip(command, masked(command), strict=True)):
             what = "1 argument looks" if hidden == 1 else f"{hidden} arguments look"
@@ -370,6 +383,13 @@ class Launcher:
     def _found(self, finding: Finding) -> None:
         self._progress.count(finding)
         self._reactions.found(finding)
+        self._forwarder.found(finding)
+
+    def _flush(self) -> None:
+        """Have what was recorded until now judged."""
+        recorder = getattr(self._frameworks.first, "recorder", None)
+        if recorder is not None:
+            recorder.flush()
 
     def _imported(self, framework: str) -> None:
         """Hook a framework that was imported. A failure is reported, and the script goes on."""
@@ -393,12 +413,20 @@ class Launcher:
                 )
             with suppress(OSError):  # it holds something, or is no folder
                 os.rmdir(self._run)
+            self._forwarder.close()
             return
         end = hook.close(state, error)
         self._progress.close()
         if end is None:  # by the hook configuration this process writes nothing, or no model ran
+            self._forwarder.close()
             return
         self._progress.summary(end, self._live.findings, self._live.statuses())
+        self._forwarder.conclude(self._headline(end))
+
+    def _headline(self, end: End | None) -> Headline:
+        """Return how the run ended, or how it stands as long as it goes on."""
+        found = chains(self._live.findings, self._progress.order)
+        return headline(self._progress.run_state(end), found, self._live.statuses())
 
 
 class _OneLine(logging.StreamHandler):  # type: ignore[type-arg]

@@ -139,6 +139,8 @@ class FindingDedup:
     def hides(self, finding: Finding) -> bool:
         """Return whether a finding is only counted; else it counts as shown from now on."""
         name = finding.finding_id
+        if name in self._printed | self._hidden:  # several ask
+            return name in self._hidden
         found = (chain.findings for chain in chains(self._findings, self._order))
         chain = next(
             members for members in found if name in [member.finding_id for member in members]
@@ -196,8 +198,9 @@ class Progress:
         self._steps: dict[Mode, int] = {}
         self._losses: dict[Mode, list[float]] = {}  # the statistics of the last loss
         self._findings, self._last_step = 0, -1
-        self._order = StepOrder()
-        self._dedup = FindingDedup(self._order)
+        #: The tensors of the run, as far as they were observed.
+        self.order = StepOrder()
+        self._dedup = FindingDedup(self.order)
         self._who = "stepwatch"
         self._are_several = self._in_parts = False
         self._warned = False
@@ -216,7 +219,7 @@ class Progress:
     def on_step(self, record: StepRecord) -> None:
         """Count a step, and show it if the last time is long enough ago."""
         self._in_parts |= record.layout.has_parts
-        self._order.add(record.layout)
+        self.order.add(record.layout)
         self._steps[record.mode] = record.mode_step + 1
         self._last_step = record.step
         rows = record.layout.rows_of.get("losses")
@@ -264,6 +267,13 @@ class Progress:
     def close(self) -> None:
         self._line.close()
 
+    def run_state(self, end: End | None) -> RunState:
+        """Return how the run stands; ``None`` for an end that has not come."""
+        if end is None:
+            return RunState("running", sum(self._steps.values()), self._last_step)
+        reason = "" if end.state == "stopped" else end.error  # else a finding says why
+        return RunState(end.state, end.steps, self._last_step, reason)
+
     def summary(
         self, end: End, findings: Sequence[Finding], statuses: Sequence[RuleStatus]
     ) -> None:
@@ -273,10 +283,8 @@ class Progress:
                 hidden = plural(self._dedup.num_hidden, "more finding")
                 self.print_line(f"{hidden} may follow from these; see: stepwatch show {self._run}")
             return
-        found = chains(findings, self._order)
-        reason = "" if end.state == "stopped" else end.error  # else a finding says why
-        state = RunState(end.state, end.steps, self._last_step, reason)
-        head = headline(state, found, statuses)
+        found = chains(findings, self.order)
+        head = headline(self.run_state(end), found, statuses)
         if self.is_first or findings or head.outcome == "failed":
             self._print_findings(head, found)
         for status in statuses:

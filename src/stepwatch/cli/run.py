@@ -23,6 +23,7 @@ from ..config.variables import take_run_options
 from ..errors import ConfigError, RunExists, StoreError, nearest
 from ..formats import find_resume_point, format_names, load_format
 from ..formats.manifest import RUN_KEY
+from ..forward.forwarder import parse_targets
 from ..judge.parameters import parse_rules, rule_specs
 from ..model.collection import parse_save
 from ..plugins import registry
@@ -104,6 +105,14 @@ class _Run(click.Command):
     multiple=True,
     help="What to do about a finding beside showing it, such as 'stop:rules=loss_*'; separated by "
     "';' or given several times. Or a policy file, .json or .toml.",
+)
+@click.option(
+    "--forward",
+    multiple=True,
+    metavar="TRACKERS",
+    help="Pass findings, the verdict and a few numbers on to the runs of trackers that the script "
+    "has open, such as wandb or mlflow; auto (the default) for all that are found open, none for "
+    "no tracker.",
 )
 @click.option(
     "--save", multiple=True, help="What to save, such as 'gradients:raw:every=100'; several times."
@@ -201,6 +210,7 @@ def run(
     to: str | None,
     rules: tuple[str, ...],
     on_finding: tuple[str, ...],
+    forward: tuple[str, ...],
     save: tuple[str, ...],
     run_format: str,
     hook_file: str | None,
@@ -233,6 +243,7 @@ def run(
         share = parse_budget(budget)
     reactions = parse_actions(on_finding)
     check_rules(reactions, [rule.name for rule in watched])
+    targets = parse_targets(forward or "auto")
     if script.startswith("-"):
         known = [
             name for option in click.get_current_context().command.params for name in option.opts
@@ -286,6 +297,7 @@ def run(
         rules=specs,
         policy=list(save),
         reactions=reactions,
+        targets=targets,
         output=output,
         make_frameworks=configs.frameworks(url, output.tensorboard, mirror) if configs else None,
         profiler=make_profiler(by_default=run_format == "native" and not configs, **profiling),
