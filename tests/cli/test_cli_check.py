@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stepwatch.cli.launch import SaveCosts
 from stepwatch.cli.progress import FindingDedup, Progress
+from stepwatch.cli.session import SaveCosts
 from stepwatch.formats.manifest import End
 from stepwatch.judge.root_cause import Chain, Consequence, StepOrder, chains
 from stepwatch.judge.verdict import episodes

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 import click
@@ -23,6 +24,7 @@ from ..config.variables import take_run_options
 from ..errors import ConfigError, RunExists, StoreError, nearest
 from ..formats import find_resume_point, format_names, load_format
 from ..formats.manifest import RUN_KEY
+from ..formats.settings import RunSettings
 from ..forward.forwarder import parse_targets
 from ..judge.parameters import parse_rules, rule_specs
 from ..model.collection import parse_save
@@ -30,9 +32,10 @@ from ..plugins import registry
 from ..rules import DEFAULT_RULES
 from ..store import Store, open_store, scheme_of
 from ..store.local import local_path
-from .launch import Launcher, MakeFrameworks, Script, default_run
+from .launch import Launcher, Script, default_run
 from .launchers import find_launch, given_options, is_this_python, launch
 from .script_command import SCRIPT_EPILOG, SCRIPT_SETTINGS
+from .session import MakeFrameworks
 
 HOOK_CONFIGS = "stepwatch.hook_configs"
 
@@ -202,6 +205,10 @@ class _Run(click.Command):
     default=False,
     help="Have rules judge and files written by a process of their own.",
 )
+@click.option("--name", default="", help="What people call the run, and its folder begins with.")
+@click.option("--project", default="", help="What the run belongs to.")
+@click.option("--tag", "tags", multiple=True, help="A word to find the run by; several times.")
+@click.option("--note", default="", help="A text to keep with the run.")
 @click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as in python -m.")
 @click.option("-q", "--quiet", is_flag=True, help="Say only what was found.")
 def run(
@@ -220,6 +227,10 @@ def run(
     mirror: str | None,
     resume: int | None,
     budget: str | None,
+    name: str,
+    project: str,
+    tags: tuple[str, ...],
+    note: str,
     *,
     companion: bool,
     module: bool,
@@ -251,7 +262,7 @@ def run(
         raise ConfigError(f"no such option {script!r}{nearest(script, known)}")
     started = None if module else find_launch([script, *arguments])
     if started is not None and not is_this_python(started):
-        url = to or default_run(runs_folder(), started.script)
+        url = to or default_run(runs_folder(), name or Path(started.script).stem)
         where = url if scheme_of(url) else os.path.abspath(url)
         options = [f"--run={where}", *given_options(click.get_current_context())]
         return partial(launch, started.command(), options)
@@ -260,7 +271,11 @@ def run(
     program = Script(script, arguments, is_module=module)
     program.check()
     configs = _read_hook_configs(hook_file, save)
-    url = to or (configs.run if configs else "") or default_run(runs_folder(), script)
+    url = (
+        to
+        or (configs.run if configs else "")
+        or default_run(runs_folder(), name or Path(script).stem)
+    )
     rank, size = rank_and_size(environment())
     if resume is not None and (configs or to is None):
         raise ConfigError(
@@ -302,6 +317,7 @@ def run(
         make_frameworks=configs.frameworks(url, output.tensorboard, mirror) if configs else None,
         profiler=make_profiler(by_default=run_format == "native" and not configs, **profiling),
         quiet=quiet,
+        settings=RunSettings(name, project, tags, note),
     ).launch
 
 
