@@ -28,6 +28,7 @@ FLOORS = (
     ("hooks", "rules", "actions", "plots"),
     ("jobs", "report", "dashboard", "forward"),
     ("cli", "testing"),
+    ("integrations",),
 )
 #: How long a chain of imports may be within one room, in files.
 DEEPEST = 8

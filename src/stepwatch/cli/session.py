@@ -262,6 +262,10 @@ class Notes:
                 write_settings(self._store, self.settings)
 
 
+# What others build on.
+_TRAINED_BY = ("jax", "tensorflow", "torch")
+
+
 class Session:
     """Watches what this process trains, from ``begin`` to ``finish``.
 
@@ -343,9 +347,9 @@ class Session:
     def begin(self) -> None:
         """Hook what was imported, and what will be."""
         Session.current = self
-        self._importing = [
-            OnImport(name, partial(self._imported, name)) for name in self._frameworks.names()
-        ]
+        # a trainer of what was imported already joins the hook of what it trains by
+        names = sorted(self._frameworks.names(), key=lambda name: name not in _TRAINED_BY)
+        self._importing = [OnImport(name, partial(self._imported, name)) for name in names]
 
     def log(self, metrics: Mapping[str, object], step: int | None = None) -> None:
         """Take numbers of the script; whatever fails is shown once, and training goes on.
