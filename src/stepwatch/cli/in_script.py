@@ -60,7 +60,7 @@ class ScriptRun:
         Args:
             error: What ended the training.
         """
-        if self._session.is_of_script and Session.current is self._session:
+        if self._session.is_of_script and Session.current() is self._session:
             self._session.finish(*end_state(error))
 
 
@@ -103,9 +103,10 @@ def init(
     settings = RunSettings(
         name, project, tuple(tags), note, {} if config is None else plain_config(config)
     )
-    if Session.current is not None:
-        Session.current.notes.add(settings)
-        return ScriptRun(Session.current)
+    current = Session.current()
+    if current is not None:
+        current.notes.add(settings)
+        return ScriptRun(current)
     specs = rule_specs([rules] if isinstance(rules, str) else list(rules), DEFAULT_RULES)
     reactions = parse_actions(on_finding)
     check_rules(reactions, [rule.name for rule in parse_rules(specs)])
@@ -139,8 +140,9 @@ def log(metrics: Mapping[str, object], step: int | None = None) -> None:
         metrics: By name; what is no number is left out.
         step: Calls with the same one are one step, where no framework counts them.
     """
-    if Session.current is not None:
-        Session.current.log(metrics, step)
+    current = Session.current()
+    if current is not None:
+        current.log(metrics, step)
 
 
 def save_config(config: object) -> None:
@@ -150,14 +152,16 @@ def save_config(config: object) -> None:
         config: A mapping, such as of Hydra; a dataclass, or what has attributes, such as what
             ``argparse`` gives. What was saved before under other names stays.
     """
-    if Session.current is not None:
-        Session.current.notes.add(RunSettings(config=plain_config(config)))
+    current = Session.current()
+    if current is not None:
+        current.notes.add(RunSettings(config=plain_config(config)))
 
 
 def finish() -> None:
     """End the run that ``init`` began, and show what was found."""
-    if Session.current is not None:
-        ScriptRun(Session.current).finish()
+    current = Session.current()
+    if current is not None:
+        ScriptRun(current).finish()
 
 
 def _finish_at_exit(session: Session) -> None:

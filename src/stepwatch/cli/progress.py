@@ -260,8 +260,8 @@ class Progress:
             self._stream.flush()
 
     def print_detail(self, line: str) -> None:
-        """Show a line that stays, unless only findings are wanted, or the first worker shows it."""
-        if self.is_first and not self._quiet:
+        """Show a line that stays, if any, unless findings alone are wanted, or another shows it."""
+        if line and self.is_first and not self._quiet:
             self.print_line(line)
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -43,6 +43,7 @@ from ..plugins import registry
 from ..runtime.imports import OnImport
 from ..runtime.secrets import MASK, masked
 from ..store import Store
+from .children import ChildProcesses
 from .progress import Progress
 
 if TYPE_CHECKING:
@@ -286,8 +287,7 @@ class Session:
         settings: What people call the run.
     """
 
-    #: The one that is under way in this process.
-    current: Session | None = None
+    _current: ClassVar[Session | None] = None
 
     def __init__(
         self,
@@ -343,10 +343,18 @@ class Session:
         self._pid = os.getpid()
         self._importing: list[OnImport] = []
         self._has_failed = False
+        self._children = ChildProcesses()
+
+    @classmethod
+    def current(cls) -> Session | None:
+        """Return the session that is under way in this process; that of a parent is none."""
+        there = cls._current
+        return None if there is None or there._pid != os.getpid() else there
 
     def begin(self) -> None:
         """Hook what was imported, and what will be."""
-        Session.current = self
+        Session._current = self
+        self._children.begin()
         # a trainer of what was imported already joins the hook of what it trains by
         names = sorted(self._frameworks.names(), key=lambda name: name not in _TRAINED_BY)
         self._importing = [OnImport(name, partial(self._imported, name)) for name in names]
@@ -380,7 +388,8 @@ class Session:
         """Store what is left, and show and pass on how it ended; in a forked child, nothing."""
         for one in self._importing:
             one.remove()
-        Session.current = None
+        Session._current = None
+        self._children.end()
         if os.getpid() == self._pid:
             self._finish(state, error)
 
@@ -415,6 +424,7 @@ class Session:
                 self._progress.print_line(
                     f"the script used none of {', '.join(names)}: there was nothing to see"
                 )
+            self._progress.print_detail(self._children.line())
             with suppress(OSError):  # it holds something, or is no folder
                 os.rmdir(self.run)
             self._forwarder.close()
@@ -425,6 +435,7 @@ class Session:
             self._forwarder.close()
             return
         self._progress.summary(end, self._live.findings, self._live.statuses())
+        self._progress.print_detail(self._children.line())
         self._forwarder.conclude(self._headline(end))
 
     def _headline(self, end: End | None) -> Headline:
