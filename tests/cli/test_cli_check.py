@@ -256,7 +256,7 @@ class TestRules:
         """For people and, with parameters, for machines."""
         _, out, _ = verb("rules")
         _, document, _ = verb("rules", "--json")
-        rules = {one["rule"]: one for one in json.loads(document)}
+        rules = {one["rule"]: one for one in json.loads(document)["rules"]}
 
         assert {*registry.names("stepwatch.rules")} == {*rules}
         assert all(name in out for name in rules)

@@ -36,7 +36,7 @@ def runs(tmp_path, monkeypatch):
 
 
 def names(listed):
-    return [one["run"] for one in json.loads(listed)]
+    return [one["run"] for one in json.loads(listed)["runs"]]
 
 
 class TestNames:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -59,9 +59,14 @@ def track_progress(items: Iterable[T], *, description: str, total: int) -> Itera
     )
 
 
-def print_json(value: object) -> None:
-    """Print a value as one JSON document."""
-    print(json.dumps(value, indent=1, default=str))
+#: Of the documents that verbs print, unless they say theirs; it grows when a key changes its
+#: meaning or goes.
+SCHEMA_VERSION = 1
+
+
+def print_json(document: Mapping[str, object]) -> None:
+    """Print one JSON document, with its ``schema_version``; ``docs/schemas`` describes each."""
+    print(json.dumps({"schema_version": SCHEMA_VERSION, **document}, indent=1, default=str))
 
 
 class WidthAwareTable:

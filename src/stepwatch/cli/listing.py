@@ -36,7 +36,7 @@ def rules(*, as_json: bool) -> None:
     default = {read_spec(spec, kind="rule", example="")[0]: spec for spec in DEFAULT_RULES}
     found = [_rule_info(name, default.get(name, "")) for name in registry.names(GROUP)]
     if as_json:
-        print_json([asdict(one) for one in found])
+        print_json({"rules": [asdict(one) for one in found]})
         return
     rows = [
         (
@@ -192,7 +192,7 @@ def runs(
     rows.sort(key=_SORTS[sort], reverse=reverse)
     shown = [row.cells() for row in rows]
     if as_json:
-        print_json(shown)
+        print_json({"runs": shown})
     elif rows:
         headings = [
             one for one in shown[0] if one not in _IF_THERE or any(cells[one] for cells in shown)
