@@ -81,8 +81,33 @@ def _parse_steps(text: str) -> Range:
     return Range(first=first, steps=last - first + 1)
 
 
+#: The options under headings, each by the first of its names; others come last.
+_HEADINGS = {
+    "Judge and react": ("--rules", "--on-finding", "--forward"),
+    "What is saved, and where": (
+        *("-o", "--save", "--name", "--project", "--tag", "--note", "--mirror", "--resume"),
+        *("--tensorboard", "--format", "--hook-config"),
+    ),
+    "What it may cost": ("--budget", "--companion"),
+    "See more": (
+        *("--black-box", "--snapshot", "--profile", "--profile-every", "--trace"),
+        "--profiler-config",
+    ),
+}
+
+
 class _Run(click.Command):
     """Takes the options that were left to this process by who started its launcher, too."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options under headings."""
+        records = {one.opts[0]: one.get_help_record(ctx) for one in self.get_params(ctx)}
+        named = {name for names in _HEADINGS.values() for name in names}
+        rest = tuple(name for name in records if name not in named)
+        for heading, names in {**_HEADINGS, "Options": rest}.items():
+            rows = [row for name in names if (row := records.get(name)) is not None]
+            with formatter.section(heading):
+                formatter.write_dl(rows)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, [*take_run_options(), *args])
