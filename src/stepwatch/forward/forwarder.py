@@ -12,16 +12,17 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import ConfigError, StepwatchError
 from ..judge.headline import Headline
 from ..model.finding import SEVERITIES, Finding
-from ..model.record import StepRecord
+from ..model.record import Layout, StepRecord
 from ..model.steps import Mode
 from ..numerics.statistics import NAN, NEGINF, POSINF, SUM_SQ, quantity
 from ..plugins import registry
@@ -338,20 +339,21 @@ class Pace:
     def __init__(self) -> None:
         #: The last TRAIN step, as the training counts it.
         self.step = 0
-        self._first: StepRecord | None = None
-        self._last: dict[str, StepRecord] = {}
+        self._first: tuple[int, int] | None = None
+        self._last = (0, 0)
+        # without the full values of a step, which may be large
+        self._rows: dict[str, tuple[Layout, npt.NDArray[np.float64]]] = {}
 
     def add(self, record: StepRecord) -> None:
         """Take in a step; nothing is computed yet."""
         if record.mode is not Mode.TRAIN:
             return
-        record = replace(record, raw={}, digests={}, exponents={})  # the values may be large
         self.step = record.mode_step
-        self._first = self._first or record
-        self._last["time"] = record
+        self._last = record.mode_step, record.time_ns
+        self._first = self._first or self._last
         for collection in ("losses", "gradients"):
             if collection in record.layout.rows_of:
-                self._last[collection] = record
+                self._rows[collection] = record.layout, record.statistics
 
     def values(self) -> dict[str, float]:
         """Return what is known of the last steps; a gradient that is spread over processes is not.
@@ -359,17 +361,16 @@ class Pace:
         The norm of gradients that are not all finite is nan.
         """
         found: dict[str, float] = {}
-        if (record := self._last.get("losses")) is not None:
-            row = record.statistics[record.layout.rows_of["losses"][-1]]
-            found["loss"] = float(quantity(row, "mean"))
-        record = self._last.get("gradients")
-        if record is not None and not record.layout.has_parts:
-            rows = record.statistics[record.layout.rows_of["gradients"]]
+        if "losses" in self._rows:
+            layout, statistics = self._rows["losses"]
+            found["loss"] = float(quantity(statistics[layout.rows_of["losses"][-1]], "mean"))
+        if "gradients" in self._rows and not self._rows["gradients"][0].has_parts:
+            layout, statistics = self._rows["gradients"]
+            rows = statistics[layout.rows_of["gradients"]]
             is_finite = not rows[:, [NAN, POSINF, NEGINF]].any()
             squares = float(np.sum(rows[:, SUM_SQ]))
             found["gradient_norm"] = math.sqrt(squares) if is_finite else math.nan
-        last = self._last.get("time")
-        if last is not None and self._first is not None and last.time_ns > self._first.time_ns:
-            steps = last.mode_step - self._first.mode_step
-            found["steps_per_second"] = steps / (last.time_ns - self._first.time_ns) * 1e9
+        (step, time_ns), (first, first_ns) = self._last, self._first or self._last
+        if time_ns > first_ns:
+            found["steps_per_second"] = (step - first) / (time_ns - first_ns) * 1e9
         return found
