@@ -273,8 +273,11 @@ class TestCommands:
                 assert [] == [option for option in parameter.opts if option not in text]
 
     @pytest.mark.parametrize(("page", "line"), LINES)
-    def test_every_command_line_can_be_meant(self, page, line):
+    def test_every_command_line_can_be_meant(self, page, line, tmp_path, monkeypatch):
         """Verbs, options, rules and what to save are as the command line takes them."""
+        for name in ("first", "second"):  # of which lines call one the latest
+            (tmp_path / name / "end").mkdir(parents=True)
+        monkeypatch.setenv("STEPWATCH_RUNS", str(tmp_path))
         _, verb, *arguments = shlex.split(line, comments=True)
         context = command.get_command(click.Context(command), verb).make_context(verb, arguments)
         for spec in rule_specs(context.params.get("rules", ()), DEFAULT_RULES):

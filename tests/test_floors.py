@@ -26,8 +26,9 @@ FLOORS = (
     ("profile",),
     ("judge", "diff"),
     ("hooks", "rules", "actions", "plots"),
-    ("jobs", "report", "dashboard"),
+    ("jobs", "report", "dashboard", "forward"),
     ("cli", "testing"),
+    ("integrations",),
 )
 #: How long a chain of imports may be within one room, in files.
 DEEPEST = 8

@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .capture.profiling import Profiler as Profiler
+    from .cli.in_script import finish as finish
+    from .cli.in_script import init as init
+    from .cli.in_script import log as log
+    from .cli.in_script import save_config as save_config
     from .config.profiler_config import ProfilerConfig as ProfilerConfig
     from .config.profiler_config import Range as Range
     from .hooks.torch import TorchHook as TorchHook
@@ -45,8 +49,12 @@ _HOMES = {
     "TorchHook": "hooks.torch",
     "Trial": "trial",
     "Watch": "judge.engine",
+    "finish": "cli.in_script",
+    "init": "cli.in_script",
+    "log": "cli.in_script",
     "on_checkpoint": "hooks.torch.intervene.control",
     "open_profile": "trial.profile",
+    "save_config": "cli.in_script",
     "watch": "judge.engine",
 }
 __all__ = sorted(_HOMES)

@@ -75,6 +75,8 @@ def test_every_field_of_the_log_is_described():
 
 def test_every_policy_on_the_pages_can_be_meant(monkeypatch):
     """Files aside."""
+    pytest.importorskip("apprise")
+    monkeypatch.setenv("STEPWATCH_NOTIFY_URLS", "json://localhost")
     monkeypatch.setenv("STEPWATCH_SMTP_HOST", "localhost")
     monkeypatch.setenv("STEPWATCH_WEBHOOK_URL", "https://example.org")
     texts = [TEXT, (DOCS / "start.md").read_text(encoding="utf-8")]

@@ -69,6 +69,44 @@ def web_server(status=204, location=""):
         thread.join()
 
 
+class TestNotify:
+    """By the real Apprise, to a server of ours."""
+
+    @pytest.fixture(autouse=True)
+    def notify(self):
+        pytest.importorskip("apprise")
+        from stepwatch.actions.services import Notify
+
+        self.notify = Notify
+
+    def test_each_service_gets_the_finding(self, monkeypatch):
+        """The addresses stand in the environment, where none is given."""
+        with web_server() as (url, posted):
+            address = url.replace("http://", "json://")
+            monkeypatch.setenv("STEPWATCH_NOTIFY_URLS", f"{address} {address}/second")
+            told = self.notify().act(finding(remedy="lower it", severity="error"), PLACE)
+
+        assert "sent by json, json" == told
+        assert ["/hook", "/hook/second"] == [path.rstrip("/") for path, *_ in posted]
+        content = json.loads(posted[0][2])
+        assert "failure" == content["type"]
+        assert content["message"].endswith("lower it\nfile:///runs/a")
+
+    def test_only_the_service_that_refused_is_tried_again(self):
+        with web_server() as (url, posted), web_server(500) as (other, refused):
+            to = tuple(one.replace("http://", "json://") for one in (url, other))
+            notes = Scene(self.notify(to)).find(finding()).notes()
+
+        assert ["retried"] * 3 + ["failed"] == [note.outcome for note in notes]
+        assert (1, 4) == (len(posted), len(refused))
+
+    def test_an_address_of_no_service_is_an_error_that_does_not_show_it(self):
+        with pytest.raises(ConfigError, match="begins with nosuch:// is none") as raised:
+            self.notify(("nosuch://secret@place",))
+
+        assert "secret" not in str(raised.value)
+
+
 class TestWebhook:
     def test_the_finding_is_posted_as_json(self):
         """All of it, beside a text for people."""

@@ -103,6 +103,7 @@ def test_where_no_run_was_made_yet_none_are_listed(verb, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("STEPWATCH_RUNS", raising=False)
 
-    assert (0, "[]\n") == verb("runs", "--json")[:2]
+    status, out, _ = verb("runs", "--json")
+    assert (0, []) == (status, json.loads(out)["runs"])
     assert "stepwatch run train.py" in verb("runs")[1]
     assert 2 == verb("runs", "gone")[0]

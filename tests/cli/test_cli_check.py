@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stepwatch.cli.launch import SaveCosts
 from stepwatch.cli.progress import FindingDedup, Progress
+from stepwatch.cli.session import SaveCosts
 from stepwatch.formats.manifest import End
 from stepwatch.judge.root_cause import Chain, Consequence, StepOrder, chains
 from stepwatch.judge.verdict import episodes
@@ -256,7 +256,7 @@ class TestRules:
         """For people and, with parameters, for machines."""
         _, out, _ = verb("rules")
         _, document, _ = verb("rules", "--json")
-        rules = {one["rule"]: one for one in json.loads(document)}
+        rules = {one["rule"]: one for one in json.loads(document)["rules"]}
 
         assert {*registry.names("stepwatch.rules")} == {*rules}
         assert all(name in out for name in rules)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
+import click
 import pytest
 
 import stepwatch
-from stepwatch.cli.main import GROUP, VERBS
+from stepwatch.cli.main import GROUP, VERBS, command
 from stepwatch.plugins import registry
 
 SUMMARIES = {name: text for group in VERBS.values() for name, text in group.items()}
@@ -101,3 +103,76 @@ class TestVersion:
     def test_it_loads_nothing_heavy(self):
         """It is asked for by scripts."""
         assert set() == {"numpy", "pyarrow", "rich"} & set(modules("--version"))
+
+
+def every_verb(group=command, before=""):
+    """Yield each verb with its name, also those below others."""
+    names = registry.names(GROUP) if group is command else group.commands
+    for name in names:
+        verb = group.get_command(click.Context(group), name)
+        if isinstance(verb, click.Group):
+            yield from every_verb(verb, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", verb
+
+
+#: What a letter stands for, whichever verb has it.
+LETTERS = {
+    "-o": {"--output", "--run"},
+    "-q": {"--quiet"},
+    "-v": {"--verbose"},
+    "-y": {"--yes"},
+    "-f": {"--follow"},
+    "-m": set(),
+}
+
+
+class TestFlags:
+    @pytest.mark.parametrize(("name", "verb"), list(every_verb()), ids=lambda one: str(one)[:20])
+    def test_a_letter_stands_for_the_same_everywhere(self, name, verb):
+        for option in (one for one in verb.params if isinstance(one, click.Option)):
+            for letter in (one for one in option.opts if not one.startswith("--")):
+                assert set(option.opts) - {letter} <= LETTERS[letter]
+        assert any("--no-color" in one.opts for one in verb.params)
+
+    def test_no_verb_prints_colors_that_are_not_wanted(self, verb, monkeypatch):
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("TERM", "xterm")
+        shown = [verb("rules", *options)[1] for options in ((), ("--no-color",))]
+        assert all("loss_spike" in one for one in shown)
+        assert "\x1b[3" not in shown[1]
+
+    def test_the_options_of_run_stand_under_headings(self, verb):
+        out = verb("run", "--help")[1]
+        assert "Judge and react:" in out
+        _, run = next(one for one in every_verb() if one[0] == "run")
+        assert all(one.opts[0] in out for one in run.params if isinstance(one, click.Option))
+
+
+class TestCompletion:
+    @pytest.mark.parametrize(
+        ("words", "expected"),
+        [
+            ("stepwatch sho", "plain,show"),
+            ("stepwatch check --for", "plain,--format"),
+            ("stepwatch show la", "plain,latest"),
+            ("stepwatch show runs/", "plain,runs/a"),
+        ],
+    )
+    def test_verbs_options_and_runs_are_completed(self, words, expected, tmp_path):
+        (tmp_path / "runs" / "a" / "end").mkdir(parents=True)
+        variables = {
+            "_STEPWATCH_COMPLETE": "bash_complete",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(len(words.split()) - 1),
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "stepwatch"],
+            cwd=tmp_path,
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+
+        assert [expected] == done.stdout.split()

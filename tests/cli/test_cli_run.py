@@ -308,7 +308,7 @@ class TestBadInput:
             (["--save", "/(/:raw", "script.py"], "does not compile"),
             (
                 ["--on-finding", "panic", "script.py"],
-                "no action is named 'panic'; 14 are installed",
+                "no action is named 'panic'; 15 are installed",
             ),
             (["--on-finding", "stop:rules=x", "script.py"], "no rule that looks is named 'x'"),
             (["--run", "taken", "script.py"], "taken already holds a run"),

@@ -28,7 +28,7 @@ class TestRuns:
         assert 0 == status
         assert "finished" in out
 
-        (row,) = json.loads(verb("runs", folder, "--json")[1])
+        (row,) = json.loads(verb("runs", folder, "--json")[1])["runs"]
         assert ("run", "finished", 8) == (row["run"], row["state"], row["steps"])
         assert row["findings"] >= 1
 

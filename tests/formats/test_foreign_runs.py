@@ -193,7 +193,7 @@ class TestVerbs:
         make_run(tmp_path / "ours", steps=3)
         status, out, _ = verb("runs", tmp_path, "--json")
 
-        assert (0, ["board", "ours"]) == (status, [one["run"] for one in json.loads(out)])
+        assert (0, ["board", "ours"]) == (status, [one["run"] for one in json.loads(out)["runs"]])
 
     def test_check_says_what_to_record_to_know_more(self, verb, board):
         """Only scalars were logged."""

@@ -34,7 +34,7 @@ def main(kernel: str) -> None:
     found = stepwatch("--version")
     assert found == expected, (found, expected)
     assert "Watch a training:" in stepwatch("--help")
-    assert len(json.loads(stepwatch("rules", "--json"))) > 60
+    assert len(json.loads(stepwatch("rules", "--json"))["rules"]) > 60
     with tempfile.TemporaryDirectory() as folder:
         run = make_run(Path(folder, "run"), steps=20)
         assert len(Trial(run).steps()) == 20

@@ -13,13 +13,14 @@ from ..judge.audit import Audit, Part
 from ..judge.audit import audit as audit_checkpoint
 from ..store import open_store
 from .console import SEVERITY_STYLES, console, print_json
+from .run_names import RUN, RunVerb
 
 SCHEMA_VERSION = 1
 
 
-@click.command()
+@click.command(cls=RunVerb)
 @click.argument("checkpoint")
-@click.option("--run", help="The run that saved it: are these the weights that it saved?")
+@click.option("--run", type=RUN, help="The run that saved it: are these the weights that it saved?")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def audit(checkpoint: str, run: str | None, *, as_json: bool) -> int:
     """Say what is wrong with the tensors in CHECKPOINT, a file or folder.

@@ -24,6 +24,7 @@ from ..runtime.terminal import print_text
 from ..trial import Trial
 from ..trial.last_steps import Moment, end_ns_of, moments_of
 from .console import console, print_json, table
+from .run_names import RUN, RunVerb
 
 _COLUMNS = ("mean", "std", "l2", "min", "max", "zeros", "non_finite")
 _MOST_BAD = 8
@@ -31,8 +32,8 @@ _NUMBERS = ("loss", "learning_rate", "gradient_norm")
 _STATES = {"running": "is running", "stopped": "was stopped", "interrupted": "was interrupted"}
 
 
-@click.command()
-@click.argument("run")
+@click.command(cls=RunVerb)
+@click.argument("run", type=RUN)
 @click.option(
     "--steps", default=10, show_default=True, type=click.IntRange(1), help="So many of the last."
 )

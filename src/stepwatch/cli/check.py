@@ -37,13 +37,14 @@ from .console import (
     print_outcomes,
     track_progress,
 )
+from .run_names import RUN, RunVerb
 
 _MOST_CHAINS = 5
 T = TypeVar("T")
 
 
-@click.command()
-@click.argument("runs", nargs=-1, required=True)
+@click.command(cls=RunVerb)
+@click.argument("runs", type=RUN, nargs=-1, required=True)
 @click.option("--rules", multiple=True, help="Rules, as for: stepwatch run.")
 @click.option("--all", "show_all", is_flag=True, help="Print every finding, not only causes.")
 @click.option("-v", "--verbose", is_flag=True, help="List the rules that lacked data, and why.")
@@ -162,8 +163,8 @@ def _with_progress(items: Iterable[T], total: int) -> Iterable[T]:
 _POLL_S = 0.2
 
 
-@click.command()
-@click.argument("run")
+@click.command(cls=RunVerb)
+@click.argument("run", type=RUN)
 @click.option("--rules", multiple=True, help="Rules, as for: stepwatch run.")
 @click.option("--on-finding", multiple=True, help="What to do about them, as for: stepwatch run.")
 @click.option("--wait", default=0.0, help="Seconds to wait for the run to appear.")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import click
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
 from rich.measure import Measurement
@@ -40,10 +41,15 @@ class SafeConsole(Console):
 
 def console(*, stderr: bool = False) -> Console:
     """Return the console for results: as wide as the terminal or ``$COLUMNS``, else wide."""
-    output = SafeConsole(highlight=False, stderr=stderr)
+    context = click.get_current_context(silent=True)
+    is_plain = bool(context and context.meta.get("--no-color"))
+    how: dict[str, Any] = {"highlight": False, "stderr": stderr}
+    if is_plain:  # rich itself looks at $NO_COLOR
+        how["no_color"] = True
+    output = SafeConsole(**how)
     if output.is_terminal or environment().get("COLUMNS", "").isdecimal():
         return output
-    return SafeConsole(highlight=False, stderr=stderr, width=160)
+    return SafeConsole(**how, width=160)
 
 
 def track_progress(items: Iterable[T], *, description: str, total: int) -> Iterable[T]:
@@ -59,9 +65,14 @@ def track_progress(items: Iterable[T], *, description: str, total: int) -> Itera
     )
 
 
-def print_json(value: object) -> None:
-    """Print a value as one JSON document."""
-    print(json.dumps(value, indent=1, default=str))
+#: Of the documents that verbs print, unless they say theirs; it grows when a key changes its
+#: meaning or goes.
+SCHEMA_VERSION = 1
+
+
+def print_json(document: Mapping[str, object]) -> None:
+    """Print one JSON document, with its ``schema_version``; ``docs/schemas`` describes each."""
+    print(json.dumps({"schema_version": SCHEMA_VERSION, **document}, indent=1, default=str))
 
 
 class WidthAwareTable:

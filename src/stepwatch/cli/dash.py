@@ -14,12 +14,13 @@ from ..dashboard.server import Server, listen
 from ..errors import RunNotFound, StoreError
 from ..runtime.process import is_loopback
 from ..store import open_store, scheme_of
+from .run_names import RUN, RunVerb
 
 DEFAULT_PORT = 6460
 
 
-@click.command()
-@click.argument("location", metavar="[RUNS-FOLDER|RUN|URL]", required=False)
+@click.command(cls=RunVerb)
+@click.argument("location", type=RUN, metavar="[RUNS-FOLDER|RUN|URL]", required=False)
 @click.option("--port", type=click.IntRange(0, 65535), help=f"By default {DEFAULT_PORT}, or any.")
 @click.option("--host", default="127.0.0.1", help="Address; of this machine alone by default.")
 @click.option("--token", help="What one must know to look; made anew, or $STEPWATCH_TOKEN.")

@@ -18,14 +18,15 @@ from ..store import open_store
 from ..store.proxy import MeteredStore
 from ..trial import Trial
 from .console import console, print_hanging, print_json, table
+from .run_names import RUN, RunVerb
 
 DIFFERENT_STATUS = 1
 _MOST_ROWS = 10
 
 
-@click.command()
-@click.argument("run_a")
-@click.argument("run_b")
+@click.command(cls=RunVerb)
+@click.argument("run_a", type=RUN)
+@click.argument("run_b", type=RUN)
 @click.option("--noise", help="A run that is equal to RUN_A; how far they are apart is noise.")
 @click.option("--rtol", type=click.FloatRange(min=0), help="Take so small a fraction for nothing.")
 @click.option("--atol", type=click.FloatRange(min=0), help="And so much for each element.")

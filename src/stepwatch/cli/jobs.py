@@ -118,7 +118,7 @@ def show_list(*, as_json: bool) -> None:
     rows = [_row(job.status()) for job in list_jobs()]
     if as_json:
         keys = [heading.replace(" ", "_") for heading in HEADINGS]
-        print_json([dict(zip(keys, row, strict=True)) for row in rows])
+        print_json({"jobs": [dict(zip(keys, row, strict=True)) for row in rows]})
     elif rows:
         console().print(table(HEADINGS, rows))
     else:

@@ -1,232 +1,24 @@
-"""Runs a script in this process, as ``python script`` would, with a hook on what it imports.
-
-The hook of each framework is put on once the framework was imported; all of them write one run.
-"""
+"""Runs a script in this process, as ``python script`` would, within a session that watches it."""
 
 from __future__ import annotations
 
 import builtins
 import logging
 import os
+import re
 import runpy
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from importlib.machinery import PathFinder, SourceFileLoader
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
-import numpy as np
-
-from ..actions.policy import PolicyEntry
-from ..actions.reactions import Reactions
-from ..capture.companion import MakeRemote, Report
-from ..capture.control import Control
 from ..capture.lifecycle import end_state, rank_and_size
-from ..capture.output import Output
-from ..capture.profiling import Profiler
-from ..capture.recorder import Listener
 from ..config import environment
-from ..errors import ConfigError, StepwatchError
-from ..formats.blackbox import scalar_records
-from ..judge.live import LiveWatch
-from ..judge.parameters import Spec
-from ..judge.rule import Watched, required_captures
-from ..model.collection import Collection, parse_save
-from ..model.finding import Finding
-from ..model.record import ScalarSteps, StepRecord
-from ..plugins import registry
-from ..runtime.imports import OnImport
-from ..runtime.secrets import MASK, masked
-from ..store import Store
-from .progress import Progress
-
-if TYPE_CHECKING:
-    from ..formats.manifest import End
-    from ..hooks.base import Hook
-
-
-class Frameworks:
-    """Hooks what is imported, by the entry points of ``stepwatch.hooks``.
-
-    Args:
-        run: Where to write.
-        policy: ``--save`` texts.
-        output: How the run is written.
-        listeners: Who is called with every step.
-        command: The script and its arguments, for the record.
-        say: Shows a line.
-        attached: Called with what may be done to the training, when that is known, and again
-            when another framework than the one that was imported first turns out to train.
-    """
-
-    def __init__(
-        self,
-        run: str,
-        *,
-        policy: Sequence[str] | None,
-        output: Output,
-        listeners: Sequence[Listener],
-        command: Sequence[str],
-        say: Callable[[str], None],
-        attached: Callable[[Control], None],
-    ) -> None:
-        self._opening: dict[str, Any] = {
-            "run": run,
-            "policy": policy,
-            "listeners": listeners,
-            "command": command,
-        }
-        self._output = output
-        self._say, self._attached = say, attached
-        self._trains: Control | None = None
-        #: The hook that opened the run.
-        self.first: Hook | None = None
-
-    def names(self) -> Sequence[str]:
-        return registry.names("stepwatch.hooks")
-
-    def attach(self, framework: str) -> None:
-        """Hook a framework that was imported.
-
-        Raises:
-            StepwatchError: The run cannot be written, or the hook not be loaded.
-        """
-        make: Any = registry.load("stepwatch.hooks", framework)
-        opening = {"run": self.first.recorder} if self.first else self._opening
-        if framework == "torch":
-            how = {"output": self._output, "hold": False}
-        else:  # no other framework takes snapshots
-            how = {"output": replace(self._output, snapshot_every=0)}
-        hook: Hook = make(**opening, **how, say=self._say, on_begin=self._begins)
-        if self.first is None:
-            self.first = hook
-            self._use(hook.control)
-
-    def _begins(self, hook: Hook) -> None:
-        if hook.control is not self._trains:
-            self._use(hook.control)
-
-    def _use(self, control: Control) -> None:
-        self._trains = control
-        self._attached(control)
-
-
-class HookedFrameworks(Protocol):
-    """What is imported and hooked; ``Frameworks`` is one."""
-
-    @property
-    def first(self) -> Closing | None:
-        """What ends capturing, once a framework was imported."""
-
-    def names(self) -> Sequence[str]:
-        """Return the modules to hook when they are imported."""
-
-    def attach(self, framework: str) -> None: ...
-
-
-class Closing(Protocol):
-    """What ends capturing."""
-
-    def close(self, state: str, error: str) -> End | None:
-        """Store what is left; ``None`` where this process writes nothing."""
-
-
-class MakeFrameworks(Protocol):
-    """Makes what hooks the frameworks of a script."""
-
-    def __call__(
-        self,
-        *,
-        listeners: Sequence[Listener],
-        command: Sequence[str],
-        say: Callable[[str], None],
-        attached: Callable[[Control], None],
-    ) -> HookedFrameworks:
-        """See ``Frameworks`` for the arguments."""
-
-
-class SaveCosts:
-    """Reports once for each rule what is saved for it; a listener of the recorder.
-
-    Args:
-        rules: The rules that watch the run.
-        print_line: Shows a line.
-    """
-
-    def __init__(self, rules: Sequence[Watched], print_line: Callable[[str], None]) -> None:
-        self._print_line = print_line
-        self._wait_for((one.name, text) for one in rules for text in required_captures([one]))
-
-    def _wait_for(self, needs: Iterable[tuple[str, str]]) -> None:
-        # Most are waited for at every step of the run.
-        self._waiting = [(rule, text, parse_save(text)) for rule, text in needs]
-
-    def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None: ...
-
-    def on_step(self, record: StepRecord) -> None:
-        """Report what a step holds for rules that were not reported yet."""
-        still_waiting = []
-        for rule, text, collection in self._waiting:
-            sizes = _sizes_bytes(collection, record)
-            if sizes:
-                count = f"{len(sizes)} tensor{'' if len(sizes) == 1 else 's'}"
-                self._print_line(
-                    f"saving for {rule}: {text}, {count}, {sum(sizes):,} bytes at each time"
-                )
-            else:
-                still_waiting.append((rule, text, collection))
-        self._waiting = still_waiting
-
-    def on_scalars(self, steps: ScalarSteps) -> None:
-        """Report what the last of some steps alike holds."""
-        if self._waiting:
-            (last,) = scalar_records(steps.at([-1]))
-            self.on_step(last)
-
-    def remote(self, send: object) -> MakeRemote | None:
-        """Return what looks at the steps in another process; see ``capture.link.Divided``."""
-        del send
-        needs = [(rule, text) for rule, text, _ in self._waiting]
-        return partial(SaveCosts.of, needs) if needs else None
-
-    def receive(self, message: Mapping[str, Any]) -> None:
-        """Show what was reported there."""
-        if "line" in message:
-            self._print_line(message["line"])
-
-    @classmethod
-    def of(cls, waiting: Sequence[tuple[str, str]], report: Report) -> SaveCosts:
-        """Return one that reports lines, for rules by name and what is saved for them."""
-        costs = cls([], lambda line: report({"line": line}))
-        costs._wait_for(waiting)
-        return costs
-
-    def finish(self) -> None: ...
-
-
-def _sizes_bytes(collection: Collection, record: StepRecord) -> list[int]:
-    """Return the size of each tensor that a step holds of what a collection asks for."""
-    layout, policy = record.layout, collection.policy
-    rows = set(layout.rows_of.get(collection.name, ()))
-    for pattern in collection.patterns:
-        rows.update(np.flatnonzero(layout.matching(pattern)))
-    sizes = []
-    for row in rows:
-        name = layout.tensors[row].name
-        parts = [record.raw[name].nbytes] if policy.raw and name in record.raw else []
-        parts += [8] if policy.digest and name in record.digests else []
-        if policy.exponents and name in record.exponents:
-            parts.append(record.exponents[name].nbytes)
-        if policy.raw is policy.digest is policy.exponents is None:
-            parts.append(record.statistics[row].nbytes)
-        sizes += [sum(parts)] if parts else []
-    return sizes
-
+from ..errors import ConfigError
+from .session import Session
 
 _PACKAGE = os.path.join(Path(__file__).parents[1], "")
 
@@ -282,84 +74,39 @@ class Script:
         exec(code, main.__dict__)
 
 
-def default_run(folder: Path, script: str) -> str:
-    """Return a path for a new run: the script's name and the time.
+def default_run(folder: Path, name: str) -> str:
+    """Return a path for a new run: its name and the time.
 
     Several processes of one launcher get one path: its process number stands for the time.
     """
+    stem = re.sub(r"[^-\w.]+", "-", name) or "run"
     if rank_and_size(environment())[1] > 1:
-        return str(folder / f"{Path(script).stem}-{os.getppid()}")
-    wanted = f"{Path(script).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
+        return str(folder / f"{stem}-{os.getppid()}")
+    wanted = f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}"
     used = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     names = [wanted, *(f"{wanted}-{number}" for number in range(2, len(used) + 3))]
     return str(folder / next(name for name in names if name not in used))
 
 
 class Launcher:
-    """Runs a script and watches what it trains.
+    """Runs a script in a session that watches what it trains.
 
-    The script's exit status, exceptions and signals stay as they were. What we have to say goes
-    to standard error.
+    The script's exit status, exceptions and signals stay as they were.
 
     Args:
         script: The program.
         run: Where to write.
-        rules: What judges, as specs.
-        policy: ``--save`` texts.
-        reactions: What is done about findings.
-        output: How the run is written.
-        make_frameworks: Makes what hooks the frameworks, where a hook configuration says what is
-            saved, and where; it replaces ``policy`` and ``output``.
-        profiler: Tells where the time goes; ``None`` for nobody.
-        quiet: Say only what was found.
+        options: Those of ``Session``.
     """
 
-    def __init__(
-        self,
-        script: Script,
-        run: str,
-        *,
-        rules: Sequence[Spec],
-        policy: Sequence[str] | None,
-        reactions: Sequence[PolicyEntry],
-        output: Output,
-        make_frameworks: MakeFrameworks | None = None,
-        profiler: Profiler | None = None,
-        quiet: bool = False,
-    ) -> None:
+    def __init__(self, script: Script, run: str, **options: Any) -> None:
         self._script = script
-        self._run = run
-        self._progress = Progress(run, quiet=quiet, is_first=rank_and_size(environment())[0] == 0)
-        self._live = LiveWatch(rules, self._found)
-        self._save_costs = SaveCosts(self._live.watched, self._progress.print_detail)
-        self._reactions = Reactions(
-            reactions,
-            self._progress.print_line,
-            restarted=self._live.end_episodes,
-            hides=self._progress.hides,
-        )
-        # what is profiled is stored before rules look at the last of it
-        listeners: list[Listener] = [] if profiler is None else [profiler]
-        listeners += [self._progress, self._save_costs, self._live, self._reactions]
-        command = [script.name, *script.arguments]
-        if hidden := sum(a != b for a, b in zip(command, masked(command), strict=True)):
-            what = "1 argument looks" if hidden == 1 else f"{hidden} arguments look"
-            self._progress.print_detail(f"{what} like a secret, and is recorded as {MASK}")
-        make = make_frameworks or partial(Frameworks, run, policy=policy, output=output)
-        self._frameworks: HookedFrameworks = make(
-            listeners=listeners,
-            command=command,
-            say=self._progress.print_detail,
-            attached=self._reactions.attach,
-        )
-        self._pid = os.getpid()
+        self._session = Session([script.name, *script.arguments], run, **options)
 
     def launch(self) -> None:
         """Run the script to its end."""
         logging.lastResort = _OneLine()
-        importing = [
-            OnImport(name, partial(self._imported, name)) for name in self._frameworks.names()
-        ]
+        self._session.begin()
         state, error = end_state(None)
         try:
             self._script.execute()
@@ -369,43 +116,7 @@ class Launcher:
                 _show_only_frames_of_script()
             raise
         finally:
-            for one in importing:
-                one.remove()
-            if os.getpid() == self._pid:  # not in a child that the script forked
-                self._finish(state, error)
-
-    def _found(self, finding: Finding) -> None:
-        self._progress.count(finding)
-        self._reactions.found(finding)
-
-    def _imported(self, framework: str) -> None:
-        """Hook a framework that was imported. A failure is reported, and the script goes on."""
-        try:
-            self._frameworks.attach(framework)
-        except Exception as error:  # noqa: BLE001 - else the import would fail for us
-            what = str(error) if isinstance(error, StepwatchError) else repr(error)
-            self._progress.print_line(
-                f"not watching {framework}: {what}; the script goes on without"
-            )
-
-    def _finish(self, state: str, error: str) -> None:
-        hook = self._frameworks.first
-        if hook is None:
-            self._progress.close()
-            names = self._frameworks.names()
-            used = any(name in sys.modules for name in names)
-            if self._progress.is_first and not used:
-                self._progress.print_line(
-                    f"the script used none of {', '.join(names)}: there was nothing to see"
-                )
-            with suppress(OSError):  # it holds something, or is no folder
-                os.rmdir(self._run)
-            return
-        end = hook.close(state, error)
-        self._progress.close()
-        if end is None:  # by the hook configuration this process writes nothing, or no model ran
-            return
-        self._progress.summary(end, self._live.findings, self._live.statuses())
+            self._session.finish(state, error)
 
 
 class _OneLine(logging.StreamHandler):  # type: ignore[type-arg]

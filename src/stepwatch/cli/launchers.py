@@ -119,7 +119,7 @@ def given_options(context: click.Context) -> list[str]:
     for option in context.command.params:
         name = option.name or ""
         source = context.get_parameter_source(name)
-        if not isinstance(option, click.Option) or name in _OWN:
+        if not isinstance(option, click.Option) or name in _OWN or not option.expose_value:
             continue
         if source is not ParameterSource.COMMANDLINE:
             continue

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import inspect
+import math
+import shutil
+import sys
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ..config import runs_folder
-from ..errors import ConfigError, RunNotFound, StepwatchError
+from ..errors import ConfigError, RunNotFound, StepwatchError, StoreError
+from ..formats.manifest import RUN_KEY
+from ..formats.settings import RunSettings, read_settings
 from ..judge.parameters import GROUP, build, find_rule
 from ..plugins import registry
 from ..plugins.specs import read_spec
 from ..rules import DEFAULT_RULES, Rule
 from ..runtime.terminal import print_text
+from ..store import open_store
 from ..trial.run_listing import find_runs, summarize_at
 from .console import console, print_json, table
 
@@ -28,7 +36,7 @@ def rules(*, as_json: bool) -> None:
     default = {read_spec(spec, kind="rule", example="")[0]: spec for spec in DEFAULT_RULES}
     found = [_rule_info(name, default.get(name, "")) for name in registry.names(GROUP)]
     if as_json:
-        print_json([asdict(one) for one in found])
+        print_json({"rules": [asdict(one) for one in found]})
         return
     rows = [
         (
@@ -89,34 +97,157 @@ def _saves(name: str, kind: type[Rule]) -> tuple[str, ...]:
     return getattr(rule, "evidence", ())
 
 
-HEADINGS = ("run", "state", "steps", "last loss", "findings", "started")
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A run in the list.
+
+    Args:
+        run: Its path from the folder.
+        where: Its path.
+        state: How it stands, or why it cannot be read.
+        steps: How many; ``None`` where it cannot be read.
+        last_loss: The last training loss; ``None`` for none.
+        findings: How many; ``None`` where it cannot be read.
+        started_ns: When it began; 0 if that is not known.
+        settings: What it is called.
+    """
+
+    run: str
+    where: str
+    state: str
+    steps: int | None = None
+    last_loss: float | None = None
+    findings: int | None = None
+    started_ns: int = 0
+    settings: RunSettings = field(default_factory=RunSettings)
+
+    def cells(self) -> dict[str, object]:
+        """Return what the list shows, by heading."""
+        return {
+            "run": self.run,
+            "state": self.state,
+            "steps": "" if self.steps is None else self.steps,
+            "last loss": "" if self.last_loss is None else self.last_loss,
+            "findings": "" if self.findings is None else self.findings,
+            "started": _minute(self.started_ns),
+            "name": self.settings.name,
+            "project": self.settings.project,
+            "tags": ", ".join(self.settings.tags),
+            "note": self.settings.note,
+        }
+
+
+#: What is shown only where some run has it.
+_IF_THERE = ("name", "project", "tags", "note")
+_SORTS: Mapping[str, Callable[[_Row], Any]] = {
+    "run": lambda row: row.run,
+    "started": lambda row: row.started_ns,
+    "steps": lambda row: -1 if row.steps is None else row.steps,
+    "findings": lambda row: -1 if row.findings is None else row.findings,
+    "loss": lambda row: math.inf if row.last_loss is None else row.last_loss,
+}
 
 
 @click.command()
 @click.argument("folder", required=False)
+@click.option("--state", help="Only those that stand so, such as failed.")
+@click.option("--name", help="Only those whose name or path matches, such as 'resnet*'.")
+@click.option("--project", help="Only those of this project.")
+@click.option("--tag", "tags", multiple=True, help="Only those with this tag; several times.")
+@click.option(
+    "--sort", type=click.Choice(list(_SORTS)), default="run", show_default=True, help="By what."
+)
+@click.option("--reverse", is_flag=True, help="The other way round.")
+@click.option("--remove", is_flag=True, help="Remove those that are listed, after asking.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def runs(folder: str | None, *, as_json: bool) -> None:
+def runs(
+    folder: str | None,
+    state: str | None,
+    name: str | None,
+    project: str | None,
+    tags: tuple[str, ...],
+    sort: str,
+    *,
+    reverse: bool,
+    remove: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
     """List the runs in FOLDER, by default ./runs or $STEPWATCH_RUNS."""
+    if remove and as_json and not yes:
+        raise ConfigError("--remove asks, unless --yes is given; with --json it cannot ask")
     folder_path = Path(folder) if folder else runs_folder()
     if folder and not folder_path.is_dir():
         raise RunNotFound(f"no folder {folder_path}; runs are made by: stepwatch run train.py")
-    rows = [_run_row(name, folder_path) for name in find_runs(str(folder_path))]
+    every = [_row(one, folder_path) for one in find_runs(str(folder_path))]
+    rows = [
+        row
+        for row in every
+        if (state is None or row.state == state)
+        and (name is None or any(fnmatchcase(x, name) for x in (row.settings.name, row.run)))
+        and (project is None or row.settings.project == project)
+        and set(tags) <= {*row.settings.tags}
+    ]
+    rows.sort(key=_SORTS[sort], reverse=reverse)
+    shown = [row.cells() for row in rows]
     if as_json:
-        print_json([dict(zip(HEADINGS, row, strict=True)) for row in rows])
+        print_json({"runs": shown})
     elif rows:
-        console().print(table(HEADINGS, rows))
+        headings = [
+            one for one in shown[0] if one not in _IF_THERE or any(cells[one] for cells in shown)
+        ]
+        console().print(table(headings, [[cells[one] for one in headings] for cells in shown]))
+    elif every:
+        print_text(f"none of the {len(every)} runs in {folder_path} is asked for")
     else:
         print_text(f"no runs in {folder_path}; they are made by: stepwatch run train.py")
+    if remove and rows:
+        _remove(rows, ask=not yes, quiet=as_json)
 
 
-def _run_row(name: str, folder_path: Path) -> tuple[object, ...]:
-    label = name or str(folder_path)
+def _remove(rows: Sequence[_Row], *, ask: bool, quiet: bool) -> None:
+    """Remove runs of ours that go on no more; others stay, which is said."""
+    chosen = []
+    for row in rows:
+        why = _why_not(row)
+        if why:
+            print_text(f"{row.run} stays: {why}", file=sys.stderr)
+        else:
+            chosen.append(row)
+    if not chosen or (ask and not click.confirm(f"Remove {_count(chosen)}?")):
+        return
+    for row in chosen:
+        try:
+            shutil.rmtree(row.where)
+        except OSError as error:
+            raise StoreError(f"cannot remove {row.where}: {error.strerror}") from None
+    if not quiet:
+        print_text(f"removed {_count(chosen)}")
+
+
+def _count(rows: Sequence[_Row]) -> str:
+    return f"{len(rows)} run{'' if len(rows) == 1 else 's'}"
+
+
+def _why_not(row: _Row) -> str:
+    """Return why a run is not removed; empty if it may be."""
+    if not Path(row.where, RUN_KEY).is_file():
+        return "it was not written by stepwatch"
+    return "it is running" if row.state == "running" else ""
+
+
+def _row(name: str, folder_path: Path) -> _Row:
+    label, where = name or str(folder_path), str(folder_path / name)
     try:
-        one = summarize_at(str(folder_path / name))
+        one = summarize_at(where)
     except StepwatchError as error:
-        return label, f"unreadable: {error}", "", "", "", ""
-    loss = "" if one.last_loss is None else one.last_loss
-    return label, one.state, one.steps, loss, one.findings, _minute(one.started_ns)
+        return _Row(label, where, f"unreadable: {error}")
+    is_ours = Path(where, RUN_KEY).is_file()
+    settings = read_settings(open_store(where)) if is_ours else RunSettings()
+    return _Row(
+        label, where, one.state, one.steps, one.last_loss, one.findings, one.started_ns, settings
+    )
 
 
 def _minute(time_ns: int) -> str:

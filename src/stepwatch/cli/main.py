@@ -19,6 +19,8 @@ from ..plugins import registry
 
 GROUP = "stepwatch.commands"
 ERROR_STATUS = 2
+#: An option of every verb, and what a context's ``meta`` has of it.
+NO_COLOR = "--no-color"
 
 #: Our verbs by heading, each with the first sentence of its docstring, which a test compares.
 VERBS: Mapping[str, Mapping[str, str]] = {
@@ -81,7 +83,23 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
         verb = registry.load(GROUP, cmd_name)  # names what there is, if this is not
-        return verb if isinstance(verb, click.Command) else None
+        if not isinstance(verb, click.Command):
+            return None
+        _take_everywhere(verb)
+        return verb
+
+
+def _take_everywhere(verb: click.Command) -> None:
+    """Have a verb, and those below it, take the options that every verb has."""
+    for below in verb.commands.values() if isinstance(verb, click.Group) else ():
+        _take_everywhere(below)
+    known = {name for one in verb.params for name in one.opts}
+    if NO_COLOR not in known and not isinstance(verb, click.Group):
+        callback = lambda context, _, wanted: context.meta.setdefault(NO_COLOR, wanted)  # noqa: E731
+        help = "Print no colors; $NO_COLOR says the same."
+        verb.params.append(
+            click.Option([NO_COLOR], is_flag=True, expose_value=False, callback=callback, help=help)
+        )
 
 
 def _print_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:

@@ -16,6 +16,7 @@ from ..profile.analysis import DeviceSummary, Summary, summarize
 from ..runtime.terminal import print_text
 from ..trial import Trial
 from .console import console, print_json, table
+from .run_names import RUN, RunVerb
 
 # All workers know of a request within this time.
 _KNOWN_AFTER_S = 5.0
@@ -28,8 +29,8 @@ _TITLES = {
 }
 
 
-@click.command()
-@click.argument("run")
+@click.command(cls=RunVerb)
+@click.argument("run", type=RUN)
 @click.option(
     "--trace",
     metavar="STEPS",

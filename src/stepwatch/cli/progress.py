@@ -140,6 +140,8 @@ class FindingDedup:
     def hides(self, finding: Finding) -> bool:
         """Return whether a finding is only counted; else it counts as shown from now on."""
         name = finding.finding_id
+        if name in self._printed | self._hidden:  # several ask
+            return name in self._hidden
         found = (chain.findings for chain in chains(self._findings, self._order))
         chain = next(
             members for members in found if name in [member.finding_id for member in members]
@@ -197,8 +199,9 @@ class Progress:
         self._steps: dict[Mode, int] = {}
         self._losses: dict[Mode, list[float]] = {}  # the statistics of the last loss
         self._findings, self._last_step = 0, -1
-        self._order = StepOrder()
-        self._dedup = FindingDedup(self._order)
+        #: The tensors of the run, as far as they were observed.
+        self.order = StepOrder()
+        self._dedup = FindingDedup(self.order)
         self._who = "stepwatch"
         self._are_several = self._in_parts = False
         self._warned = False
@@ -217,7 +220,7 @@ class Progress:
     def on_step(self, record: StepRecord) -> None:
         """Count a step, and show it if the last time is long enough ago."""
         self._in_parts |= record.layout.has_parts
-        self._order.add(record.layout)
+        self.order.add(record.layout)
         self._steps[record.mode] = record.mode_step + 1
         self._last_step = record.step
         rows = record.layout.rows_of.get("losses")
@@ -263,12 +266,19 @@ class Progress:
             self._stream.flush()
 
     def print_detail(self, line: str) -> None:
-        """Show a line that stays, unless only findings are wanted, or the first worker shows it."""
-        if self.is_first and not self._quiet:
+        """Show a line that stays, if any, unless findings alone are wanted, or another shows it."""
+        if line and self.is_first and not self._quiet:
             self.print_line(line)
 
     def close(self) -> None:
         self._line.close()
+
+    def run_state(self, end: End | None) -> RunState:
+        """Return how the run stands; ``None`` for an end that has not come."""
+        if end is None:
+            return RunState("running", sum(self._steps.values()), self._last_step)
+        reason = "" if end.state == "stopped" else end.error  # else a finding says why
+        return RunState(end.state, end.steps, self._last_step, reason)
 
     def summary(
         self, end: End, findings: Sequence[Finding], statuses: Sequence[RuleStatus]
@@ -279,10 +289,8 @@ class Progress:
                 hidden = plural(self._dedup.num_hidden, "more finding")
                 self.print_line(f"{hidden} may follow from these; see: stepwatch show {self._run}")
             return
-        found = chains(findings, self._order)
-        reason = "" if end.state == "stopped" else end.error  # else a finding says why
-        state = RunState(end.state, end.steps, self._last_step, reason)
-        head = headline(state, found, statuses)
+        found = chains(findings, self.order)
+        head = headline(self.run_state(end), found, statuses)
         if self.is_first or findings or head.outcome == "failed":
             self._print_findings(head, found)
         for status in statuses:

@@ -32,6 +32,7 @@ from ..trial.recording import Recording, find_learning_rates, find_record, find_
 from .blackbox import why_no_black_box
 from .console import console, print_json, table
 from .launch import Script
+from .run_names import RUN, RunVerb
 
 if TYPE_CHECKING:
     from ..hooks.torch.replay.replay import ReplayHook
@@ -131,8 +132,8 @@ _WHY_DIFFERENT = (
 )
 
 
-@click.command()
-@click.argument("run")
+@click.command(cls=RunVerb)
+@click.argument("run", type=RUN)
 @click.option("--step", "number", type=int, required=True, help="The step, over all modes.")
 @click.option("--to", help="Where to write the step as it was run again; RUN/replay-N by default.")
 @click.option(

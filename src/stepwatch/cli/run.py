@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 import click
@@ -23,15 +24,18 @@ from ..config.variables import take_run_options
 from ..errors import ConfigError, RunExists, StoreError, nearest
 from ..formats import find_resume_point, format_names, load_format
 from ..formats.manifest import RUN_KEY
+from ..formats.settings import RunSettings
+from ..forward.forwarder import parse_targets
 from ..judge.parameters import parse_rules, rule_specs
 from ..model.collection import parse_save
 from ..plugins import registry
 from ..rules import DEFAULT_RULES
 from ..store import Store, open_store, scheme_of
 from ..store.local import local_path
-from .launch import Launcher, MakeFrameworks, Script, default_run
+from .launch import Launcher, Script, default_run
 from .launchers import find_launch, given_options, is_this_python, launch
 from .script_command import SCRIPT_EPILOG, SCRIPT_SETTINGS
+from .session import MakeFrameworks
 
 HOOK_CONFIGS = "stepwatch.hook_configs"
 
@@ -77,8 +81,33 @@ def _parse_steps(text: str) -> Range:
     return Range(first=first, steps=last - first + 1)
 
 
+#: The options under headings, each by the first of its names; others come last.
+_HEADINGS = {
+    "Judge and react": ("--rules", "--on-finding", "--forward"),
+    "What is saved, and where": (
+        *("-o", "--save", "--name", "--project", "--tag", "--note", "--mirror", "--resume"),
+        *("--tensorboard", "--format", "--hook-config"),
+    ),
+    "What it may cost": ("--budget", "--companion"),
+    "See more": (
+        *("--black-box", "--snapshot", "--profile", "--profile-every", "--trace"),
+        "--profiler-config",
+    ),
+}
+
+
 class _Run(click.Command):
     """Takes the options that were left to this process by who started its launcher, too."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options under headings."""
+        records = {one.opts[0]: one.get_help_record(ctx) for one in self.get_params(ctx)}
+        named = {name for names in _HEADINGS.values() for name in names}
+        rest = tuple(name for name in records if name not in named)
+        for heading, names in {**_HEADINGS, "Options": rest}.items():
+            rows = [row for name in names if (row := records.get(name)) is not None]
+            with formatter.section(heading):
+                formatter.write_dl(rows)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, [*take_run_options(), *args])
@@ -104,6 +133,14 @@ class _Run(click.Command):
     multiple=True,
     help="What to do about a finding beside showing it, such as 'stop:rules=loss_*'; separated by "
     "';' or given several times. Or a policy file, .json or .toml.",
+)
+@click.option(
+    "--forward",
+    multiple=True,
+    metavar="TRACKERS",
+    help="Pass findings, the verdict and a few numbers on to the runs of trackers that the script "
+    "has open, such as wandb or mlflow; auto (the default) for all that are found open, none for "
+    "no tracker.",
 )
 @click.option(
     "--save", multiple=True, help="What to save, such as 'gradients:raw:every=100'; several times."
@@ -193,6 +230,10 @@ class _Run(click.Command):
     default=False,
     help="Have rules judge and files written by a process of their own.",
 )
+@click.option("--name", default="", help="What people call the run, and its folder begins with.")
+@click.option("--project", default="", help="What the run belongs to.")
+@click.option("--tag", "tags", multiple=True, help="A word to find the run by; several times.")
+@click.option("--note", default="", help="A text to keep with the run.")
 @click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as in python -m.")
 @click.option("-q", "--quiet", is_flag=True, help="Say only what was found.")
 def run(
@@ -201,6 +242,7 @@ def run(
     to: str | None,
     rules: tuple[str, ...],
     on_finding: tuple[str, ...],
+    forward: tuple[str, ...],
     save: tuple[str, ...],
     run_format: str,
     hook_file: str | None,
@@ -210,6 +252,10 @@ def run(
     mirror: str | None,
     resume: int | None,
     budget: str | None,
+    name: str,
+    project: str,
+    tags: tuple[str, ...],
+    note: str,
     *,
     companion: bool,
     module: bool,
@@ -233,6 +279,7 @@ def run(
         share = parse_budget(budget)
     reactions = parse_actions(on_finding)
     check_rules(reactions, [rule.name for rule in watched])
+    targets = parse_targets(forward or "auto")
     if script.startswith("-"):
         known = [
             name for option in click.get_current_context().command.params for name in option.opts
@@ -240,7 +287,7 @@ def run(
         raise ConfigError(f"no such option {script!r}{nearest(script, known)}")
     started = None if module else find_launch([script, *arguments])
     if started is not None and not is_this_python(started):
-        url = to or default_run(runs_folder(), started.script)
+        url = to or default_run(runs_folder(), name or Path(started.script).stem)
         where = url if scheme_of(url) else os.path.abspath(url)
         options = [f"--run={where}", *given_options(click.get_current_context())]
         return partial(launch, started.command(), options)
@@ -249,7 +296,11 @@ def run(
     program = Script(script, arguments, is_module=module)
     program.check()
     configs = _read_hook_configs(hook_file, save)
-    url = to or (configs.run if configs else "") or default_run(runs_folder(), script)
+    url = (
+        to
+        or (configs.run if configs else "")
+        or default_run(runs_folder(), name or Path(script).stem)
+    )
     rank, size = rank_and_size(environment())
     if resume is not None and (configs or to is None):
         raise ConfigError(
@@ -286,10 +337,12 @@ def run(
         rules=specs,
         policy=list(save),
         reactions=reactions,
+        targets=targets,
         output=output,
         make_frameworks=configs.frameworks(url, output.tensorboard, mirror) if configs else None,
         profiler=make_profiler(by_default=run_format == "native" and not configs, **profiling),
         quiet=quiet,
+        settings=RunSettings(name, project, tags, note),
     ).launch
 
 

@@ -33,6 +33,7 @@ from .console import (
     print_outcomes,
     table,
 )
+from .run_names import RUN, RunVerb
 
 _STYLES = {"done": "green", "failed": "bold red", "retried": "yellow"}
 
@@ -68,8 +69,8 @@ _MOST_ROWS = 12
 _MOST_NAMES, _MOST_CAUSES = 3, 5
 
 
-@click.command()
-@click.argument("run")
+@click.command(cls=RunVerb)
+@click.argument("run", type=RUN)
 @click.option("--tensor", help="Show the statistics of this tensor; a regular expression.")
 @click.option(
     "--statistic",
@@ -146,6 +147,14 @@ def _facts(trial: Trial) -> Iterator[tuple[str, str]]:
     yield "run", trial.path
     yield "state", trial.state
     yield "command", " ".join(manifest.command)
+    called = trial.settings
+    for what in ("name", "project", "note"):
+        if text := getattr(called, what):
+            yield what, text
+    if called.tags:
+        yield "tags", ", ".join(called.tags)
+    if called.config:
+        yield "config", ", ".join(f"{name}={value}" for name, value in called.config.items())
     yield "versions", ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
     yield "workers", ", ".join(trial.workers)
     yield "steps", f"{len(trial.step_numbers()):,} ({steps})" if steps else "0"
@@ -249,6 +258,7 @@ def _as_json(trial: Trial, names: list[str], verdict: Verdict) -> dict[str, obje
         "run": trial.url,
         "headline": verdict.headline.to_json(),
         "state": trial.state,
+        "settings": asdict(trial.settings),
         "manifest": asdict(trial.reader.manifest),
         "ends": {worker: asdict(end) for worker, end in trial.reader.ends().items()},
         "steps": {str(mode): len(trial.steps(mode)) for mode in trial.modes},

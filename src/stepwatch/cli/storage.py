@@ -34,10 +34,11 @@ from ..store import Store, open_store
 from ..store.local import local_path
 from ..trial import Trial
 from .console import SafeConsole, print_json
+from .run_names import RUN, RunVerb
 
 
-@click.command()
-@click.argument("run")
+@click.command(cls=RunVerb)
+@click.argument("run", type=RUN)
 def compact(run: str) -> None:
     """Merge the parts of RUN, so that it opens and reads faster.
 
@@ -60,8 +61,8 @@ def compact(run: str) -> None:
         print_text(f"{worker}: {len(parts)} parts before, {left} now")
 
 
-@click.command()
-@click.argument("source", metavar="SRC")
+@click.command(cls=RunVerb)
+@click.argument("source", type=RUN, metavar="SRC")
 @click.argument("destination", metavar="DST")
 @click.option(
     "--to",
@@ -138,8 +139,8 @@ _TASK = TaskID(0)  # the only one; rich counts from 0
 _POLL_S = 2.0
 
 
-@click.command()
-@click.argument("run")
+@click.command(cls=RunVerb)
+@click.argument("run", type=RUN)
 @click.argument("url")
 @click.option(
     "--patience",
@@ -210,8 +211,8 @@ def _mirrored_trial(source: Store) -> Trial | None:
         return None
 
 
-@click.command()
-@click.argument("run")
+@click.command(cls=RunVerb)
+@click.argument("run", type=RUN)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def verify(run: str, *, as_json: bool) -> int:
     """Read all of RUN, and say what in it is damaged.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .aws import AwsAccess, aws_access
-from .messages import MailServer, mail_server, sms_gateway, webhook_url
+from .messages import MailServer, mail_server, notify_urls, sms_gateway, webhook_url
 from .profiler_config import find_profiler_config, parse_profiler_config, read_profiler_config
 from .variables import (
     environment,
@@ -27,6 +27,7 @@ __all__ = [
     "jobs_folder",
     "let_cupti_go",
     "mail_server",
+    "notify_urls",
     "parse_profiler_config",
     "read_profiler_config",
     "runs_folder",

@@ -82,6 +82,12 @@ def webhook_url(variables: Mapping[str, str] | None = None) -> str:
     return variables.get("STEPWATCH_WEBHOOK_URL", "")
 
 
+def notify_urls(variables: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return the addresses in ``$STEPWATCH_NOTIFY_URLS``, which spaces separate; none without."""
+    variables = environment() if variables is None else variables
+    return tuple(variables.get("STEPWATCH_NOTIFY_URLS", "").split())
+
+
 def sms_gateway(variables: Mapping[str, str] | None = None) -> str:
     """Return the address of what sends text messages, ``$STEPWATCH_SMS_URL``.
 

@@ -1,4 +1,7 @@
-"""The hook for the trainer of Hugging Face Transformers: a callback of it."""
+"""The hook for the trainer of Hugging Face Transformers: a callback of it.
+
+With it ``report_to="stepwatch"`` is known to its trainers and those of TRL.
+"""
 
 # ruff: noqa: ARG002  a trainer gives all of it to everybody
 from __future__ import annotations
@@ -6,14 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from transformers.integrations import integration_utils
 from transformers.trainer import Trainer
 from transformers.trainer_callback import TrainerCallback
+
+import stepwatch
 
 from ..capture.guard import guarded
 from ..model.steps import Mode
 from .torch.trainers import TorchTrainerHook
 
 _EVALUATED = "eval_"
+# The hooks that are attached, the last one last.
+_attached: list[TransformersHook] = []
 
 
 class TransformersHook(TorchTrainerHook, TrainerCallback):  # type: ignore[misc]  # not installed
@@ -50,6 +58,11 @@ class TransformersHook(TorchTrainerHook, TrainerCallback):  # type: ignore[misc]
         if not self.active:
             super().attach()
             self.replaced.put(Trainer, "training_step", self._with_loss)
+            _attached.append(self)
+
+    def _leave_trainer(self) -> None:
+        super()._leave_trainer()
+        _attached[:] = [one for one in _attached if one is not self]
 
     def _with_loss(self, training_step: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -99,3 +112,20 @@ class TransformersHook(TorchTrainerHook, TrainerCallback):  # type: ignore[misc]
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.ends()
         self._control = None
+
+
+class Reported(TrainerCallback):  # type: ignore[misc]  # not installed
+    """What ``report_to="stepwatch"`` makes: the hook of the run that is under way.
+
+    Without one a run begins, as by ``stepwatch.init()``; it ends with Python, or by
+    ``stepwatch.finish()``.
+    """
+
+    def __new__(cls) -> Any:
+        if not _attached:
+            stepwatch.init()
+        # where capturing could not begin, a callback that does nothing
+        return _attached[-1] if _attached else super().__new__(cls)
+
+
+integration_utils.INTEGRATION_TO_CALLBACK.setdefault("stepwatch", Reported)

@@ -52,6 +52,7 @@ _KINDS = (
     "reports",
     "commands",
     "sources",
+    "trackers",
 )
 GROUPS = tuple(f"stepwatch.{kind}" for kind in _KINDS)
 

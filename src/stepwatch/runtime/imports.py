@@ -35,6 +35,7 @@ class OnImport(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return the spec that the others find, whose loader calls back when it is done."""
+        self._stay_first()
         if fullname != self._name:
             return None
         for finder in [finder for finder in sys.meta_path if finder is not self]:
@@ -43,6 +44,14 @@ class OnImport(MetaPathFinder):
                 self._follow(spec)
                 return spec
         return None
+
+    def _stay_first(self) -> None:
+        """Look before those who came later: they may find the module, and then nobody asks us."""
+        if self in sys.meta_path:
+            before = sys.meta_path[: sys.meta_path.index(self)]
+            if not all(isinstance(one, OnImport) for one in before):
+                sys.meta_path.remove(self)
+                sys.meta_path.insert(0, self)
 
     def _follow(self, spec: ModuleSpec) -> None:
         loader = spec.loader

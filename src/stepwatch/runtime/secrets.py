@@ -40,14 +40,15 @@ def masked(arguments: Sequence[str]) -> tuple[str, ...]:
         assignment = _ASSIGNMENT.fullmatch(one)
         if is_value and not one.startswith("--"):
             one = MASK
-        elif assignment and _is_secret(assignment["name"]):
+        elif assignment and is_secret(assignment["name"]):
             one = f"{assignment['name']}={MASK}"
         else:
             one = _VALUES.sub(MASK, one)
         found.append(one)
-        is_value = one.startswith("-") and not assignment and _is_secret(one)
+        is_value = one.startswith("-") and not assignment and is_secret(one)
     return tuple(found)
 
 
-def _is_secret(name: str) -> bool:
+def is_secret(name: str) -> bool:
+    """Return whether what has this name is likely a secret."""
     return _NAMES.search(name.lstrip("-").rpartition(".")[2]) is not None

@@ -19,6 +19,7 @@ from ..formats.interface import Located, RunReader
 from ..formats.manifest import End, Process, read_note, read_processes
 from ..formats.native.observations import SCHEMA, texts_where
 from ..formats.salvage import with_black_box
+from ..formats.settings import RunSettings, read_settings
 from ..model.collection import BUILT_IN, Collection, compiled, default_policy
 from ..model.html_text import html_table
 from ..model.record import StepRecord
@@ -205,6 +206,11 @@ class Trial:
             for worker, found in ranges.items()
             if worker not in gone
         }
+
+    @property
+    def settings(self) -> RunSettings:
+        """What people call the run, and what they trained it with; it may grow meanwhile."""
+        return read_settings(self.store)
 
     @property
     def state(self) -> str:

@@ -60,7 +60,8 @@ def serve(
     app = make_app(Dispatcher(account, access))
     url = f"http://{_spelled(host)}:{listening.getsockname()[1]}/{path}".rstrip("/")
     if as_json:
-        print(json.dumps({"url": url, "jobs": str(records.home)}), flush=True)
+        line = {"schema_version": 1, "url": url, "jobs": str(records.home)}
+        print(json.dumps(line), flush=True)  # one line: who started it reads on
     else:
         print(f"listening at {url}; jobs lie in {records.home}", flush=True)
         print(f"clients: export AWS_ENDPOINT_URL_SAGEMAKER={url}", flush=True)

@@ -1,4 +1,5 @@
-"""What a script logs by itself: scalars of TensorBoard, Weights & Biases, Trackio and MLflow.
+"""What a script logs by itself: scalars of TensorBoard, Weights & Biases,
+Trackio and MLflow, and by ``stepwatch.log``.
 
 They are saved as they are given, as ``metric/NAME``, with the TRAIN step that ends next: what is
 logged after ``optimizer.step()`` belongs to the step after. Numbers only, and tensors on the host;
@@ -61,6 +62,7 @@ LOGGERS: tuple[tuple[str, str, str, Reader], ...] = (
     ("trackio", "", "log", _several),
     ("mlflow", "", "log_metric", _keyed),
     ("mlflow", "", "log_metrics", _several),
+    ("stepwatch.cli.session", "Session", "log", _of_object),
 )
 
 

@@ -1,0 +1,123 @@
+"""Processes that a script starts: what they train is not seen from here, which is said.
+
+Only Python counts, and not what loads data, keeps resources, or watches itself.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..hooks.patching import Function, PatchSet
+from ..runtime.imports import OnImport
+
+_PYTHON = re.compile(r"(python|pypy)[\d.]*(\.exe)?|torchrun|accelerate|deepspeed")
+# Modules of what processes run that load data, or are there for others.
+_HELPERS = ("torch.utils.data", "multiprocessing.", "tensorflow.", "grain.", "wandb", "joblib.")
+# Arguments by which multiprocessing starts Python, which is counted where that is asked for.
+_OF_MULTIPROCESSING = "multiprocessing"
+_MOST_NAMED = 3
+
+
+class ChildProcesses:
+    """Counts the Python processes that this one starts, and are not watched."""
+
+    def __init__(self) -> None:
+        self._found: Counter[str] = Counter()
+        self._patches = PatchSet()
+        self._imports: list[OnImport] = []
+        self._pid = os.getpid()
+
+    def begin(self) -> None:
+        """Count from here on."""
+        self._patches.put(subprocess.Popen, "__init__", partial(self._noting, self._of_command))
+        self._imports = [OnImport("multiprocessing.process", self._watch_multiprocessing)]
+
+    def end(self) -> None:
+        """Count no more."""
+        self._patches.remove()
+        for one in self._imports:
+            one.remove()
+
+    def line(self) -> str:
+        """Return what was not watched, and how it can be; empty for nothing.
+
+        Example:
+            >>> children = ChildProcesses()
+            >>> children._found.update(["fold.py", "fold.py"])
+            >>> children.line().partition(";")[0]
+            'not watched: 2 processes that the script started (fold.py)'
+        """
+        count = sum(self._found.values())
+        if not count:
+            return ""
+        names = [name for name, _ in self._found.most_common(_MOST_NAMED)]
+        more = ", ..." if len(self._found) > _MOST_NAMED else ""
+        processes = "1 process" if count == 1 else f"{count} processes"
+        return (
+            f"not watched: {processes} that the script started ({', '.join(names)}{more}); if they "
+            "train, call stepwatch.init() in them, or start them by stepwatch run"
+        )
+
+    def _watch_multiprocessing(self) -> None:
+        from multiprocessing.process import BaseProcess
+
+        self._patches.put(BaseProcess, "start", partial(self._noting, self._of_process))
+
+    def _noting(self, name_of: Any, original: Function) -> Function:
+        def noting(*args: Any, **kwargs: Any) -> Any:
+            try:
+                name = name_of(*args, **kwargs) if os.getpid() == self._pid else ""
+            except Exception:  # noqa: BLE001  it is called within a training
+                name = ""
+            result = original(*args, **kwargs)  # which forgets what the process is to run
+            if name:
+                self._found[name] += 1
+            return result
+
+        return noting
+
+    @staticmethod
+    def _of_command(_: object, args: Any = (), *__: object, **named: Any) -> str:
+        """Return the script of a command that starts Python; empty for others."""
+        words = _words(named.get("args", args))
+        runs = [n for n, word in enumerate(words) if _PYTHON.fullmatch(Path(word).name)]
+        if not runs or is_watched(words) or any(_OF_MULTIPROCESSING in word for word in words):
+            return ""
+        script = [word for word in words[runs[0] + 1 :] if word.endswith(".py")]
+        return Path(script[0]).name if script else " ".join(words[runs[0] :][:3])[:40]
+
+    @staticmethod
+    def _of_process(process: Any) -> str:
+        """Return the name of the function that a process runs; empty for a helper."""
+        target = getattr(process, "_target", None)
+        module = getattr(target, "__module__", None) or type(process).__module__
+        if module.startswith(_HELPERS):
+            return ""
+        return str(getattr(target, "__name__", None) or type(process).__name__)
+
+
+def _words(args: Any) -> list[str]:
+    if isinstance(args, (str, bytes, os.PathLike)):
+        return os.fsdecode(args).split()
+    return [os.fsdecode(one) for one in args]
+
+
+def is_watched(words: Sequence[str]) -> bool:
+    """Return whether a command is one of Stepwatch.
+
+    Example:
+        >>> is_watched(["python", "-m", "stepwatch", "run", "a.py"]), is_watched(["python", "a.py"])
+        (True, False)
+    """
+    is_named = any(
+        Path(word).name == "stepwatch" or word.startswith("stepwatch.") for word in words
+    )
+    code = words[words.index("-c") + 1 :][:1] if "-c" in words else []
+    return is_named or any("stepwatch" in one for one in code)

@@ -1,0 +1,104 @@
+"""How people name a run: by its path or URL, its name in ``./runs``, ``latest``, ``-1`` or ``-2``.
+
+A path that is there counts more than all else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from ..config import runs_folder
+from ..errors import RunNotFound
+from ..formats.manifest import END, RUN_KEY
+from ..store import scheme_of
+
+#: What stands for the newest run.
+LATEST = "latest"
+_BACK = re.compile(r"-(\d+)")
+_MOST_COMPLETED = 200
+
+
+def find_run(name: str, folder: Path | None = None) -> str:
+    """Return the path or URL of a run.
+
+    Args:
+        name: Its path or URL; ``latest`` or ``-1`` for the newest in the folder, ``-2`` for the
+            one before; or its path from the folder. What names none of these is returned as it is.
+        folder: Where runs lie; ``./runs`` or ``$STEPWATCH_RUNS`` by default.
+
+    Raises:
+        RunNotFound: There are not so many runs.
+    """
+    if scheme_of(name) or Path(name.partition("#")[0]).exists():
+        return name
+    folder = runs_folder() if folder is None else folder
+    match = _BACK.fullmatch(name)
+    if name == LATEST or match:
+        back = int(match[1]) if match else 1
+        newest = [path for _, path in sorted(_times(folder), reverse=True)]
+        if not 0 < back <= len(newest):
+            there = f"there are {len(newest)} runs" if newest else "there is no run"
+            raise RunNotFound(f"no run {name!r}: {there} in {folder}; see: stepwatch runs")
+        return newest[back - 1]
+    inside = folder / name
+    return str(inside) if inside.is_dir() else name
+
+
+def _times(folder: Path) -> Iterator[tuple[float, str]]:
+    """Yield when each run of a folder began, and its path; nothing of it is read."""
+    for path, folders, files in os.walk(folder):
+        if RUN_KEY in files or END.strip("/") in folders:
+            key = Path(path, RUN_KEY)
+            yield (key if key.is_file() else Path(path)).stat().st_mtime, path
+            folders.clear()
+
+
+class RunName(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
+    """An argument that names a run, as ``find_run`` has it."""
+
+    name = "run"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        del param, ctx
+        return find_run(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the runs in ``./runs``, the newest first, then files and folders."""
+        del ctx, param
+        newest = sorted(_times(runs_folder()), reverse=True)[:_MOST_COMPLETED]
+        names = [LATEST, *(path for _, path in newest)]
+        found = [CompletionItem(one) for one in names if one.startswith(incomplete)]
+        return found or [CompletionItem(incomplete, type="file")]
+
+
+class RunVerb(click.Command):
+    """A verb about runs, of which ``-1`` is the newest: no option of ours is a number."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, self._with_names(args))
+
+    def _with_names(self, args: Sequence[str]) -> list[str]:
+        """Return the arguments with the names of runs in place of numbers, but for values."""
+        options = [one for one in self.params if isinstance(one, click.Option)]
+        takes = {
+            name
+            for one in options
+            if not (one.is_flag or one.count or isinstance(one.type, RunName))
+            for name in one.opts
+        }
+        found: list[str] = []
+        for number, one in enumerate(args):
+            is_value = number > 0 and args[number - 1] in takes
+            found.append(find_run(one) if _BACK.fullmatch(one) and not is_value else one)
+        return found
+
+
+RUN = RunName()

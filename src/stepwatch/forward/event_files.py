@@ -1,0 +1,49 @@
+"""TensorBoard: what is found, in the files that a script writes by a ``SummaryWriter``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .last_made import LastMade
+from .tracker import Finding, RunSummary, Tracker, finding_text
+
+_MODULES = ("torch.utils.tensorboard.writer", "tensorboardX.writer")
+
+
+class TensorBoard(Tracker):
+    """Texts, and a curve that rises where something was found.
+
+    The writer that was made last is written to, as TensorBoard reads one file of a folder at a
+    time. One that was closed begins another file.
+    """
+
+    def __init__(self) -> None:
+        self._writer = LastMade(_MODULES, "SummaryWriter")
+
+    def prepare(self) -> None:
+        self._writer.begin()
+
+    def open_run(self) -> Any:
+        return self._writer.get()
+
+    def begin(self, run: Any, url: str) -> None:
+        run.add_text("stepwatch/run", url)
+
+    def finding(self, run: Any, finding: Finding, number: int) -> None:
+        step = max(finding.step, 0)
+        text = finding_text(finding).replace("\n", "  \n")  # a break in Markdown
+        run.add_text("stepwatch/finding", text, step)
+        run.add_scalar("stepwatch/findings", number, step)
+
+    def scalars(self, run: Any, step: int, values: Mapping[str, float]) -> None:
+        for name, value in values.items():
+            run.add_scalar(f"stepwatch/{name}", value, step)
+
+    def summary(self, run: Any, summary: RunSummary) -> None:
+        rows = [f"| {name} | {value} |" for name, value in summary.values().items()]
+        run.add_text("stepwatch/verdict", "\n".join(["| | |", "|---|---|", *rows]))
+        run.flush()
+
+    def close(self) -> None:
+        self._writer.end()

@@ -1,0 +1,1 @@
+"""What is given to trainers and trackers by name: loggers, callbacks, trackers of theirs."""
