@@ -22,6 +22,8 @@ from .account import Account, interpreters, region_of
 from .app import Dispatcher, make_app
 
 _CONCURRENT = 200
+#: The services that are answered, as the variables of clients name them.
+_SERVICES = ("SAGEMAKER", "CLOUDWATCH", "CLOUDWATCH_LOGS", "STS", "IAM")
 
 
 @click.command()
@@ -41,8 +43,8 @@ def serve(
 ) -> None:
     """Answer SageMaker's own clients: their jobs run on this machine.
 
-    Clients find it by $AWS_ENDPOINT_URL_SAGEMAKER, as it is printed: its path is a secret that lets
-    them in. Where $STEPWATCH_TOKEN is set, that is the secret, and clients sign with it. Jobs go on
+    Clients find it by the variables that are printed: the path in them is a secret that lets them
+    in. Where $STEPWATCH_TOKEN is set, that is the secret, and clients sign with it. Jobs go on
     when it ends.
     """
     uvicorn = require("uvicorn", extra="serve")
@@ -59,11 +61,13 @@ def serve(
     listening = _listen(host, port)
     app = make_app(Dispatcher(account, access))
     url = f"http://{_spelled(host)}:{listening.getsockname()[1]}/{path}".rstrip("/")
+    variables = {f"AWS_ENDPOINT_URL_{service}": url for service in _SERVICES}
     if as_json:
-        print(json.dumps({"url": url, "jobs": str(records.home)}), flush=True)
+        print(json.dumps({"url": url, "jobs": str(records.home), "clients": variables}), flush=True)
     else:
         print(f"listening at {url}; jobs lie in {records.home}", flush=True)
-        print(f"clients: export AWS_ENDPOINT_URL_SAGEMAKER={url}", flush=True)
+        exported = " ".join(f"{name}={value}" for name, value in variables.items())
+        print(f"clients: export {exported}", flush=True)
     config: Any = uvicorn.Config(
         app,
         log_level="warning",
