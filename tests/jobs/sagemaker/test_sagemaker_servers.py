@@ -8,10 +8,12 @@ import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 from botocore.exceptions import ClientError
 
+from stepwatch_smdebug.sagemaker.serve import _listen
 from tests.support.jobs.sagemaker.serving import (
     TIMEOUT_S,
     Server,
@@ -80,6 +82,17 @@ class TestWhatIsPrinted:
         assert listening.startswith("listening at http://127.0.0.1:")
         role = "arn:aws:iam::000000000000:role/stepwatch"
         assert done.stdout.splitlines()[1:] == [role, "[]", "[]", "[]"], done.stderr
+
+
+def test_answers_are_sent_without_delay():
+    """A client that keeps its connection waits for no timer of TCP."""
+    with (
+        closing(_listen("127.0.0.1", 0)) as listening,
+        socket.create_connection(listening.getsockname()),
+    ):
+        accepted, _ = listening.accept()
+        with accepted:
+            assert socket.IPPROTO_TCP == accepted.proto  # what asyncio goes by
 
 
 class TestServers:

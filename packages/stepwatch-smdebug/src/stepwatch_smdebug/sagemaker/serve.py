@@ -85,7 +85,8 @@ def serve(
 def _listen(host: str, port: int) -> socket.socket:
     """Return a socket at an address: requests from now on are answered once we are ready."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # By its protocol asyncio knows it for TCP, and sends answers without delay.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
