@@ -93,6 +93,10 @@ class StoreError(StepwatchError, OSError):
     """A store refused: no space, no permission, no such path."""
 
 
+class StoreAway(StoreError):
+    """A store takes nothing for now, whatever it is given; it may come back."""
+
+
 class NotAFile(StoreError):
     """What lies under a key is a link, or nothing that a run holds; it is not opened."""
 

@@ -9,12 +9,18 @@ import pytest
 
 from stepwatch.cli.main import main
 from stepwatch.testing.hostile import HOSTILE, SECRET, make_hostile_run
+from stepwatch.testing.made_runs import make_run
 
 READING = {
     "show": ["show", "{run}"],
     "show a tensor": ["show", "{run}", "--tensor", "layer0.weight"],
     "show as JSON": ["show", "{run}", "--json"],
     "check": ["check", "{run}"],
+    **{
+        f"check as {style}": ["check", "{run}", "--format", style]
+        for style in ("json", "junit", "sarif", "github", "markdown", "advice")
+    },
+    "watch": ["watch", "{run}"],
     "audit": ["audit", "{run}"],
     "diff": ["diff", "{run}", "{run}"],
     "profile": ["profile", "{run}"],
@@ -26,7 +32,7 @@ READING = {
 WRITING = {
     "report": ["report", "{run}", "-o", "{out}.html"],
     "mirror": ["mirror", "{run}", "{out}-mirror"],
-    "convert": ["convert", "{run}", "{out}-native"],
+    "convert to TensorBoard": ["convert", "{run}", "{out}-tensorboard", "--to", "tensorboard"],
     "convert to smdebug": ["convert", "{run}", "{out}-smdebug", "--to", "smdebug"],
     "compact": ["compact", "{run}"],
 }
@@ -64,3 +70,19 @@ def test_a_hostile_run_does_nothing_to_who_looks_at_it(kind, tmp_path, capsys):
     for path in tmp_path.glob("out*/**/*"):
         assert not path.is_symlink()
         assert path.is_dir() or SECRET.encode() not in path.read_bytes()
+
+
+def test_the_verbs_work_where_nothing_is_wrong(tmp_path, capsys):
+    """Else they would stand above and read nothing."""
+    run = str(tmp_path / "made" / "run")
+    make_run(run, steps=6, raw=True)
+    names = {"run": run, "out": str(tmp_path / "out"), "folder": str(tmp_path / "made")}
+    refused = {
+        name
+        for name, arguments in (READING | WRITING).items()
+        if run_verb([one.format(**names) for one in arguments]) == 2
+    }
+    capsys.readouterr()
+
+    # it has neither a profile, nor a black box, nor checkpoints, nor snapshots
+    assert refused <= {"audit", "profile", "blackbox", "replay"}

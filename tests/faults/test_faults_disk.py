@@ -41,6 +41,17 @@ def allow(mode):
 train(faults={faults})
 """
 
+REMOUNT = """
+def remount(how):
+    subprocess.run(["mount", "-o", f"remount,{how}", "disk"], check=True)
+
+"""
+# The black box is open all the time, which keeps a disk from being remounted.
+ALONE_ON_IT = {
+    "alone": ALONE,
+    "options": ["--no-companion", "--black-box", "0", "--no-profile"],
+}
+
 
 def kept(first, last):
     return [step for step in range(60) if not first <= step < last]
@@ -125,6 +136,19 @@ class TestPermission:
         (died,) = seen.shown("✕")
         assert "; 40 steps are from the black box" in died
         assert "Permission denied" in seen.watched.told
+
+
+class TestReadOnly:
+    def test_a_disk_that_can_only_be_read_for_a_while_costs_nothing(self, faulty, small_disk):
+        """What it does not take from step 20 to 39 waits, and is stored in its order."""
+        faults = "{20: lambda: remount('ro'), 40: lambda: remount('rw')}"
+        seen = faulty(f"{REMOUNT}train(faults={faults})\n", run=small_disk / "run", **ALONE_ON_IT)
+
+        seen.assert_unharmed()
+        assert ("finished", list(range(60))) == (seen.trial.state, seen.trial.steps())
+        assert 60 == len(seen.trial.tensor("loss/mse_loss").statistics()["mean"])
+        assert [] == seen.shown("lost")
+        assert "Read-only file system; steps wait in memory" in seen.watched.told
 
 
 class TestDeleted:

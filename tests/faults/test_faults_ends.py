@@ -105,6 +105,21 @@ class TestClock:
         assert [] == seen.shown("lost")
 
 
+class TestSecrets:
+    def test_what_lets_somebody_in_is_not_kept_of_an_exception(self, faulty):
+        """Neither in the note of the end nor in the black box; Python shows it as ever."""
+        url = "https://me:Hidden1@host/data?part=1&X-Amz-Signature=Hidden2"
+        raises = f"""def fail(): raise ValueError("cannot reach " + {url!r})\n"""
+        seen = faulty(raises + "train(faults={5: fail})\n")
+        kept = b"".join(path.read_bytes() for path in seen.run.rglob("*") if path.is_file())
+
+        seen.assert_unharmed()
+        assert "Hidden2" in seen.watched.told
+        assert "Hidden" not in seen.trial.reader.ends()["worker_0"].error
+        assert b"https://***@host/data?part=1&X-Amz-Signature=***" in kept
+        assert b"cannot reach https://me" not in kept
+
+
 class TestInterrupted:
     def test_ctrl_c_at_a_step_is_noted_and_loses_none(self, faulty):
         """A real SIGINT before step 30: all steps up to it are there."""

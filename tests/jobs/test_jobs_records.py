@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -49,6 +52,38 @@ class TestRecords:
 
         assert spec == Records(records.home).get("first").spec
         assert other == Records(records.home).get("other").spec
+
+    def test_who_has_read_sees_what_others_change_later(self, records):
+        """A thread keeps its connection, and others come and go in this process and in others."""
+        adds = (
+            "import sys; from pathlib import Path; from stepwatch.jobs.records import Records;"
+            "from stepwatch.jobs.spec import JobSpec;"
+            "Records(Path(sys.argv[1])).add(JobSpec(sys.argv[2], 'train.py'))"
+        )
+        found = []
+        for name in ("here-1", "there-1", "here-2", "there-2"):
+            if name.startswith("here"):
+                records.add(job(name))
+            else:
+                subprocess.run([sys.executable, "-c", adds, records.home, name], check=True)
+            found.append(sorted(records.names()))
+
+        assert [
+            ["here-1"],
+            ["here-1", "there-1"],
+            ["here-1", "here-2", "there-1"],
+            ["here-1", "here-2", "there-1", "there-2"],
+        ] == found
+
+    def test_a_file_that_took_the_place_of_another_is_read(self, records):
+        """As where somebody deletes the folder of jobs and begins anew."""
+        records.add(job("gone"))
+        assert ["gone"] == records.names()
+        shutil.rmtree(records.home)
+        assert [] == records.names()
+        Records(records.home).add(job("new"))
+
+        assert ["new"] == records.names()
 
     def test_a_job_goes_through_its_life_in_order(self, records):
         """Each stretch ends when the next begins; the last ends with the job."""

@@ -8,11 +8,17 @@ import threading
 from collections import deque
 from datetime import timedelta
 
+import numpy as np
 import pytest
 
+from stepwatch.capture import Recorder
+from stepwatch.capture.output import Output
 from stepwatch.errors import StoreError
+from stepwatch.model.record import TensorInfo
+from stepwatch.model.steps import Mode
 from stepwatch.store import objects, put_parts
 from stepwatch.store.objects import PIECE_BYTES, S3Store
+from stepwatch.trial import Trial
 from tests.support.s3.fault_proxy import CUT, REFUSED, TRUNCATED, UNANSWERED, Fault, FaultProxy
 from tests.support.s3.s3_bucket import bucket, s3
 
@@ -159,6 +165,28 @@ class TestManyFaults:
         back.join()
 
         assert bucket.get("run/while") == SMALL
+
+    @pytest.mark.parametrize("run_format", ["native", "smdebug"])
+    def test_steps_wait_for_a_server_that_is_away_for_longer(
+        self, proxy, bucket, monkeypatch, run_format
+    ):
+        """Longer than a request is sent again: none is lost, and they come in their order."""
+        monkeypatch.setattr(objects, "PATIENCE_S", 0.0)
+        url = f"s3://{bucket.bucket}/waiting"
+        recorder = Recorder(url, output=Output(format=run_format))
+        for go in (lambda: None, proxy.close, lambda: None, proxy.open):
+            go()
+            for _ in range(10):
+                loss = TensorInfo("loss", "losses", "float32", ())
+                recorder.open_step(Mode.TRAIN).add(loss, np.float32(recorder.num_steps))
+                recorder.end_step(Mode.TRAIN)
+            recorder.store_steps(60)
+        end = recorder.close()
+        trial = Trial(url)
+
+        assert (0, "") == (end.dropped, end.lost)
+        assert list(range(40)) == trial.steps()
+        assert [*range(40)] == trial.tensor("loss").statistics()["mean"].tolist()
 
     def test_silence_is_no_answer(self, proxy, bucket, monkeypatch):
         """A server that takes a request and says nothing is asked again after a time."""

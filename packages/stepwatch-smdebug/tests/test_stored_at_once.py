@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 import time
 
 import numpy as np
@@ -19,17 +22,35 @@ from stepwatch.store import open_store
 from stepwatch.store.memory import MemoryStore
 from stepwatch.testing import make_record
 from stepwatch_smdebug.hooks import base
+from tests.support import fork_server
 from tests.support.compat.pytorch_hooks import (
     EVERY_STEP,
     WORKER,
     a_net,
     closed,
+    names,
     no_hook_left,
     out,
     train,
 )
 
 __all__ = ["no_hook_left", "out"]
+
+
+DIES_AT_ONCE = """\
+import os, signal, sys
+import torch
+import smdebug.pytorch as smd
+
+hook = smd.Hook(sys.argv[1], save_config=smd.SaveConfig(save_interval=1), save_all=True)
+model, loss = torch.nn.Linear(4, 1), torch.nn.MSELoss()
+hook.register_module(model)
+hook.register_loss(loss)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+loss(model(torch.ones(16, 4)), torch.zeros(16, 1)).backward()
+optimizer.step()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
 
 
 def times_of(reader, step):
@@ -74,6 +95,40 @@ class TestSteps:
 
         assert [base._PATIENCE_S] == waits
         assert "the training waits for it no longer" in caplog.text
+
+
+class TestFirstStep:
+    def test_a_training_killed_in_the_next_moment_has_it(self, out):
+        """When an optimizer has stepped, it is stored as far as it went."""
+        process = fork_server.Popen([sys.executable, "-c", DIES_AT_ONCE, out], env=dict(os.environ))
+
+        assert -signal.SIGKILL == process.wait(120)
+        trial = create_trial(out)
+        assert [0] == trial.steps()
+        expected = {"Linear_weight", "gradient/Linear_weight", "MSELoss_output_0"}
+        assert expected <= {*trial.tensor_names()}
+        assert (1, 4) == trial.tensor("gradient/Linear_weight").value(0).shape
+
+    def test_what_comes_after_its_optimizer_is_added(self, out):
+        """A second backward of the same forward, and what the script saves itself."""
+        hook = smd.Hook(out, save_config=EVERY_STEP, include_collections=["gradients"])
+        net = a_net()
+        hook.register_module(net)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.0)
+        for _ in range(2):
+            output = net(torch.ones(4, 3))
+            output.sum().backward(retain_graph=True)
+            optimizer.step()
+            (2 * output.sum()).backward()
+            hook.save_scalar("mine", 3.0)
+            optimizer.step()
+        reader = closed(hook)
+        name = "gradient/Sequential_0.bias"
+
+        assert names(reader, 1) == names(reader, 0)
+        first, second = (reader.value(WORKER, step, name) for step in (0, 1))
+        np.testing.assert_array_equal(second, first)
+        assert 3 == reader.value(WORKER, 0, "scalar/mine")
 
 
 class TestScalars:

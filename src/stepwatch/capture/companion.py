@@ -41,6 +41,7 @@ from ..formats.blackbox import (
 from ..formats.manifest import End, Manifest
 from ..formats.native.blobs import BlobFile
 from ..formats.native.writer import GATHER_S
+from ..formats.outage import store_the_last
 from ..formats.resume import ResumePoint
 from ..formats.transport import ControlPage, RingFollower
 from ..model.record import Layout, StepRecord
@@ -260,10 +261,11 @@ class Companion:
     def _settle(self) -> None:
         """Store what waits, so that it may be written over; TensorBoard's files are not waited for.
 
-        What a store refuses is settled, too: it is given up, and counted.
+        What a store refuses is settled, too: it is given up, and counted. So is what the writer
+        keeps while the store is away.
         """
         for writer in self._pipeline.writers[:1]:
-            self._attempt(self._pipeline.dropped.store, writer.flush)
+            self._attempt(self._pipeline.store_by, writer)
         page, writers = self._page, self._pipeline.writers
         self._settled_at = time.monotonic()
         refused = max((writer.lost for writer in writers[:1]), default=0)
@@ -315,7 +317,7 @@ class Companion:
             return self._pipeline.with_losses(End(**note), self._failures, self._first_error)
 
         for writer in self._pipeline.writers:
-            self._attempt(self._pipeline.dropped.store, writer.flush)
+            self._attempt(self._pipeline.dropped.store, store_the_last, writer.flush)
         for writer in self._pipeline.writers:
             self._attempt(lambda one=writer: one.close(losses()))
         self._is_over = True

@@ -18,7 +18,7 @@ from ..formats.manifest import Manifest, read_note, script_digest, working_folde
 from ..formats.resume import ResumePoint, resumed_manifest
 from ..model.collection import Collection
 from ..runtime.process import identity
-from ..runtime.secrets import masked
+from ..runtime.secrets import masked, masked_text
 from ..store import Store
 from .output import Output
 
@@ -85,7 +85,7 @@ def is_deleted(store: Store) -> bool:
 
 
 def end_state(error: BaseException | None) -> tuple[str, str]:
-    """Return the state of the run and what ended it.
+    """Return the state of the run and what ended it; secrets in its text are masked.
 
     Args:
         error: What the training raised; ``None`` for nothing.
@@ -103,7 +103,7 @@ def end_state(error: BaseException | None) -> tuple[str, str]:
     if isinstance(error, SystemExit):
         return "failed", f"exit status {error.code}"
     state = "interrupted" if type(error) is KeyboardInterrupt else "failed"
-    return state, f"{type(error).__name__}: {error}".removesuffix(": ")
+    return state, masked_text(f"{type(error).__name__}: {error}".removesuffix(": "))
 
 
 _LAUNCHES = (str(Path(__file__).parents[1] / "cli"), "<frozen runpy>")

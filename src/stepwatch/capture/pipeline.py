@@ -8,14 +8,17 @@ raise.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Protocol
 
+from ..errors import StoreAway
 from ..formats.blackbox import scalar_records
 from ..formats.interface import RunWriter
 from ..formats.manifest import End
+from ..formats.outage import store_the_last
 from ..model.record import ScalarSteps, StepRecord
 from ..store import Store
 from .black_box import BlackBox
@@ -109,8 +112,13 @@ class Pipeline:
         _call_each(iter(self._ticks))
 
     def store(self) -> None:
-        """Have the writers store what they gathered."""
-        _call_each(partial(self.dropped.store, writer.flush) for writer in self.writers)
+        """Have the writers store what they gathered; it waits where the store is away."""
+        _call_each(partial(self.store_by, writer) for writer in self.writers)
+
+    def store_by(self, writer: RunWriter) -> None:
+        """Have a writer store what it gathered; it waits where the store is away."""
+        with suppress(StoreAway):
+            self.dropped.store(writer.flush)
 
     def ending(
         self, state: str, error: str, note: Callable[[], End]
@@ -125,7 +133,7 @@ class Pipeline:
         for listener in self.listeners:
             yield listener.finish
         for writer in self.writers:
-            yield partial(self.dropped.store, writer.flush)
+            yield partial(self.dropped.store, store_the_last, writer.flush)
         if self._black_box is not None:
             yield partial(self._black_box.close, state, error)
         for writer in self.writers:

@@ -85,7 +85,8 @@ def listen(location: str, *, host: str, port: int, token: str | None = None) -> 
     if token == "" and not is_loopback(host):
         raise ConfigError(f"whoever reaches {host} could look; leave out --no-token")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # By its protocol asyncio knows it for TCP, and sends answers without delay.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # each connection has it from here
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _PATIENCE_MS)

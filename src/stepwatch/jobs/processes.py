@@ -189,15 +189,16 @@ MOST_RUNNERS = 5
 _starting = Lock()
 
 
-def reap(records: Records) -> None:
-    """Have each job whose runner died carried on by another one.
+def reap(records: Records, job: str = "") -> None:
+    """Have each job whose runner died carried on by another one; or only one job, by its name.
 
     A job that lost too many, or never had one, is ended, and noted as failed. Where that cannot be
     noted, because the disk is full, the next call does it.
     """
     with suppress(StoreError):
         for name, changed_ns in records.under_way():
-            _carry_on(records, name, changed_ns)
+            if job in ("", name):
+                _carry_on(records, name, changed_ns)
 
 
 def _carry_on(records: Records, name: str, changed_ns: int) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -151,7 +153,9 @@ create table if not exists processes (
 
 
 class RecordsFile:
-    """The database; each call is one transaction, of a connection of its own.
+    """The database; each call is one transaction.
+
+    A change has a connection of its own; each thread keeps the one by which it reads.
 
     Every method raises ``StoreError`` where the disk is full, or what lies there is no database.
 
@@ -161,21 +165,32 @@ class RecordsFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._kept = threading.local()
 
     def rows(self, query: str, *values: Any) -> list[Any]:
         """Return what a query finds; nothing where there is no file."""
-        if not self._path.is_file():
+        try:
+            there = self._path.stat()
+        except OSError:
             return []
-        with self._open() as database:
-            return database.execute(query, values).fetchall()
+        # Another file may have taken its place, and no connection lives on in a forked process.
+        place = there.st_dev, there.st_ino, os.getpid()
+        if getattr(self._kept, "place", None) != place:
+            self._kept.database, self._kept.place = self._connected(), place
+        try:
+            return list(self._kept.database.execute(query, values).fetchall())
+        except sqlite3.Error as error:
+            self._kept.place = None
+            raise self._unusable(error) from None
 
     @contextmanager
     def change(self) -> Iterator[sqlite3.Connection]:
         """Change it: all that is done within, or nothing of it."""
         try:
             make_private_folder(self._path.parent)
-            # what it holds names commands and environments; SQLite keeps the mode for its log
-            with open(self._path, "ab", opener=private_opener):
+            # What it holds names commands and environments; SQLite keeps the mode for its log.
+            # Never opened where it is there: to close it would drop the locks of all connections.
+            with suppress(FileExistsError), open(self._path, "xb", opener=private_opener):
                 pass
         except OSError as error:
             raise self._unusable(error) from None
@@ -193,9 +208,14 @@ class RecordsFile:
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         try:
-            database = sqlite3.connect(self._path, timeout=_WAIT_S, isolation_level=None)
-            with closing(database):
+            with closing(self._connected()) as database:
                 yield database
+        except sqlite3.Error as error:
+            raise self._unusable(error) from None
+
+    def _connected(self) -> sqlite3.Connection:
+        try:
+            return sqlite3.connect(self._path, timeout=_WAIT_S, isolation_level=None)
         except sqlite3.Error as error:
             raise self._unusable(error) from None
 

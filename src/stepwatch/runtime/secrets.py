@@ -1,4 +1,4 @@
-"""What looks like a secret among the arguments of a program; it is not recorded."""
+"""What looks like a secret, in arguments of a program or in a text; it is not recorded."""
 
 from __future__ import annotations
 
@@ -22,6 +22,12 @@ _VALUES = re.compile(
     r"|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*"  # JSON web tokens
     r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"  # user and password of a URL
 )
+# What lets somebody in by the query of a URL: of AWS, Azure and Google, and what is called so.
+_QUERY = re.compile(
+    r"(?<=[?&])((?:[\w.-]*[_-])?(?:signature|sig|token|credential|password|secret|api_?key)=)"
+    r"[^&\s#'\"<>]+",
+    re.IGNORECASE,
+)
 _ASSIGNMENT = re.compile(r"(?P<name>-{0,2}[A-Za-z][\w.-]*)=(?P<value>.+)", re.DOTALL)
 
 
@@ -43,10 +49,20 @@ def masked(arguments: Sequence[str]) -> tuple[str, ...]:
         elif assignment and is_secret(assignment["name"]):
             one = f"{assignment['name']}={MASK}"
         else:
-            one = _VALUES.sub(MASK, one)
+            one = masked_text(one)
         found.append(one)
         is_value = one.startswith("-") and not assignment and is_secret(one)
     return tuple(found)
+
+
+def masked_text(text: str) -> str:
+    """Return a text with ``***`` for what looks like a secret by itself, or in a URL.
+
+    Example:
+        >>> masked_text("cannot reach https://me:pass@host/data?part=1&X-Amz-Signature=0a1b")
+        'cannot reach https://***@host/data?part=1&X-Amz-Signature=***'
+    """
+    return _QUERY.sub(rf"\1{MASK}", _VALUES.sub(MASK, text))
 
 
 def is_secret(name: str) -> bool:

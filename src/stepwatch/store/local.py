@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 from urllib.parse import unquote
 
-from ..errors import ConfigError, NotAFile, StoreError
+from ..errors import ConfigError, NotAFile, StoreAway, StoreError
 from . import PARTIAL, BytesLike, check_key, check_prefix, check_range, scheme_of
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -141,6 +141,8 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
 _BY_FOLDER = os.open in os.supports_dir_fd
 _NOT_A_FILE = (errno.ELOOP, errno.EINVAL, errno.EPERM, errno.ENXIO)
+# A file system that can only be read, or is gone: also of what is stored next.
+_AWAY = (errno.EROFS, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT, errno.EHOSTDOWN)
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 # Copied for the kernel, which takes only bytes; a larger value is put by itself, without a copy.
@@ -330,7 +332,9 @@ class LocalStore:
             # what O_NOFOLLOW says of a link, in the words of Linux and macOS
             is_link = verb == "read" and error.errno == errno.ELOOP
             why = "it is a link, and links in a run are not followed" if is_link else error.strerror
-            kind = NotAFile if verb == "read" and error.errno in _NOT_A_FILE else StoreError
+            kind = StoreAway if error.errno in _AWAY else StoreError
+            if verb == "read" and error.errno in _NOT_A_FILE:
+                kind = NotAFile
             refusal = kind(f"cannot {verb} {key} in {self._root}: {why or error}")
             refusal.errno = error.errno
             raise refusal from error

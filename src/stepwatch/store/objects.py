@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 from ..config import aws_access
-from ..errors import ConfigError, StoreError
+from ..errors import ConfigError, StoreAway, StoreError
 from ..plugins.registry import require
 from . import PIECE_BYTES, BytesLike, check_key, check_prefix, check_range
 from .error_messages import AZ_ERRORS, GS_ERRORS, S3_ERRORS, ErrorDialect, Refusal
@@ -73,7 +73,7 @@ class ObjectStore(ABC):
         self._container, self._prefix = _container_and_path(url, self.dialect)
         self._library: Any = require("obstore", extra=self.dialect.scheme)
         self._stores: Any = require("obstore.store", extra=self.dialect.scheme)
-        self._answered = False
+        self._answered = self._is_away = False
 
     @abstractmethod
     def _connect(self, stores: Any, container: str, **options: object) -> Any:
@@ -198,11 +198,13 @@ class ObjectStore(ABC):
     def _send(self, verb: str, key: str, request: Callable[[Any], T]) -> T:
         """Return what a request returns; retry it for some time while no answer comes.
 
-        The library retries only what it knows is safe to repeat. All that is sent here is.
+        The library retries only what it knows is safe to repeat. All that is sent here is. Once
+        that was in vain, whoever comes next is told so after one try, until there is an answer.
         """
         self._check_process(verb, key)
         client = self._client
-        give_up_at = time.monotonic() + (PATIENCE_S if self._answered else FIRST_PATIENCE_S)
+        patience_s = PATIENCE_S if self._answered else FIRST_PATIENCE_S
+        give_up_at = time.monotonic() + (0.0 if self._is_away else patience_s)
         pause_s = _PAUSE_S
         while True:
             try:
@@ -212,9 +214,10 @@ class ObjectStore(ABC):
                 self._answered = self._answered or bool(refusal.status)
                 lost = refusal.is_unanswered or refusal.is_gone(verb)
                 if not lost or time.monotonic() > give_up_at:
+                    self._is_away = refusal.is_unanswered
                     raise self._refused(verb, key, error, refusal) from None
             else:
-                self._answered = True
+                self._answered, self._is_away = True, False
                 return found
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
@@ -223,7 +226,8 @@ class ObjectStore(ABC):
         if isinstance(error, FileNotFoundError) and verb == "read" and not refusal.lacks_container:
             return FileNotFoundError(f"no {key} in {self.url}")
         what = f"{key} in {self.url}" if key else self.url
-        return StoreError(f"cannot {verb} {what}: {refusal.reason(verb, self._container)}")
+        kind = StoreAway if refusal.is_unanswered else StoreError
+        return kind(f"cannot {verb} {what}: {refusal.reason(verb, self._container)}")
 
     @cached_property
     def _client(self) -> Any:

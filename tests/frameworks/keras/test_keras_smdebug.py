@@ -75,6 +75,20 @@ class TestFit:
         value = trial.tensor("batch").value
         assert [0, 1] == [value(step, mode=smd.modes.EVAL).item() for step in (0, 1)]
 
+    def test_the_first_batch_is_there_when_it_is_over(self, tmp_path):
+        """A training that is killed in the next moment has it."""
+        stored = []
+        run = str(tmp_path / "run")
+        looks = keras.callbacks.LambdaCallback(
+            on_train_batch_end=lambda batch, logs: stored.append(smd.create_trial(run).steps())
+        )
+        model = keras.Sequential([keras.Input((4,)), layers.Dense(1)])
+        model.compile("sgd", "mse")
+        hook = smd.KerasHook(run, save_config=smd.SaveConfig(save_interval=1))
+        model.fit(X, X.sum(1), batch_size=32, verbose=0, callbacks=[hook, looks])
+
+        assert [[0], [0]] == stored
+
     def test_without_evaluation_it_is_the_last_step_of_training(self, tmp_path):
         """What else is saved keeps its rhythm."""
         model = keras.Sequential([keras.Input((4,)), layers.Dense(1)])

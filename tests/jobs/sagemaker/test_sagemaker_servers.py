@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 from botocore.exceptions import ClientError
 
+from stepwatch_smdebug.sagemaker.serve import _listen
 from tests.support.jobs.sagemaker.serving import (
     TIMEOUT_S,
     Server,
@@ -28,6 +31,20 @@ while not os.path.exists(os.environ["END"]):
 """
 
 
+CLIENTS = """
+import botocore.session
+session = botocore.session.Session()
+session.set_credentials("key", "secret")
+client = lambda service: session.create_client(service, region_name="us-east-1")
+print(client("sts").get_caller_identity()["Arn"])
+print(client("iam").get_role(RoleName="stepwatch")["Role"]["Arn"])
+print(client("sagemaker").list_training_jobs()["TrainingJobSummaries"])
+print(client("logs").describe_log_streams(logGroupName="/aws/sagemaker/TrainingJobs")["logStreams"])
+print(client("cloudwatch").get_metric_data(
+    MetricDataQueries=[], StartTime=0, EndTime=1)["MetricDataResults"])
+"""
+
+
 @pytest.fixture
 def start(tmp_path):
     """Return a function that starts a server on one folder of jobs."""
@@ -40,6 +57,42 @@ def start(tmp_path):
     yield make
     for server in servers:
         server.close()
+
+
+class TestWhatIsPrinted:
+    def test_clients_need_no_other_variable(self, tmp_path):
+        """What is printed for a shell lets all services be found: none is asked elsewhere."""
+        command = [sys.executable, "-m", "stepwatch", "serve", "--port", "0"]
+        own = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+        server = subprocess.Popen(
+            [*command, "--jobs", str(tmp_path)], stdout=subprocess.PIPE, text=True, env=own
+        )
+        try:
+            listening, clients = server.stdout.readline(), server.stdout.readline()
+            _, _, export = clients.partition("clients: ")
+            script = f"{export.strip()}\nexec {sys.executable} -c '{CLIENTS}'"
+            done = subprocess.run(
+                ["sh", "-c", script], capture_output=True, text=True, env=own, timeout=TIMEOUT_S
+            )
+        finally:
+            server.kill()
+            server.wait()
+            server.stdout.close()
+
+        assert listening.startswith("listening at http://127.0.0.1:")
+        role = "arn:aws:iam::000000000000:role/stepwatch"
+        assert done.stdout.splitlines()[1:] == [role, "[]", "[]", "[]"], done.stderr
+
+
+def test_answers_are_sent_without_delay():
+    """A client that keeps its connection waits for no timer of TCP."""
+    with (
+        closing(_listen("127.0.0.1", 0)) as listening,
+        socket.create_connection(listening.getsockname()),
+    ):
+        accepted, _ = listening.accept()
+        with accepted:
+            assert socket.IPPROTO_TCP == accepted.proto  # what asyncio goes by
 
 
 class TestServers:

@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import os
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from ...errors import RunExists, StoreError
+from ...errors import RunExists, StoreAway, StoreError
 from ...model.record import StepRecord
 from ...numerics.columns import numbers, rows_where
 from ...store import Store, put_parts
 from ..interface import StepRange, step_ranges
 from ..manifest import END, RUN_KEY, End, Manifest, end_key, read_manifest, worker_in_key
+from ..outage import Outage
 from . import blobs
 from .merge import Levels, by_tensor
 from .observations import to_table
@@ -101,6 +103,10 @@ class NativeWriter:
         self._rows = 0
         self._bytes = 0
         self._since = 0.0
+        # What is to be a part each, in order; one was tried where the store is away.
+        self._parts: deque[list[StepRecord]] = deque()
+        self._parts_bytes = 0
+        self._outage = Outage(clock)
         self._last_step, self._again = (follows.last, follows.again) if follows else (-1, 0)
         self._levels = Levels(store)
         # Not of zeros: some file systems store none of them.
@@ -112,30 +118,65 @@ class NativeWriter:
         return self._received - self._stored
 
     def write(self, record: StepRecord) -> None:
+        """Take a step, later than the ones before.
+
+        Raises:
+            StoreAway: The store is away, and as much as may wait for it does.
+        """
         self._received += 1
+        size = _size_bytes(record)
+        self._outage.check_room(self._parts_bytes + self._bytes + size)
         if not self._pending:
             self._since = self._clock()
         self._pending.append(record)
         self._rows += len(record.layout)
-        self._bytes += sum(array.nbytes for array in record.raw.values())
+        self._bytes += size
         if self._rows >= GATHER_ROWS or self._bytes >= GATHER_BYTES:
-            self.flush()
+            self._gather()
+            self._store_parts()
 
     def tick(self) -> None:
         # The first steps at once: who looks sees that it trains, and many runs end early.
         if self._pending and (not self._stored or self._clock() - self._since >= GATHER_S):
-            self.flush()
+            self._gather()
+        self._store_parts()
 
     def flush(self) -> None:
-        """Store what was gathered. What cannot be stored is given up, not kept for ever."""
-        records, self._pending, self._rows, self._bytes = self._pending, [], 0, 0
-        if not records:
-            return
-        span = Span(self._worker, records[0].step, records[-1].step, self._again)
-        part = self._store_part(span, records)
-        self._stored += len(records)
-        self._last_step = span.last
-        self._levels.add(part)
+        """Store what was gathered. What is refused is given up, not kept for ever.
+
+        Raises:
+            StoreAway: The store is away, and what was gathered waits.
+        """
+        self._gather()
+        self._store_parts()
+        if self._parts:
+            self._outage.check()
+
+    def _gather(self) -> None:
+        """Let what came since the last part be one, unless nothing can be stored now."""
+        is_full = self._rows >= GATHER_ROWS or self._bytes >= GATHER_BYTES
+        if self._pending and (is_full or self._outage.asks_again):
+            self._parts.append(self._pending)
+            self._parts_bytes += self._bytes
+            self._pending, self._rows, self._bytes = [], 0, 0
+
+    def _store_parts(self) -> None:
+        """Store the parts that wait; keep them where the store is away."""
+        while self._parts and self._outage.asks_again:
+            records = self._parts.popleft()
+            span = Span(self._worker, records[0].step, records[-1].step, self._again)
+            try:
+                part = self._store_part(span, records)
+            except StoreAway as error:
+                self._parts.appendleft(records)
+                self._outage.begins(error)
+                return
+            finally:
+                self._parts_bytes = sum(_size_bytes(one) for part in self._parts for one in part)
+            self._outage.ends()
+            self._stored += len(records)
+            self._last_step = span.last
+            self._levels.add(part)
 
     def _store_part(self, span: Span, records: list[StepRecord]) -> KnownPart:
         """Store raw values, then the rows that name them."""
@@ -159,6 +200,10 @@ class NativeWriter:
             with suppress(StoreError):
                 self._store.delete(f"{RESERVE}{worker_in_key(self._worker)}")
             self._store.put(end_key(self._worker), end.to_json())
+
+
+def _size_bytes(record: StepRecord) -> int:
+    return record.statistics.nbytes + sum(array.nbytes for array in record.raw.values())
 
 
 def truncate(store: Store, worker: str, first: int) -> Span:

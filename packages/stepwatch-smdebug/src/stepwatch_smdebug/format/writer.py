@@ -21,10 +21,11 @@ from itertools import chain, islice
 import numpy as np
 import numpy.typing as npt
 
-from stepwatch.errors import StoreError
+from stepwatch.errors import StoreAway, StoreError
 from stepwatch.formats.as_stored import StoredStep
 from stepwatch.formats.interface import StoredAt
 from stepwatch.formats.manifest import END, End, end_key
+from stepwatch.formats.outage import Outage
 from stepwatch.formats.smdebug.collections import SavedCollection, Stored
 from stepwatch.formats.smdebug.layout import (
     CLAIM_KEY,
@@ -67,46 +68,77 @@ class WriteBatch:
     """Files of steps that are not stored yet."""
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
-        #: How many steps were given up because a file of theirs could not be stored.
-        self.lost = 0
+        self._lost = 0
         self._store = store
         self._clock = clock
         self._steps: deque[StepFiles] = deque()
         self._bytes = 0
         self._since = 0.0
+        self._outage = Outage(clock)
+
+    @property
+    def lost(self) -> int:
+        """How many steps came and are not stored, or not yet."""
+        return self._lost + len(self._steps)
 
     def add(self, files: StepFiles) -> None:
-        """Take the files of one step, later than those before; at least one."""
+        """Take the files of one step, later than those before; at least one.
+
+        Raises:
+            StoreAway: The store is away, and as much as may wait for it does.
+        """
+        size = sum(memoryview(data).nbytes for _, data in files)
+        try:
+            self._outage.check_room(self._bytes + size)
+        except StoreAway:
+            self._lost += 1
+            raise
         if not self._steps:
             self._since = self._clock()
         self._steps.append(files)
-        self._bytes += sum(memoryview(data).nbytes for _, data in files)
+        self._bytes += size
         if self._bytes >= GATHER_BYTES:
-            self.flush()
+            self._store_waiting()
 
     def tick(self) -> None:
         """Store what was gathered long enough."""
         if self._steps and self._clock() - self._since >= GATHER_S:
-            self.flush()
+            self._store_waiting()
 
     def flush(self) -> None:
-        """Store what was gathered. What cannot be stored is given up.
+        """Store what was gathered. What is refused is given up, not kept for ever.
 
         Raises:
             StoreError: Some steps were refused; this is why the first was. The others are stored.
+            StoreAway: The store is away, and what was gathered waits.
         """
+        self._store_waiting()
+        if self._steps:
+            self._outage.check()
+
+    def _store_waiting(self) -> None:
+        """Store what was gathered; keep it where the store is away."""
+        if not self._outage.asks_again:
+            return
         steps, self._steps, self._bytes = self._steps, deque(), 0
         refusal: StoreError | None = None
         while steps:
             try:
                 self._store_some(steps)
+            except StoreAway as error:
+                self._outage.begins(error)
+                self._steps = steps
+                self._bytes = sum(memoryview(data).nbytes for one in steps for _, data in one)
+                break
             except StoreError as error:
                 refusal = refusal or error
                 steps.popleft()
-                self.lost += 1
+                self._lost += 1
             except BaseException:
-                self.lost += len(steps)
+                self._lost += len(steps)
                 raise
+            else:
+                self._outage.ends()
         if refusal is not None:
             raise refusal
 
@@ -212,8 +244,8 @@ class SmdebugWriter:
             self._unwritable += 1
             raise
         if files:
-            self._last_step = record.step
             self._gathered.add(files)
+            self._last_step = record.step
 
     def tick(self) -> None:
         """Store what was gathered long enough; called a few times a second."""

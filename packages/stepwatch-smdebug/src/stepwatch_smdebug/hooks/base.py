@@ -253,6 +253,12 @@ class SmdebugSteps:
             self._open = None
             self._after_end()
 
+    def keep(self) -> None:
+        """Hand on what was saved of the present step so far, and go on saving of it."""
+        if self._open is not None:
+            self.hand_on()
+            self._open_step()
+
     def _count(self) -> None:
         mode, _, mode_step = self.when = self._numbers.advance()
         self.due_collections = self._plan.due(mode, mode_step)
@@ -353,6 +359,7 @@ class SmdebugHook:
         self.active, self.failure = True, ""
         #: Whether a step was counted by this hook.
         self.has_begun = False
+        self._keeps_first = self._stores_at_once
         self._end: End | None = None
         self.known.add(self)
         atexit.register(self._close_at_exit)
@@ -548,6 +555,13 @@ class SmdebugHook:
         """Store the present step if steps are stored at once: the framework has ended it."""
         if self._stores_at_once and self._steps is not None:
             self._steps.hand_on()
+
+    @guarded
+    def keep_first(self) -> None:
+        """Store what the first step that is saved holds by now: who dies at once has it alone."""
+        if self._keeps_first and self._steps is not None and self.is_due:
+            self._keeps_first = False
+            self._steps.keep()
 
     @guarded
     def _finish(self) -> None:

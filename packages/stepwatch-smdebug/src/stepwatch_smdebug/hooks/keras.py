@@ -85,6 +85,7 @@ class SmdebugKerasHook(Base):
         self.save(self._weights(model), "weights")
         if kind == "train" and model.optimizer is not None:
             self.save(self._optimizer(model), "optimizer_states")
+        self.keep_first()
 
     @guarded
     def epoch_ends(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
@@ -114,6 +115,7 @@ class SmdebugKerasHook(Base):
 
             for kind, name, value in tape_tensors(target, sources, gradients):
                 self.save([(name, value)], kind)
+            self.keep_first()
 
     # What Keras defines
 

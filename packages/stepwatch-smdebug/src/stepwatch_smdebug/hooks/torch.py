@@ -516,6 +516,7 @@ class SmdebugTorchHook(base.SmdebugHook):
         super().__init__(config, rank=rank or distributed_rank(), **options)
         self._io = TensorNumbers()
         self._profiled: tuple[ProfileCollector, TorchPhases] | None = None
+        self._first_update: RemovableHandle | None = None
         #: What is registered.
         self.modules = ModuleHooks(self, register_first=register_first)
 
@@ -592,6 +593,18 @@ class SmdebugTorchHook(base.SmdebugHook):
         profiler.phases.turn("forward")
         self._profiled[0].begin_step(*self._steps.when[:2])
 
+    def _updated(self, *_: object) -> None:
+        """An optimizer has stepped for the first time, which ends a step for most scripts."""
+        if self.is_due:
+            self._forget_updates()
+            with self._lock:
+                self.keep_first()
+
+    def _forget_updates(self) -> None:
+        if self._first_update is not None:
+            self._first_update.remove()
+            self._first_update = None
+
     # What torch defines
 
     def root_names(self) -> Sequence[str]:
@@ -600,6 +613,8 @@ class SmdebugTorchHook(base.SmdebugHook):
     def start_observing(self, root: torch.nn.Module) -> None:
         self._io.restart()
         self.modules.install()
+        if self._keeps_first and self._first_update is None:
+            self._first_update = register_optimizer_step_post_hook(eager_only(self._updated))
         self.save_parameters(
             (name, parameter, parameter.requires_grad) for name, parameter in named_parameters(root)
         )
@@ -609,6 +624,7 @@ class SmdebugTorchHook(base.SmdebugHook):
 
     def let_go(self) -> None:
         self.modules.remove_all()
+        self._forget_updates()
         if self._profiled is not None:
             profiled, phases = self._profiled
             profiled.pause()

@@ -22,6 +22,8 @@ from .account import Account, interpreters, region_of
 from .app import Dispatcher, make_app
 
 _CONCURRENT = 200
+#: The services that are answered, as the variables of clients name them.
+_SERVICES = ("SAGEMAKER", "CLOUDWATCH", "CLOUDWATCH_LOGS", "STS", "IAM")
 
 
 @click.command()
@@ -41,8 +43,8 @@ def serve(
 ) -> None:
     """Answer SageMaker's own clients: their jobs run on this machine.
 
-    Clients find it by $AWS_ENDPOINT_URL_SAGEMAKER, as it is printed: its path is a secret that lets
-    them in. Where $STEPWATCH_TOKEN is set, that is the secret, and clients sign with it. Jobs go on
+    Clients find it by the variables that are printed: the path in them is a secret that lets them
+    in. Where $STEPWATCH_TOKEN is set, that is the secret, and clients sign with it. Jobs go on
     when it ends.
     """
     uvicorn = require("uvicorn", extra="serve")
@@ -59,12 +61,19 @@ def serve(
     listening = _listen(host, port)
     app = make_app(Dispatcher(account, access))
     url = f"http://{_spelled(host)}:{listening.getsockname()[1]}/{path}".rstrip("/")
+    variables = {f"AWS_ENDPOINT_URL_{service}": url for service in _SERVICES}
     if as_json:
-        line = {"schema_version": 1, "url": url, "jobs": str(records.home)}
+        line = {
+            "schema_version": 1,
+            "url": url,
+            "jobs": str(records.home),
+            "clients": variables,
+        }
         print(json.dumps(line), flush=True)  # one line: who started it reads on
     else:
         print(f"listening at {url}; jobs lie in {records.home}", flush=True)
-        print(f"clients: export AWS_ENDPOINT_URL_SAGEMAKER={url}", flush=True)
+        exported = " ".join(f"{name}={value}" for name, value in variables.items())
+        print(f"clients: export {exported}", flush=True)
     config: Any = uvicorn.Config(
         app,
         log_level="warning",
@@ -82,7 +91,8 @@ def serve(
 def _listen(host: str, port: int) -> socket.socket:
     """Return a socket at an address: requests from now on are answered once we are ready."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # By its protocol asyncio knows it for TCP, and sends answers without delay.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))

@@ -174,7 +174,7 @@ def find_job(account: Account, name: str) -> JobRecord:
     Raises:
         RequestRefused: There is no such job.
     """
-    reap(account.records)
+    reap(account.records, name)
     with suppress(JobNotFound):
         record = account.records.get(name)
         if not record.spec.judges:
