@@ -23,6 +23,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -55,6 +56,7 @@ OPTIONS = ("--budget none", "--companion")
 #: They are put on optimizers of torch, so other trainings would run without them.
 _WITH_TOOLS = ("torch", "lightning", "transformers")
 TOOLS = ("wandb", "wandb-watch", "trackio", "tensorboard")
+_PRIVATE = re.compile(rb"Private_Dirty:\s+(\d+) kB")
 _RESULT = re.compile(rb"steps_per_s=(\S+) loss=(\S+)")
 
 
@@ -68,6 +70,8 @@ class Measurement:
         end_s: From the script's last line to exit, seconds.
         cpu_s: Processor time of the process and its children that ended, seconds.
         memory_mib: Most memory that it held, MiB; of its children, the largest alone.
+        private_mib: Most memory that no file is behind and no other process shares, MiB, at looks a
+            tenth of a second apart; 0 where the system does not tell.
         loss: The last loss, as the script printed it.
     """
 
@@ -76,7 +80,27 @@ class Measurement:
     end_s: float
     cpu_s: float
     memory_mib: float
+    private_mib: float
     loss: str
+
+
+class PrivateMemory(threading.Thread):
+    """Looks at what a process holds, until it has ended."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self._path, self.most_mib = Path(f"/proc/{pid}/smaps_rollup"), 0.0
+
+    def run(self) -> None:
+        while True:
+            try:
+                found = _PRIVATE.search(self._path.read_bytes())
+            except OSError:
+                return
+            if not found:
+                return
+            self.most_mib = max(self.most_mib, int(found[1]) / 1024)
+            time.sleep(0.1)
 
 
 def measure(command: list[str], environment: dict[str, str], folder: Path) -> Measurement:
@@ -91,6 +115,8 @@ def measure(command: list[str], environment: dict[str, str], folder: Path) -> Me
             command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=errors
         )
         assert process.stdout is not None
+        looks = PrivateMemory(process.pid)
+        looks.start()
         result, printed_at = None, started
         for line in process.stdout:
             if found := _RESULT.search(line):
@@ -107,6 +133,7 @@ def measure(command: list[str], environment: dict[str, str], folder: Path) -> Me
         end_s=ended - printed_at,
         cpu_s=usage.ru_utime + usage.ru_stime,
         memory_mib=usage.ru_maxrss / 1024,
+        private_mib=looks.most_mib,
         loss=result[2].decode(),
     )
 
@@ -163,6 +190,7 @@ def row(name: str, found: dict[str, list[Measurement]], tools: list[str]) -> str
             f"{_median(after, 'end_s') - _median(before, 'end_s'):.1f} s",
             f"{_median(after, 'total_s') - _median(before, 'total_s'):.1f} s",
             f"{_median(after, 'memory_mib') - _median(before, 'memory_mib'):.0f} MiB",
+            f"{_median(after, 'private_mib') - _median(before, 'private_mib'):.0f} MiB",
             f"{_median(after, 'cpu_s') / _median(before, 'cpu_s'):.2f}",
             "yes" if {one.loss for one in before} == {one.loss for one in after} else "NO",
         ]
@@ -195,7 +223,8 @@ def main() -> None:
         module = {"wandb-watch": "wandb"}
         tools = [tool for tool in TOOLS if _has(given.python, module.get(tool, tool))]
     head = ["script", "python", "stepwatch run", *(f"with {one}" for one in OPTIONS), *tools]
-    head += ["longer at the end", "longer in all", "more memory", "processor", "same loss"]
+    head += ["longer at the end", "longer in all", "more memory", "of it private"]
+    head += ["processor", "same loss"]
     print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
     kept = {}
     for name in given.scripts or STEPS:
