@@ -49,10 +49,13 @@ def test_each_script_has_its_number_of_steps(whole):
 
 def test_a_row_shows_medians_as_multiples_of_the_plain_script(whole):
     def three(*step_ms, loss="1.0"):
-        return [whole.Measurement(one, 10 + one, one, 2 * one, 100 + one, loss) for one in step_ms]
+        return [
+            whole.Measurement(one, 10 + one, one, 2 * one, 100 + one, 50 + one, loss)
+            for one in step_ms
+        ]
 
     found = {"python": three(1.0, 2.0, 9.0), "stepwatch": three(3.0, 3.0, 30.0, loss="1.1")}
 
     row = whole.row("mlp", found, ["wandb"])
 
-    assert row == "| mlp | 2.00 ms | 1.50 | - | - | - | 1.0 s | 1.0 s | 1 MiB | 1.50 | NO |"
+    assert row == "| mlp | 2.00 ms | 1.50 | - | - | - | 1.0 s | 1.0 s | 1 MiB | 1 MiB | 1.50 | NO |"

@@ -432,7 +432,10 @@ class TestRun:
     def test_the_terminal_looks_the_same(self, tmp_path):
         """But for what took how long."""
         told = [
-            self.train(tmp_path, "train(40, spoiled=20)\n", option, "--run", f"run{option}")
+            self.train(
+                *(tmp_path, "train(40, spoiled=20)\n", option, "--run", f"run{option}"),
+                *("--budget", "none"),
+            )
             for option in ("--companion", "--no-companion")
         ]
         lines = [

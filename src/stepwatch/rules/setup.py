@@ -81,6 +81,22 @@ METRICS: Mapping[str, tuple[str, str]] = {
 }
 
 
+_ATTENTION = {
+    "over_samples": (
+        "is taken over dimension 0, the samples of the batch: what is predicted for one depends on"
+        " the others",
+        "give it dim=-1, or the dimension of the classes or positions; without a dim, softmax"
+        " takes dimension 0 of three",
+    ),
+    "padding_only": (
+        "attends to padding only: the tokens that its key padding mask leaves are all the same, and"
+        " those that it hides are not",
+        "invert the mask: of a key padding mask of PyTorch True is what is ignored, so"
+        " src_key_padding_mask=(ids == pad)",
+    ),
+}
+
+
 @dataclass(slots=True)
 class _Stopping:
     """What a metric was that ends a training early, and on the data that are trained on.
@@ -130,7 +146,8 @@ class Setup(Rule):
 
     ``repeated``: one layer stands at several places of a container, as by ``[layer] * 4``, so that
     there is only one of it. ``linear``: no activation stands between two layers.
-    ``over_samples``: a softmax is taken over the batch. ``momentum``: batch normalization takes
+    ``over_samples``: a softmax is taken over the batch. ``padding_only``: attention is given a mask
+    that leaves padding and hides all else. ``momentum``: batch normalization takes
     nothing, or nearly all, of each batch into its running statistics, or so little that they are
     not there when training ends. ``class_weights``: the weights of classes rise with how often they
     occur. ``uncalled``: a layer of a Keras model is never called. ``monitor``: a callback is told
@@ -236,7 +253,7 @@ class Setup(Rule):
     def _objects(self, step: StepView) -> Findings:
         yield from self._repeated(step)
         yield from self._unseparated(step)
-        yield from self._over_samples(step)
+        yield from self._attention(step)
         yield from self._momentum(step)
         yield from self._uncalled(step)
         yield from self._monitored(step)
@@ -283,22 +300,22 @@ class Setup(Rule):
                     remedy="put an activation such as ReLU between them, or make them one layer",
                 )
 
-    def _over_samples(self, step: StepView) -> Findings:
-        for group in prefixed(step, "setup", f"{_PREFIX}over_samples/"):
-            names = [name.removeprefix(f"{_PREFIX}over_samples/") for name in group.names]
-            if self.persists(("over_samples", group.record.worker), True, self.looks):
-                yield self.finding(
-                    step,
-                    group[0],
-                    f"{listed(names)} is taken over dimension 0, the samples of the batch: what is"
-                    " predicted for one depends on the others",
-                    condition="over_samples",
-                    value=float(len(names)),
-                    threshold=0.0,
-                    worker=group.record.worker,
-                    remedy="give it dim=-1, or the dimension of the classes or positions; without a"
-                    " dim, softmax takes dimension 0 of three",
-                )
+    def _attention(self, step: StepView) -> Findings:
+        for condition, (what, remedy) in _ATTENTION.items():
+            prefix = f"{_PREFIX}{condition}/"
+            for group in prefixed(step, "setup", prefix):
+                names = [name.removeprefix(prefix) for name in group.names]
+                if self.persists((condition, group.record.worker), True, self.looks):
+                    yield self.finding(
+                        step,
+                        group[0],
+                        f"{listed(names)} {what}",
+                        condition=condition,
+                        value=float(len(names)),
+                        threshold=0.0,
+                        worker=group.record.worker,
+                        remedy=remedy,
+                    )
 
     def _momentum(self, step: StepView) -> Findings:
         for group in prefixed(step, "setup", f"{_PREFIX}momentum/"):

@@ -56,7 +56,7 @@ class TestRuns:
         """Also those that began and saved nothing; with state, steps and when they began."""
         shutil.copytree(GOLDEN, tmp_path / "deep" / "runs")
         put_collections(open_store(tmp_path / "began"))
-        found = {run["run"]: run for run in json.loads(output_of(runs, tmp_path, "--json"))}
+        found = {run["run"]: run for run in json.loads(output_of(runs, tmp_path, "--json"))["runs"]}
 
         assert {"began", *(f"deep/runs/{name}" for name in RUNS)} == set(found)
         assert ("running", 2) == tuple(

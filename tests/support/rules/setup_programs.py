@@ -233,6 +233,31 @@ def attends(dim, *, first=True):
     _train(Lookup(dim, first), steps=40)
 
 
+class Padded(nn.Module):
+    """Attends to tokens, of which those that pad a sample are 0."""
+
+    def __init__(self, hides):
+        super().__init__()
+        self.embed, self.head, self.hides = nn.Embedding(12, 8), nn.Linear(8, 4), hides
+        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+
+    def forward(self, tokens):
+        mask = self.hides(tokens)
+        return self.head(self.encoder(self.embed(tokens), src_key_padding_mask=mask).mean(1))
+
+
+def pads(hides, *, as_numbers=False):
+    torch.manual_seed(0)
+    tokens = torch.randint(1, 12, (256, 6)) * (torch.arange(6) < torch.randint(2, 6, (256, 1)))
+
+    def mask(one):
+        hidden = hides(one)
+        return torch.zeros(one.shape).masked_fill(hidden, -torch.inf) if as_numbers else hidden
+
+    _train(Padded(mask), steps=40, data=(tokens, tokens[:, 0] % 4))
+
+
 class Residual(nn.Module):
     """Adds a linear branch to what it is given."""
 
@@ -339,6 +364,12 @@ CASES = {
     "the same counted from the end": Case(partial(attends, -3), "over_samples"),
     "a softmax over the parts": Case(partial(attends, 1)),
     "a softmax over the parts that come first": Case(partial(attends, 0, first=False)),
+    "a mask that hides tokens": Case(partial(pads, lambda one: one != 0), "padding_only"),
+    "the same in numbers": Case(
+        partial(pads, lambda one: one != 0, as_numbers=True), "padding_only"
+    ),
+    "a mask that hides padding": Case(partial(pads, lambda one: one == 0)),
+    "a mask that hides all but the first": Case(partial(pads, lambda one: one.cumsum(1) > one)),
     "a matrix as the product of two": Case(partial(unseparated, "bottleneck")),
     "a linear model": Case(partial(unseparated, "one layer")),
     "copies": Case(partial(repeated, "copies")),

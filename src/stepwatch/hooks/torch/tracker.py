@@ -257,6 +257,7 @@ class Tracker(HookGuard):
             (dependence.listens, dependence.returned),
             (supervision.listens, supervision.returned),
             (policies.listens, policies.returned),
+            (setup.listens, setup.returned),
         )
         self._observe_output: list[Subscriber] = []
         self._module_begins = self.events.subscribers("module_begins")

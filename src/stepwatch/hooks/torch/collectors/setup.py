@@ -22,7 +22,7 @@ import torch
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
 from ..autograd import Product, products, softmaxes_over_first
-from ..internals import BatchNorm
+from ..internals import BatchNorm, isolated_compute
 from ..models import Names, uncompiled, unwrap
 from ..observe import Observer
 from ..tensors import tensors_in
@@ -32,6 +32,11 @@ COLLECTION = "setup"
 MOST_MOMENTUM = 0.9
 #: And below this many steps are needed until they are there.
 LEAST_MOMENTUM = 0.01
+#: So many masks are compared with tokens, of these arguments; of fewer different tokens that one
+#: hides nothing is said. What is added to a logit to hide it is below the last.
+_MOST_MASKS = 16
+_MASKS = ("src_key_padding_mask", "key_padding_mask", "tgt_key_padding_mask")
+_SEVERAL, _HIDDEN = 3, -10_000.0
 # The losses of a GAN are several, and each of the first may be that of another model.
 _MOST_GRAPHS = 4
 # Who writes so has it in mind that weights are shared.
@@ -79,6 +84,10 @@ class Setup:
         self._in_graphs: dict[str, float] = {}
         # The samples of the batch that a model was given last; 0 where they are not known.
         self._num_samples = 0
+        # The tokens that an embedding was given last; how many masks were compared with such.
+        self._tokens: torch.Tensor | None = None
+        self._num_masks = 0
+        self._in_masks: dict[str, float] = {}
 
     def begin(self, step: OpenStep, model: torch.nn.Module, inputs: object) -> None:
         """A model begins to run."""
@@ -144,9 +153,36 @@ class Setup:
             layers = [name.rpartition(".")[0] or name for name in names]
             yield f"setup/linear/{'>'.join(layers)}", 1.0 if is_odd else 0.5
 
+    def listens(self, step: OpenStep) -> bool:
+        """Return whether masks are compared with tokens at a step."""
+        is_wanted = step.mode is Mode.TRAIN and step.wants(COLLECTION)
+        return is_wanted and self._num_masks < _MOST_MASKS
+
+    def returned(
+        self,
+        step: OpenStep,  # noqa: ARG002
+        module: torch.nn.Module,
+        name: str,
+        given: tuple[tuple[object, ...], dict[str, object]],
+        output: object,  # noqa: ARG002
+    ) -> None:
+        """A module returned: note what it embeds, or which of that it attends to."""
+        inputs, keywords = given
+        if isinstance(module, torch.nn.Embedding) and inputs:
+            tokens: object = inputs[0]
+            is_known = type(tokens) is torch.Tensor and tokens.is_cpu and tokens.dim() == 2
+            self._tokens = tokens if isinstance(tokens, torch.Tensor) and is_known else None
+            return
+        mask = next((keywords[key] for key in _MASKS if keywords.get(key) is not None), None)
+        if self._tokens is not None and type(mask) is torch.Tensor:
+            self._num_masks += 1
+            if leaves_padding_only(self._tokens, mask):
+                self._in_masks[f"setup/padding_only/{name}"] = 1.0
+
     def complete(self, step: OpenStep) -> None:
         """A TRAIN step ends."""
-        numbers, self._numbers, self._right = self._numbers | self._in_graphs, {}, set()
+        numbers = self._numbers | self._in_graphs | self._in_masks
+        self._numbers, self._right, self._tokens = {}, set(), None
         if numbers and step.wants(COLLECTION):
             self._observer.numbers(step, numbers, COLLECTION)
 
@@ -233,3 +269,20 @@ def _is_new(layer: BatchNorm) -> bool:
         return True
     with torch.no_grad():
         return not bool(mean.any())
+
+
+def leaves_padding_only(tokens: torch.Tensor, mask: torch.Tensor) -> bool:
+    """Return whether of some tokens a mask hides several different ones, and leaves one only.
+
+    Args:
+        tokens: Whole numbers, shape ``[samples, length]``.
+        mask: True, or a large negative number, where a token is hidden; of the same shape.
+    """
+    if mask.shape != tokens.shape or not mask.is_cpu:
+        return False
+    with isolated_compute("cpu"):
+        hides = mask if mask.dtype is torch.bool else mask <= _HIDDEN
+        left, hidden = tokens[~hides], tokens[hides]
+        if not len(left) or not len(hidden) or bool((left != left[0]).any()):
+            return False
+        return len(torch.bincount(hidden.long() - hidden.min()).nonzero()) >= _SEVERAL
