@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stepwatch.rules import Watch
-from tests.support.rules.rule_records import step_of
+from stepwatch.rules import StepView, Watch
+from tests.support.rules.rule_records import info, record, step_of
 
 RNG = np.random.default_rng(0)
 
@@ -62,6 +62,24 @@ def test_what_is_measured_beside_it_is_the_reason(why, training):
 
     assert why == finding.evidence["why"]
     assert "; " in finding.message
+
+
+@pytest.mark.parametrize(("size", "why"), [(64, "untrained"), (4, "data")])
+def test_that_most_of_a_model_is_frozen_is_a_reason(size, why):
+    watch = Watch(["loss_not_decreasing:num_steps=30,smooth=5"])
+    base, head = np.full((size, size), 0.1), np.full((16, 16), 0.1)
+    found = []
+    for at in range(60):
+        tensors = [
+            (info("base", "weights", base, trainable=False), base),
+            (info("head", "weights", head, trainable=True), head),
+            (info("gradient/head", "gradients", [1.0]), [1.0]),
+            (info("update_ratio/head", "updates", [0.01]), [0.01]),
+            (info("loss/mse_loss", "losses", 1.0), 1.0),
+        ]
+        found += watch.evaluate(StepView([record(tensors, step=at)]))
+
+    assert [why] == [one.evidence["why"] for one in found]
 
 
 def test_a_training_of_which_only_the_loss_is_known_has_none():

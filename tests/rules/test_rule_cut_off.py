@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -111,6 +112,42 @@ class TestAllFrozen:
 
     def test_a_part_that_is_frozen_is_usual(self):
         assert "all_frozen" not in self.conditions([True, False])
+
+
+class TestFrozenAsDrawn:
+    """As a base whose trained weights were not loaded; Keras and torch draw up to a limit."""
+
+    SHAPE = (24, 40)
+
+    def conditions(self, frozen, trained=((40, 3),)):
+        rng = np.random.default_rng(0)
+        watch, found = Watch(["untrained_parameter"]), []
+        for at in range(12):
+            tensors = [(info("base", "weights", frozen, trainable=False), frozen)]
+            for number, shape in enumerate(trained):
+                values = rng.normal(size=shape)
+                tensors.append((info(f"head{number}", "weights", values, trainable=True), values))
+            found += watch.evaluate(StepView([record(tensors, step=at)]))
+        return [one.condition.partition(" ")[0] for one in found]
+
+    def drawn(self, limit):
+        return np.random.default_rng(1).uniform(-limit, limit, self.SHAPE)
+
+    @pytest.mark.parametrize("limit", [math.sqrt(6 / 64), 1 / math.sqrt(40)])
+    def test_they_were_never_trained(self, limit):
+        assert "frozen_as_drawn" in self.conditions(self.drawn(limit))
+
+    @pytest.mark.parametrize("but", ["trained", "another limit", "copy"])
+    def test_else_they_may_be_meant(self, but):
+        """A copy is a target network, of which the trained one begins with the same."""
+        frozen, trained = self.drawn(math.sqrt(6 / 64)), [(40, 3)]
+        if but == "trained":
+            frozen = frozen + 0.03 * np.random.default_rng(2).normal(size=self.SHAPE)
+        elif but == "another limit":
+            frozen = 2 * frozen
+        else:
+            trained.append(self.SHAPE)
+        assert "frozen_as_drawn" not in self.conditions(frozen, trained)
 
 
 class TestSwelledWeights:

@@ -206,9 +206,8 @@ class Budget:
         own = sum(self._full) + sum(self._thin)
         factor = 1 + (sum(self._background) / own if own else 0.0)
         # The first steps of all do what is done once; later, what is done rarely counts, too.
-        typical = statistics.fmean if self._thin else statistics.median
-        full = typical(self._full) * factor
-        thin = typical(self._thin) * factor if self._thin else 0.0
+        full = (statistics.fmean if self._thin else statistics.median)(self._full) * factor
+        thin = statistics.median(self._thin) * factor if self._thin else 0.0
         # A slow moment of the machine is not the training's own time.
         plain = sorted(self._plain)[len(self._plain) // 4]
         cost_s = self.spent_s - self._first_s + self._background_s()

@@ -12,7 +12,7 @@ import numpy as np
 from ..judge.rule import Selection
 from ..judge.step_view import StepView, TensorGroup
 from ..model.record import Layout, StepRecord
-from ..numerics.measures import Floats, by_x, global_norm, magnitude, number
+from ..numerics.measures import Floats, by_x, global_norm, listed, magnitude, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .history import Series
 from .shared import is_trained
@@ -28,6 +28,8 @@ FLAT = 0.02
 FADES = 1e-3
 #: Weights hardly moved if all steps together took them no farther than this fraction of their norm.
 HARDLY = 0.03
+#: A part of the parameters that is most of them.
+MOST_IDLE = 0.5
 #: Weights jumped if from one step to the next their norm grew by this factor, or from the first on
 #: by the other.
 JUMPED, SWELLED = 1.5, 3.0
@@ -211,6 +213,9 @@ class Circumstances:
                 f" {number(gradient)}: what the loss depends on no longer changes",
                 "look for units that died and activations at their ends; lower the learning rate",
             )
+        untrained = _untrained(self._last)
+        if untrained is not None:
+            return untrained
         fades = _fades(self._last)
         if fades:
             return Reason(
@@ -250,6 +255,24 @@ class Circumstances:
                 " learning rate ten times lower, and ten times higher",
             )
         return None
+
+
+def _untrained(record: StepRecord) -> Reason | None:
+    """Return that most of a model is not trained, if so."""
+    rows = record.layout.rows_of.get("weights", ())
+    infos = [record.layout.tensors[row] for row in rows]
+    idle = [one for one in infos if one.trainable is False or one.optimizer_groups == 0]
+    size = sum(math.prod(one.shape) for one in infos)
+    share = sum(math.prod(one.shape) for one in idle) / size if size else 0.0
+    if share < MOST_IDLE:
+        return None
+    return Reason(
+        "untrained",
+        f"{number(100 * share)}% of all elements of parameters are not trained, as they are frozen"
+        f" or in no optimizer: {listed(one.name for one in idle)}",
+        "give the optimizer all parameters; what is frozen must have been trained before, so see"
+        " that its weights were loaded",
+    )
 
 
 #: Batches are alike if so many looks in a row show the same, and targets changed in number by this.

@@ -307,6 +307,10 @@ class _Compounding:
         )
 
 
+#: So often a rate must be seen that is next to nothing.
+LEAST_LOOKS = 3
+
+
 @dataclass(slots=True)
 class _Rate:
     """What the learning rate of one group was.
@@ -316,7 +320,8 @@ class _Rate:
         last: The last.
         low: What it last fell to, near its end.
         num_rises: Changes upwards in a row since then.
-        at_end: TRAIN steps in a row with next to nothing.
+        at_end: TRAIN steps in a row that were seen with next to nothing.
+        ended_at: The first of them.
         num_falls: Changes downwards in a row, at the last TRAIN steps of a schedule.
         changed_at: The TRAIN step at which it changed last.
         compounding: Its last changes, if each is by a smaller ratio than the one before.
@@ -327,6 +332,7 @@ class _Rate:
     low: float = 0.0
     num_rises: int = 0
     at_end: int = 0
+    ended_at: int = 0
     num_falls: int = 0
     changed_at: int = 0
     compounding: _Compounding = field(default_factory=_Compounding)
@@ -585,14 +591,19 @@ class LearningRateAnomaly(Rule):
         rate.peak = max(rate.peak, value)
         ended = value <= self.ended_ratio * rate.peak
         rate.at_end = rate.at_end + 1 if ended else 0
-        if rate.at_end > max(self.end_steps, 0.02 * self._steps):
+        if rate.at_end == 1:
+            rate.ended_at = step.mode_step
+        # In steps of the training, of which a budget may observe few.
+        num_steps = step.mode_step - rate.ended_at + 1
+        trained = step.mode_step - self._first_step + 1
+        if rate.at_end >= LEAST_LOOKS and num_steps > max(self.end_steps, 0.02 * trained):
             what = "0 from the first step on"
             if rate.peak:
                 what = f"less than {number(self.ended_ratio)} of its largest {number(rate.peak)}"
             yield self.finding(
                 step,
                 name,
-                f"{name}: {number(value)} at step {step.number}, {what}, for {rate.at_end} TRAIN"
+                f"{name}: {number(value)} at step {step.number}, {what}, for {num_steps} TRAIN"
                 " steps: nothing is trained with it",
                 worker=worker,
                 value=value,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -150,6 +151,12 @@ CAUSES = {
         "name it in modules_to_save of the LoraConfig, or give that the task_type, such as"
         " TaskType.SEQ_CLS",
     ),
+    "frozen_as_drawn": (
+        "are frozen at values as they are drawn for a new layer, at {k} steps in a row, while"
+        " others train: they were never trained",
+        "load trained weights before they are frozen (in Keras weights='imagenet' or"
+        " load_weights()), or let them train",
+    ),
     "frozen_again": (
         "were trained at first and have been frozen at {k} steps in a row, though an optimizer"
         " holds them",
@@ -166,6 +173,8 @@ CAUSES = {
 
 # An update that leaves all of these as they were, to the last bit, changed nothing.
 _SIGNATURE = [MIN, MAX, SUM, SUM_ABS, SUM_SQ]
+#: Of fewer numbers the largest may lie farther from where they end than this part of it.
+LEAST_DRAWN, NEAR = 200, 0.05
 #: What differs by this part of its norm from the parameter of the same name before is another one.
 ANOTHER = 0.1
 
@@ -213,6 +222,39 @@ class _Parameters:
         if trains.any() or not self.held.any():
             return np.zeros(len(self.held), bool)
         return self.unheld & self.has_gradient
+
+
+def frozen_as_drawn(group: TensorGroup) -> list[str]:
+    """Return the frozen matrices if all are as drawn anew, and no copies of trained ones.
+
+    So are those that Keras draws uniformly up to ``sqrt(6 / (fan_in + fan_out))`` (Glorot and
+    Bengio: Understanding the difficulty of training deep feedforward neural networks, 2010), and
+    PyTorch up to ``1 / sqrt(fan_in)``: the largest is near that, and the root mean square is the
+    largest by the root of 3. What was trained is not cut off there.
+
+    Those of a target network are copies: there is a trained one of the shape of each.
+    """
+    found, copied = [], Counter(info.shape for info in group.infos if info.trainable)
+    is_copy = True
+    if not copied:
+        return []  # nothing is trained at all
+    for row, info in zip(group.rows.tolist(), group.infos, strict=True):
+        size = math.prod(info.shape)
+        if info.trainable is not False or len(info.shape) < 2 or size < LEAST_DRAWN:
+            continue
+        copied[info.shape] -= 1
+        is_copy &= copied[info.shape] >= 0
+        least, most, squares = group.record.statistics[row, [MIN, MAX, SUM_SQ]].tolist()
+        largest, parts = max(-least, most), math.prod(info.shape[:-2])
+        limits = (
+            math.sqrt(6 / (parts * sum(info.shape[-2:]))),
+            1 / math.sqrt(math.prod(info.shape[1:])),
+        )
+        is_uniform = abs(math.sqrt(3 * squares / size) / largest - 1) < NEAR if largest else False
+        if not (is_uniform and any(abs(largest / limit - 1) < NEAR for limit in limits)):
+            return []
+        found.append(info.name)
+    return [] if is_copy else found
 
 
 def trains_head(group: TensorGroup, unheld: Sequence[str]) -> bool:
@@ -618,6 +660,7 @@ class UntrainedParameter(Rule):
         self._training: dict[str, Training] = {}
         self._adapters: dict[str, Adapters] = {}
         self._rates: dict[tuple[str, str], float] = {}
+        self._not_drawn: set[str] = set()  # workers, of whose frozen weights no more is asked
 
     def check(self, step: StepView) -> Findings:
         self._steps += 1
@@ -645,7 +688,19 @@ class UntrainedParameter(Rule):
                 yield self._finding(
                     step, worker, cause, members, len(names), "info" if is_head else "warning"
                 )
+            yield from self._drawn(step, group)
         yield from self._zero_grad(step)
+
+    def _drawn(self, step: StepView, group: TensorGroup) -> Findings:
+        worker = group.record.worker
+        if worker in self._not_drawn:
+            return
+        members = frozen_as_drawn(group)
+        if not members:
+            self._not_drawn.add(worker)
+        if self.persists((worker, "drawn"), bool(members), self.k):
+            self._not_drawn.add(worker)
+            yield self._finding(step, worker, "frozen_as_drawn", members, len(group.infos), "info")
 
     def _unchanged(self, step: StepView, group: TensorGroup, members: list[str]) -> Findings:
         """Find parameters that stand still, those apart whose updates 16 bits cannot hold."""
