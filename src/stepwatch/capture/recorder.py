@@ -23,7 +23,7 @@ from ..formats.manifest import FIRST_WORKER, End
 from ..model.collection import Policy, as_collections, parse_save
 from ..model.record import Layout, ScalarRow, StepRecord
 from ..model.steps import Mode, StepCounter
-from ..store import open_store
+from ..store import open_store, scheme_of
 from .budget import Budget
 from .in_process import InProcess
 from .lifecycle import (
@@ -331,6 +331,8 @@ class Recorder:
             traceback=traceback_end(error) if state == "failed" else "",
         )
         self._end = self._carrier.end(note, CLOSE_TIMEOUT_S)
-        if is_deleted(self.store):
+        # Of a server that does not answer no more is asked: that would take another half minute.
+        is_local = scheme_of(self.store.url) == "file"
+        if (is_local or not self._end.lost) and is_deleted(self.store):
             self._end = replace(self._end, lost=DELETED)
         return self._end
