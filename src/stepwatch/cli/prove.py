@@ -74,13 +74,13 @@ def prove(run: str, wanted: str | None, limit_s: float, *, trust: bool, as_json:
 
 
 def _find(trial: Trial, wanted: str | None) -> Finding:
-    """Return a finding by its ID or the beginning of it, or the cause that is named first."""
+    """Return a finding by its ID or the beginning of it, or the first of the first chain that a replay may prove."""
     verdict = stored_or_evaluated(trial, default=DEFAULT_RULES)
     if not verdict.findings:
         raise ConfigError(f"nothing was found in {trial.path}; see: stepwatch check {trial.path}")
     if wanted is None:
-        causes = [chain.cause for chain in verdict.chains]
-        return next((one for one in causes if not why_not_proved(one)), causes[0])
+        found = [one for chain in verdict.chains for one in chain.findings]
+        return next((one for one in found if not why_not_proved(one)), found[0])
     found = [one for one in verdict.findings if one.finding_id.startswith(wanted)]
     if len({one.finding_id for one in found}) != 1:
         known = [one.finding_id for one in verdict.findings]

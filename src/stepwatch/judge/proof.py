@@ -39,6 +39,7 @@ from .root_cause import rule_name, sign_of
 from .step_view import StepView
 
 REMOVES, REMAINS, MOVES, NOT_THIS = "removes it", "remains", "moves", "does not apply"
+NOT_AGAIN = "does not come again"
 #: Findings of these signs are about one step, or what a few made; others need more than a replay.
 SIGNS = frozenset(
     {"spike", "growth", "bad_data", "non_finite", "exploded", "updates", "moved", "drift",
@@ -339,7 +340,7 @@ class Prover:
     def _not_reproduced(self, plain: Replayed) -> Proof:
         """Two replays that agree with each other and not with the run: was it the machine?"""
         again = self.run(Alternative(AS_RECORDED, AS_RECORDED))
-        self._note(AS_RECORDED, AS_RECORDED, REMOVES)
+        self._note(AS_RECORDED, AS_RECORDED, NOT_AGAIN)
         apart, known = plain.facts.get("apart"), plain.facts.get("agreed", [])
         if again.error or not _agree(plain.records, again.records):
             return self._open(

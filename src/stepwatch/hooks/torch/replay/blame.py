@@ -113,7 +113,9 @@ class BlameHook(ReplayHook):
         iterator = self._tracker.rows.iterator
         data = getattr(iterator() if iterator is not None else None, "_dataset", None)
         batch = [one for key, one in frame.arrays.items() if key.startswith("batch/") and one.ndim]
-        worst = sorted(own, key=lambda one: badness(one["gradient"]))[-_MOST_CHECKED:]
+        worst = sorted(own, key=lambda one: (badness(one["loss"]), badness(one["gradient"])))[
+            -_MOST_CHECKED:
+        ]
         for one in own:
             one["index"] = int(known[one["row"]])
         for one in worst if data is not None else ():
@@ -125,7 +127,7 @@ class BlameHook(ReplayHook):
 
 def badness(number: float) -> float:
     """Return a number to sort by; what is no number is the worst."""
-    return number if math.isfinite(number) else math.inf
+    return abs(number) if math.isfinite(number) else math.inf
 
 
 def _looked_up(data: Any, index: int, batch: list[Array], row: int) -> tuple[bool, str]:
