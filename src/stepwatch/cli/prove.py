@@ -74,7 +74,7 @@ def prove(run: str, wanted: str | None, limit_s: float, *, trust: bool, as_json:
 
 
 def _find(trial: Trial, wanted: str | None) -> Finding:
-    """Return a finding by its ID or the beginning of it, or the first of the first chain that a replay may prove."""
+    """Return a finding by its ID or the beginning of it, or the first that a replay may prove."""
     verdict = stored_or_evaluated(trial, default=DEFAULT_RULES)
     if not verdict.findings:
         raise ConfigError(f"nothing was found in {trial.path}; see: stepwatch check {trial.path}")

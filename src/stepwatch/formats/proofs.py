@@ -22,8 +22,8 @@ class Tried:
     Args:
         kind: What was changed.
         text: The change in words.
-        outcome: ``removes it``, ``remains``, ``moves``, ``does not apply``; of the steps as recorded
-            ``remains`` or ``does not come again``.
+        outcome: ``removes it``, ``remains``, ``moves`` or ``does not apply``; of the steps as
+            recorded ``remains`` or ``does not come again``.
         why: Why it does not apply; empty otherwise.
     """
 

@@ -347,6 +347,12 @@ class Prover:
                 "run again, its step comes out differently each time: the program is not "
                 "deterministic (try: stepwatch replay --deterministic)"
             )
+        if apart is None and known:
+            return self._open(
+                f"run again its state agrees with the run up to TRAIN step {max(known)}, bit for "
+                f"bit, and yet {self.anomaly.finding.rule} finds nothing: it looks at what a "
+                "replay does not show"
+            )
         if apart is None:
             return self._open(
                 "run again from the recorded state it does not come, and no later snapshot tells "
