@@ -25,6 +25,8 @@ READING = {
     "diff": ["diff", "{run}", "{run}"],
     "profile": ["profile", "{run}"],
     "blackbox": ["blackbox", "{run}"],
+    "blame": ["blame", "{run}", "--step", "3"],
+    "prove": ["prove", "{run}"],
     "replay": ["replay", "{run}", "--step", "3"],
     "runs": ["runs", "{folder}"],
     "verify": ["verify", "{run}"],
@@ -85,4 +87,4 @@ def test_the_verbs_work_where_nothing_is_wrong(tmp_path, capsys):
     capsys.readouterr()
 
     # it has neither a profile, nor a black box, nor checkpoints, nor snapshots
-    assert refused <= {"audit", "profile", "blackbox", "replay"}
+    assert refused <= {"audit", "profile", "blackbox", "blame", "prove", "replay"}

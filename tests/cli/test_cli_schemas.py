@@ -21,11 +21,13 @@ OTHERWISE = {"check": "verdict", "jobs list": "jobs-list", "jobs status": "jobs-
 CALLS = {
     "audit": ["audit", "last.pt", "--run", "runs/one"],
     "blackbox": ["blackbox", "runs/one", "--tensor", "0.weight"],
+    "blame": ["blame", "runs/one", "--step", "2"],
     "check": ["check", "runs/one"],
     "convert": ["convert", "runs/one", "converted", "--to", "smdebug"],
     "diff": ["diff", "runs/one", "runs/other"],
     "jobs list": ["jobs", "list"],
     "profile": ["profile", "runs/one"],
+    "prove": ["prove", "runs/one"],
     "replay": ["replay", "runs/one", "--step", "2"],
     "report": ["report", "runs/one"],
     "rules": ["rules"],

@@ -211,6 +211,8 @@ def _print_around(output: Console, found: Episodes, verdict: Verdict) -> None:
     lines = [*found.lines(), f"to confirm: {verdict.confirm(found.chain)}"]
     gaps = verdict.blind_spots(found.chain).lines()
     lines += [f"not checked: {'; '.join(gaps)}"] if gaps else []
+    if proof := verdict.proof(found.chain):
+        print_hanging(output, "  ", proof.line(), "bold green" if proof.proved else "")
     for line in lines:
         print_hanging(output, "  ", line, "dim")
 

@@ -40,6 +40,8 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "profile": "Show where the time of RUN went, and how busy its machines were",
         "blackbox": "Show the last steps of RUN, also of one that was killed",
         "replay": "Run a step of RUN again, and say whether it is the same",
+        "prove": "Run the step of a finding again under changes, to prove its cause",
+        "blame": "Say what each row of a step's batch does to loss and gradient",
         "report": "Write what is known of RUN into one self-contained page",
     },
     "Keep runs": {

@@ -17,7 +17,7 @@ import click
 from ..diff.comparison import NOT_COMPUTED, Compared, Outcome, compare_steps, outcome_of
 from ..errors import ConfigError, RunExists, StepUnavailable, TrainingStopped
 from ..formats import RunTarget, open_writer, run_format
-from ..formats.blackbox import read_frames
+from ..formats.blackbox import Frame, read_frames
 from ..formats.convert import clear
 from ..formats.known_runs import is_known, remember
 from ..formats.manifest import End, Manifest, script_digest
@@ -163,8 +163,8 @@ def replay(
     up to this step and not beyond. The exit status is 0 if the step was reproduced, as far as was
     recorded or within tolerance, 1 if not, 2 if it cannot be run again.
     """
-    recorded = _find(Trial(run), number)
-    _check_trusted(recorded.trial, trust=trust)
+    recorded = find_recorded(Trial(run), number)
+    check_trusted(recorded.trial, trust=trust)
     target = _open_target(recorded.trial.store, number, to)
     manifest = recorded.trial.reader.manifest
     with script_output(to_stderr=as_json, quiet=quiet):
@@ -182,7 +182,7 @@ def replay(
 
 
 @dataclass(frozen=True, slots=True)
-class _Recorded:
+class Recorded:
     """A step of a run, and what it takes to run it again."""
 
     trial: Trial
@@ -195,8 +195,23 @@ class _Recorded:
         return f"step {self.record.step} (TRAIN {self.record.mode_step})"
 
 
-def _find(trial: Trial, number: int) -> _Recorded:
+def find_recorded(trial: Trial, number: int) -> Recorded:
     """Return the step of a run; raise StepUnavailable if it cannot be run again."""
+    frames = find_frames(trial)
+    record = find_record(trial, frames, number)
+    if record.mode is not Mode.TRAIN:
+        raise StepUnavailable(f"step {number} is of mode {record.mode}; TRAIN can be replayed")
+    try:
+        recording = find_recording(frames, record.mode_step)
+    except StepUnavailable as error:
+        last = f"to see the last steps: stepwatch blackbox {trial.path}"
+        raise StepUnavailable(f"{error}; {last}") from None
+    recording.check_complete()
+    return Recorded(trial, record, recording, find_learning_rates(trial, frames))
+
+
+def find_frames(trial: Trial) -> list[Frame]:
+    """Return the black box of a run; raise StepUnavailable if it cannot be run again at all."""
     manifest = trial.reader.manifest
     if manifest.num_workers > 1 or len(trial.workers) > 1:
         raise StepUnavailable(
@@ -208,19 +223,10 @@ def _find(trial: Trial, number: int) -> _Recorded:
             f"{trial.path} has no black box: {why_no_black_box(trial)}; one is kept for replay by: "
             "stepwatch run --snapshot every=K"
         )
-    record = find_record(trial, frames, number)
-    if record.mode is not Mode.TRAIN:
-        raise StepUnavailable(f"step {number} is of mode {record.mode}; TRAIN can be replayed")
-    try:
-        recording = find_recording(frames, record.mode_step)
-    except StepUnavailable as error:
-        last = f"to see the last steps: stepwatch blackbox {trial.path}"
-        raise StepUnavailable(f"{error}; {last}") from None
-    recording.check_complete()
-    return _Recorded(trial, record, recording, find_learning_rates(trial, frames))
+    return frames
 
 
-def _check_trusted(trial: Trial, *, trust: bool) -> None:
+def check_trusted(trial: Trial, *, trust: bool) -> None:
     """Return if the program of a run may be run, which the user is asked for a stranger's.
 
     Raises:
@@ -266,7 +272,7 @@ def _open_target(store: Store, number: int, to: str | None) -> Store:
     return target
 
 
-def _make_hook(recorded: _Recorded, *, deterministic: bool) -> ReplayHook:
+def _make_hook(recorded: Recorded, *, deterministic: bool) -> ReplayHook:
     # Now and not when the script does: a script that makes a hook imports this before torch.
     from ..hooks.torch.replay.replay import ReplayHook
 
@@ -293,7 +299,7 @@ def _write(target: Store, manifest: Manifest, record: StepRecord) -> None:
 class _Result:
     """How near the replayed step is to the recorded one."""
 
-    recorded: _Recorded
+    recorded: Recorded
     record: StepRecord
     target: Store
     compared: Sequence[Compared]

@@ -264,6 +264,7 @@ def _as_json(trial: Trial, names: list[str], verdict: Verdict) -> dict[str, obje
         "steps": {str(mode): len(trial.steps(mode)) for mode in trial.modes},
         "tensors": trial.reader.tensors(),
         "findings": [finding.to_dict() for finding in verdict.findings],
+        "proofs": [proof.to_dict() for proof in verdict.proofs.values()],
         "actions": [asdict(note) for note in read_actions(trial.store)],
         "rules": [status_fields(status) for status in verdict.statuses],
         "series": {name: _series(trial, name) for name in names},

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ..formats.findings import parse_findings, read_statuses
+from ..formats.proofs import read_proofs
 from ..model.finding import Finding
 from ..model.record import Layout, StepRecord, TensorInfo
 from ..profile.windows import ProfileSource
@@ -166,4 +167,7 @@ def _verdict(
 ) -> Verdict:
     absent = trial.reader.manifest.num_workers - len(trial.workers)
     can = replayable(trial) if findings else frozenset()
-    return Verdict(trial.path, findings, statuses, order, max(0, absent), run_state(trial), can)
+    proofs = read_proofs(trial.store) if findings else {}
+    return Verdict(
+        trial.path, findings, statuses, order, max(0, absent), run_state(trial), can, proofs
+    )

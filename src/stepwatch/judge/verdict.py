@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 
+from ..formats.proofs import Proof
 from ..model.collection import STAGES
 from ..model.finding import Finding
 from ..model.html_text import html_table
@@ -105,6 +106,7 @@ class Verdict:
         workers_not_seen: Of how many workers there are no records.
         state: How the run stands.
         replayable: The global steps that can be run again; ``None`` if that is not known.
+        proofs: What ``stepwatch prove`` has shown of findings, by their IDs.
     """
 
     run: str
@@ -114,6 +116,11 @@ class Verdict:
     workers_not_seen: int = 0
     state: RunState = field(default_factory=RunState)
     replayable: Container[int] | None = None
+    proofs: Mapping[str, Proof] = field(default_factory=dict)
+
+    def proof(self, chain: Chain) -> Proof | None:
+        """Return what is proved of the cause of a chain; ``None`` where nobody tried."""
+        return self.proofs.get(chain.cause.finding_id)
 
     def confirm(self, chain: Chain) -> str:
         """Return what would confirm the cause of a chain, one line."""
@@ -173,11 +180,13 @@ class Verdict:
         }
 
     def _chain(self, chain: Chain) -> dict[str, object]:
+        proof = self.proof(chain)
         return {
             "severity": chain.severity,
             "cause": chain.cause.to_dict(),
             "remedy": chain.cause.remedy,
             "confirm": self.confirm(chain),
+            "proof": None if proof is None else proof.to_dict(),
             "consequences": [
                 {**one.finding.to_dict(), "certain": one.certain} for one in chain.consequences
             ],

@@ -79,12 +79,16 @@ def _left_out(frame: Frame) -> Iterator[tuple[str, str]]:
             yield name, kept["left_out"]
 
 
-def find_recording(frames: Sequence[Frame], mode_step: int) -> Recording:
+def find_recording(
+    frames: Sequence[Frame], mode_step: int, *, begins: int | None = None
+) -> Recording:
     """Return what it takes to run a step again, from the nearest snapshot at or before it.
 
     Args:
         frames: Of one worker, in order.
         mode_step: The step, counted within TRAIN.
+        begins: The snapshot is the nearest at or before this step instead, or the first one after
+            it with every batch since.
 
     Raises:
         StepUnavailable: There is no snapshot, or the batch of a step since is gone.
@@ -98,6 +102,8 @@ def find_recording(frames: Sequence[Frame], mode_step: int) -> Recording:
             + (f"can be replayed: TRAIN {can}" if can else "no step can be replayed")
             + "; to have more of them: stepwatch run --snapshot every=K"
         )
+    if begins is not None:
+        first = _first_since(begins, first, forwards, snapshots)
     steps = range(first, mode_step + 1)
     return Recording(first, snapshots[first], tuple(tuple(forwards[step]) for step in steps))
 
@@ -115,6 +121,26 @@ def _first_of(
     while step in forwards and step not in snapshots:
         step -= 1
     return step if step in forwards else None
+
+
+def _first_since(
+    begins: int, last: int, forwards: Mapping[int, object], snapshots: Mapping[int, Frame]
+) -> int:
+    """Return the nearest snapshot at or before a step, else the first after it, up to ``last``."""
+    step = first = last
+    while step in forwards and first > begins:
+        if step in snapshots and "left_out" not in snapshots[step].meta:
+            first = step
+        step -= 1
+    return first
+
+
+def forwards_and_snapshots(
+    frames: Iterable[Frame],
+) -> tuple[dict[int, tuple[Forward, ...]], dict[int, Frame]]:
+    """Return the calls of models, and the snapshots, by TRAIN step."""
+    forwards, snapshots = _by_step(frames)
+    return {step: tuple(calls) for step, calls in forwards.items()}, snapshots
 
 
 def _by_step(frames: Iterable[Frame]) -> tuple[dict[int, list[Forward]], dict[int, Frame]]:

@@ -460,7 +460,8 @@ class TorchHook(Hook):
         self._patches = Patches(
             tracker.events,
             tracker.graphs.slots.probe,
-            tracker.checkpoints.drawn,
+            tracker.drawn,
+            tracker.rows.ahead,
             with_activations=self.recorder.plan.wants("activity"),
         )
         # Torch says that our hooks also see the module that compile wraps around a model. They

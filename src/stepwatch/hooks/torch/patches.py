@@ -83,6 +83,7 @@ class Patches:
         events: Emits what they notice.
         probe: What a compiler traces instead.
         drawn: Given each iterator of a ``DataLoader`` that is asked for a batch.
+        drawn_ahead: Given each of these, and the rows that its sampler has drawn.
         with_activations: Whether activations are observed.
     """
 
@@ -91,6 +92,7 @@ class Patches:
         events: Events,
         probe: GraphProbe,
         drawn: Callable[[Any], None] = lambda _: None,
+        drawn_ahead: Callable[[Any, Any], None] = lambda *_: None,
         *,
         with_activations: bool,
     ) -> None:
@@ -118,6 +120,8 @@ class Patches:
             self._wrap(owner, "zero_grad", _zero_grad_wrapper(emit("zero_grad")))
         if (iterator := loader_iterator()) is not None:
             self._wrap(iterator, "__next__", loader_wrapper(emit("loader_wait"), drawn))
+            if hasattr(iterator, "_next_index"):
+                self._wrap(iterator, "_next_index", _sampler_wrapper(drawn_ahead))
         self._wrap(DistributedDataParallel, "__init__", _first_argument_wrapper(emit("wrapped")))
         made = _first_argument_wrapper(emit("optimizer_made"))
         self._wrap(torch.optim.Optimizer, "__init__", made)
@@ -334,6 +338,20 @@ def loader_wrapper(
                     emit(perf_counter() - began)
 
         return __next__
+
+    return make
+
+
+def _sampler_wrapper(drawn_ahead: Callable[[Any, Any], None]) -> Wrapper:
+    """Return what wraps ``_next_index`` of the iterators of ``DataLoader``."""
+
+    def make(original: Any) -> Any:
+        def _next_index(iterator: Any) -> Any:
+            rows = original(iterator)
+            drawn_ahead(iterator, rows)
+            return rows
+
+        return _next_index
 
     return make
 

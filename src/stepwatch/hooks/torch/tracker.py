@@ -48,6 +48,7 @@ from .models import (
 )
 from .observe import Observer, Scalars, Summaries, has_non_finite
 from .replay.feed import BlackBoxFeed
+from .replay.rows import DrawnRows
 from .steps import Steps
 from .tensors import TrackedParameter
 from .usual import UsualSteps
@@ -91,7 +92,9 @@ class Tracker(HookGuard):
             self.steps.current,
             self.steps.evaluation,
         )
-        self._black_box = BlackBoxFeed(recorder, self.names, self.optimizers)
+        #: What loaders gave last.
+        self.rows = DrawnRows()
+        self._black_box = BlackBoxFeed(recorder, self.names, self.optimizers, self.rows)
         self.root: torch.nn.Module | None = None
         self._stepping: list[torch.optim.Optimizer] = []
         self._stepping_parameters: list[TrackedParameter] = []
@@ -364,6 +367,11 @@ class Tracker(HookGuard):
     def _begin_thin(self, step: OpenStep) -> None:
         self._profile.begin(step)
         self._loop.begin(step)
+
+    def drawn(self, iterator: Any) -> None:
+        """A loader gave a batch, or has no more."""
+        self.checkpoints.drawn(iterator)
+        self.rows.drawn(iterator)
 
     # Losses and gradients
 

@@ -22,6 +22,7 @@ from ..models import Names, Optimizers, model_state
 from ..observe import has_non_finite
 from ..process import is_cuda_used
 from ..tensors import tensors_in
+from .rows import DrawnRows
 from .snapshot import (
     Copies,
     optimizer_state,
@@ -34,6 +35,8 @@ from .snapshot import (
 _FACTS_BYTES = 16 * 1024
 # Each forward copies the states of the random generators.
 MOST_FORWARDS = 16
+#: The array of a frame with the rows of the data set that the batch was made of.
+DATA_ROWS = "rows"
 Array = npt.NDArray[np.generic]
 _NOTHING: Mapping[str, Array] = {}
 CallParams = ParamSpec("CallParams")
@@ -59,13 +62,19 @@ class BlackBoxFeed:
 
     Args:
         recorder: Whose box; all this does nothing if it has none.
+        names: Of what the models hold.
+        optimizers: Those of the script.
+        rows: Which rows of its data set a loader gave last.
     """
 
-    def __init__(self, recorder: Recorder, names: Names, optimizers: Optimizers) -> None:
+    def __init__(
+        self, recorder: Recorder, names: Names, optimizers: Optimizers, rows: DrawnRows
+    ) -> None:
         self._recorder = recorder
         self._box = recorder.black_box
         self._names = names
         self._optimizers = optimizers
+        self._rows = rows
         self._mode_step = -1
         self._forward = self._calls = 0
         self._room = self._offered = 0
@@ -93,6 +102,9 @@ class BlackBoxFeed:
         for name, tensor in _call_tensors(inputs):
             copies.add(name, tensor)
         facts, states = random_states()
+        rows = self._rows.last()
+        if rows is not None:
+            states[DATA_ROWS] = np.array(rows, np.int64)
         meta = {
             **self._facts,
             "forward": self._forward - 1,

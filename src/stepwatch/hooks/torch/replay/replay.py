@@ -118,10 +118,16 @@ class ReplayHook(TorchHook):
         learning_rates: By step, counted within TRAIN, and number of the parameter group: what
             the script's schedule would have made of them.
         deterministic: Let torch use deterministic algorithms only.
+        keep_all: Keep all of the steps, and not only the last.
     """
 
     def __init__(
-        self, recording: Recording, learning_rates: LearningRates, *, deterministic: bool = False
+        self,
+        recording: Recording,
+        learning_rates: LearningRates,
+        *,
+        deterministic: bool = False,
+        keep_all: bool = False,
     ) -> None:
         self._recording = recording
         self._learning_rates = learning_rates
@@ -133,7 +139,7 @@ class ReplayHook(TorchHook):
         self._optimizers: WeakSet[torch.optim.Optimizer] = WeakSet()  # whose state is restored
         self._feed_id = 0
         self._stepping = ""  # the optimizer that stepped last
-        self._kept = _LastStep()
+        self._kept = _LastSteps(len(recording.steps) if keep_all else 1)
         self._own_handles: list[Any] = []
         self._targets = LossTargets(self._targets_of_function)
         #: Why the steps could not be run again; empty if they could.
@@ -152,7 +158,13 @@ class ReplayHook(TorchHook):
 
     @property
     def record(self) -> StepRecord | None:
-        return self._kept.record
+        """The last step."""
+        return self._kept.records.get(self._kept.wanted)
+
+    @property
+    def records(self) -> list[StepRecord]:
+        """All steps that were kept, in order."""
+        return [self._kept.records[step] for step in sorted(self._kept.records)]
 
     @property
     def over(self) -> bool:
@@ -320,13 +332,18 @@ def _with_recorded(frame: Frame, value: Any, path: str) -> Any:
     return substitute_recorded(value, frame.arrays, path)
 
 
-class _LastStep:
-    """Keeps one step, of which everything is wanted; it is a plan and a listener."""
+class _LastSteps:
+    """Keeps steps, of which everything is wanted; it is a plan and a listener.
 
-    def __init__(self) -> None:
-        #: Which one it is, counted within TRAIN; known when the first one begins.
+    Args:
+        count: How many, of which the last one is ``wanted``.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        #: Which one is the last, counted within TRAIN; known when the first one begins.
         self.wanted = -1
-        self.record: StepRecord | None = None
+        self.records: dict[int, StepRecord] = {}
 
     def level(self, tensor: str, kind: str, mode: Mode, mode_step: int) -> int:
         """Return what is saved of a tensor: everything or nothing."""
@@ -338,14 +355,15 @@ class _LastStep:
     def wants(self, kind: str, mode_step: int | None = None) -> bool:
         """Return whether anything may be saved now."""
         del kind
-        return mode_step is None or 0 <= self.wanted <= mode_step
+        return mode_step is None or 0 <= self.wanted < mode_step + self._count
 
     def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
         """Nothing needs to be known."""
 
     def on_step(self, record: StepRecord) -> None:
-        if record.mode is Mode.TRAIN and record.mode_step == self.wanted:
-            self.record = record
+        is_it = self.wanted - self._count < record.mode_step <= self.wanted
+        if record.mode is Mode.TRAIN and is_it:
+            self.records[record.mode_step] = record
 
     def finish(self) -> None:
-        """The step is kept as it is."""
+        """The steps are kept as they are."""

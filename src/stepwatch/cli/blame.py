@@ -1,0 +1,139 @@
+"""``stepwatch blame RUN --step N``: what each row of a batch does to loss and gradient."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import click
+
+from ..errors import StepUnavailable
+from ..model.finding import plain
+from ..trial import Trial
+from ..trial.alternatives import AS_RECORDED, Alternative
+from .console import console, print_json, table
+from .replay import check_trusted, find_recorded
+from .replays import Replays, Task
+from .run_names import RUN, RunVerb
+
+_MOST_ROWS = 10
+
+
+@click.command(cls=RunVerb)
+@click.argument("run", type=RUN)
+@click.option("--step", "number", type=int, required=True, help="The step, over all modes.")
+@click.option("--trust", is_flag=True, help="Run the program of a run that somebody else made.")
+@click.option(
+    "--limit",
+    "limit_s",
+    metavar="SECONDS",
+    type=click.FloatRange(min=1),
+    default=600.0,
+    show_default=True,
+    help="End a replay that takes longer.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def blame(run: str, number: int, limit_s: float, *, trust: bool, as_json: bool) -> None:
+    """Say what each row of a step's batch does to loss and gradient.
+
+    The step of RUN is run again from the black box, and its loss is taken apart; the worst row
+    comes first, with its index in the data set where a DataLoader drew it.
+
+    This runs the program that RUN names. Where you did not make RUN on this machine, the program
+    is shown, and you are asked first.
+    """
+    trial = Trial(run)
+    recorded = find_recorded(trial, number)
+    check_trusted(trial, trust=trust)
+    task = Task(trial.reader.manifest, recorded.recording, {}, {}, recorded.learning_rates, limit_s)
+    with Replays(task, blames=True) as replays:
+        replayed = replays.run(Alternative(AS_RECORDED, AS_RECORDED))
+    if replayed.error:
+        raise StepUnavailable(replayed.error)
+    why = replayed.facts["refused"]
+    if not replayed.facts["rows"]:
+        why = why or (
+            "the script computes its loss itself, and only losses of torch can be taken apart"
+        )
+        raise StepUnavailable(f"the rows of step {number} cannot be told apart: {why}")
+    rows = _ranked(replayed.facts["rows"])
+    if as_json:
+        document = {"run": trial.url, "step": number, "mode_step": recorded.record.mode_step}
+        print_json({**document, "rows": plain(rows)})
+        return
+    _show(f"{recorded.where}: {len(rows)} rows, by their share of the gradient", rows)
+
+
+def _ranked(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows, the worst first, with their shares of loss and gradient.
+
+    A loss that is not finite is worse than all that are. It spoils what the others give to the
+    gradient as well, so that what is not finite there is not known of them.
+    """
+    spoiled = any(not math.isfinite(one["loss"]) for one in facts)
+    rows = [
+        {
+            **one,
+            "gradient": None
+            if spoiled and math.isfinite(one["loss"]) and not math.isfinite(one["gradient"])
+            else one["gradient"],
+            **{name: one.get(name) for name in ("index", "checked", "shown")},
+        }
+        for one in facts
+    ]
+    for what in ("loss", "gradient"):
+        sizes = [abs(one[what]) for one in rows if one[what] is not None]
+        whole = math.fsum(size for size in sizes if math.isfinite(size))
+        for one in rows:
+            one[f"{what}_share"] = _share(one[what], whole)
+    return sorted(rows, key=_badness, reverse=True)
+
+
+def _share(size: float | None, whole: float) -> float | None:
+    """Return the part of what is finite; ``None`` for what is not, or not known."""
+    if size is None or not math.isfinite(size):
+        return None
+    return abs(size) / whole if whole else 0.0
+
+
+def _badness(row: dict[str, Any]) -> tuple[bool, float, float]:
+    gradient, loss = row["gradient"], row["loss"]
+    return (
+        not math.isfinite(loss),
+        -1.0 if gradient is None else gradient if math.isfinite(gradient) else math.inf,
+        loss if math.isfinite(loss) else math.inf,
+    )
+
+
+def _show(headline: str, rows: list[dict[str, Any]]) -> None:
+    output = console()
+    output.print(headline, style="bold", markup=False)
+    several = len({row["call"] for row in rows}) > 1
+    cells = [
+        (
+            f"{row['call']}:{row['row']}" if several else row["row"],
+            _index(row),
+            float(row["loss"]),
+            _percent(row["loss_share"]),
+            "not known" if row["gradient"] is None else float(row["gradient"]),
+            _percent(row["gradient_share"]),
+        )
+        for row in rows[:_MOST_ROWS]
+    ]
+    columns = ("row", "index in the data", "loss", "of all", "gradient", "of all")
+    output.print(table(columns, cells))
+    if len(rows) > _MOST_ROWS:
+        output.print(f"  and {len(rows) - _MOST_ROWS} more")
+    if rows[0]["shown"]:
+        output.print(f"row {rows[0]['row']} is {rows[0]['shown']}", markup=False, soft_wrap=True)
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.1%}"
+
+
+def _index(row: dict[str, Any]) -> str:
+    """Return the index of a row, and whether the data set says so now."""
+    if row["index"] is None:
+        return "not known"
+    return f"{row['index']}" if row["checked"] is not False else f"{row['index']}, not as it is now"

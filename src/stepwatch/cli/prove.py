@@ -1,0 +1,163 @@
+"""``stepwatch prove RUN``: run the step of a finding again under changes, to prove its cause."""
+
+from __future__ import annotations
+
+import click
+
+from ..errors import ConfigError, StepUnavailable, nearest
+from ..formats.blackbox import Frame
+from ..formats.proofs import Proof, Tried, write_proof
+from ..judge.evaluate import stored_or_evaluated
+from ..judge.proof import Anomaly, Prover, why_not_proved
+from ..model.finding import Finding
+from ..model.steps import Mode
+from ..rules import DEFAULT_RULES
+from ..trial import Trial
+from ..trial.recording import (
+    Recording,
+    find_learning_rates,
+    find_recording,
+    forwards_and_snapshots,
+)
+from .console import console, print_hanging, print_json, table
+from .replay import check_trusted, find_frames
+from .replays import Replays, Task
+from .run_names import RUN, RunVerb
+
+NOT_PROVED_STATUS = 1
+#: So many steps before the anomaly are run again as well, and after it: what only comes later
+#: is not removed.
+_BEFORE, _AFTER = 10, 5
+
+
+@click.command(cls=RunVerb)
+@click.argument("run", type=RUN)
+@click.option("--finding", "wanted", metavar="ID", help="This finding; by default the first cause.")
+@click.option("--trust", is_flag=True, help="Run the program of a run that somebody else made.")
+@click.option(
+    "--limit",
+    "limit_s",
+    metavar="SECONDS",
+    type=click.FloatRange(min=1),
+    default=600.0,
+    show_default=True,
+    help="End a replay that takes longer.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def prove(run: str, wanted: str | None, limit_s: float, *, trust: bool, as_json: bool) -> int:
+    """Run the step of a finding again under changes, to prove its cause.
+
+    The smallest change of RUN's step under which its rule finds nothing is the proved cause. It is
+    written into RUN, beside the finding.
+
+    This runs the program that RUN names, again and again. Where you did not make RUN on this
+    machine, the program is shown, and you are asked first.
+
+    The exit status is 0 if the cause was proved, 1 if it stays a suspicion, 2 if no step can be run
+    again.
+    """
+    trial = Trial(run)
+    finding = _find(trial, wanted)
+    if why := why_not_proved(finding):
+        proof = _unproved(finding, why)
+    else:
+        frames = find_frames(trial)
+        recording = _recording(trial, frames, finding)
+        check_trusted(trial, trust=trust)
+        proof = _prove(trial, frames, recording, finding, limit_s, quiet=as_json)
+    write_proof(trial.store, proof)
+    if as_json:
+        print_json({"run": trial.url, "finding": finding.to_dict(), "proof": proof.to_dict()})
+    else:
+        _show(finding, proof)
+    return 0 if proof.proved else NOT_PROVED_STATUS
+
+
+def _find(trial: Trial, wanted: str | None) -> Finding:
+    """Return a finding by its ID or the beginning of it, or the first that a replay may prove."""
+    verdict = stored_or_evaluated(trial, default=DEFAULT_RULES)
+    if not verdict.findings:
+        raise ConfigError(f"nothing was found in {trial.path}; see: stepwatch check {trial.path}")
+    if wanted is None:
+        found = [one for chain in verdict.chains for one in chain.findings]
+        return next((one for one in found if not why_not_proved(one)), found[0])
+    found = [one for one in verdict.findings if one.finding_id.startswith(wanted)]
+    if len({one.finding_id for one in found}) != 1:
+        known = [one.finding_id for one in verdict.findings]
+        raise ConfigError(f"no one finding {wanted!r} in {trial.path}{nearest(wanted, known)}")
+    return found[0]
+
+
+def _unproved(finding: Finding, why: str) -> Proof:
+    return Proof(finding.finding_id, finding.rule, finding.step, False, "", why, evidence={})
+
+
+def _recording(trial: Trial, frames: list[Frame], finding: Finding) -> Recording:
+    """Return the steps around a finding.
+
+    Raises:
+        StepUnavailable: It began before the first state that is known.
+    """
+    numbers = dict(zip(trial.steps(Mode.TRAIN), trial.global_steps(Mode.TRAIN), strict=True))
+    train = {step: mode_step for mode_step, step in numbers.items()}
+    if finding.step not in train:
+        raise StepUnavailable(f"step {finding.step} is no TRAIN step that was recorded")
+    last = train[finding.step]
+    onset = finding.step if finding.onset is None else min(finding.onset, finding.step)
+    began = next((mode_step for step, mode_step in train.items() if step >= onset), last)
+    try:
+        recording = find_recording(frames, last, begins=max(0, began - _BEFORE))
+    except StepUnavailable as error:
+        raise StepUnavailable(f"the step of {finding.rule} cannot be run again: {error}") from None
+    if recording.first > began:
+        raise StepUnavailable(
+            f"{finding.rule} began at TRAIN step {began}, and the first state that is known is of "
+            f"{recording.first}; next time: stepwatch run --snapshot every=K, with more "
+            "--black-box MB"
+        )
+    recording.check_complete()
+    for more in range(_AFTER, 0, -1):
+        if last + more in numbers:
+            try:
+                longer = find_recording(frames, last + more, begins=recording.first)
+                longer.check_complete()
+            except StepUnavailable:
+                continue
+            if longer.first == recording.first:
+                return longer
+    return recording
+
+
+def _prove(
+    trial: Trial,
+    frames: list[Frame],
+    recording: Recording,
+    finding: Finding,
+    limit_s: float,
+    *,
+    quiet: bool,
+) -> Proof:
+    forwards, snapshots = forwards_and_snapshots(frames)
+    rates = find_learning_rates(trial, frames)
+    manifest = trial.reader.manifest
+    task = Task(manifest, recording, forwards, snapshots, rates, limit_s)
+    output = console(stderr=True)
+
+    def show(tried: Tried) -> None:
+        if not quiet and output.is_terminal:
+            output.print(f"  {tried.text}: {tried.outcome}", style="dim", markup=False)
+
+    with Replays(task) as replays:
+        anomaly = Anomaly(trial, finding, recording)
+        return Prover(anomaly, forwards, snapshots, replays.run, show).prove()
+
+
+def _show(finding: Finding, proof: Proof) -> None:
+    output = console()
+    output.print(finding.headline(), markup=False, soft_wrap=True)
+    print_hanging(output, "  ", proof.line(), "bold green" if proof.proved else "bold yellow")
+    if proof.tried:
+        rows = [(one.text, one.outcome, one.why) for one in proof.tried]
+        first, last = proof.steps
+        output.print(f"  TRAIN steps {first} to {last}, run again {len(rows)} times:", style="dim")
+        output.print(table(("what was changed", "the finding", "why"), rows))

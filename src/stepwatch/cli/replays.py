@@ -1,0 +1,103 @@
+"""Has recorded steps run again and again, under one change after the other, by another process."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ..config import environment
+from ..errors import StepUnavailable, StepwatchError
+from ..formats.blackbox import Frame
+from ..formats.manifest import Manifest
+from ..trial.alternatives import Alternative, Forwards, Replayed
+from ..trial.recording import Recording
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is run again.
+
+    Args:
+        manifest: Of the run.
+        recording: The steps.
+        forwards: The calls of models in all recorded steps.
+        snapshots: By TRAIN step.
+        learning_rates: By TRAIN step and number of the parameter group.
+        limit_s: A replay that takes longer is ended.
+    """
+
+    manifest: Manifest
+    recording: Recording
+    forwards: Mapping[int, Forwards]
+    snapshots: Mapping[int, Frame]
+    learning_rates: Mapping[int, Mapping[int, float]]
+    limit_s: float = 600.0
+
+
+class Replays:
+    """Runs a task again under alternatives; a context manager.
+
+    Args:
+        task: What is run again.
+        blames: Find the share of each row in the loss and the gradient of the last step.
+    """
+
+    def __init__(self, task: Task, *, blames: bool = False) -> None:
+        if not hasattr(os, "fork"):
+            raise StepwatchError("replays run in forks, which this system does not have")
+        self._task, self._blames = task, blames
+        self.count = 0
+
+    def __enter__(self) -> Replays:
+        self._place = tempfile.TemporaryDirectory(prefix="stepwatch-replays-")
+        folder = Path(self._place.name)
+        (folder / "task").write_bytes(pickle.dumps((self._task, self._blames)))
+        command = [sys.executable, "-m", "stepwatch.cli.replay_process", str(folder)]
+        variables = {**environment(), "WANDB_MODE": "disabled"}
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=variables,
+            start_new_session=True,
+        )
+        return self
+
+    def run(self, change: Alternative) -> Replayed:
+        """Run the steps again with a change."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self.count += 1
+        try:
+            print(json.dumps(asdict(change)), file=self._process.stdin, flush=True)
+            line = self._process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            raise StepUnavailable("the process that runs the script again has ended")
+        if error := json.loads(line)["error"]:
+            return Replayed(error=error)
+        # Written by a fork of our own process, a moment ago, in a folder of our own.
+        found: Replayed = pickle.loads(Path(self._place.name, "answer").read_bytes())
+        return found
+
+    def __exit__(self, *_: object) -> None:
+        for stream in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):
+                stream.close()  # type: ignore[union-attr]
+        try:
+            self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        self._place.cleanup()

@@ -1,0 +1,261 @@
+"""Runs recorded steps again with one thing changed, and notes whether that changed anything.
+
+What an optimizer is given is changed after it was observed, and put back after its step: so no
+change removes what it is judged by.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+from torch.utils._pytree import tree_map
+
+from ....formats.blackbox import Frame
+from ....trial.alternatives import CHANGES_BATCH, Alternative
+from ....trial.recording import Recording
+from ...patching import PatchSet
+from ..internals import eager_only
+from ..tensors import to_numpy
+from .replay import LearningRates, ReplayHook
+from .snapshot import optimizer_state, why_not_copied
+
+_HALF = (torch.float16, torch.bfloat16)
+_MOST_DIFFERENT = 20
+
+
+class AlternativeHook(ReplayHook):
+    """Gives a script the steps of a recording, with one change, and keeps all of them.
+
+    Args:
+        recording: The steps; a changed batch is in them already.
+        learning_rates: As for ``ReplayHook``.
+        change: What else is changed.
+        snapshots: Later ones by TRAIN step, which the state is compared with.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        learning_rates: LearningRates,
+        change: Alternative,
+        snapshots: Mapping[int, Frame],
+    ) -> None:
+        self._change = change
+        self._snapshots = snapshots
+        self._exchanged = PatchSet()
+        self._put_back: list[tuple[Any, str, Any]] = []
+        self._left_out: list[tuple[torch.Tensor, torch.Tensor]] = []
+        #: What the run has shown: ``changed`` says whether the change changed anything,
+        #: ``apart`` where the state first was another than recorded, ``agreed`` where it was not.
+        self.facts: dict[str, Any] = {"changed": change.kind in CHANGES_BATCH, "agreed": []}
+        self._dtype = {32: torch.float32, 64: torch.float64}.get(
+            int(change.value) if change.kind == "precision" else 0
+        )
+        super().__init__(recording, learning_rates, keep_all=True)
+
+    def attach(self) -> None:
+        super().attach()
+        # After the hook has observed what the optimizer is given, and the state is restored.
+        before = register_optimizer_step_pre_hook(eager_only(self._change_update))
+        after = register_optimizer_step_post_hook(eager_only(self._undo_change))
+        self._own_handles += [before, after]
+        if self._change.kind == "eager":
+            self._exchanged.put(torch, "compile", self._not_compiled)
+            self._exchanged.put(torch.nn.Module, "compile", self._not_compiled_method)
+        if self._dtype is not None:
+            self._exchanged.put(torch.autocast, "__init__", self._no_autocast)
+
+    def detach(self) -> None:
+        self._exchanged.remove()
+        super().detach()
+
+    # What is changed before the forward
+
+    def _not_compiled(self, original: Any) -> Any:
+        del original
+
+        def compile_not(model: Any = None, **_: Any) -> Any:
+            self.facts["changed"] = True
+            return (lambda function: function) if model is None else model
+
+        return compile_not
+
+    def _not_compiled_method(self, original: Any) -> Any:
+        del original
+
+        def compile_not(module: Any, *_: Any, **__: Any) -> None:
+            del module
+            self.facts["changed"] = True
+
+        return compile_not
+
+    def _no_autocast(self, original: Any) -> Any:
+        def make(autocast: Any, *args: Any, **kwargs: Any) -> None:
+            original(autocast, *args, **kwargs)
+            self.facts["changed"] = self.facts["changed"] or autocast._enabled
+            autocast._enabled = False
+
+        return make
+
+    def _with_batch(self, model: torch.nn.Module, args: Any, kwargs: Any) -> Any:
+        args, kwargs = super()._with_batch(model, args, kwargs)
+        return self._converted(args), self._converted(kwargs)
+
+    def _with_targets(self, name: str, args: Any, kwargs: Any) -> Any:
+        args, kwargs = super()._with_targets(name, args, kwargs)
+        return self._converted(args), self._converted(kwargs)
+
+    def _converted(self, value: Any) -> Any:
+        """Return a nested value with the floating point numbers in the precision asked for."""
+        dtype = self._dtype
+        if dtype is None:
+            return value
+
+        def convert(one: Any) -> Any:
+            if isinstance(one, torch.Tensor) and one.is_floating_point() and self._is_less(one):
+                self.facts["changed"] = True
+                return one.to(dtype)
+            return one
+
+        return tree_map(convert, value)
+
+    def _is_less(self, tensor: torch.Tensor) -> bool:
+        return tensor.dtype in _HALF or self._dtype is torch.float64 is not tensor.dtype
+
+    def _restore(self, module: torch.nn.Module, given: Any) -> Any:
+        is_root = self._given is not None and module is self._tracker.root
+        super()._restore(module, given)
+        if not is_root:
+            return
+        if self._dtype is not None and any(map(self._is_less, module.parameters())):
+            self.facts["changed"] = True
+            module.to(self._dtype)
+        if self._change.kind == "mode":
+            for part in module.modules():
+                if part.training and _differs_in_training(part):
+                    self.facts["changed"] = True
+                    part.training = False
+
+    # What is changed about the update
+
+    def _before_optimizer(self, optimizer: torch.optim.Optimizer, *given: Any) -> None:
+        super()._before_optimizer(optimizer, *given)
+        if not self._num_forwards or self.over:
+            return
+        if self._dtype is not None:
+            for parameter, state in optimizer.state.items():
+                for name, value in state.items():
+                    if isinstance(value, torch.Tensor) and value.ndim and value.is_floating_point():
+                        state[name] = value.to(parameter.dtype)
+        step = self._recording.first + self._num_over
+        if self._num_over and "apart" not in self.facts and step in self._snapshots:
+            different = list(self._different(optimizer, self._snapshots[step]))
+            if different:
+                self.facts["apart"] = {"step": step, "tensors": different[:_MOST_DIFFERENT]}
+            else:
+                self.facts["agreed"].append(step)
+
+    def _change_update(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        if not self._num_forwards or self.over:
+            return
+        kind, value = self._change.kind, self._change.value
+        if kind == "clip":
+            self._clip(optimizer, value)
+        elif kind == "rate":
+            for group in optimizer.param_groups:
+                self._set(group, "lr", group["lr"] * value)
+        elif kind == "weight_decay":
+            for group in optimizer.param_groups:
+                if group.get("weight_decay"):
+                    self._set(group, "weight_decay", 0.0)
+        elif kind == "momentum":
+            for group in optimizer.param_groups:
+                if float(group.get("momentum", 0)) > value:
+                    self._set(group, "momentum", value)
+        elif kind == "layer":
+            self._leave_out(self._change.layer)
+
+    def _set(self, group: dict[str, Any], name: str, value: Any) -> None:
+        self.facts["changed"] = True
+        self._put_back.append((group, name, group[name]))
+        group[name] = value
+
+    def _clip(self, optimizer: torch.optim.Optimizer, most: float) -> None:
+        given = (p.grad for group in optimizer.param_groups for p in group["params"])
+        gradients = [one for one in given if one is not None and not one.is_sparse]
+        norm = math.sqrt(sum(float(one.detach().double().square().sum()) for one in gradients))
+        if math.isfinite(norm) and norm > most:
+            self.facts["changed"] = True
+            for one in gradients:
+                one.mul_(most / norm)
+
+    def _leave_out(self, layer: str) -> None:
+        for name, parameter in self._tracker.names.named_parameters():
+            if name.startswith(f"{layer}.") and parameter.grad is not None:
+                self.facts["changed"] = True
+                self._left_out.append((parameter, parameter.detach().clone()))
+
+    def _undo_change(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        del optimizer
+        while self._put_back:
+            group, name, value = self._put_back.pop()
+            group[name] = value
+        with torch.no_grad():
+            while self._left_out:
+                parameter, before = self._left_out.pop()
+                parameter.copy_(before)
+
+    # How the state compares with what was recorded
+
+    def _different(
+        self, optimizer: torch.optim.Optimizer, snapshot: Frame
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the parameters, and the state of their optimizer, that are not as recorded."""
+        known = list(self._tracker.optimizers)
+        index = known.index(optimizer) if optimizer in known else 0
+        parameters = self._tracker.names.named_parameters()
+        now: dict[str, torch.Tensor] = {f"model/{name}": one for name, one in parameters}
+        now |= optimizer_state(index, optimizer)[1]
+        for name, tensor in now.items():
+            recorded = snapshot.arrays.get(name)
+            if recorded is None or why_not_copied(tensor) is not None:
+                continue
+            here = np.ascontiguousarray(to_numpy(tensor.detach().cpu()))
+            there = np.ascontiguousarray(recorded)
+            if here.shape != there.shape or here.dtype != there.dtype:
+                yield {"name": name, "elements": here.size, "of": here.size}
+                continue
+            width = (here.size, here.itemsize)
+            bits = here.reshape(-1).view(np.uint8).reshape(width)
+            other = there.reshape(-1).view(np.uint8).reshape(width)
+            places = np.flatnonzero((bits != other).any(axis=1))
+            if places.size:
+                at = int(places[0])
+                yield {
+                    "name": name,
+                    "elements": int(places.size),
+                    "of": here.size,
+                    "index": at,
+                    "recorded": float(there.reshape(-1)[at]),
+                    "replayed": float(here.reshape(-1)[at]),
+                }
+
+
+def _differs_in_training(module: torch.nn.Module) -> bool:
+    """Return whether a module itself does something else when it is trained."""
+    if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
+        return True
+    return isinstance(module, torch.nn.modules.dropout._DropoutNd) and module.p > 0
+
+
+def make(recording: Recording, task: Any, change: Alternative) -> AlternativeHook:
+    """Return the hook for a task of ``cli.replays``."""
+    return AlternativeHook(recording, task.learning_rates, change, task.snapshots)

@@ -1,0 +1,153 @@
+"""Runs a recorded step again, and finds what each row of its batch does to loss and gradient."""
+
+from __future__ import annotations
+
+import math
+from textwrap import shorten
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils._pytree import tree_leaves
+
+from ....formats.blackbox import Frame
+from ....trial.alternatives import Alternative
+from ....trial.recording import Recording
+from ..internals import Loss
+from ..tensors import Array
+from .feed import DATA_ROWS
+from .replay import LearningRates, ReplayHook
+
+_REDUCED = ("mean", "sum", "batchmean")
+_MOST_ROWS = 4096
+#: So many rows are looked up in the data set; so long is what is shown of one.
+_MOST_CHECKED, _SHOWN = 10, 200
+
+
+class BlameHook(ReplayHook):
+    """Gives a script the steps of a recording, and takes the last one apart by rows.
+
+    A loss of ``torch.nn.functional`` is computed once more without its reduction, which gives the
+    loss of each row, and then differentiated for one row after the other.
+
+    Args:
+        recording: The steps.
+        learning_rates: As for ``ReplayHook``.
+    """
+
+    def __init__(self, recording: Recording, learning_rates: LearningRates) -> None:
+        self._before_last = sum(map(len, recording.steps[:-1]))
+        self._loss: torch.nn.Module | None = None  # the module that is about to be called
+        self._is_busy = False
+        #: ``rows``: of each row in the order of the batch its call, loss and gradient norm.
+        self.facts: dict[str, Any] = {"rows": [], "refused": ""}
+        super().__init__(recording, learning_rates, keep_all=True)
+
+    def _feed(self, module: torch.nn.Module, args: Any, kwargs: Any = None) -> Any:
+        self._loss = module if isinstance(module, Loss) else None
+        return super()._feed(module, args, kwargs)
+
+    def _targets_of_function(self, name: str, args: Any, kwargs: Any) -> Any:
+        if self._is_busy:
+            return args, kwargs
+        self._loss = None
+        return super()._targets_of_function(name, args, kwargs)
+
+    def _with_targets(self, name: str, args: Any, kwargs: Any) -> Any:
+        args, kwargs = super()._with_targets(name, args, kwargs)
+        if self._num_forwards > self._before_last and not self.facts["refused"]:
+            before, self._tracker.active = self._tracker.active, False
+            self._is_busy = True
+            try:
+                self._take_apart(name, args, kwargs or {})
+            except (RuntimeError, TypeError, ValueError) as error:
+                self.facts["refused"] = f"{name} cannot be taken apart: {error}".splitlines()[0]
+            finally:
+                self._tracker.active, self._is_busy = before, False
+        return args, kwargs
+
+    def _unreduced(self, name: str, args: Any, kwargs: Any) -> torch.Tensor:
+        """Return what a loss is before its reduction."""
+        module: Any = self._loss
+        if module is None:
+            function = getattr(torch.nn.functional, name)
+            loss: torch.Tensor = function(*args, **{**kwargs, "reduction": "none"})
+            return loss
+        before, module.reduction = module.reduction, "none"
+        try:
+            loss = module.forward(*args, **kwargs)
+        finally:
+            module.reduction = before
+        return loss
+
+    def _take_apart(self, name: str, args: Any, kwargs: Any) -> None:
+        frame = self._forwards[self._num_forwards - 1].begin
+        batch = [one for key, one in frame.arrays.items() if key.startswith("batch/") and one.ndim]
+        num_rows = len(batch[0]) if batch else 0
+        reduction = getattr(self._loss, "reduction", kwargs.get("reduction", "mean"))
+        if not 0 < num_rows <= _MOST_ROWS or reduction not in _REDUCED:
+            self.facts["refused"] = f"{name} with reduction={reduction} of {num_rows} rows"
+            return
+        losses = self._unreduced(name, args, kwargs)
+        if losses.numel() % num_rows:
+            self.facts["refused"] = f"{name} has {losses.numel()} losses for {num_rows} rows"
+            return
+        per_row = losses.reshape(num_rows, -1).double().sum(1)
+        parameters = [one for _, one in self._tracker.names.named_parameters() if one.requires_grad]
+        for row, loss in enumerate(per_row):
+            gradients = torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True)
+            square: float = sum(
+                float(one.double().square().sum()) for one in gradients if one is not None
+            )
+            fact = {"call": self._num_forwards - 1 - self._before_last, "row": row}
+            self.facts["rows"].append({**fact, "loss": float(loss), "gradient": square**0.5})
+        self._name_rows(frame)
+
+    def _name_rows(self, frame: Frame) -> None:
+        """Say of which rows of the script's data set the batch was made, and check it there."""
+        known = frame.arrays.get(DATA_ROWS)
+        call = self._num_forwards - 1 - self._before_last
+        own = [one for one in self.facts["rows"] if one["call"] == call]
+        if known is None or len(known) != len(own):
+            return
+        iterator = self._tracker.rows.iterator
+        data = getattr(iterator() if iterator is not None else None, "_dataset", None)
+        batch = [one for key, one in frame.arrays.items() if key.startswith("batch/") and one.ndim]
+        worst = sorted(own, key=lambda one: (badness(one["loss"]), badness(one["gradient"])))[
+            -_MOST_CHECKED:
+        ]
+        for one in own:
+            one["index"] = int(known[one["row"]])
+        for one in worst if data is not None else ():
+            try:
+                one["checked"], one["shown"] = _looked_up(data, one["index"], batch, one["row"])
+            except Exception:  # noqa: BLE001  a data set is somebody's code
+                return
+
+
+def badness(number: float) -> float:
+    """Return a number to sort by; what is no number is the worst."""
+    return abs(number) if math.isfinite(number) else math.inf
+
+
+def _looked_up(data: Any, index: int, batch: list[Array], row: int) -> tuple[bool, str]:
+    """Return whether a row of a data set is that of the batch, and what it is in short."""
+    sample = data[index]
+    values = [one for one in tree_leaves(sample) if isinstance(one, (torch.Tensor, np.ndarray))]
+    is_it = any(
+        tuple(array[row].shape) == tuple(value.shape)
+        and np.array_equal(np.asarray(array[row]), np.asarray(value), equal_nan=_has_nan(array))
+        for array in batch
+        for value in values
+    )
+    return is_it, shorten(repr(sample), _SHOWN, placeholder=" …")
+
+
+def _has_nan(array: Array) -> bool:
+    return array.dtype.kind == "f"
+
+
+def make(recording: Recording, task: Any, change: Alternative) -> BlameHook:
+    """Return the hook for a task of ``cli.replays``."""
+    del change
+    return BlameHook(recording, task.learning_rates)

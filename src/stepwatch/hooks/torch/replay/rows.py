@@ -1,0 +1,50 @@
+"""Which rows of its data set a loader gave last, as its sampler has drawn them.
+
+A loader of several processes draws ahead; it gives the batches in the order in which it drew them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakKeyDictionary, ref
+
+
+class DrawnRows:
+    """Follows the iterators of ``DataLoader``; what they draw is only kept, and never computed."""
+
+    def __init__(self) -> None:
+        self._ahead: WeakKeyDictionary[Any, deque[Any]] = WeakKeyDictionary()
+        self._given: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+        self._last: Any = None
+        #: The iterator that gave a batch last; it may be gone.
+        self.iterator: ref[Any] | None = None
+
+    def ahead(self, iterator: Any, rows: Any) -> None:
+        """A sampler has drawn the rows of a batch that is given later."""
+        waiting = self._ahead.get(iterator)
+        if waiting is None:
+            waiting = self._ahead[iterator] = deque()
+        waiting.append(rows)
+
+    def drawn(self, iterator: Any) -> None:
+        """A loader gave a batch, or has no more."""
+        given = getattr(iterator, "_num_yielded", 0)
+        before = self._given.get(iterator, 0)
+        self._given[iterator] = given
+        if given == before:
+            return  # it has no more
+        waiting = self._ahead.get(iterator)
+        if given != before + 1:  # it began anew before its end: what waits may be of before
+            self._ahead[iterator] = deque()
+            waiting = None
+        self._last = waiting.popleft() if waiting else None
+        self.iterator = ref(iterator)
+
+    def last(self) -> Sequence[int] | None:
+        """Return the rows of the last batch, ``None`` if they are not known."""
+        rows = [self._last] if isinstance(self._last, int) else self._last
+        if not isinstance(rows, (list, tuple)) or not rows or not isinstance(rows[0], int):
+            return None
+        return rows

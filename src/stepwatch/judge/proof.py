@@ -1,0 +1,522 @@
+"""Proves the cause of a finding: the smallest change of its step under which it is not found.
+
+A step is run again as it was recorded, and the same rule must find the same. Then it is run again
+under one change after the other. A change proves a cause where the rule no longer finds anything,
+from the first of the steps to the last and some beyond, all losses are finite, and a control shows
+that it is this change and not any: other rows do not do it, nor does a hundredth less of the rate.
+What is not shown so stays a suspicion.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..formats.blackbox import Frame
+from ..formats.proofs import Proof, Tried
+from ..model.finding import Finding
+from ..model.record import StepRecord
+from ..model.steps import Mode
+from ..numerics.statistics import NAN, NEGINF, POSINF, SUM, SUM_SQ
+from ..trial import Trial
+from ..trial.alternatives import (
+    AS_RECORDED,
+    Alternative,
+    Forwards,
+    Replayed,
+    donors_of,
+    have_same_shapes,
+    num_rows,
+    unusual_rows,
+)
+from ..trial.recording import Recording, as_ranges
+from .engine import Watch
+from .root_cause import rule_name, sign_of
+from .step_view import StepView
+
+REMOVES, REMAINS, MOVES, NOT_THIS = "removes it", "remains", "moves", "does not apply"
+NOT_AGAIN = "does not come again"
+#: Findings of these signs are about one step, or what a few made; others need more than a replay.
+SIGNS = frozenset(
+    {"spike", "growth", "bad_data", "non_finite", "exploded", "updates", "moved", "drift",
+     "loss_input", "rate", "state", "precision"}
+)  # fmt: skip
+#: Of these, another step that is not in order as well has a cause of its own.
+_ALONE = frozenset({"bad_data", "non_finite", "exploded"})
+_MOST_REPLAYS = 60
+_FEWEST_ELEMENTS = 16
+_ORDINARY_STEPS = 5
+
+
+class Anomaly:
+    """Says of replayed steps whether a rule still finds what it found.
+
+    Args:
+        trial: The run.
+        finding: What was found.
+        recording: The steps that are run again.
+    """
+
+    def __init__(self, trial: Trial, finding: Finding, recording: Recording) -> None:
+        self.finding = finding
+        self.first = recording.first
+        self.last = recording.first + len(recording.steps) - 1
+        self._trial = trial
+        #: All steps of the run up to the last of these.
+        self.records: list[StepRecord] = []
+        for (record,) in trial.records():
+            if record.mode is Mode.TRAIN and record.mode_step > self.last:
+                break
+            self.records.append(record)
+
+    def found(self, replayed: Sequence[StepRecord]) -> list[Finding]:
+        """Return what the rule finds in these steps, among all before them."""
+        new = {self.first + number: record for number, record in enumerate(replayed)}
+        watch = Watch([rule_name(self.finding.rule)], patterns=self._trial.patterns)
+        found = []
+        for record in self.records:
+            again = new.get(record.mode_step) if record.mode is Mode.TRAIN else None
+            if again is not None:
+                again = replace(
+                    again, worker=record.worker, step=record.step, mode_step=record.mode_step
+                )
+            step = StepView((again or record,), self._trial.patterns)
+            one = watch.evaluate(step)
+            if record.mode is Mode.TRAIN and record.mode_step in new:
+                found += one
+        return found
+
+    def is_reproduced(self, found: Sequence[Finding]) -> bool:
+        """Return whether the finding is among these."""
+        wanted = self.finding
+        return any(
+            one.step == wanted.step
+            and (one.condition == wanted.condition or one.tensor == wanted.tensor)
+            for one in found
+        )
+
+    @property
+    def num_steps(self) -> int:
+        return self.last - self.first + 1
+
+
+def all_losses_finite(records: Sequence[StepRecord]) -> bool:
+    """Return whether no loss and no weight of these steps is nan or infinite."""
+    for record in records:
+        rows = record.layout.rows_of_any(("losses", "weights"))
+        if record.statistics[rows][:, [NAN, POSINF, NEGINF]].any():
+            return False
+    return True
+
+
+@dataclass
+class Prover:
+    """Looks for the smallest change that removes an anomaly.
+
+    Args:
+        anomaly: What is to be removed.
+        forwards: The calls of models in all recorded steps.
+        snapshots: By TRAIN step.
+        run: Runs the steps again under a change.
+        shown: Takes each change that is tried and what came of it.
+    """
+
+    anomaly: Anomaly
+    forwards: Mapping[int, Forwards]
+    snapshots: Mapping[int, Frame]
+    run: Callable[[Alternative], Replayed]
+    shown: Callable[[Tried], None] = lambda _: None
+    tried: list[Tried] = field(default_factory=list)
+    _again: list[StepRecord] = field(default_factory=list)
+
+    def prove(self) -> Proof:
+        """Return the proof, or why there is none."""
+        plain = self.run(Alternative(AS_RECORDED, AS_RECORDED))
+        if plain.error:
+            return self._open(f"its step cannot be run again: {plain.error}")
+        found = self.anomaly.found(plain.records)
+        if not self.anomaly.is_reproduced(found):
+            return self._not_reproduced(plain)
+        self._note(AS_RECORDED, AS_RECORDED, REMAINS)
+        self._again = plain.records
+        for attempt in (self._precision, self._batches, self._circumstances, self._updates):
+            proof = attempt()
+            if proof is not None:
+                return proof
+        return self._open(
+            "it comes again when its step is run again, and no change that was tried removes it"
+        )
+
+    # The changes
+
+    def _precision(self) -> Proof | None:
+        for bits in (32, 64):
+            change = Alternative("precision", f"computed in float{bits}", value=bits)
+            if self._try(change) == REMOVES:
+                text = f"the range or precision of the numbers: in float{bits} it does not occur"
+                return self._proved("precision", text)
+        return None
+
+    def _batches(self) -> Proof | None:
+        """Look for rows of a batch: of the step at which it began, or of one of the two before."""
+        last = self.anomaly.last
+        onset = self._mode_step_of(self.anomaly.finding)
+        for step in (onset, onset - 1, onset - 2):
+            if self.anomaly.first <= step <= last and step in self.forwards:
+                proof = self._batch(step)
+                if proof is not None:
+                    return proof
+        finite = Alternative("finite", "nan and infinity in all inputs replaced by 0")
+        if self._try(finite) == REMOVES:
+            text = "inputs that are not finite, in more than one step: with 0 instead it does not "
+            return self._proved("inputs", f"{text}occur")
+        return None
+
+    def _batch(self, step: int) -> Proof | None:
+        total, donors = num_rows(self.forwards[step]), donors_of(step, self.forwards)
+        bound = Alternative(
+            "clamp", f"inputs of step {step} bound to those of all other steps", step=step
+        )
+        every = tuple(range(total))
+        if not total or not donors:
+            self._note("rows", f"another batch in step {step}", NOT_THIS, "there is no other")
+            return self._clamped(bound)
+        if self._rows(step, every, donors[0], f"the batch of step {donors[0]}") != REMOVES:
+            return self._clamped(bound)
+        rows = self._smallest(step, every, donors[0])
+        if len(rows) <= max(1, total // 2):
+            others = tuple(row for row in every if row not in rows)
+            kept = self._rows(step, others, donors[0], f"all but {listed_rows(rows)} replaced")
+            if kept == REMAINS or (kept == REMOVES and not others):
+                text = (
+                    f"{listed_rows(rows)} of {total} in the batch of TRAIN step {step}: with "
+                    f"{'it' if len(rows) == 1 else 'them'} replaced by other rows, of step "
+                    f"{donors[0]}, it does not occur, with all others replaced it does"
+                )
+                more = {"train_step": step, "rows": list(rows)}
+                return self._proved("rows", text, more)
+            return None
+        return self._clamped(bound) or self._whole_batch(step, every, donors)
+
+    def _whole_batch(self, step: int, every: tuple[int, ...], donors: list[int]) -> Proof | None:
+        """A batch as a whole is proved where two others remove it, and it does the same elsewhere.
+
+        The place is the step before, which is otherwise found to be in order.
+        """
+        before = step - 1
+        if len(donors) < 2 or before < self.anomaly.first or before not in self.forwards:
+            return None
+        if not have_same_shapes(self.forwards[before], self.forwards[step]):
+            return None
+        if self._rows(step, every, donors[1], f"the batch of step {donors[1]}") != REMOVES:
+            return None
+        change = Alternative(
+            "rows", f"the batch of step {step} already in step {before}",
+            step=before, rows=every, donor=step,
+        )  # fmt: skip
+        replayed = self.run(change)
+        found = [] if replayed.error else self.anomaly.found(replayed.records)
+        moved = bool(found) and min(one.step for one in found) < self.anomaly.finding.step
+        self._note(change.kind, change.text, MOVES if moved else REMAINS)
+        if not moved:
+            return None
+        text = (
+            f"the batch of TRAIN step {step} as a whole: with that of step {donors[0]} or "
+            f"{donors[1]} it does not occur, and given to step {before} it occurs there"
+        )
+        return self._proved("batch", text, {"train_step": step})
+
+    def _clamped(self, bound: Alternative) -> Proof | None:
+        if self._try(bound) != REMOVES:
+            return None
+        rows = unusual_rows(bound.step, self.forwards)
+        text = (
+            f"values of the inputs of TRAIN step {bound.step}, in {listed_rows(rows)}: bound to "
+            "those of all other steps it does not occur"
+        )
+        return self._proved("inputs", text, {"train_step": bound.step, "rows": list(rows)})
+
+    def _smallest(self, step: int, rows: tuple[int, ...], donor: int) -> tuple[int, ...]:
+        """Return a small set of rows that removes it where they are replaced, by halves."""
+        unusual = unusual_rows(step, self.forwards) or self._rows_not_finite(step, len(rows))
+        is_some = 0 < len(unusual) < len(rows)
+        if is_some and self._rows(step, unusual, donor, "what is unusual") == REMOVES:
+            rows = unusual
+        parts = 2
+        while len(rows) > 1 and len(self.tried) < _MOST_REPLAYS:
+            size = math.ceil(len(rows) / parts)
+            pieces = [rows[at : at + size] for at in range(0, len(rows), size)]
+            rests = [tuple(row for row in rows if row not in piece) for piece in pieces]
+            candidates = [*pieces, *(rests if parts > 2 else ())]
+            smaller = next(
+                (one for one in candidates if one and self._rows(step, one, donor) == REMOVES), None
+            )
+            if smaller is not None:
+                rows, parts = smaller, 2
+            elif size == 1 or parts >= 4:
+                break
+            else:
+                parts *= 2
+        return rows
+
+    def _rows_not_finite(self, step: int, total: int) -> tuple[int, ...]:
+        """Return the rows of which some output was not finite when the step was run as recorded."""
+        raw = self._again[step - self.anomaly.first].raw
+        outputs = [array for name, array in raw.items() if name.startswith("output/")]
+        found = np.zeros(total, bool)
+        for array in outputs:
+            if array.shape[:1] == (total,) and array.dtype.kind == "f":
+                found |= ~np.isfinite(array.reshape(total, -1)).all(axis=1)
+        return tuple(np.flatnonzero(found).tolist())
+
+    def _rows(self, step: int, rows: tuple[int, ...], donor: int, what: str = "") -> str:
+        what = what or f"{listed_rows(rows)} replaced"
+        change = Alternative("rows", f"{what} in step {step}", step=step, rows=rows, donor=donor)
+        return self._try(change)
+
+    def _circumstances(self) -> Proof | None:
+        changes = {
+            "eager": ("not compiled", "the compiled graph: run eagerly it does not occur"),
+            "mode": (
+                "dropout off, batch norm by its running statistics",
+                "the training mode of dropout or batch norm: without it it does not occur",
+            ),
+        }
+        for kind, (change, text) in changes.items():
+            if self._try(Alternative(kind, change)) == REMOVES:
+                return self._proved(kind, text)
+        return None
+
+    def _updates(self) -> Proof | None:
+        """What the optimizer does; in the steps before the anomaly, and so not in one step."""
+        if self.anomaly.num_steps < 2:
+            return None
+        if self._try(Alternative("weight_decay", "no weight decay")) == REMOVES:
+            return self._proved("weight_decay", "weight decay: without it it does not occur")
+        momentum = Alternative("momentum", "momentum of at most 0.9", value=0.9)
+        if self._try(momentum) == REMOVES:
+            return self._proved("momentum", "the momentum: with at most 0.9 it does not occur")
+        norm = self._ordinary_gradient_norm()
+        if norm is not None:
+            clip = Alternative("clip", f"gradients clipped to {norm:.3g}", value=norm)
+            if self._try(clip) == REMOVES:
+                text = f"gradients that are too large: clipped to {norm:.3g} it does not occur"
+                return self._proved("gradients", f"{text}; that is usual before", {"norm": norm})
+        # Else it may be gone for any other digit, as on the edge of what the rule finds.
+        placebo = Alternative("rate", "99 % of the learning rate", value=0.99)
+        if self._try(placebo) != REMAINS:
+            return None
+        for factor, words in ((0.1, "a tenth"), (0.01, "a hundredth")):
+            change = Alternative("rate", f"{words} of the learning rate", value=factor)
+            if self._try(change) == REMOVES:
+                text = f"the size of the updates: with {words} of the learning rate it does not "
+                return self._proved("rate", f"{text}occur", {"factor": factor})
+        layer = _layer_of(self.anomaly.finding.tensor)
+        if layer:
+            change = Alternative("layer", f"{layer} is not updated", layer=layer)
+            if self._try(change) == REMOVES:
+                return self._proved("layer", f"the update of {layer}: without it it does not occur")
+        return None
+
+    def _ordinary_gradient_norm(self) -> float | None:
+        """Return the median norm of all gradients in the steps before the anomaly."""
+        return None if len(norms := self._norms()) < _ORDINARY_STEPS else float(np.median(norms))
+
+    def _norms(self) -> list[float]:
+        end = min(self._mode_step_of(self.anomaly.finding), self.anomaly.first)
+        norms = [
+            gradient_norm(record)
+            for record in self.anomaly.records
+            if record.mode is Mode.TRAIN and record.mode_step < end
+        ]
+        return [one for one in norms if one > 0 and math.isfinite(one)]
+
+    # What does not come again
+
+    def _not_reproduced(self, plain: Replayed) -> Proof:
+        """Two replays that agree with each other and not with the run: was it the machine?"""
+        again = self.run(Alternative(AS_RECORDED, AS_RECORDED))
+        self._note(AS_RECORDED, AS_RECORDED, NOT_AGAIN)
+        apart, known = plain.facts.get("apart"), plain.facts.get("agreed", [])
+        if again.error or not _agree(plain.records, again.records):
+            return self._open(
+                "run again, its step comes out differently each time: the program is not "
+                "deterministic (try: stepwatch replay --deterministic)"
+            )
+        if apart is None and known:
+            return self._open(
+                f"run again its state agrees with the run up to TRAIN step {max(known)}, bit for "
+                f"bit, and yet {self.anomaly.finding.rule} finds nothing: it looks at what a "
+                "replay does not show"
+            )
+        if apart is None:
+            return self._open(
+                "run again from the recorded state it does not come, and no later snapshot tells "
+                "where the run parted; record more: stepwatch run --snapshot every=1"
+            )
+        step, tensors = apart["step"], apart["tensors"]
+        weights = [one for one in tensors if one["name"].startswith("model/")]
+        single = {_element(one) for one in tensors}
+        is_one = (
+            (step - 1 in known or step - 1 == self.anomaly.first)
+            and len(single) == 1
+            and None not in single
+            and all(one["of"] >= _FEWEST_ELEMENTS for one in tensors)
+        )
+        first = tensors[0]
+        name = first["name"].removeprefix("model/")
+        if not is_one:
+            return self._open(
+                f"run again it does not come, and two replays agree: the run parted from its own "
+                f"program between TRAIN steps {step - 1} and {step}, first seen in {name} (the "
+                "machine, or something that is not recorded)"
+            )
+        flip = self._flipped_bit(step, weights[0]) if weights else ""
+        text = (
+            f"one number, changed by nothing in the program: after TRAIN step {step - 1} element "
+            f"{first['index']} of {name} was {first['recorded']:.6g} in the run and is "
+            f"{first['replayed']:.6g} in two replays, while all other numbers agree bit for bit"
+            f"{flip}"
+        )
+        return self._proved("memory", text, {"train_step": step - 1, **first})
+
+    def _flipped_bit(self, step: int, weight: Mapping[str, Any]) -> str:
+        before = self.snapshots.get(step - 1)
+        array = None if before is None else before.arrays.get(weight["name"])
+        if array is None or array.dtype != np.float32:
+            return ""
+        old = np.asarray(array, np.float32).reshape(-1)[weight["index"]]
+        update = float(weight["replayed"]) - float(old)
+        bits = np.array([old], np.float32).view(np.uint32)
+        for bit in range(32):
+            flipped = float((bits ^ np.uint32(1 << bit)).view(np.float32)[0]) + update
+            if math.isclose(flipped, weight["recorded"], rel_tol=1e-6):
+                return f"; it is bit {bit}, flipped"
+        return ""
+
+    # How
+
+    def _try(self, change: Alternative) -> str:
+        """Run the steps again under a change, and return whether the anomaly remains."""
+        if len(self.tried) >= _MOST_REPLAYS:
+            return REMAINS
+        replayed = self.run(change)
+        if replayed.error or not replayed.facts.get("changed"):
+            why = replayed.error or "it changes nothing"
+            self._note(change.kind, change.text, NOT_THIS, why)
+            return NOT_THIS
+        is_whole = len(replayed.records) == self.anomaly.num_steps
+        if not is_whole:
+            self._note(change.kind, change.text, NOT_THIS, "the script broke off")
+            return NOT_THIS
+        records, found = replayed.records, self.anomaly.found(replayed.records)
+        if change.kind in ("rows", "clamp") and sign_of(self.anomaly.finding) in _ALONE:
+            # Another batch in one step is no cause of what comes in later ones.
+            last = self.anomaly.finding.step
+            found = [one for one in found if one.step <= last]
+            end = self._mode_step_of_step(last) - self.anomaly.first + 1
+            records = records[:end]
+        gone = not found and all_losses_finite(records)
+        self._note(change.kind, change.text, REMOVES if gone else REMAINS)
+        return REMOVES if gone else REMAINS
+
+    def _note(self, kind: str, text: str, outcome: str, why: str = "") -> None:
+        self.tried.append(Tried(kind, text, outcome, why))
+        self.shown(self.tried[-1])
+
+    def _mode_step_of(self, finding: Finding) -> int:
+        """Return the TRAIN step at which it began."""
+        onset = finding.step if finding.onset is None else min(finding.onset, finding.step)
+        return self._mode_step_of_step(onset)
+
+    def _mode_step_of_step(self, step: int) -> int:
+        """Return the TRAIN step of a global step, or the next one."""
+        steps = [one for one in self.anomaly.records if one.mode is Mode.TRAIN]
+        return next((one.mode_step for one in steps if one.step >= step), self.anomaly.last)
+
+    def _proved(self, cause: str, text: str, more: Mapping[str, object] | None = None) -> Proof:
+        return self._proof(cause, text, more)
+
+    def _open(self, text: str) -> Proof:
+        return self._proof("", text, None)
+
+    def _proof(self, cause: str, text: str, more: Mapping[str, object] | None) -> Proof:
+        finding = self.anomaly.finding
+        return Proof(
+            finding.finding_id,
+            finding.rule,
+            finding.step,
+            bool(cause),
+            cause,
+            text,
+            (self.anomaly.first, self.anomaly.last),
+            tuple(self.tried),
+            {} if more is None else dict(more),
+        )
+
+
+def why_not_proved(finding: Finding) -> str:
+    """Return why no replay of some steps could prove the cause of a finding; empty if one may."""
+    if finding.mode and finding.mode != str(Mode.TRAIN):
+        return f"it is about {finding.mode}, and TRAIN steps can be run again"
+    sign = sign_of(finding)
+    if sign not in SIGNS:
+        return (
+            f"{finding.rule} is about how the training is set up, or about many steps: no replay "
+            "of a few steps can show its cause"
+        )
+    return ""
+
+
+def gradient_norm(record: StepRecord) -> float:
+    """Return the norm of all gradients of a step; 0.0 where there are none."""
+    rows = record.layout.rows_of.get("gradients")
+    return 0.0 if rows is None else math.sqrt(float(record.statistics[rows, SUM_SQ].sum()))
+
+
+def listed_rows(rows: Sequence[int]) -> str:
+    """Return rows in words.
+
+    Example:
+        >>> listed_rows([3]), listed_rows([0, 1, 2, 5])
+        ('row 3', 'rows 0-2, 5')
+    """
+    return f"row {rows[0]}" if len(rows) == 1 else f"rows {as_ranges(sorted(rows))}"
+
+
+def _agree(here: Sequence[StepRecord], there: Sequence[StepRecord]) -> bool:
+    """Return whether two replays have the same losses and weights to the last bit."""
+    if len(here) != len(there):
+        return False
+    for one, other in zip(here, there, strict=True):
+        rows = one.layout.rows_of_any(("losses", "weights", "gradients"))
+        others = other.layout.rows_of_any(("losses", "weights", "gradients"))
+        if not np.array_equal(
+            one.statistics[rows, SUM], other.statistics[others, SUM], equal_nan=True
+        ):
+            return False
+    return True
+
+
+def _element(one: Mapping[str, Any]) -> object:
+    """Return which element differs; ``None`` where it is not exactly one of a tensor."""
+    return one["index"] if one["elements"] == 1 else None
+
+
+def _layer_of(tensor: str) -> str:
+    """Return the path of the module that a tensor belongs to; empty where it is none.
+
+    Example:
+        >>> _layer_of("gradient/layers.0.weight"), _layer_of("output/3"), _layer_of("loss/mse_loss")
+        ('layers.0', '3', '')
+    """
+    kind, _, name = tensor.rpartition("/")
+    if kind in ("output", "input"):
+        return name
+    if kind in ("loss", "learning_rate", "batch"):
+        return ""
+    return name.rpartition(".")[0]

@@ -1,0 +1,192 @@
+"""``stepwatch prove`` and ``blame``: what made a step go wrong, shown by running it again."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from stepwatch import Trial
+from stepwatch.formats.blackbox import read_frames
+from stepwatch.formats.proofs import read_proofs
+from tests.support.cli.commands import STEPWATCH, call
+
+BAD_ROW = 77
+SCRIPT = """\
+import sys, torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+kind = sys.argv[1]
+x = torch.randn(256, 8)
+y = (x[:, 0] > 0).long() + (x[:, 1] > 0).long()
+if kind == "nan":
+    x[77, 3] = torch.nan
+if kind == "large":
+    x[77] *= 1e4
+if kind == "label":
+    y[77] = (y[77] + 2) % 3
+model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3))
+optimizer = torch.optim.Adam(model.parameters(), lr=5.0 if kind == "rate" else 0.01)
+generator = torch.Generator().manual_seed(3)
+workers = 2 if kind == "workers" else 0
+step = 0
+for epoch in range(12 if kind in ("label", "large") else 2):
+    data = TensorDataset(x, y)
+    for inputs, targets in DataLoader(data, 16, True, generator=generator, num_workers=workers):
+        optimizer.zero_grad()
+        outputs = model(inputs)
+        if kind == "unknown" and step == 20:
+            outputs = outputs * torch.inf  # in the replay it is another step that has this number
+        loss = nn.functional.cross_entropy(outputs, targets)
+        loss.backward()
+        if kind == "flip" and step == 20:
+            bits = model[0].weight.detach().view(torch.int32).view(-1)
+            bits[7] ^= 1 << 30
+        optimizer.step()
+        step += 1
+"""
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """Make a run of a kind once, and return its folder."""
+    folder = tmp_path_factory.mktemp("proved")
+    (folder / "train.py").write_text(SCRIPT)
+
+    def run(kind, every=1):
+        if not (folder / kind).exists():
+            options = ("--run", kind, "--snapshot", f"every={every}", "--black-box", "32")
+            done = call(STEPWATCH, "run", *options, "--quiet", "train.py", kind, cwd=folder)
+            assert 0 == done.returncode, done.stderr
+        return folder
+
+    return run
+
+
+def prove(folder, kind, *arguments):
+    done = call(STEPWATCH, "prove", kind, "--json", *arguments, cwd=folder)
+    assert done.returncode in (0, 1), done.stderr
+    proof = json.loads(done.stdout)["proof"]
+    assert proof["proved"] is (done.returncode == 0)
+    return proof
+
+
+def blame(folder, kind, step):
+    done = call(STEPWATCH, "blame", kind, "--step", step, "--json", cwd=folder)
+    assert 0 == done.returncode, done.stderr
+    return json.loads(done.stdout)["rows"]
+
+
+def rows_with_the_bad_one(folder, kind, *, last=False):
+    """Return the rows of a step in whose batch the bad row is, the first or the last such step."""
+    frames = read_frames(Trial(folder / kind).store)
+    steps = [one.meta["step"] for one in frames if BAD_ROW in one.arrays.get("rows", ())]
+    return blame(folder, kind, steps[-1 if last else 0])
+
+
+class TestProve:
+    def test_a_row_that_is_not_finite(self, recorded):
+        """Without it all is well, and without all others it is not; the run says so from then."""
+        folder = recorded("nan")
+        proof = prove(folder, "nan")
+
+        assert (True, "rows", "non_finite_origin") == (
+            proof["proved"], proof["cause"], proof["rule"]
+        )  # fmt: skip
+        assert 1 == len(proof["evidence"]["rows"])
+        assert ("as recorded", "remains") == (
+            proof["tried"][0]["kind"], proof["tried"][0]["outcome"]
+        )  # fmt: skip
+        assert [proof["finding_id"]] == [*read_proofs(Trial(folder / "nan").store)]
+        for verb in ("show", "check"):
+            text = call(STEPWATCH, verb, "nan", cwd=folder).stdout
+            assert f"proved: row {proof['evidence']['rows'][0]} of 16" in text
+        chains = json.loads(call(STEPWATCH, "check", "nan", "--json", cwd=folder).stdout)["chains"]
+        assert proof == chains[0]["proof"]
+
+    def test_updates_that_are_too_large(self, recorded):
+        """Another batch does not help, nor a hundredth less of the rate; a fraction of it does."""
+        proof = prove(recorded("rate"), "rate")
+
+        assert (True, "rate") == (proof["proved"], proof["cause"])
+        assert "remains" == next(
+            one["outcome"] for one in proof["tried"] if one["text"].startswith("99 %")
+        )
+
+    def test_a_number_that_changes_in_memory(self, recorded):
+        """Two replays agree with each other, and with the run but for one bit of one number."""
+        proof = prove(recorded("flip"), "flip")
+
+        assert (True, "memory") == (proof["proved"], proof["cause"])
+        assert ("model/0.weight", 7, 20) == tuple(
+            proof["evidence"][name] for name in ("name", "index", "train_step")
+        )
+        assert proof["text"].endswith("; it is bit 30, flipped")
+
+    def test_what_the_replay_does_not_show_stays_a_suspicion(self, recorded):
+        """The run parted from what its program does, and nobody knows why: nothing is proved."""
+        proof = prove(recorded("unknown"), "unknown")
+
+        assert (False, "") == (proof["proved"], proof["cause"])
+        text = call(STEPWATCH, "check", "unknown", cwd=recorded("unknown")).stdout
+        assert "not proved: " in text
+
+    def test_a_run_without_a_black_box_says_what_to_record(self, tmp_path):
+        (tmp_path / "train.py").write_text(SCRIPT)
+        options = ("--run", "run", "--black-box", "0", "--quiet")
+        call(STEPWATCH, "run", *options, "train.py", "nan", cwd=tmp_path)
+        done = call(STEPWATCH, "prove", "run", cwd=tmp_path)
+
+        assert (2, "") == (done.returncode, done.stdout)
+        assert "stepwatch run --snapshot every=K" in done.stderr
+
+    @pytest.mark.parametrize("verb", [("prove",), ("blame", "--step", "3")])
+    def test_the_program_of_a_stranger_is_shown_and_not_run(self, recorded, tmp_path, verb):
+        folder = recorded("nan")
+        path = folder / "nan/run.json"
+        before = path.read_text()
+        path.write_text(json.dumps(json.loads(before) | {"run_id": "0" * 32}))
+        try:
+            done = call(STEPWATCH, verb[0], "nan", *verb[1:], cwd=folder)
+        finally:
+            path.write_text(before)
+
+        assert (2, "") == (done.returncode, done.stdout)
+        assert "nothing was run; look at the program" in done.stderr
+
+
+class TestBlame:
+    def test_a_row_that_is_not_finite_comes_first(self, recorded):
+        """With its index in the data set, which was looked up there, and as it is there."""
+        folder = recorded("nan")
+        worst = rows_with_the_bad_one(folder, "nan")[0]
+
+        assert (BAD_ROW, True) == (worst["index"], worst["checked"])
+        assert "nan" in worst["shown"]
+
+    @pytest.mark.slow
+    def test_a_wrong_label_comes_first_once_something_is_learned(self, recorded):
+        """Its share of the gradient is the largest."""
+        worst = rows_with_the_bad_one(recorded("label"), "label", last=True)[0]
+
+        assert BAD_ROW == worst["index"]
+        assert worst["gradient_share"] > 0.3
+
+    @pytest.mark.slow
+    def test_a_row_that_is_far_too_large_comes_first(self, recorded):
+        assert BAD_ROW == rows_with_the_bad_one(recorded("large"), "large")[0]["index"]
+
+    def test_rows_that_workers_loaded_have_their_indices(self, recorded):
+        """They draw ahead; each row is looked up in the data set."""
+        rows = blame(recorded("workers"), "workers", 5)
+
+        assert {True, None} == {row["checked"] for row in rows}
+        assert 16 == len({row["index"] for row in rows})
+
+    def test_shares_add_up(self, recorded):
+        rows = blame(recorded("workers"), "workers", 5)
+
+        assert 1 == pytest.approx(sum(row["loss_share"] for row in rows))
+        assert 1 == pytest.approx(sum(row["gradient_share"] for row in rows))
