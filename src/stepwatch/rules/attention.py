@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, Rule
+from ..judge.rule import EvidenceView, Findings, Rule
 from ..judge.step_view import StepView, TensorView
 from ..numerics.measures import number, theil_sen
 from ..numerics.statistics import COUNT, MAX, MIN, NEGINF
@@ -32,6 +33,10 @@ class AttentionInstability(Rule):
     training_only = True
     per_model = True
     sign = "drift"
+    view: ClassVar[Mapping[str, EvidenceView]] = {
+        "flat*": EvidenceView("attention", "std"),
+        "*": EvidenceView("attention", "abs_max"),
+    }
 
     max_logit: float = parameter(
         100.0, "The largest logit that is tolerated; 100 is where Kimi K2 clips.", above=0

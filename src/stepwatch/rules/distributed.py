@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, NotApplicable, Rule, few_steps
+from ..judge.rule import EvidenceView, Findings, NotApplicable, Rule, few_steps
 from ..judge.step_view import StepView
 from ..model.collection import subject
 from ..model.finding import Finding
@@ -110,6 +110,11 @@ class ReplicaDivergence(Rule):
         "unregistered": "unsynced",
         "clipped_by_part": "scale",
         "*": "replicas",
+    }
+    view: ClassVar[Mapping[str, EvidenceView]] = {
+        "clipped_by_part": EvidenceView("gradients", "l2"),
+        "unaveraged*": EvidenceView("gradients", "l2"),
+        "*": EvidenceView("weights"),
     }
 
     consecutive: int = parameter(5, "TRAIN steps in a row.", at_least=1)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, NotApplicable, Rule, Selection
+from ..judge.rule import EvidenceView, Findings, NotApplicable, Rule, Selection
 from ..judge.step_view import StepView, TensorGroup
 from ..model.finding import Finding
 from ..model.record import Layout, StepRecord, TensorInfo
@@ -42,6 +42,7 @@ class StaleGradients(Rule):
     needed_steps = "consecutive"
     training_only = True
     sign = "stale"
+    view = EvidenceView("gradients", "l2")
 
     consecutive: int = parameter(10, "TRAIN steps in a row.", at_least=1)
 
@@ -99,6 +100,7 @@ class GradAccumulationScale(Rule):
     needed_steps = "consecutive"
     training_only = True
     sign = "scale"
+    view = EvidenceView("gradients", "l2")
 
     tolerance: float = parameter(
         1e-3, "How near the sum is to the number of micro-batches.", above=0, at_most=0.5
@@ -294,6 +296,7 @@ class GradientClipping(Rule):
     training_only = True
     per_model = True
     sign = "scale"
+    view = EvidenceView("gradients", "l2")
     lacks = NotApplicable("no gradients were clipped")
 
     consecutive: int = parameter(10, "TRAIN steps in a row.", at_least=1)
@@ -364,6 +367,7 @@ class VanishingGradient(Rule):
     name = "vanishing_gradient"
     needs = ("gradients",)
     sign = "vanishing"
+    view = EvidenceView("gradients", "abs_mean")
     compat: ClassVar[Mapping[str, object]] = {"ignore_zero_init": False}
 
     threshold: float = parameter(1e-7, "The limit, where `relative_to` is `none`.", above=0)
@@ -449,6 +453,7 @@ class ZeroGradients(Rule):
     training_only = True
     per_model = True
     sign = "no_gradient"
+    view = EvidenceView("gradients", "l2")
 
     consecutive: int = parameter(10, "TRAIN steps in a row.", at_least=1)
 
@@ -571,6 +576,7 @@ class GradNormSpike(Rule):
 
     name = "grad_norm_spike"
     needs = ("gradients", "optimizer")
+    view = EvidenceView("gradients", "l2")
     per_model = True
     sign: ClassVar[Mapping[str, str]] = {"spike": "spike", "*": "growth"}
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import ConfigError
 from ..judge.declaration import parameter, within
-from ..judge.rule import Findings, Rule, Selection, few_steps
+from ..judge.rule import EvidenceView, Findings, Rule, Selection, few_steps
 from ..judge.step_view import StepView, TensorView
 from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
@@ -39,6 +39,7 @@ class InputDrift(Rule):
     needs = ("batches",)
     per_model = True
     sign = "inputs"
+    view = EvidenceView("batches", "rms")
 
     factor: float = parameter(
         10.0, "So many times the largest at first, or the least over this, is a drift.", above=1
@@ -196,6 +197,7 @@ class InputScale(Rule):
     training_only = True
     per_model = True
     sign = "inputs"
+    view = EvidenceView("batches", "abs_max")
     lacks = "no input of a floating dtype was seen"
 
     size: float = parameter(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, NotApplicable, Rule, few_steps
+from ..judge.rule import EvidenceView, Findings, NotApplicable, Rule, few_steps
 from ..judge.step_view import StepView, TensorView
 from ..model.finding import Finding
 from ..numerics.measures import by_x, number
@@ -171,6 +171,7 @@ class LossInput(Rule):
     training_only = True
     per_model = True
     sign = "loss_input"
+    view = EvidenceView("losses", "mean")
 
     consecutive: int = parameter(5, "Steps in a row.", at_least=1)
     patience: int = parameter(

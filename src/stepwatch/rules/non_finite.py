@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, Rule, Selection
+from ..judge.rule import EvidenceView, Findings, Rule, Selection
 from ..judge.step_view import StepView, TensorGroup, TensorView
 from ..model.finding import Finding
 from ..model.record import StepRecord
@@ -393,6 +393,7 @@ class ExplodingTensor(NonFiniteRule):
 
     name = "exploding_tensor"
     sign = "exploded"
+    view = EvidenceView(statistic="l2")
     compat: ClassVar[Mapping[str, object]] = {"exclude_regex": None, "amp_skips": 1}
 
     collection_names: Sequence[str] = parameter((), "Only tensors of these collections.")
@@ -491,6 +492,7 @@ class NonFiniteOrigin(NonFiniteRule):
 
     name = "non_finite_origin"
     sign: ClassVar[Mapping[str, str]] = {"data": "bad_data", "*": "non_finite"}
+    view = EvidenceView(statistic="l2")
 
     whitelist_regex: str | None = parameter(
         MASKS, "Tensors whose name matches may be non-finite.", regex=True

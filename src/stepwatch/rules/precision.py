@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import ml_dtypes
 import numpy as np
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, NotApplicable, Rule
+from ..judge.rule import EvidenceView, Findings, NotApplicable, Rule
 from ..judge.step_view import StepView, TensorGroup, TensorView
 from ..numerics.exponents import LOWEST, NUM_BINS, Counts, overflow_fraction, underflow_fraction
 from ..numerics.measures import Floats, dtype_max, number
@@ -85,6 +86,10 @@ class LowPrecisionLoss(Rule):
     training_only = True
     per_model = True
     sign = "precision"
+    view: ClassVar[Mapping[str, EvidenceView]] = {
+        "underflow": EvidenceView("gradients", "zero_fraction"),
+        "*": EvidenceView("updates"),
+    }
     lacks = NotApplicable("no weight, gradient or loss scale in 16 or 8 bits was seen")
 
     max_lost: float = parameter(0.5, "The share of updates that may be lost.", between=(0, 1))

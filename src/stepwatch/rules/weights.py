@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..errors import ConfigError
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, NamedRows, Rule, Selection
+from ..judge.rule import EvidenceView, Findings, NamedRows, Rule, Selection
 from ..judge.step_view import StepView, TensorGroup
 from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
@@ -512,6 +512,7 @@ class AllZero(TensorRule):
     name = "all_zero"
     example = "outputs"
     sign = "inactive"
+    view = EvidenceView(statistic="zero_fraction")
     compat: ClassVar[Mapping[str, object]] = {"skip_initial": False}
 
     threshold: float = parameter(
@@ -607,6 +608,10 @@ class UntrainedParameter(Rule):
         "unchanged": "unchanged",
         "rounded_away": "precision",
         "*": "untrained",
+    }
+    view: ClassVar[Mapping[str, EvidenceView]] = {
+        "zero_grad": EvidenceView("gradients", "l2"),
+        "*": EvidenceView("updates"),
     }
 
     k: int = parameter(10, "So many TRAIN steps.", at_least=1)
@@ -734,6 +739,7 @@ class TensorVariance(TensorRule):
 
     name = "tensor_variance"
     sign = "inactive"
+    view = EvidenceView(statistic="variance")
     compat: ClassVar[Mapping[str, object]] = {"skip_initial": False}
 
     max_threshold: float | None = parameter(

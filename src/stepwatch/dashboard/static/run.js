@@ -18,9 +18,6 @@ const views = [
   ["weights", "l2", "norm of weights"],
   ["outputs", "std", "spread of outputs"],
 ];
-// Statistics of which small and large values matter alike.
-const byFactors = ["l1", "l2", "rms", "abs_mean", "abs_max", "abs_min", "std", "variance", "sum_abs"];
-
 export async function show({ content, query, signal, state, choose }) {
   const { run } = query;
   const title = el("h1", { className: "unseen" }, `Run ${run}`);
@@ -49,7 +46,7 @@ export async function show({ content, query, signal, state, choose }) {
     const observed = told.first.length === 1 ? "1 column" : `${count(told.first.length)} columns`;
     const joined = told.names > told.rows.length ? ` · ${count(told.rows.length)} rows, each the value farthest out of its layers` : "";
     layers.draw(told, {
-      range: [first, last], axis: told.axis, knots: told.knots, read: told.read, byFactors: byFactors.includes(view.statistic) || view.collection === "updates",
+      range: [first, last], axis: told.axis, knots: told.knots, read: told.read, byFactors: told.scale === "log10", band: told.band,
       about: `${observed} observed of ${plural(told.last_step + 1, "step")}${joined}${told.read < 1 ? ` · ${Math.round(told.read * 100)} % read so far` : ""} · blank: not observed`,
       onclick: (row, step) => {
         const name = told.rows[row];
@@ -92,6 +89,7 @@ export async function show({ content, query, signal, state, choose }) {
     if (!grid.element.isConnected) content.append(grid.element);
     view.collection ||= about.view.collection;
     view.statistic ||= about.view.statistic;
+    grid.evidence(about.view.lines);
     select(controls, view, about, query);
     grid.workers(about.workers);
     const layersRead = read();
