@@ -25,7 +25,7 @@ from ..model.record import Layout
 from ..numerics.measures import Floats, dtype_max, listed, number
 from ..numerics.statistics import COUNT, MAX, MIN, ZEROS
 from .history import FirstValues
-from .shared import Array, raw_values
+from .shared import Array, in_a_row, raw_values
 
 #: The index of the median magnitude in a tensor of the collection ``quantiles``.
 _MEDIAN_MAGNITUDE = 5
@@ -117,7 +117,7 @@ class ActivationOutlier(Rule):
                     info.name,
                     f"{info.name}: the largest magnitude is {number(size)} at step {step.number},"
                     f" {number(ratio)} times the median (> {number(self.min_ratio)}), at first it"
-                    f" was {number(first)}; {self.consecutive} looks in a row",
+                    f" was {number(first)}; {in_a_row(self.consecutive, 'look')}",
                     worker=group.record.worker,
                     value=ratio,
                     threshold=self.min_ratio,

@@ -14,7 +14,7 @@ from ..judge.step_view import StepView, TensorView
 from ..numerics.measures import number, theil_sen
 from ..numerics.statistics import COUNT, MAX, MIN, NEGINF
 from .history import FirstValues, Series
-from .shared import of_same_loss
+from .shared import in_a_row, of_same_loss
 
 
 class AttentionInstability(Rule):
@@ -74,7 +74,8 @@ class AttentionInstability(Rule):
                 step,
                 logits,
                 f"{logits.name}: all logits lie within {number(spread)} at step {step.number}"
-                f" (< {number(self.min_spread)}), {self.flat_looks} looks in a row: attention sees"
+                f" (< {number(self.min_spread)}), "
+                f"{in_a_row(self.flat_looks, 'look')}: attention sees"
                 " all keys alike",
                 severity="info",
                 value=spread,
@@ -92,7 +93,7 @@ class AttentionInstability(Rule):
                 step,
                 logits,
                 f"{logits.name}: a logit of {number(largest)} at step {step.number}"
-                f" (> {number(self.max_logit)}), {self.consecutive} looks in a row",
+                f" (> {number(self.max_logit)}), {in_a_row(self.consecutive, 'look')}",
                 value=largest,
                 threshold=self.max_logit,
                 remedy="normalize queries and keys, check the scale 1/sqrt(width of a head), or"

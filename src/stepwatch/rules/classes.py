@@ -294,10 +294,7 @@ class ChanceLevel(Rule):
             of_what, agreement = "the mean of the targets", ""
             if not math.isnan(z):
                 of_what = "classes by their frequency"
-                agreement = (
-                    f"; guesses agree with labels {number(z)} standard deviations more often than"
-                    " by chance"
-                )
+                agreement = "; guesses agree with the labels no more often than by chance"
             reason = None if worse else self._circumstances.reason(list(window.losses)[-25:])
             yield self.finding(
                 step,

@@ -17,7 +17,15 @@ from ..model.steps import Mode
 from ..numerics.measures import Floats, number
 from ..numerics.statistics import COUNT, MAX, MIN, ZEROS
 from .history import Series
-from .shared import CROSS_ENTROPIES, ELEMENTWISE, Array, of_same_loss, raw_values, summaries
+from .shared import (
+    CROSS_ENTROPIES,
+    ELEMENTWISE,
+    Array,
+    in_a_row,
+    of_same_loss,
+    raw_values,
+    summaries,
+)
 
 #: Mean square of activations between -1 and 1 above which they are nearly all at their ends.
 SATURATED = 0.9
@@ -94,7 +102,7 @@ class InputDrift(Rule):
                     step,
                     name,
                     f"{name}: the root mean square of the inputs is {number(size)} at step"
-                    f" {step.number}, {self.consecutive} steps in a row beyond {number(limit)};"
+                    f" {step.number}, {in_a_row(self.consecutive, 'step')} beyond {number(limit)};"
                     f" at the first {self.first} steps it was {number(min(sizes))} to"
                     f" {number(max(sizes))}",
                     worker=worker,

@@ -14,7 +14,7 @@ from ..judge.step_view import StepView, TensorView
 from ..model.finding import Finding
 from ..numerics.measures import by_x, number
 from ..numerics.statistics import COUNT, MAX, MIN, SUM, ZEROS
-from .shared import BINARY, CROSS_ENTROPIES, ELEMENTWISE, dependence_samples, of_same_loss
+from .shared import BINARY, CROSS_ENTROPIES, ELEMENTWISE, dependence_samples, in_a_row, of_same_loss
 
 _LOGITS = "binary_cross_entropy_with_logits"
 #: What Keras calls so, from_logits=False: it takes probabilities of classes, and no logits.
@@ -282,7 +282,7 @@ class LossInput(Rule):
             step,
             tensor,
             f"{tensor.name}: predictions from {number(given.field(MIN))} to"
-            f" {number(given.field(MAX))} ({shapes}) {what}, {least} steps in a row up to step"
+            f" {number(given.field(MAX))} ({shapes}) {what}, {in_a_row(least, 'step')} up to step"
             f" {step.number}",
             value=given.field(MAX),
             condition=f"{condition} {tensor.name}",

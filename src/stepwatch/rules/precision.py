@@ -16,7 +16,7 @@ from ..numerics.exponents import LOWEST, NUM_BINS, Counts, overflow_fraction, un
 from ..numerics.measures import Floats, dtype_max, number
 from ..numerics.statistics import COUNT, SUM_ABS, ZEROS
 from .history import Series
-from .shared import largest_of, parameter_of, prefixed, weighted_mean
+from .shared import in_a_row, largest_of, parameter_of, prefixed, weighted_mean
 
 FORMATS = ("float16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")
 
@@ -140,8 +140,8 @@ class LowPrecisionLoss(Rule):
                 step,
                 worst,
                 f"{lost:.0%} of the updates of weights in {_dtype(worst.name, group)} changed"
-                f" nothing at step {step.number} (> {self.max_lost:.0%}), {self.consecutive} looks"
-                f" in a row; most of all {worst.name}",
+                f" nothing at step {step.number} (> {self.max_lost:.0%}), "
+                f"{in_a_row(self.consecutive, 'look')}; most of all {worst.name}",
                 value=lost,
                 threshold=self.max_lost,
                 condition="lost_updates",
@@ -165,7 +165,7 @@ class LowPrecisionLoss(Rule):
                     f"{zeros:.0%} of the {dtype} gradients are zero at step {step.number}"
                     f" (> {self.max_zeros:.0%}) and the mean magnitude of the others is"
                     f" {number(size)}, below the least normal number"
-                    f" {number(least_normal(dtype))}, {self.consecutive} looks in a row",
+                    f" {number(least_normal(dtype))}, {in_a_row(self.consecutive, 'look')}",
                     value=zeros,
                     threshold=self.max_zeros,
                     condition="underflow",

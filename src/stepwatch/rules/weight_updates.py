@@ -495,9 +495,10 @@ class StepSize(Rule):
             yield self.finding(
                 step,
                 name,
-                f"{name} went from {number(least)} to {number(now)} and the l2 norm of all trained"
-                f" weights from {number(before)} to {number(weights.norm)} within {steps}, up to"
-                f" step {step.number}, at a learning rate of {number(weights.rate)}",
+                f"training diverged: {name} went from {number(least)} to {number(now)} and the"
+                f" l2 norm of all trained weights from {number(before)} to {number(weights.norm)}"
+                f" within {steps}, up to step {step.number}, at a learning rate of"
+                f" {number(weights.rate)}",
                 worker=worker,
                 value=weights.norm / before,
                 threshold=2.0,
