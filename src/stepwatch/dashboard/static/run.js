@@ -2,7 +2,7 @@
 
 import { address, choice, el, tensorLink } from "./dom.js";
 import { count, moment, plural } from "./format.js";
-import { banner, ending } from "./headline.js";
+import { banner, ending, since } from "./headline.js";
 import { heatFigure, mergedMatrix } from "./heatmap.js";
 import { ask } from "./net.js";
 import { interpolate, sinceOf } from "./numbers.js";
@@ -42,7 +42,7 @@ export async function show({ content, query, signal, state, choose }) {
     if (!matrix) return;
     const told = matrix;
     const [first, last] = grid.range();
-    layers.rename(`${label(view)} of ${count(told.names)} ${view.collection.replaceAll("_", " ")}`);
+    layers.rename(`${label(view)} of ${told.names === 1 ? told.rows[0] : `${count(told.names)} ${view.collection.replaceAll("_", " ")}`}`);
     const observed = told.first.length === 1 ? "1 column" : `${count(told.first.length)} columns`;
     const joined = told.names > told.rows.length ? ` · ${count(told.rows.length)} rows, each the value farthest out of its layers` : "";
     layers.draw(told, {
@@ -62,10 +62,7 @@ export async function show({ content, query, signal, state, choose }) {
   const keyOf = () => JSON.stringify([view, query.worker, query.axis]);
 
   async function read() {
-    if (!view.collection) {
-      layers.say("nothing was captured of any layer");
-      return;
-    }
+    if (!view.collection) return;
     for (;;) {
       const same = key === keyOf() && matrix && matrix.read >= 1;
       const since = same ? sinceOf(matrix.last_step, matrix.width) : undefined;
@@ -96,7 +93,7 @@ export async function show({ content, query, signal, state, choose }) {
     layersRead.catch(() => {});
     await numbers;
     grid.paint();
-    if (!heat.isConnected) content.append(heat);
+    if (!heat.isConnected && view.collection) content.append(heat);
     paintMatrix();
     await layersRead;
     if (!rest.isConnected) content.append(rest);
@@ -112,7 +109,7 @@ function verdict(top, about, run) {
   top.replaceChildren(
     banner(about, run, facts(about)),
     ending(about) ?? "",
-    ...about.chains.map((chain) => cause(chain, run, open)),
+    ...about.chains.map((chain) => cause(chain, run, open, !about.ending && chain.cause.finding_id === about.health.cause?.finding_id)),
     about.more ? el("p", { className: "about" }, `and ${plural(about.more, "more cause")}; see them with: stepwatch check --all`) : "",
   );
   const trace = top.querySelector(".traceback");
@@ -128,9 +125,10 @@ function facts(about) {
   return el("p", { className: "about" }, parts.filter(Boolean).join(" · "));
 }
 
-function cause(chain, run, open) {
+/** A cause and what followed; what the headline said already is not said again. */
+function cause(chain, run, open, said) {
   const { cause: first } = chain;
-  const where = [`step ${count(first.step)}`];
+  const where = [`step ${count(first.step)}${since(first)}`];
   if (first.mode) where.push(`${first.mode} ${count(first.mode_step)}`);
   const key = first.finding_id;
   const followed = chain.consequences.length + chain.more;
@@ -146,8 +144,8 @@ function cause(chain, run, open) {
     "article",
     { className: `cause ${chain.severity}` },
     el("p", { className: "where" }, el("b", {}, first.rule.replaceAll("_", " ")), ` ${where.join(" · ")} `, first.tensor ? tensorLink(run, first.tensor, first.step) : ""),
-    el("p", {}, first.message),
-    first.remedy ? el("p", { className: "remedy" }, first.remedy) : "",
+    said ? "" : el("p", {}, first.message),
+    first.remedy && !said ? el("p", { className: "remedy" }, first.remedy) : "",
     more,
   );
 }
