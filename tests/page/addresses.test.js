@@ -5,6 +5,7 @@ import { test } from "node:test";
 
 import { mergedMatrix, rowOrder, scaleOf, shareOf } from "../../src/stepwatch/dashboard/static/heatmap.js";
 import { layerRows, sortedRows } from "../../src/stepwatch/dashboard/static/layers.js";
+import { matches, tagsOf } from "../../src/stepwatch/dashboard/static/runs.js";
 import { address, parseAddress, parseList, parseRange, writeList } from "../../src/stepwatch/dashboard/static/url.js";
 
 test("an address holds what was chosen, and lists", () => {
@@ -66,4 +67,12 @@ test("what is healthy has the middle of the colors, what is not the ends", () =>
 test("rows of what was found first are on top, however many they are", () => {
   const matrix = { rows: ["a", "b", "c"], first: [], last: [], cells: [], above: [2, 0], marks: [{ row: 1 }] };
   assert.deepEqual(rowOrder(matrix), { order: [2, 0, 1], above: 2 });
+});
+
+test("runs are found by the tags, note and configuration that they were started with", () => {
+  const run = { name: "a", state: "finished", tags: ["base"], note: "first try", project: "vision", settings: { "model.layers": "2" } };
+  const notes = { get: () => ({ tags: ["base", "mine"] }) };
+  assert.deepEqual(tagsOf(run, notes), ["base", "mine"]);
+  for (const text of ["#base", "#mine", "first", "vision", "model.layers=2"]) assert.ok(matches(run, text, notes), text);
+  assert.ok(!matches(run, "#other", notes));
 });

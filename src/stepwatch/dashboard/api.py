@@ -125,7 +125,7 @@ def _facts(trial: Trial) -> dict[str, object]:
         "state": trial.state,
         "place": trial.url.removeprefix("file://"),  # as people write it
         "command": " ".join(manifest.command),
-        "settings": settings_of(manifest),
+        "settings": settings_of(trial),
         "versions": dict(manifest.versions),
         "started_ns": manifest.started_ns,
         "workers": list(trial.workers)[:_MOST_WORKERS],

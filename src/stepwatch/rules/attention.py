@@ -114,8 +114,8 @@ class AttentionInstability(Rule):
                 step,
                 tensor,
                 f"{module}: the entropy of attention is {number(entropy)} of what it could be at"
-                f" step {step.number} (< {number(self.min_entropy)}), {self.consecutive} looks in a"
-                f" row; at first it was {number(first)}",
+                f" step {step.number} (< {number(self.min_entropy)}),"
+                f" {in_a_row(self.consecutive, 'look')}; at first it was {number(first)}",
                 value=entropy,
                 threshold=self.min_entropy,
                 remedy="normalize queries and keys, check the scale 1/sqrt(width of a head), or"

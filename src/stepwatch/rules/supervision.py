@@ -301,8 +301,8 @@ class SupervisionLedger(Rule):
                     step,
                     tensor,
                     "shifted_by",
-                    f"are the input {where}, and not the next tokens, {self.consecutive} looks in"
-                    " a row",
+                    f"are the input {where}, and not the next tokens,"
+                    f" {in_a_row(self.consecutive, 'look')}",
                     value=float(by),
                     shift=by,
                 )
