@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ..errors import TensorUnavailable
 from ..formats.findings import parse_findings
-from ..judge.evidence_view import of_collection, rows_of, view_of
+from ..judge.evidence_view import blank_rows, of_collection, rows_of, view_of
 from ..judge.root_cause import chains
 from ..model.collection import SPECS
 from ..model.finding import Finding
@@ -348,7 +348,7 @@ class Columns:
         whole = since.width != width or read < 1
         kept = slice(0, None) if whole else slice(int(np.searchsorted(first, since.step)), None)
         view = of_collection(collection, statistic)
-        above, absent = self._offending(layers, under)
+        above, absent = self._offending(layers, collection, under)
         blank = [None] * len(first[kept])
         return {
             **self._frame(None),
@@ -376,7 +376,9 @@ class Columns:
             ],
         }
 
-    def _offending(self, layers: LayerRows, under: str) -> tuple[list[int], list[str]]:
+    def _offending(
+        self, layers: LayerRows, collection: str, under: str
+    ) -> tuple[list[int], list[str]]:
         """Return the rows of what was found first, and the weights of it that have no row."""
         causes = chains(self.findings())
         if not causes:
@@ -385,7 +387,8 @@ class Columns:
         view = view_of(causes[0].cause, kinds)
         present, absent = rows_of(layers.row_of, view.tensors)
         rows = dict.fromkeys(layers.row_of[name] for name in present)
-        known = [one for one in absent if kinds.get(one) == "weights" and one.startswith(under)]
+        blank = blank_rows(collection, absent, kinds)
+        known = [one for one in blank if one.startswith(under)]
         return [*rows], known
 
     def table(self) -> dict[str, list[dict[str, object]]]:

@@ -149,3 +149,17 @@ def rows_of(names: Iterable[str], tensors: Iterable[str]) -> tuple[list[str], li
     wanted = list(tensors)
     present = [name for one in wanted for name in found.get(one, ())]
     return present, [one for one in wanted if one not in found]
+
+
+def blank_rows(collection: str, absent: Iterable[str], kinds: Mapping[str, str]) -> list[str]:
+    """Return the parameters that a collection should have a tensor of, and has none.
+
+    Example:
+        >>> kinds = {"frozen.w": "weights"}
+        >>> blank_rows("updates", ["frozen.w"], kinds), blank_rows("outputs", ["frozen.w"], kinds)
+        (['frozen.w'], [])
+    """
+    spec = SPECS.get(collection)
+    if spec is None or spec.subject != "parameter":
+        return []
+    return [one for one in absent if kinds.get(one) == "weights"]

@@ -501,7 +501,10 @@ class _Plot:
         del number
         x0, x1 = self.x.at([shape["x0"], shape["x1"]]).tolist()
         if shape.get("yref") == "y":
-            y0, y1 = self.y.at([shape["y0"], shape["y1"]]).tolist()
+            ends = [shape["y0"], shape["y1"]]
+            is_place = self.y.kind == "category" and not isinstance(ends[0], str)
+            places = self.y.pixels(np.array(ends, np.float64)) if is_place else self.y.at(ends)
+            y0, y1 = places.tolist()
         else:
             y0, y1 = self._bottom, self._top
         if shape["type"] == "line":

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..formats.profile.tables import rows_by
-from ..judge.evidence_view import layer_view, of_collection, rows_of
+from ..judge.evidence_view import blank_rows, layer_view, of_collection, rows_of
 from ..judge.rule import EvidenceView
 from ..model.finding import Finding
 from ..plots import heatmap, lines
@@ -52,10 +52,15 @@ def tensor_chart(
 
 
 def marked_chart(
-    columns: Mapping[str, Envelope], title: str, about: str, findings: Sequence[Finding]
+    columns: Mapping[str, Envelope],
+    title: str,
+    about: str,
+    findings: Sequence[Finding],
+    *,
+    over: str = "step",
 ) -> Chart:
     """Return columns as lines on which findings are marked; these do not stand in JSON."""
-    options = {"lines": columns, "title": title, "about": about}
+    options = {"lines": columns, "title": title, "about": about, "over": over}
     data = {**options, "findings": findings}
     return Chart(of_envelopes, data, {**options, "lines": numbers(columns)})
 
@@ -105,8 +110,7 @@ def _heatmap_chart(
     share = layers.read(time.monotonic() + _PATIENCE_S)
     steps, cells = layers.cells()
     present, absent = rows_of(names, view.tensors)
-    kinds = trial.reader.tensors()
-    blank = [one for one in absent if kinds.get(one) == "weights"]
+    blank = blank_rows(view.collection, absent, trial.reader.tensors())
     options = {
         "steps": steps,
         "names": [*layers.rows, *blank],
