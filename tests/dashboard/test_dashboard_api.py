@@ -257,7 +257,32 @@ class TestColumns:
 
     def test_the_figure_of_a_finding_shows_it(self, faulty):
         """Of what is not finite the tensors that it is in, where these cells are red."""
-        assert {"collection": "outputs", "statistic": "l2"} == api.overview(faulty, {})["view"]
+        view = api.overview(faulty, {})["view"]
+
+        assert ("outputs", "l2", "") == (view["collection"], view["statistic"], view["lines"])
+
+    def test_what_was_found_first_is_on_top(self, faulty):
+        """Its row is named, in whatever heat map has it."""
+        told = api.matrix(faulty, {"collection": "outputs"})
+
+        assert ["output/fc"] == [told["rows"][row] for row in told["above"]]
+
+    def test_weights_without_updates_are_rows_of_their_own(self, tmp_path):
+        """Blank, so that the page hatches them: no optimizer holds them."""
+        found = Finding(
+            "untrained_parameter",
+            3,
+            "conv.weight",
+            "in no optimizer",
+            condition="not_in_optimizer",
+            evidence={"parameters": ["conv.weight"]},
+        )
+        judge(make_looked_at(tmp_path / "run"), [found])
+        told = api.matrix(Trial(tmp_path / "run"), {"collection": "gradients"})
+
+        row = told["rows"].index("conv.weight")
+        assert [row] == told["above"]
+        assert {None} == set(told["cells"][row])
 
 
 def as_batches(record):

@@ -8,6 +8,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from stepwatch.dashboard.app import make_app
+from stepwatch.formats.settings import RunSettings, write_settings
+from stepwatch.store import open_store
 from stepwatch.testing import make_run
 from tests.support.looked_at import EVIL, told
 
@@ -53,6 +55,17 @@ class TestRuns:
 
         assert 404 == answer.status_code
         assert "no run" in json.loads(answer.text)["error"]
+
+    def test_what_people_call_a_run_is_in_its_row(self, client, runs_folder):
+        """Its tags, note and project, and each value of its configuration among the settings."""
+        called = RunSettings(
+            project="vision", tags=("base",), note="first try", config={"model": {"layers": 2}}
+        )
+        write_settings(open_store(runs_folder / "healthy"), called)
+        row = all_runs(client)["healthy"]
+
+        assert (["base"], "first try", "vision") == (row["tags"], row["note"], row["project"])
+        assert "2" == row["settings"]["model.layers"]
 
     def test_a_damaged_run_is_an_answer(self, client):
         """What is damaged, and where."""

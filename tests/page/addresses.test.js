@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { mergedMatrix, rowOrder, scaleOf } from "../../src/stepwatch/dashboard/static/heatmap.js";
+import { mergedMatrix, rowOrder, scaleOf, shareOf } from "../../src/stepwatch/dashboard/static/heatmap.js";
 import { layerRows, sortedRows } from "../../src/stepwatch/dashboard/static/layers.js";
+import { matches, tagsOf } from "../../src/stepwatch/dashboard/static/runs.js";
 import { address, parseAddress, parseList, parseRange, writeList } from "../../src/stepwatch/dashboard/static/url.js";
 
 test("an address holds what was chosen, and lists", () => {
@@ -43,9 +44,9 @@ test("rows with a finding are above the others", () => {
 
 test("colours go by factors only where nothing is negative", () => {
   const matrix = (cells) => ({ rows: ["a"], first: [0, 1], last: [0, 1], cells: [cells] });
-  assert.deepEqual(scaleOf(matrix([0, 0.01, 10]), true), { low: 0.01, high: 10, log: true, signed: false });
-  assert.deepEqual(scaleOf(matrix([-1, 3]), true), { low: -3, high: 3, log: false, signed: true });
-  assert.deepEqual(scaleOf(matrix([null, null]), true), { low: 0, high: 1, log: false, signed: false });
+  assert.deepEqual(scaleOf(matrix([0, 0.01, 10]), true), { low: 0.01, high: 10, log: true, signed: false, band: null });
+  assert.deepEqual(scaleOf(matrix([-1, 3]), true), { low: -3, high: 3, log: false, signed: true, band: null });
+  assert.deepEqual(scaleOf(matrix([null, null]), true), { low: 0, high: 1, log: false, signed: false, band: null });
 });
 
 test("new columns of a heat map stand behind the old ones", () => {
@@ -53,4 +54,25 @@ test("new columns of a heat map stand behind the old ones", () => {
   const fresh = { first: [2, 3], last: [2, 3], cells: [[9, 4]], unfit: [[1]], whole: false };
   const both = mergedMatrix(old, fresh, 2);
   assert.deepEqual([both.first, both.cells, both.unfit], [[0, 1, 2, 3], [[1, 2, 9, 4]], [[1, 3]]]);
+});
+
+test("what is healthy has the middle of the colors, what is not the ends", () => {
+  const scale = scaleOf({ rows: ["a"], first: [0], last: [0], cells: [[1e-8, 1e-3, 10]] }, true, [1e-4, 1e-2]);
+  assert.deepEqual(scale.band, [1e-4, 1e-2]);
+  assert.equal(shareOf(1e-8, scale), 0);
+  assert.ok(Math.abs(shareOf(1e-3, scale) - 0.5) < 1e-9);
+  assert.equal(shareOf(10, scale), 1);
+});
+
+test("rows of what was found first are on top, however many they are", () => {
+  const matrix = { rows: ["a", "b", "c"], first: [], last: [], cells: [], above: [2, 0], marks: [{ row: 1 }] };
+  assert.deepEqual(rowOrder(matrix), { order: [2, 0, 1], above: 2 });
+});
+
+test("runs are found by the tags, note and configuration that they were started with", () => {
+  const run = { name: "a", state: "finished", tags: ["base"], note: "first try", project: "vision", settings: { "model.layers": "2" } };
+  const notes = { get: () => ({ tags: ["base", "mine"] }) };
+  assert.deepEqual(tagsOf(run, notes), ["base", "mine"]);
+  for (const text of ["#base", "#mine", "first", "vision", "model.layers=2"]) assert.ok(matches(run, text, notes), text);
+  assert.ok(!matches(run, "#other", notes));
 });

@@ -10,6 +10,7 @@ import pytest
 from stepwatch.errors import MissingDependency
 from stepwatch.model.finding import Finding
 from stepwatch.plots import heatmap, series
+from stepwatch.plots.heatmaps import ABOVE, BELOW, HEALTHY
 from stepwatch.plots.theme import MOST_MARKS, in_scheme, template
 from stepwatch.plugins import registry
 
@@ -144,6 +145,23 @@ class TestHeatmap:
         assert 1e6 == pytest.approx(shown[0].max(), rel=1e-5)
         assert 0.0 == shown[1].min()
         assert (2, 10) == shown.shape
+
+    def test_what_a_finding_is_about_is_on_top_and_outlined(self):
+        """Its row is the first, whatever its place in the model."""
+        values = [[1.0, 2.0], [3.0, 4.0]]
+        figure = heatmap([0, 1], ["a", "b"], values, statistic="l2", above=["b"])
+
+        assert ("b", "a") == figure.data[0].y
+        assert (-0.5, 0.5) == (figure.layout.shapes[0].y0, figure.layout.shapes[0].y1)
+
+    def test_what_is_healthy_is_grey_on_a_logarithmic_scale(self):
+        """Blue below it, and red above."""
+        ratios = [[1e-8, 1e-3, 10.0]]
+        options = {"log": True, "band": (1e-4, 1e-2), "statistic": "mean"}
+        scale = heatmap([0, 1, 2], ["a"], ratios, **options).layout.coloraxis.colorscale
+
+        assert [BELOW, HEALTHY, HEALTHY, ABOVE] == [color for _, color in scale]
+        assert 4 / 9 == pytest.approx(scale[1][0])
 
     def test_zero_has_its_own_label_on_a_logarithmic_scale(self):
         """Zero is not hidden by the logarithm."""

@@ -70,6 +70,12 @@ class TestHeatmaps:
         assert (255, 0) == (opacity[0, 0], opacity[0, -1])
         assert (255, 255) == (opacity[1, 0], opacity[1, -1])
 
+    def test_a_row_without_any_value_is_hatched(self):
+        """As of a parameter that no optimizer holds; others are not."""
+        drawn = svg(heatmap([0, 1], ["a", "b"], [[np.nan, np.nan], [1.0, 2.0]], statistic="l2"))
+
+        assert 1 == drawn.count('stroke-width="0.8"')
+
     def test_steps_stand_where_they_are(self):
         """A gap between steps is as wide as it is long, and blank."""
         values = [[1.0, 1.0, 1.0, 1.0, 1.0]]

@@ -72,7 +72,7 @@ class TestCauses:
         (cause,) = of_kind(section, Cause)
         assert ORIGIN.finding_id in cause.findings
         assert [47, 48, 49, 50, 51, 52, 53] == [row[0] for row in of_kind(section, Table)[0].rows]
-        drawn = of_kind(section, Chart)[0].numbers["columns"]["non_finite"]
+        drawn = of_kind(section, Chart)[0].numbers["columns"]["l2"]
         assert (0, 100) == (drawn["first"][0], drawn["last"][-1])
 
     def test_what_the_machine_did_then(self, faulty):

@@ -10,6 +10,7 @@ import pytest
 
 from stepwatch.report import report, suits
 from stepwatch.report.document import Chart, Text
+from stepwatch.report.xgboost import _largest_first
 from stepwatch.trial import Trial
 from tests.support.report.boosted_runs import boosted_run
 
@@ -61,9 +62,19 @@ class TestBinary:
             "IterativeClassAccuracy",
             "RocCurve",
             "Calibration",
-            "ResidualDistribution",
             "hyperparameters",
         ] == [key for key in sections(report(binary)) if not key.startswith("cause")]
+
+    def test_a_metric_is_drawn_over_the_rounds(self, binary):
+        """Evaluating a round is not one of its own."""
+        (drawn, *_) = charts(sections(report(binary))["LossData"])
+
+        assert "round" == drawn.data["over"]
+        assert all(int(line.last[-1]) < 10 for line in drawn.data["lines"].values())
+
+    def test_what_counts_most_is_on_top(self):
+        """By magnitude, as what lowers a prediction counts as well."""
+        assert ["b", "c", "a"] == [*_largest_first({"a": 0.1, "b": -3.0, "c": 2.0})]
 
     def test_a_metric_is_one_chart_of_all_its_data(self, binary):
         """However many there are."""

@@ -109,6 +109,30 @@ class TestChains:
 
         assert [("exploding_tensor", False)] == told(chain)[1]
 
+    def test_a_layer_that_was_dead_from_the_start_explains_the_gradients_before_it(self):
+        """Though zero outputs are judged from step 10 on only, and gradients from the first."""
+        faint = found("vanishing_gradient", 10, "gradient/first.weight")
+        (chain,) = chains([faint, found("all_zero", 19, "output/relu")], MODEL)
+
+        assert ("all_zero", [("vanishing_gradient", False)]) == told(chain)
+
+    def test_a_layer_that_dies_later_explains_nothing_before_it(self):
+        """What was faint from the first step on has another cause."""
+        faint = found("vanishing_gradient", 10, "gradient/first.weight")
+
+        assert 2 == len(chains([faint, found("all_zero", 60, "output/relu")], MODEL))
+
+    def test_weights_that_became_nan_spoil_what_comes_later(self):
+        """One batch that was not finite is one cause, however often its traces are found."""
+        facts = {"severity": "error", "evidence": {"cause": "previous update"}}
+        data = found(
+            "non_finite_origin", 86, "input/first", severity="error", evidence={"cause": "data"}
+        )
+        later = [found("non_finite_origin", step, "first.weight", **facts) for step in (136, 204)]
+        (chain,) = chains([data, *later], MODEL)
+
+        assert data == chain.cause
+
     def test_the_gradient_fades_behind_a_dead_layer_only(self):
         """Backward comes from the loss: what lies after the layer keeps its gradient."""
         dead = found("dead_relu", 20, "active/relu")

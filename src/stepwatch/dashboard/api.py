@@ -28,7 +28,7 @@ from .ending import ending_of
 from .machine import machine_view, timeline
 from .settings import settings_of
 from .values import spread_view, value_view
-from .views import evidence_view, last_view, level, rules_view, search, tensor_view
+from .views import last_view, level, rules_view, search, tensor_view, view_fields
 
 Query = Mapping[str, str]
 _MOST_POINTS = 5000
@@ -56,7 +56,7 @@ def overview(trial: Trial, query: Query) -> object:
         "findings": len(judged.findings),
         "chains": chains,
         "more": max(0, len(judged.chains) - points),
-        "view": evidence_view(trial, judged),
+        "view": view_fields(trial, judged),
         "notes": notes(trial),
         "statistics": [*DERIVED, *FIELDS],
     }
@@ -125,7 +125,7 @@ def _facts(trial: Trial) -> dict[str, object]:
         "state": trial.state,
         "place": trial.url.removeprefix("file://"),  # as people write it
         "command": " ".join(manifest.command),
-        "settings": settings_of(manifest),
+        "settings": settings_of(trial),
         "versions": dict(manifest.versions),
         "started_ns": manifest.started_ns,
         "workers": list(trial.workers)[:_MOST_WORKERS],

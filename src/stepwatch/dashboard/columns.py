@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from ..errors import TensorUnavailable
 from ..formats.findings import parse_findings
+from ..judge.evidence_view import blank_rows, of_collection, rows_of, view_of
 from ..judge.root_cause import chains
 from ..model.collection import SPECS
 from ..model.finding import Finding
@@ -346,15 +347,24 @@ class Columns:
         last, unfit, width = layers.envelopes.last, layers.unfit(), layers.envelopes.width
         whole = since.width != width or read < 1
         kept = slice(0, None) if whole else slice(int(np.searchsorted(first, since.step)), None)
+        view = of_collection(collection, statistic)
+        above, absent = self._offending(layers, collection, under)
+        blank = [None] * len(first[kept])
         return {
             **self._frame(None),
-            "rows": layers.rows,
-            "tensors": layers.are_tensors,
+            "rows": [*layers.rows, *absent],
+            "tensors": [*layers.are_tensors, *(True for _ in absent)],
             "names": len(layers.row_of),
             "first": first[kept].tolist(),
             "last": last[kept].tolist(),
-            "cells": [_rounded(row) for row in cells[:, kept]],
-            "unfit": [np.flatnonzero(row).tolist() for row in unfit[:, kept]],
+            "cells": [*_rounded_rows(cells[:, kept]), *(blank for _ in absent)],
+            "unfit": [
+                *(np.flatnonzero(row).tolist() for row in unfit[:, kept]),
+                *([] for _ in absent),
+            ],
+            "scale": view.scale,
+            "band": view.band,
+            "above": [*above, *range(len(layers.rows), len(layers.rows) + len(absent))],
             "width": width,
             "whole": whole,
             "read": round(read, 4),
@@ -365,6 +375,21 @@ class Columns:
                 )
             ],
         }
+
+    def _offending(
+        self, layers: LayerRows, collection: str, under: str
+    ) -> tuple[list[int], list[str]]:
+        """Return the rows of what was found first, and the weights of it that have no row."""
+        causes = chains(self.findings())
+        if not causes:
+            return [], []
+        kinds = self._trial.reader.tensors()
+        view = view_of(causes[0].cause, kinds)
+        present, absent = rows_of(layers.row_of, view.tensors)
+        rows = dict.fromkeys(layers.row_of[name] for name in present)
+        blank = blank_rows(collection, absent, kinds)
+        known = [one for one in blank if one.startswith(under)]
+        return [*rows], known
 
     def table(self) -> dict[str, list[dict[str, object]]]:
         """Return the last values of every layer, as far as they were read; in model order."""
@@ -466,6 +491,10 @@ def _rounded(values: Floats, digits: int = 4) -> list[float | None]:
         _shortest(round(value, int(digits - 1 - scale))) if ok else None
         for value, scale, ok in zip(values.tolist(), size.tolist(), known.tolist(), strict=True)
     ]
+
+
+def _rounded_rows(cells: Floats) -> list[list[float | None]]:
+    return [_rounded(row) for row in cells]
 
 
 def _shortest(value: float) -> float:

@@ -252,7 +252,9 @@ class Listing:
             trial = Trial(self._runs.url(name))
             found = asdict(summarize_run(trial))
             found["health"] = load_verdict(trial).headline.to_json()
-            found["settings"] = settings_of(trial.reader.manifest)
+            found["settings"] = settings_of(trial)
+            called = trial.settings
+            found |= {"tags": [*called.tags], "note": called.note, "project": called.project}
             found["metrics"], found["spark"] = _numbers(trial)
         except StepwatchError as error:
             return {"name": name, "state": "unreadable", "error": str(error)}

@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 
-from ..formats.manifest import Manifest
+from ..trial import Trial
 
 
-def settings_of(manifest: Manifest) -> dict[str, str]:
-    """Return the arguments of the script of a run, and what it ran with, by name."""
+def settings_of(trial: Trial) -> dict[str, str]:
+    """Return what a run was started with, by name.
+
+    These are the arguments of its script, what the script itself told of its configuration, and
+    what it ran with.
+    """
+    manifest = trial.reader.manifest
     found = arguments(manifest.command)
+    found |= dict(configured(trial.settings.config))
     found |= {f"version of {name}": version for name, version in manifest.versions.items()}
     found["workers"] = str(manifest.num_workers)
     found["machine"] = manifest.host
     found["script's SHA-256"] = manifest.script_sha256[:12]
     return {name: value for name, value in found.items() if value}
+
+
+def configured(config: Mapping[str, object], under: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the values of a configuration as text; what is nested is joined by dots.
+
+    Example:
+        >>> dict(configured({"lr": 0.1, "model": {"layers": 2, "bias": True}, "sizes": [1, 2]}))
+        {'lr': '0.1', 'model.layers': '2', 'model.bias': 'true', 'sizes': '[1, 2]'}
+    """
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            yield from configured(value, f"{under}{name}.")
+        else:
+            yield f"{under}{name}", value if isinstance(value, str) else json.dumps(value)
 
 
 def arguments(command: Sequence[str]) -> dict[str, str]:

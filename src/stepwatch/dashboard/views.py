@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from ..errors import StepwatchError
 from ..formats.blackbox import TRIGGER_FRAME, read_frames
 from ..formats.findings import read_actions
+from ..judge.evidence_view import LAYERED, evidence_view, layer_view
 from ..judge.parameters import GROUP
 from ..judge.verdict import INCONCLUSIVE, Verdict, status_fields
 from ..model.json_text import parse_json
@@ -95,34 +96,12 @@ def _with_value(trial: Trial, name: str) -> list[int]:
     return np.unique(there.column("step").to_numpy()).tolist()  # type: ignore[no-any-return]
 
 
-#: What shows what a rule found: of which collection which statistic, by what its name has.
-_VIEWS = (
-    (("non_finite", "exploding"), "", "l2"),  # what is not finite is red in every figure
-    (("dead_relu", "all_zero", "saturated"), "outputs", "zero_fraction"),
-    (("update", "weights_moved", "step_size", "learning_rate"), "updates", "mean"),
-    (("untrained", "unchanged"), "updates", "mean"),
-    (("gradient", "grad"), "gradients", "l2"),
-    (("weight", "initial"), "weights", "rms"),
-)
-_LAYERED = ("gradients", "outputs", "weights", "updates")
-_USUAL = ("gradients", "l2"), ("updates", "mean"), ("outputs", "rms"), ("weights", "rms")
-
-
-def evidence_view(trial: Trial, verdict: Verdict) -> dict[str, str]:
-    """Return the heat map that shows what was found first; gradients where nothing was."""
-    choices = list(_USUAL)
-    if verdict.chains:
-        cause = verdict.chains[0].cause
-        own = trial.reader.tensors().get(cause.tensor, "")
-        for words, collection, statistic in _VIEWS:
-            if any(word in cause.rule for word in words):
-                chosen = collection or (own if own in _LAYERED else "gradients")
-                choices.insert(0, (chosen, statistic))
-                break
-    for collection, statistic in choices:
-        if trial.tensor_names(collection=collection):
-            return {"collection": collection, "statistic": statistic}
-    return {"collection": "", "statistic": ""}
+def view_fields(trial: Trial, verdict: Verdict) -> dict[str, object]:
+    """Return what the page opens with: a heat map, and the lines that show what was found first."""
+    chosen = evidence_view(trial, verdict.chains[0].cause if verdict.chains else None)
+    layers = layer_view(chosen, trial.reader.tensors())
+    lines = "" if chosen.collection in LAYERED else chosen.collection
+    return {**asdict(layers), "lines": lines}
 
 
 def last_view(trial: Trial, *, steps: int) -> dict[str, object]:

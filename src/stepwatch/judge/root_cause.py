@@ -104,12 +104,15 @@ class Sign:
         reach: How many steps later something may follow from it; ``None`` as long as the run goes.
         stage: Of ``STAGES``, where that of the tensor is not what counts: ``outcome`` for findings
             that something is wrong which do not locate it.
+        unseen: What began within so many steps may have begun with the run: its rules judge only
+            what comes later.
     """
 
     confirm: str
     late: int = 0
     reach: int | None = None
     stage: str = ""
+    unseen: int = 0
 
 
 Relation = Callable[[Finding, Finding, StepOrder], bool]
@@ -185,7 +188,7 @@ SIGNS = {
     "loss_input": Sign(_BATCH, late=5),
     "data": Sign(_BATCHES, late=50, stage="data"),
     "inputs": Sign(_BATCHES, late=10, stage="data"),
-    "inactive": Sign(f"see since when: {_SHOW} --statistic zero_fraction", late=10),
+    "inactive": Sign(f"see since when: {_SHOW} --statistic zero_fraction", late=10, unseen=10),
     "drift": Sign(f"see how it grows: {_SHOW} --statistic abs_max", late=30),
     "no_gradient": Sign(
         "look at what the loss is given, and which layer still varies: stepwatch show {run}",
@@ -247,7 +250,8 @@ LINKS = (
     *_links(("drift", "growth", "updates", "pace", "replicas", "moved"), _DIVERGED),
     *_links(("spike",), (*_DIVERGED, "inactive")),
     *_links(("loss_input", *_NOT_FINITE), ("exploded",)),
-    Link("loss_input", "non_finite"),
+    # weights that became NaN spoil each step after it
+    *_links(("loss_input", "bad_data", "non_finite"), ("non_finite",)),
     *_links(("bad_data", "non_finite"), ("spike",)),
     # what was loaded is not what is trained on
     *_links(
@@ -438,8 +442,9 @@ class _Search:
     def _rank(self, finding_id: str, finding: Finding) -> _Ranked:
         name = sign_of(finding)
         sign = SIGNS[name]
+        began = max(0, finding.step - sign.late)
         return _Ranked(
-            max(0, finding.step - sign.late),
+            0 if began <= sign.unseen else began,
             STAGES.index(sign.stage) if sign.stage else self._order.stage(finding.tensor),
             self._order.position(finding.tensor),
             finding.step,

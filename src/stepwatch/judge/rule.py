@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, replace
 from functools import cached_property
 from sys import intern
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -129,6 +129,33 @@ PROFILE_RULES = (
 _NOTHING: Mapping[str, object] = {}
 
 
+#: How the colors of a view follow its numbers; ``""`` for what suits the statistic.
+Scale = Literal["", "linear", "log10"]
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceView:
+    """Which numbers show a finding.
+
+    Args:
+        collection: Of which tensors; ``""`` for that of the finding's tensor.
+        statistic: Which of them; ``""`` for what is usual for the collection.
+        scale: Of the colors; ``""`` for what suits the statistic.
+        band: What is healthy, from and to; ``None`` where that depends on the model.
+        tensors: The parameters or modules that the finding is about, the worst first.
+        first: The first global step at which it was so; ``None`` if there is no finding.
+        last: The step that confirmed it.
+    """
+
+    collection: str = ""
+    statistic: str = ""
+    scale: Scale = ""
+    band: tuple[float, float] | None = None
+    tensors: tuple[str, ...] = ()
+    first: int | None = None
+    last: int | None = None
+
+
 class NotApplicable(str):
     """Why a rule reached no judgement, where that is as it should be: nothing is of its kind."""
 
@@ -187,6 +214,10 @@ class Rule:
     #: What its findings are signs of, a key of ``root_cause.SIGNS``; or that by patterns of
     #: the condition of a finding, or of the ``cause`` in its evidence, the first that matches.
     sign: ClassVar[str | Mapping[str, str]] = "other"
+
+    #: What shows its findings; or that by patterns of the condition of a finding, the first that
+    #: matches. ``None`` for the first collection that it needs.
+    view: ClassVar[EvidenceView | Mapping[str, EvidenceView] | None] = None
 
     #: Why it reached no judgement, where there is one reason only; with ``{name}`` of parameters.
     lacks: ClassVar[str] = ""

@@ -231,6 +231,11 @@ def _variance(rows: Row) -> Row:
     return np.maximum(rows[..., SUM_SQ] / _finite(rows) - _mean(rows) ** 2, 0.0)
 
 
+#: Statistics of which small and large values matter alike: half is as far from one as twice.
+BY_FACTORS = frozenset(
+    ("l1", "l2", "rms", "abs_mean", "abs_max", "abs_min", "std", "variance", "sum_abs")
+)
+
 #: Every derived quantity, by name: a function of rows ``[..., NUM_FIELDS]`` giving ``[...]``.
 #: A quantity that needs a finite element is nan where there is none.
 DERIVED: dict[str, Callable[[Row], Row]] = {

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 Matrix = npt.NDArray[np.float64]
 
+#: Below what is healthy, within it, and above it.
+BELOW, HEALTHY, ABOVE = "#2166ac", "#c9ced4", "#b2182b"
 _MOST_HEIGHT = 900
 _ROW_HEIGHT = 20
 _FRAME = 150
@@ -46,6 +48,8 @@ def heatmap(
     findings: Iterable[Finding] = (),
     points: int = 500,
     log: bool = False,
+    band: tuple[float, float] | None = None,
+    above: Sequence[str] = (),
 ) -> Figure:
     """Draw a row for each tensor and a column for each step, coloured by a statistic.
 
@@ -63,14 +67,21 @@ def heatmap(
         points: How many columns there may be, at least 1.
         log: Whether the colour follows the logarithm; zero and below then have the lowest
             colour.
+        band: What is healthy, from and to: grey on a logarithmic scale, blue below, red above.
+        above: The tensors that are drawn on top and outlined.
 
     Raises:
         ValueError: Other shapes, the same name twice, or fewer than one point.
     """
     steps_, matrix = _checked(steps, names, values)
+    place = {name: number for number, name in enumerate(above)}
+    order = sorted(range(len(names)), key=lambda row: place.get(names[row], len(place)))
+    names, matrix = [names[row] for row in order], matrix[order]
     starts = bucket_starts(len(steps_), points)
     cells = _cells(matrix, points, log=log)
     colors, scale = _logarithmic(cells) if log else _linear(cells)
+    if log and band is not None:
+        scale["colorscale"] = _around_band(band, scale["cmin"], scale["cmax"])
     first = steps_[starts]
     known = {name: as_text(name) for name in names}
     found = list(findings)
@@ -90,7 +101,29 @@ def heatmap(
         yaxis2=MARK_AXIS,
         coloraxis={**scale, "colorbar": {**scale["colorbar"], "thickness": 12, "outlinewidth": 0}},
         hovermode="closest",
+        shapes=_outline(first, sum(name in place for name in names)),
     )
+
+
+def _outline(steps: npt.NDArray[np.int64], num_above: int) -> list[dict[str, Any]]:
+    """Return a frame around the first rows."""
+    if not num_above or not len(steps):
+        return []
+    color = color_of("error")
+    x = {"x0": int(steps[0]), "x1": int(steps[-1]), "y0": -0.5, "y1": num_above - 0.5}
+    return [{"type": "rect", "yref": "y", **x, "line": {"color": color, "width": 1.5}}]
+
+
+def _around_band(band: tuple[float, float], low: float, high: float) -> list[tuple[float, str]]:
+    """Return a scale of colors that is grey within a band of a logarithmic axis."""
+    ends = [(math.log10(one) - low) / ((high - low) or 1.0) for one in band]
+    stops = [0.0, *(min(1.0, max(0.0, one)) for one in ends), 1.0]
+    colors = (BELOW, HEALTHY, HEALTHY, ABOVE)
+    if ends[0] <= 0:
+        colors = (HEALTHY, *colors[1:])
+    if ends[1] >= 1:
+        colors = (*colors[:3], HEALTHY)
+    return list(zip(stops, colors, strict=True))
 
 
 def _checked(

@@ -234,6 +234,7 @@ def of_envelopes(
     title: str,
     about: str,
     findings: Iterable[Finding] = (),
+    over: str = "step",
 ) -> Figure:
     """Draw lines that are bounded already, with findings as vertical lines; see ``series``.
 
@@ -242,11 +243,12 @@ def of_envelopes(
         title: What is drawn.
         about: Small print under the title.
         findings: Those to be marked.
+        over: What the axis counts, such as ``step`` or ``round``.
     """
     unfit = [one.first[one.non_finite > 0] for one in lines.values()]
     steps = np.unique(np.concatenate([np.empty(0, np.int64), *unfit]))
     extremes = [extreme for one in lines.values() for extreme in (one.low, one.high)]
-    return _figure(
+    figure = _figure(
         lines,
         title=title,
         about=about + (f" · not finite at {len(steps):,} places" if len(steps) else ""),
@@ -254,6 +256,7 @@ def of_envelopes(
         findings=findings,
         log=suits_log(np.concatenate([np.empty(0), *extremes])),
     )
+    return figure.update_xaxes(title_text=over)
 
 
 def _figure(

@@ -331,9 +331,22 @@ class _Plot:
             f' height="{abs(self.y.end - self.y.start):.1f}" preserveAspectRatio="none"'
             f' style="image-rendering:pixelated" href="data:image/png;base64,{image}"/>'
         )
+        if trace.get("coloraxis"):
+            yield from self._hatched(trace, np.isfinite(cells).sum(axis=1) == 0)
         yield from self._color_bar(scale, low, high, bar)
         if trace.get("text") is not None and trace.get("texttemplate"):
             yield from self._cell_texts(trace)
+
+    def _hatched(self, trace: Trace, is_empty: npt.NDArray[np.bool_]) -> Iterator[str]:
+        """Yield strokes over the rows that hold nothing."""
+        places = self.y.at(trace["y"])
+        half = abs(self.y.end - self.y.start) / max(1, len(places)) / 2
+        for place in places[is_empty].tolist():
+            strokes = (
+                f"M{x:.1f} {place + half:.1f}l{2 * half:.1f} {-2 * half:.1f}"
+                for x in np.arange(self._left, self._right - 2 * half, 8.0).tolist()
+            )
+            yield f'<path d="{"".join(strokes)}" stroke="{_MUTED}" stroke-width="0.8"/>'
 
     def _cell_texts(self, trace: Trace) -> Iterator[str]:
         for y, row in zip(self.y.at(trace["y"]).tolist(), trace["text"], strict=False):
@@ -488,7 +501,10 @@ class _Plot:
         del number
         x0, x1 = self.x.at([shape["x0"], shape["x1"]]).tolist()
         if shape.get("yref") == "y":
-            y0, y1 = self.y.at([shape["y0"], shape["y1"]]).tolist()
+            ends = [shape["y0"], shape["y1"]]
+            is_place = self.y.kind == "category" and not isinstance(ends[0], str)
+            places = self.y.pixels(np.array(ends, np.float64)) if is_place else self.y.at(ends)
+            y0, y1 = places.tolist()
         else:
             y0, y1 = self._bottom, self._top
         if shape["type"] == "line":

@@ -15,6 +15,7 @@ from ..formats.findings import parse_findings
 from ..model.collection import SPECS
 from ..model.finding import Finding
 from ..model.steps import Mode
+from ..numerics.statistics import BY_FACTORS
 from ..trial import Trial
 from ..trial.step_log import in_order
 from .distributions import PARTS, exponents, image_grid, spread, value_map
@@ -28,8 +29,6 @@ from .theme import as_text
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-#: Statistics of which small and large values matter alike.
-_BY_FACTORS = ("l1", "l2", "rms", "abs_mean", "abs_max", "abs_min", "std", "variance", "sum_abs")
 # What was read of a run is bounded by these many figures.
 _KEPT = 24
 _MOST_LINES = 6
@@ -158,7 +157,7 @@ class Plots:
             what=collection,
             findings=self._in_rows(layers),
             points=max(1, len(steps)),
-            log=statistic in _BY_FACTORS,
+            log=statistic in BY_FACTORS,
         )
         figure.add_trace(unfit_cells(steps, layers.rows, layers.unfit()))
         figure.update_layout(

@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from ..formats.profile.tables import rows_by
+from ..judge.evidence_view import blank_rows, layer_view, of_collection, rows_of
+from ..judge.rule import EvidenceView
 from ..model.finding import Finding
 from ..plots import heatmap, lines
 from ..plots.downsample import Envelope
@@ -50,10 +52,15 @@ def tensor_chart(
 
 
 def marked_chart(
-    columns: Mapping[str, Envelope], title: str, about: str, findings: Sequence[Finding]
+    columns: Mapping[str, Envelope],
+    title: str,
+    about: str,
+    findings: Sequence[Finding],
+    *,
+    over: str = "step",
 ) -> Chart:
     """Return columns as lines on which findings are marked; these do not stand in JSON."""
-    options = {"lines": columns, "title": title, "about": about}
+    options = {"lines": columns, "title": title, "about": about, "over": over}
     data = {**options, "findings": findings}
     return Chart(of_envelopes, data, {**options, "lines": numbers(columns)})
 
@@ -74,30 +81,54 @@ def numbers(columns: Mapping[str, Envelope]) -> dict[str, dict[str, object]]:
     }
 
 
-def heatmap_charts(trial: Trial, findings: Sequence[Finding]) -> Iterator[Chart]:
-    """Yield a heat map of each collection: tensors by steps."""
-    for collection, statistic in _HEATMAPS:
-        names = in_order(trial.tensor_names(collection=collection), trial.order)
+def heatmap_charts(
+    trial: Trial, findings: Sequence[Finding], view: EvidenceView
+) -> Iterator[Chart]:
+    """Yield a heat map of each collection: tensors by steps; the one that shows a fault first.
+
+    Args:
+        trial: The run.
+        findings: Of the run.
+        view: What shows what was found first.
+    """
+    kinds = trial.reader.tensors()
+    first = layer_view(view, kinds)
+    others = [of_collection(*one) for one in _HEATMAPS]
+    same = first.collection, first.statistic
+    for one in (first, *(one for one in others if (one.collection, one.statistic) != same)):
+        names = trial.tensor_names(collection=one.collection) if one.collection else []
         if not names:
             continue
-        layers = LayerRows(trial, names, statistic, trial.modes[0], points=_COLUMNS, rows=_ROWS)
-        share = layers.read(time.monotonic() + _PATIENCE_S)
-        what = collection if share == 1 else f"{collection}, of {share:.0%} of the steps"
-        steps, cells = layers.cells()
-        options = {
-            "steps": steps,
-            "names": layers.rows,
-            "values": cells,
-            "statistic": statistic,
-            "what": what,
-            "log": statistic == "l2",
-        }
-        marks = [
-            replace(one, tensor=layers.rows[layers.row_of[one.tensor]])
-            for one in findings
-            if one.tensor in layers.row_of
-        ]
-        yield Chart(heatmap, {**options, "findings": marks}, options)
+        names = in_order(names, trial.order)
+        yield _heatmap_chart(trial, names, replace(one, tensors=view.tensors), findings)
+
+
+def _heatmap_chart(
+    trial: Trial, names: Sequence[str], view: EvidenceView, findings: Sequence[Finding]
+) -> Chart:
+    layers = LayerRows(trial, names, view.statistic, trial.modes[0], points=_COLUMNS, rows=_ROWS)
+    share = layers.read(time.monotonic() + _PATIENCE_S)
+    steps, cells = layers.cells()
+    present, absent = rows_of(names, view.tensors)
+    blank = blank_rows(view.collection, absent, trial.reader.tensors())
+    options = {
+        "steps": steps,
+        "names": [*layers.rows, *blank],
+        "values": np.concatenate([cells, np.full((len(blank), len(steps)), np.nan)]),
+        "statistic": view.statistic,
+        "what": view.collection
+        if share == 1
+        else f"{view.collection}, of {share:.0%} of the steps",
+        "log": view.scale == "log10",
+        "band": view.band,
+        "above": [*dict.fromkeys(layers.rows[layers.row_of[one]] for one in present), *blank],
+    }
+    marks = [
+        replace(one, tensor=layers.rows[layers.row_of[one.tensor]])
+        for one in findings
+        if one.tensor in layers.row_of
+    ]
+    return Chart(heatmap, {**options, "findings": marks}, options)
 
 
 #: Of more machines only the first ones are drawn; tables list all.

@@ -24,6 +24,7 @@ from . import profiler, xgboost
 from .document import Report, Section, plain
 from .page import report_notebook, report_page
 from .profiler import evaluate_profile
+from .xgboost_metrics import BoostedRun
 
 # Of SageMaker, a switch against telemetry. There is none.
 _WITHOUT_MEANING = "opt_out_telemetry"
@@ -102,7 +103,9 @@ class CreateXgboostReport(Rule):
         numbers = folder / "xgboost-reports"
         numbers.mkdir(parents=True, exist_ok=True)
         _write(folder / "xgboost_report", made)
-        for section in made.sections:
+        # A file of residuals is there for classes, too, of which the page has no chart.
+        residuals = xgboost.residual_section(BoostedRun(trial))
+        for section in {one.key: one for one in (residuals, *made.sections)}.values():
             if _is_of_sagemaker(section):
                 path = numbers / f"{section.key}.json"
                 path.write_text(json.dumps(plain(section), indent=1), encoding="utf-8")

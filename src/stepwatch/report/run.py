@@ -17,9 +17,10 @@ from ..formats.blackbox import BLACKBOX_FOLDER
 from ..formats.profile.reader import ProfileReader
 from ..formats.profile.tables import ends_ns
 from ..judge.evaluate import Progress, stored_or_evaluated, without_progress
+from ..judge.evidence_view import declared_view, evidence_view
 from ..judge.headline import counts, rule_outcomes
 from ..judge.parameters import Spec
-from ..judge.root_cause import Chain, sign_of
+from ..judge.root_cause import Chain
 from ..judge.verdict import Verdict, consequence_lines, plural
 from ..model.finding import Finding
 from ..plots.downsample import envelope
@@ -57,16 +58,6 @@ def _near(rows: pa.Table, step: int, reach: int) -> pa.Table:
     return rows.filter(pa.array(np.isin(numbers_, near)))
 
 
-# What shows the fault, by what a finding is a sign of.
-_SHOWS = {
-    "bad_data": "non_finite",
-    "non_finite": "non_finite",
-    "exploded": "non_finite",
-    "inactive": "zero_fraction",
-    "vanishing": "abs_mean",
-}
-
-
 def _listed(name: str, series: Series) -> Table:
     """Return the statistics of steps, a row for each worker."""
     columns = _OF_TENSOR if (series["count"] > 1).any() else ("mean",)
@@ -90,7 +81,10 @@ def _number(value: float) -> float | int:
 
 def _drawn(name: str, series: Series, finding: Finding) -> Chart:
     """Return a chart of the steps, a line for each worker."""
-    what = _SHOWS.get(sign_of(finding), "rms") if (series["count"] > 1).any() else "mean"
+    what = "mean"
+    if (series["count"] > 1).any():
+        declared = declared_view(finding.rule, finding.condition).statistic
+        what = "non_finite" if (series["non_finite"] > 0).any() else declared or "rms"
     workers = np.array(series.workers)
     columns = {
         (str(worker) if len(set(series.workers)) > 1 else what): envelope(
@@ -216,10 +210,11 @@ def report(
     """
     verdict = stored_or_evaluated(trial, rules, default=DEFAULT_RULES, shown=shown)
     profile = cached_profile(trial)
+    view = evidence_view(trial, verdict.chains[0].cause if verdict.chains else None)
     sections = [
         *cause_sections(trial, profile, verdict),
         Section("training", "Training", (*_curves(trial, verdict),)),
-        Section("model", "The model", (*heatmap_charts(trial, verdict.findings),)),
+        Section("model", "The model", (*heatmap_charts(trial, verdict.findings, view),)),
         Section("machine", "Time and machine", (*time_and_machine(profile),)),
         Section("rules", "Rules", (*rules_blocks(verdict),)),
         Section("missing", "What was captured, and what is missing", (*missing(trial, verdict),)),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
 import numpy as np
+import numpy.typing as npt
 
 from ..hooks.boosting.hook import Counts
 from ..judge.evaluate import Progress, stored_or_evaluated, without_progress
@@ -111,14 +113,40 @@ def _metric(name: str) -> str:
 
 
 def _over_steps(evidence: BoostedRun, metric: str, names: list[str], verdict: Verdict) -> Chart:
-    """Return a metric over the steps, a line for each data it is of."""
+    """Return a metric over the rounds, a line for each data it is of."""
+    rounds = Rounds(evidence.trial)
     columns = {
         name.partition("-")[0]: column
         for name in names
-        for column in Lines(evidence.trial, name, "mean", POINTS).read().values()
+        for column in Lines(evidence.trial, name, "mean", POINTS, axis=rounds).read().values()
     }
-    marks = [one for one in verdict.findings if one.tensor in names]
-    return marked_chart(columns, metric, "value", marks)
+    marks = [
+        replace(one, step=one.step if one.mode_step is None else one.mode_step)
+        for one in verdict.findings
+        if one.tensor in names
+    ]
+    return marked_chart(columns, metric, "value", marks, over="round")
+
+
+class Rounds:
+    """Where steps lie when boosting rounds are counted: training and evaluating one is one.
+
+    Args:
+        trial: The run.
+    """
+
+    def __init__(self, trial: Trial) -> None:
+        self._known = {
+            mode.value: (trial.step_numbers(mode), trial.mode_step_numbers(mode))
+            for mode in trial.modes
+        }
+
+    def __call__(
+        self, steps: npt.NDArray[np.int64], mode: str
+    ) -> tuple[npt.NDArray[np.int64], None]:
+        """Return the round of each step of a mode; see ``progressive_read.Axis``."""
+        numbers, rounds = self._known[mode]
+        return rounds[np.searchsorted(numbers, steps)], None
 
 
 def importance(evidence: BoostedRun) -> Iterator[Block]:
@@ -128,12 +156,16 @@ def importance(evidence: BoostedRun) -> Iterator[Block]:
         yield Text("No importance of features was saved; a linear model has none.", "note")
     for kind, values in found.items():
         if values:
-            shares = {name: 100 * value for name, value in values.items()}
+            shares = {name: 100 * value for name, value in _largest_first(values).items()}
             drawn = {"values": shares, "title": kind, "about": _MEANS[kind], "unit": "x 100"}
             yield Chart(bars, drawn, narrow=len(shares) <= 30)
     if shap := evidence.importance("average_shap"):
         titles = {"title": "SHAP values", "about": "what it adds to a prediction, on average"}
-        yield Chart(bars, {**titles, "values": shap, "unit": "of the prediction"})
+        yield Chart(bars, {**titles, "values": _largest_first(shap), "unit": "of the prediction"})
+
+
+def _largest_first(values: Mapping[str, float]) -> dict[str, float]:
+    return dict(sorted(values.items(), key=lambda one: -abs(one[1])))
 
 
 def residuals(evidence: BoostedRun, last: PredictedRows) -> Iterator[Block]:
@@ -157,6 +189,12 @@ def residuals(evidence: BoostedRun, last: PredictedRows) -> Iterator[Block]:
     }
     about = f"step {last.step}; normal fit: mean {mean:.4g}, standard deviation {deviation:.4g}"
     yield Chart(histogram, {**drawn, "title": "Residuals", "about": about})
+
+
+def residual_section(evidence: BoostedRun) -> Section:
+    """Return how far predictions are from what is true; of classes the confusion matrix says it."""
+    title = "Residuals at the last saved step"
+    return Section("ResidualDistribution", title, of_last(evidence, residuals))
 
 
 def errors_by_label(evidence: BoostedRun) -> Iterator[Section]:
@@ -325,12 +363,10 @@ def report(
             "Distribution of the true labels",
             of_last(evidence, labels, "labels"),
         ),
-        Section("LossData", "Loss over the steps", (*losses(evidence, verdict),)),
+        Section("LossData", "Loss over the rounds", (*losses(evidence, verdict),)),
         Section("FeatureImportance", "Feature importance", (*importance(evidence),)),
         *class_sections(evidence),
-        Section(
-            "ResidualDistribution", "Residuals at the last saved step", of_last(evidence, residuals)
-        ),
+        *([] if evidence.num_classes else [residual_section(evidence)]),
         *errors_by_label(evidence),
         Section("hyperparameters", "Hyperparameters", (*_hyperparameters(evidence),)),
     ]

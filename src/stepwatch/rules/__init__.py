@@ -8,13 +8,14 @@ from __future__ import annotations
 from ..judge.declaration import parameter
 from ..judge.engine import RuleStatus, Watch, watch
 from ..judge.parameters import DEFAULT_RULES, build, parse_rules
-from ..judge.rule import Findings, Rule, Scope, Selection, Watched
+from ..judge.rule import EvidenceView, Findings, Rule, Scope, Selection, Watched
 from ..judge.step_view import StepView, TensorGroup, TensorView
 from ..model.finding import SEVERITIES, Finding
 
 __all__ = [
     "DEFAULT_RULES",
     "SEVERITIES",
+    "EvidenceView",
     "Finding",
     "Findings",
     "Rule",

@@ -18,14 +18,14 @@ import numpy.typing as npt
 
 from ..errors import ConfigError
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, Rule, Selection
+from ..judge.rule import EvidenceView, Findings, Rule, Selection
 from ..judge.step_view import StepView, TensorGroup
 from ..model.finding import Finding
 from ..model.record import Layout
 from ..numerics.measures import Floats, dtype_max, listed, number
 from ..numerics.statistics import COUNT, MAX, MIN, ZEROS
 from .history import FirstValues
-from .shared import Array, raw_values
+from .shared import Array, in_a_row, raw_values
 
 #: The index of the median magnitude in a tensor of the collection ``quantiles``.
 _MEDIAN_MAGNITUDE = 5
@@ -45,6 +45,7 @@ class ActivationOutlier(Rule):
     needs = ("outputs",)
     training_only = True
     sign = "drift"
+    view = EvidenceView("outputs", "abs_max")
     evidence = ("quantiles:raw:every=10",)
     lacks = f"no quantiles of outputs were saved; save them with: --save '{evidence[0]}'"
     per_model = True
@@ -116,7 +117,7 @@ class ActivationOutlier(Rule):
                     info.name,
                     f"{info.name}: the largest magnitude is {number(size)} at step {step.number},"
                     f" {number(ratio)} times the median (> {number(self.min_ratio)}), at first it"
-                    f" was {number(first)}; {self.consecutive} looks in a row",
+                    f" was {number(first)}; {in_a_row(self.consecutive, 'look')}",
                     worker=group.record.worker,
                     value=ratio,
                     threshold=self.min_ratio,
@@ -353,6 +354,7 @@ class DeadRelu(ActivityRule):
     """
 
     name = "dead_relu"
+    view = EvidenceView("outputs", "zero_fraction")
     prefix, fault, measured = RELU_SUMMARY, "is dead", "ReLU"
     layers = "ReLUs are dead"
     remedy = "lower the learning rate, make biases less negative, or use LeakyReLU or GELU"
@@ -453,6 +455,7 @@ class SaturatedActivation(ActivityRule):
     """
 
     name = "saturated_activation"
+    view = EvidenceView("outputs", "abs_mean", "linear")
     prefix, fault, measured = SATURATION_SUMMARY, "saturates", "tanh or sigmoid"
     layers = "layers are saturated"
     remedy = "normalize the inputs, or make the initialization smaller"

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, Rule
+from ..judge.rule import EvidenceView, Findings, Rule
 from ..judge.step_view import StepView, TensorView
 from ..numerics.measures import number, theil_sen
 from ..numerics.statistics import COUNT, MAX, MIN, NEGINF
 from .history import FirstValues, Series
-from .shared import of_same_loss
+from .shared import in_a_row, of_same_loss
 
 
 class AttentionInstability(Rule):
@@ -32,6 +33,10 @@ class AttentionInstability(Rule):
     training_only = True
     per_model = True
     sign = "drift"
+    view: ClassVar[Mapping[str, EvidenceView]] = {
+        "flat*": EvidenceView("attention", "std"),
+        "*": EvidenceView("attention", "abs_max"),
+    }
 
     max_logit: float = parameter(
         100.0, "The largest logit that is tolerated; 100 is where Kimi K2 clips.", above=0
@@ -69,7 +74,8 @@ class AttentionInstability(Rule):
                 step,
                 logits,
                 f"{logits.name}: all logits lie within {number(spread)} at step {step.number}"
-                f" (< {number(self.min_spread)}), {self.flat_looks} looks in a row: attention sees"
+                f" (< {number(self.min_spread)}), "
+                f"{in_a_row(self.flat_looks, 'look')}: attention sees"
                 " all keys alike",
                 severity="info",
                 value=spread,
@@ -87,7 +93,7 @@ class AttentionInstability(Rule):
                 step,
                 logits,
                 f"{logits.name}: a logit of {number(largest)} at step {step.number}"
-                f" (> {number(self.max_logit)}), {self.consecutive} looks in a row",
+                f" (> {number(self.max_logit)}), {in_a_row(self.consecutive, 'look')}",
                 value=largest,
                 threshold=self.max_logit,
                 remedy="normalize queries and keys, check the scale 1/sqrt(width of a head), or"
@@ -108,8 +114,8 @@ class AttentionInstability(Rule):
                 step,
                 tensor,
                 f"{module}: the entropy of attention is {number(entropy)} of what it could be at"
-                f" step {step.number} (< {number(self.min_entropy)}), {self.consecutive} looks in a"
-                f" row; at first it was {number(first)}",
+                f" step {step.number} (< {number(self.min_entropy)}),"
+                f" {in_a_row(self.consecutive, 'look')}; at first it was {number(first)}",
                 value=entropy,
                 threshold=self.min_entropy,
                 remedy="normalize queries and keys, check the scale 1/sqrt(width of a head), or"

@@ -340,7 +340,7 @@ class Dataloader(ProfileRule):
             f"{worker}: {processes} process{'es load' if processes > 1 else ' loads'} data on"
             f" {number(cores)} cores ({number(percent)}%, allowed"
             f" {number(self.min_threshold)}% to {number(self.max_threshold)}%)"
-            + (f"; {wait:.0%} of the time of steps is waited for data" if known else ""),
+            + (f"; {wait:.0%} of step time waits for data" if known else ""),
             worker=worker,
             value=percent,
             threshold=self.min_threshold if few else self.max_threshold,

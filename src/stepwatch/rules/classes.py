@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..errors import ConfigError
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, Rule, Selection
+from ..judge.rule import EvidenceView, Findings, Rule, Selection
 from ..judge.step_view import StepView, TensorView
 from ..model.steps import Mode
 from ..numerics.measures import Floats, number
@@ -146,6 +146,7 @@ class ChanceLevel(Rule):
     needs = ("classes", "labels", "losses")
     per_model = True
     sign = "outcome"
+    view = EvidenceView("losses", "mean")
 
     num_steps: int = parameter(200, "TRAIN steps before and of a judgement.", at_least=10)
     margin: float = parameter(
@@ -293,10 +294,7 @@ class ChanceLevel(Rule):
             of_what, agreement = "the mean of the targets", ""
             if not math.isnan(z):
                 of_what = "classes by their frequency"
-                agreement = (
-                    f"; guesses agree with labels {number(z)} standard deviations more often than"
-                    " by chance"
-                )
+                agreement = "; guesses agree with the labels no more often than by chance"
             reason = None if worse else self._circumstances.reason(list(window.losses)[-25:])
             yield self.finding(
                 step,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, NotApplicable, Rule
+from ..judge.rule import EvidenceView, Findings, NotApplicable, Rule
 from ..judge.step_view import StepView, TensorView
 from ..model.steps import Mode
 from ..numerics.measures import Floats, number
 from .history import Series
-from .shared import DependenceSample, dependence_samples, of_same_loss
+from .shared import DependenceSample, dependence_samples, in_a_row, of_same_loss
 
 #: Targets of which so many are the input at another position are that input.
 COPY_SHARE = 0.95
@@ -83,7 +83,8 @@ class Dependence(Rule):
                     yield self.finding(
                         step,
                         tensor,
-                        f"the prediction of {loss} {what}, {self.consecutive} looks in a row up to"
+                        f"the prediction of {loss} {what}, "
+                        f"{in_a_row(self.consecutive, 'look')} up to"
                         f" step {step.number}",
                         severity="info" if is_part else "warning",
                         value=value,
@@ -196,6 +197,7 @@ class RepeatedData(Rule):
     needed_steps = "num_steps"
     per_model = True
     sign = "data"
+    view = EvidenceView("losses", "mean")
 
     num_steps: int = parameter(20, "TRAIN steps in a row with one batch.", at_least=2)
     looks: int = parameter(10, "Steps at which classes were counted.", at_least=2)
@@ -284,16 +286,17 @@ class RepeatedData(Rule):
         elif depends > self.depends and len(classes) > 2:
             condition, value, limit, remedy = "class_by_class", depends, self.depends, _SORTED
             text = (
-                f"a step holds {number(float((table > 0).sum(1).mean()))} of {len(classes)}"
-                f" classes, and others than the step before: classes depend on the step by"
-                f" {number(depends)} (> {number(self.depends)}; 0 if shuffled, 1 if sorted)"
+                "the data are not shuffled: a step holds"
+                f" {number(float((table > 0).sum(1).mean()))} of {len(classes)} classes on average,"
+                f" and others than the step before (dependence {number(depends)} >"
+                f" {number(self.depends)}; 0 if shuffled, 1 if sorted)"
             )
         else:
             return
         yield self.finding(
             step,
             tensor,
-            f"{tensor.name}: at {self.looks} looks up to step {step.number} {text}",
+            f"{text}, at {self.looks} looks up to step {step.number}",
             value=value,
             threshold=limit,
             condition=condition,

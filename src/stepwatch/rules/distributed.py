@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, NotApplicable, Rule, few_steps
+from ..judge.rule import EvidenceView, Findings, NotApplicable, Rule, few_steps
 from ..judge.step_view import StepView
 from ..model.collection import subject
 from ..model.finding import Finding
@@ -31,6 +31,7 @@ from ..numerics.statistics import (
     SUM_SQ,
     ZEROS,
 )
+from .shared import in_a_row
 
 # These do not depend on the order in which elements are added up.
 _EXACT = [COUNT, NAN, POSINF, NEGINF, ZEROS, MIN, MAX, ABS_MIN]
@@ -110,6 +111,11 @@ class ReplicaDivergence(Rule):
         "unregistered": "unsynced",
         "clipped_by_part": "scale",
         "*": "replicas",
+    }
+    view: ClassVar[Mapping[str, EvidenceView]] = {
+        "clipped_by_part": EvidenceView("gradients", "l2"),
+        "unaveraged*": EvidenceView("gradients", "l2"),
+        "*": EvidenceView("weights"),
     }
 
     consecutive: int = parameter(5, "TRAIN steps in a row.", at_least=1)
@@ -199,7 +205,8 @@ class ReplicaDivergence(Rule):
                 step,
                 apart[0],
                 f"{why}; {len(apart)} of {len(gradients.names)} gradients ({listed(apart)}) differ"
-                f" between {len(step.workers)} workers, {self.if_certain} TRAIN steps in a row up"
+                f" between {len(step.workers)} workers, "
+                f"{in_a_row(self.if_certain, 'TRAIN step')} up"
                 f" to step {step.number}",
                 worker="",
                 value=float(len(apart)),
@@ -263,7 +270,7 @@ class ReplicaDivergence(Rule):
             step,
             apart[0],
             f"{listed(apart)}: {len(apart)} of {len(weights.names)} parameters {what} in"
-            f" {len(step.workers)} workers ({who}), {needed} TRAIN steps in a row up to step"
+            f" {len(step.workers)} workers ({who}), {in_a_row(needed, 'TRAIN step')} up to step"
             f" {step.number}",
             worker=odd[0] if len(step.workers) > 2 else "",
             value=float(len(apart)),
@@ -300,7 +307,7 @@ class ReplicaDivergence(Rule):
             "gradients of which each worker holds a part are clipped by the norm of that part"
             + (f" ({each})" if each else "")
             + f": {listed(map(number, norms))} is left of them in {len(parts)} workers, and"
-            f" {number(whole)} in all, {self.if_certain} TRAIN steps in a row up to step"
+            f" {number(whole)} in all, {in_a_row(self.if_certain, 'TRAIN step')} up to step"
             f" {step.number}",
             worker="",
             value=max(norms),

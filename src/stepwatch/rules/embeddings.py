@@ -12,7 +12,7 @@ from ..judge.rule import Findings, Rule, Selection
 from ..judge.step_view import StepView, TensorView
 from ..numerics.measures import Floats, listed, number
 from .history import FirstValues, Series
-from .shared import is_scalar, losses_of, parameter_of
+from .shared import in_a_row, is_scalar, losses_of, parameter_of
 
 # The indices in a tensor of the collection ``embeddings``.
 _MEDIAN, _LARGEST, _COSINE, _UNUSED = 2, 4, 5, 6
@@ -84,7 +84,7 @@ class EmbeddingDrift(Rule):
                     step,
                     tensor,
                     f"{tensor.name.removeprefix('row_norms/')}: {text} (> {number(limit)}),"
-                    f" {self.consecutive} looks in a row up to step {step.number}",
+                    f" {in_a_row(self.consecutive, 'look')} up to step {step.number}",
                     # What all rows have in common may be what they have to say at first.
                     severity="info" if condition == "alike" and self._falls else "warning",
                     value=value,

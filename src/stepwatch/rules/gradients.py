@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, NotApplicable, Rule, Selection
+from ..judge.rule import EvidenceView, Findings, NotApplicable, Rule, Selection
 from ..judge.step_view import StepView, TensorGroup
 from ..model.finding import Finding
 from ..model.record import Layout, StepRecord, TensorInfo
@@ -28,7 +28,7 @@ from ..numerics.measures import (
 from ..numerics.statistics import COUNT, MAX, MIN, NAN, NEGINF, POSINF, SUM_ABS, SUM_SQ
 from .circumstances import Reason, WeightHistory
 from .history import Norms, Series
-from .shared import is_of_trainable, is_scalar, is_trainable, is_trained, losses_of
+from .shared import in_a_row, is_of_trainable, is_scalar, is_trainable, is_trained, losses_of
 
 
 class StaleGradients(Rule):
@@ -42,6 +42,7 @@ class StaleGradients(Rule):
     needed_steps = "consecutive"
     training_only = True
     sign = "stale"
+    view = EvidenceView("gradients", "l2")
 
     consecutive: int = parameter(10, "TRAIN steps in a row.", at_least=1)
 
@@ -54,7 +55,7 @@ class StaleGradients(Rule):
                     step,
                     "optimizer/stale_gradients",
                     f"the gradients of {number(stale)} parameters were not set to zero since the"
-                    f" optimizer step before, {self.consecutive} steps in a row up to step"
+                    f" optimizer step before, {in_a_row(self.consecutive, 'step')} up to step"
                     f" {step.number}: each step adds to all gradients before it",
                     worker=worker,
                     value=stale,
@@ -99,6 +100,7 @@ class GradAccumulationScale(Rule):
     needed_steps = "consecutive"
     training_only = True
     sign = "scale"
+    view = EvidenceView("gradients", "l2")
 
     tolerance: float = parameter(
         1e-3, "How near the sum is to the number of micro-batches.", above=0, at_most=0.5
@@ -122,7 +124,8 @@ class GradAccumulationScale(Rule):
                     step,
                     "loop/backwards_lost",
                     f"gradients of {number(lost)} of {number(parts)} micro-batches were set to zero"
-                    f" before the optimizer used them, {self.consecutive} steps in a row up to step"
+                    f" before the optimizer used them, "
+                    f"{in_a_row(self.consecutive, 'step')} up to step"
                     f" {step.number}: only the last of each step is learnt from",
                     worker=worker,
                     value=lost,
@@ -142,7 +145,8 @@ class GradAccumulationScale(Rule):
                     step,
                     "loop/loss_weight",
                     f"the losses of {number(parts)} micro-batches enter each step with a weight of"
-                    f" {number(weight)} together instead of 1, {self.consecutive} steps in a row up"
+                    f" {number(weight)} together instead of 1, "
+                    f"{in_a_row(self.consecutive, 'step')} up"
                     f" to step {step.number}: gradients are {number(weight)} times those of the"
                     " whole batch",
                     worker=worker,
@@ -166,7 +170,8 @@ class GradAccumulationScale(Rule):
                 step,
                 "loop/loss_weight",
                 f"the losses of {number(parts)} micro-batches enter each step with a weight of"
-                f" {number(weight)} together instead of 1, {self.consecutive} steps in a row up to"
+                f" {number(weight)} together instead of 1, "
+                f"{in_a_row(self.consecutive, 'step')} up to"
                 f" step {step.number}: they are divided by {number(parts)} twice",
                 worker=worker,
                 value=weight,
@@ -294,6 +299,7 @@ class GradientClipping(Rule):
     training_only = True
     per_model = True
     sign = "scale"
+    view = EvidenceView("gradients", "l2")
     lacks = NotApplicable("no gradients were clipped")
 
     consecutive: int = parameter(10, "TRAIN steps in a row.", at_least=1)
@@ -323,8 +329,8 @@ class GradientClipping(Rule):
                         step,
                         "optimizer/gradient_norm_after_clipping",
                         f"gradients are clipped {what}: clipping leaves a norm of {number(after)}"
-                        f" and the optimizer uses one of {number(used)}, {self.consecutive} steps"
-                        f" in a row up to step {step.number}",
+                        f" and the optimizer uses one of {number(used)},"
+                        f" {in_a_row(self.consecutive, 'step')} up to step {step.number}",
                         worker=worker,
                         value=used,
                         threshold=after,
@@ -364,6 +370,7 @@ class VanishingGradient(Rule):
     name = "vanishing_gradient"
     needs = ("gradients",)
     sign = "vanishing"
+    view = EvidenceView("gradients", "abs_mean")
     compat: ClassVar[Mapping[str, object]] = {"ignore_zero_init": False}
 
     threshold: float = parameter(1e-7, "The limit, where `relative_to` is `none`.", above=0)
@@ -413,13 +420,18 @@ class VanishingGradient(Rule):
         names = group.where(below).names
         tensor, row = group[worst], group.record.statistics[group.rows[worst]]
         zeros, bad = float(zero_percent(row[None])[0]), int(non_finite(row))
-        since = f" for {self.consecutive} steps in a row" if self.consecutive > 1 else ""
+        since = f", {in_a_row(self.consecutive, 'step')}" if self.consecutive > 1 else ""
         message = (
-            f"{tensor.name}: mean|g| = {number(sizes[worst])} < {number(limit)}"
-            f" at step {step.number}{since}; {len(names)} of {len(group)} gradients are below,"
-            f" the first in depth order is {names[0]}"
-            + (f"; {number(zeros)}% of it is zero" if zeros else "")
-            + (f"; {bad} of its elements are not finite" if bad else "")
+            f"{len(names)} of {len(group)} gradients vanish: their mean magnitude is below"
+            f" {number(limit)} at step {step.number}{since}; it is {number(sizes[worst])} in"
+            f" {tensor.name}"
+            + (f", of which {number(zeros)}% is zero" if zeros else "")
+            + (f", of which {bad} elements are not finite" if bad else "")
+            + (
+                f"; the first layer with one is that of {names[0]}"
+                if names[0] != tensor.name
+                else ""
+            )
         )
         return self.finding(
             step,
@@ -449,6 +461,7 @@ class ZeroGradients(Rule):
     training_only = True
     per_model = True
     sign = "no_gradient"
+    view = EvidenceView("gradients", "l2")
 
     consecutive: int = parameter(10, "TRAIN steps in a row.", at_least=1)
 
@@ -571,6 +584,7 @@ class GradNormSpike(Rule):
 
     name = "grad_norm_spike"
     needs = ("gradients", "optimizer")
+    view = EvidenceView("gradients", "l2")
     per_model = True
     sign: ClassVar[Mapping[str, str]] = {"spike": "spike", "*": "growth"}
 

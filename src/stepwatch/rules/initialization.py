@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, NotApplicable, Rule, Selection
+from ..judge.rule import EvidenceView, Findings, NotApplicable, Rule, Selection
 from ..judge.step_view import StepView, TensorGroup, TensorView
 from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
@@ -38,6 +38,7 @@ class PoorWeightInitialization(Rule):
     training_only = True
     per_model = True
     sign = "initialization"
+    view = EvidenceView("weights", "std")
     compat: ClassVar[Mapping[str, object]] = {"combine": "any"}
 
     activation_inputs_regex: Sequence[str] = parameter(
@@ -237,6 +238,11 @@ class InitialState(Rule):
     training_only = True
     per_model = True
     sign = "initialization"
+    view: ClassVar[Mapping[str, EvidenceView]] = {
+        "saturated*": EvidenceView("outputs", "abs_mean", "linear"),
+        "loud*": EvidenceView("outputs", "abs_max"),
+        "*": EvidenceView("weights", "std"),
+    }
 
     min_slope: float = parameter(
         0.05, "Mean slope of an activation, as a share of the largest.", above=0, at_most=0.5

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import ConfigError
 from ..judge.declaration import parameter, within
-from ..judge.rule import Findings, Rule, Selection, few_steps
+from ..judge.rule import EvidenceView, Findings, Rule, Selection, few_steps
 from ..judge.step_view import StepView, TensorView
 from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
@@ -17,7 +17,15 @@ from ..model.steps import Mode
 from ..numerics.measures import Floats, number
 from ..numerics.statistics import COUNT, MAX, MIN, ZEROS
 from .history import Series
-from .shared import CROSS_ENTROPIES, ELEMENTWISE, Array, of_same_loss, raw_values, summaries
+from .shared import (
+    CROSS_ENTROPIES,
+    ELEMENTWISE,
+    Array,
+    in_a_row,
+    of_same_loss,
+    raw_values,
+    summaries,
+)
 
 #: Mean square of activations between -1 and 1 above which they are nearly all at their ends.
 SATURATED = 0.9
@@ -39,6 +47,7 @@ class InputDrift(Rule):
     needs = ("batches",)
     per_model = True
     sign = "inputs"
+    view = EvidenceView("batches", "rms")
 
     factor: float = parameter(
         10.0, "So many times the largest at first, or the least over this, is a drift.", above=1
@@ -93,7 +102,7 @@ class InputDrift(Rule):
                     step,
                     name,
                     f"{name}: the root mean square of the inputs is {number(size)} at step"
-                    f" {step.number}, {self.consecutive} steps in a row beyond {number(limit)};"
+                    f" {step.number}, {in_a_row(self.consecutive, 'step')} beyond {number(limit)};"
                     f" at the first {self.first} steps it was {number(min(sizes))} to"
                     f" {number(max(sizes))}",
                     worker=worker,
@@ -196,6 +205,7 @@ class InputScale(Rule):
     training_only = True
     per_model = True
     sign = "inputs"
+    view = EvidenceView("batches", "abs_max")
     lacks = "no input of a floating dtype was seen"
 
     size: float = parameter(

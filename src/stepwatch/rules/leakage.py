@@ -17,7 +17,7 @@ from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.measures import Floats, number
 from ..numerics.statistics import MAX, MIN
-from .shared import dependence_samples, of_same_loss
+from .shared import dependence_samples, in_a_row, of_same_loss
 
 #: So many samples of the training are remembered.
 MOST_SAMPLES = 1 << 18
@@ -313,7 +313,7 @@ class LabelLeak(Rule):
             step,
             label,
             f"{label.name}: the target {what} ({batch.name}),"
-            f" {num_samples or self.consecutive} looks in a row up"
+            f" {in_a_row(num_samples or self.consecutive, 'look')} up"
             f" to step {step.number}",
             condition=condition,
             remedy=_REMEDIES[condition],

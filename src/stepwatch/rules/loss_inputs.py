@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, NotApplicable, Rule, few_steps
+from ..judge.rule import EvidenceView, Findings, NotApplicable, Rule, few_steps
 from ..judge.step_view import StepView, TensorView
 from ..model.finding import Finding
 from ..numerics.measures import by_x, number
 from ..numerics.statistics import COUNT, MAX, MIN, SUM, ZEROS
-from .shared import BINARY, CROSS_ENTROPIES, ELEMENTWISE, dependence_samples, of_same_loss
+from .shared import BINARY, CROSS_ENTROPIES, ELEMENTWISE, dependence_samples, in_a_row, of_same_loss
 
 _LOGITS = "binary_cross_entropy_with_logits"
 #: What Keras calls so, from_logits=False: it takes probabilities of classes, and no logits.
@@ -171,6 +171,7 @@ class LossInput(Rule):
     training_only = True
     per_model = True
     sign = "loss_input"
+    view = EvidenceView("losses", "mean")
 
     consecutive: int = parameter(5, "Steps in a row.", at_least=1)
     patience: int = parameter(
@@ -281,7 +282,7 @@ class LossInput(Rule):
             step,
             tensor,
             f"{tensor.name}: predictions from {number(given.field(MIN))} to"
-            f" {number(given.field(MAX))} ({shapes}) {what}, {least} steps in a row up to step"
+            f" {number(given.field(MAX))} ({shapes}) {what}, {in_a_row(least, 'step')} up to step"
             f" {step.number}",
             value=given.field(MAX),
             condition=f"{condition} {tensor.name}",

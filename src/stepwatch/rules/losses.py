@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, Rule, Selection
+from ..judge.rule import EvidenceView, Findings, Rule, Selection
 from ..judge.step_view import StepView
 from ..model.finding import Finding
 from ..model.steps import Mode
@@ -129,6 +129,7 @@ class RoundRule(Rule):
 
     per_model = True
     sign = "outcome"
+    view = EvidenceView("losses", "mean")
 
     tensor_regex: Sequence[str] = parameter(
         (), "Scalars whose name matches one of these; by default the losses."
@@ -477,6 +478,7 @@ class LossSpike(Rule):
     training_only = True
     per_model = True
     sign = "spike"
+    view = EvidenceView("losses", "mean")
 
     window: int = parameter(64, "The recent losses it is compared with.", at_least=4)
     k: float = parameter(8.0, "Robust standard deviations above their median.", above=0)

@@ -19,6 +19,7 @@ from ..profile.readings import RecentReadings
 from ..profile.statistics import spread
 from ..profile.windows import GPUS, ProfileWindow, Readings
 from .history import Series
+from .shared import in_a_row
 
 #: Looks at memory that are compared, in quarters of which each must grow like the others: by at
 #: least this share of their mean, and at most so many times it.
@@ -71,7 +72,8 @@ class MemoryGrowth(Rule):
                     step,
                     "loop/graphs",
                     f"the graphs of {number(graphs)} losses are kept at step {step.number}, more at"
-                    f" each of {self.consecutive} TRAIN steps in a row: memory grows without end",
+                    f" each of "
+                    f"{in_a_row(self.consecutive, 'TRAIN step')}: memory grows without end",
                     worker=worker,
                     value=graphs,
                     threshold=float(self.consecutive),

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, Rule, Selection
+from ..judge.rule import EvidenceView, Findings, Rule, Selection
 from ..judge.step_view import StepView, TensorGroup, TensorView
 from ..model.finding import Finding
 from ..model.record import StepRecord
@@ -124,7 +124,7 @@ class _Search:
             if self._first_update
             else "before the step, so an earlier update made it so"
         )
-        sentence = f"{tensor.name} ({self._counts(bad[0])}) was not finite {before}; found"
+        sentence = f"{tensor.name} ({self._counts(bad[0])}) was not finite {before}"
         more = {"non_finite_parameters": len(bad)}
         return Origin(
             "previous update", tensor, sentence, self._group([]), self._group([]), notes=more
@@ -320,6 +320,8 @@ class _Search:
         values = np.nan_to_num(self.record.statistics[row])
         infinite = int(values[POSINF] + values[NEGINF])
         found = ((int(values[NAN]), "NaN"), (infinite, "infinite"))
+        if values[COUNT] == 1:
+            return next((what for count, what in found if count), "finite")
         counts = " and ".join(f"{count} {what}" for count, what in found if count)
         return f"{counts or 'none'} of {int(values[COUNT])} elements"
 
@@ -393,6 +395,7 @@ class ExplodingTensor(NonFiniteRule):
 
     name = "exploding_tensor"
     sign = "exploded"
+    view = EvidenceView(statistic="l2")
     compat: ClassVar[Mapping[str, object]] = {"exclude_regex": None, "amp_skips": 1}
 
     collection_names: Sequence[str] = parameter((), "Only tensors of these collections.")
@@ -491,6 +494,7 @@ class NonFiniteOrigin(NonFiniteRule):
 
     name = "non_finite_origin"
     sign: ClassVar[Mapping[str, str]] = {"data": "bad_data", "*": "non_finite"}
+    view = EvidenceView(statistic="l2")
 
     whitelist_regex: str | None = parameter(
         MASKS, "Tensors whose name matches may be non-finite.", regex=True
@@ -537,12 +541,13 @@ class NonFiniteOrigin(NonFiniteRule):
             what = "NaN" if spoiled[0].statistics.nan else "infinite"
             loss = f"loss is {what} from step {step.number}; first in {_place(tensor.name)}"
         self._episode = self._episode or worker
+        found = "; found" if origin.cause == "previous update" else ""
         return self.finding(
             step,
             tensor.name,
             f"{loss}: {origin.sentence}{near}"
             if loss
-            else f"{origin.sentence} at step {step.number}{near}",
+            else f"{origin.sentence}{found} at step {step.number}{near}",
             worker=self._episode,
             value=float(tensor.statistics.non_finite),
             threshold=0.0,

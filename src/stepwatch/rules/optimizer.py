@@ -11,7 +11,15 @@ from typing import ClassVar
 import numpy as np
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, NamedRows, NotApplicable, Rule, Selection, few_steps
+from ..judge.rule import (
+    EvidenceView,
+    Findings,
+    NamedRows,
+    NotApplicable,
+    Rule,
+    Selection,
+    few_steps,
+)
 from ..judge.step_view import StepView, TensorGroup
 from ..numerics.measures import Floats, listed, non_finite, number, robust_z, scalar_value
 from ..numerics.statistics import MAX, MIN
@@ -52,6 +60,7 @@ class StaleOptimizerState(Rule):
     training_only = True
     per_model = True
     sign = "state"
+    view = EvidenceView("optimizer_states", "rms")
 
     max_rms: float = parameter(2.3, "The largest RMS that is tolerated.", above=0)
     looks: int = parameter(4, "Looks of which half must be above it.", at_least=1)

@@ -16,6 +16,7 @@ from ..judge.step_view import StepView, TensorView
 from ..model.finding import Finding
 from ..numerics.measures import number
 from ..numerics.statistics import Statistics
+from .shared import in_a_row
 
 #: Returns that grow by less than this from step to step are discounted the wrong way.
 DISCOUNTED = 0.9995
@@ -299,7 +300,7 @@ class RlUpdate(Rule):
                 step,
                 tensor,
                 "clipped",
-                f"{share:.0%} of the ratios are clipped, {self.consecutive} looks in a row: the"
+                f"{share:.0%} of the ratios are clipped, {in_a_row(self.consecutive, 'look')}: the"
                 " policy is far from the one that acted",
                 value=share,
                 threshold=self.max_clipped,
@@ -334,7 +335,7 @@ class RlUpdate(Rule):
                 tensor,
                 "constant_advantage",
                 f"all {found.count:.0f} advantages of a batch are {number(found.mean)},"
-                f" {self.consecutive} looks in a row: no action is better than another",
+                f" {in_a_row(self.consecutive, 'look')}: no action is better than another",
                 value=found.mean,
             )
         one_sign = not is_constant and (found.min > 0 or found.max < 0)
@@ -364,7 +365,7 @@ class RlUpdate(Rule):
                     target,
                     "through_target",
                     "the target of the values is computed with gradients, so it moves towards the"
-                    f" prediction, {self.consecutive} looks in a row",
+                    f" prediction, {in_a_row(self.consecutive, 'look')}",
                 )
         found = prediction.statistics
         is_one = of_actions and found.count >= LEAST_ROWS and found.max == found.min
@@ -375,7 +376,7 @@ class RlUpdate(Rule):
                 prediction,
                 "one_transition",
                 f"all {found.count:.0f} values of a batch are the same, as are their targets,"
-                f" {self.consecutive} looks in a row: it holds one transition, again and again",
+                f" {in_a_row(self.consecutive, 'look')}: it holds one transition, again and again",
                 value=found.mean,
             )
         values = self._values.setdefault(target.worker, _Values())

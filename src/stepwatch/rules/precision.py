@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import ml_dtypes
 import numpy as np
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, NotApplicable, Rule
+from ..judge.rule import EvidenceView, Findings, NotApplicable, Rule
 from ..judge.step_view import StepView, TensorGroup, TensorView
 from ..numerics.exponents import LOWEST, NUM_BINS, Counts, overflow_fraction, underflow_fraction
 from ..numerics.measures import Floats, dtype_max, number
 from ..numerics.statistics import COUNT, SUM_ABS, ZEROS
 from .history import Series
-from .shared import largest_of, parameter_of, prefixed, weighted_mean
+from .shared import in_a_row, largest_of, parameter_of, prefixed, weighted_mean
 
 FORMATS = ("float16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")
 
@@ -85,6 +86,10 @@ class LowPrecisionLoss(Rule):
     training_only = True
     per_model = True
     sign = "precision"
+    view: ClassVar[Mapping[str, EvidenceView]] = {
+        "underflow": EvidenceView("gradients", "zero_fraction"),
+        "*": EvidenceView("updates"),
+    }
     lacks = NotApplicable("no weight, gradient or loss scale in 16 or 8 bits was seen")
 
     max_lost: float = parameter(0.5, "The share of updates that may be lost.", between=(0, 1))
@@ -135,8 +140,8 @@ class LowPrecisionLoss(Rule):
                 step,
                 worst,
                 f"{lost:.0%} of the updates of weights in {_dtype(worst.name, group)} changed"
-                f" nothing at step {step.number} (> {self.max_lost:.0%}), {self.consecutive} looks"
-                f" in a row; most of all {worst.name}",
+                f" nothing at step {step.number} (> {self.max_lost:.0%}), "
+                f"{in_a_row(self.consecutive, 'look')}; most of all {worst.name}",
                 value=lost,
                 threshold=self.max_lost,
                 condition="lost_updates",
@@ -160,7 +165,7 @@ class LowPrecisionLoss(Rule):
                     f"{zeros:.0%} of the {dtype} gradients are zero at step {step.number}"
                     f" (> {self.max_zeros:.0%}) and the mean magnitude of the others is"
                     f" {number(size)}, below the least normal number"
-                    f" {number(least_normal(dtype))}, {self.consecutive} looks in a row",
+                    f" {number(least_normal(dtype))}, {in_a_row(self.consecutive, 'look')}",
                     value=zeros,
                     threshold=self.max_zeros,
                     condition="underflow",

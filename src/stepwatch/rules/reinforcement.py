@@ -16,6 +16,7 @@ from ..judge.step_view import StepView, TensorView
 from ..model.finding import Finding
 from ..numerics.measures import number
 from .history import FirstValues, Series
+from .shared import in_a_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,7 +453,7 @@ class RlCollapse(Rule):
         return self.finding(
             step,
             tensor,
-            f"{tensor.name}: {what}, {looks} looks in a row up to step {step.number}",
+            f"{tensor.name}: {what}, {in_a_row(looks, 'look')} up to step {step.number}",
             value=value,
             threshold=threshold,
             remedy=remedy,

@@ -78,6 +78,16 @@ class TensorRule(Rule):
         self._tensors = Selection(self.collection_names, self.tensor_regex)
 
 
+def in_a_row(count: int, what: str) -> str:
+    """Return a number of steps or looks as people write it.
+
+    Example:
+        >>> in_a_row(1, "step"), in_a_row(5, "step")
+        ('1 step', '5 steps in a row')
+    """
+    return f"1 {what}" if count == 1 else f"{count} {what}s in a row"
+
+
 def out_of_range(
     rule: Rule, worker: str, names: tuple[str, ...], values: Floats, least: float, most: float
 ) -> Iterator[tuple[str, float, str, list[int]]]:

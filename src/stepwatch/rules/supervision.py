@@ -15,6 +15,7 @@ from ..judge.rule import Findings, NotApplicable, Rule
 from ..judge.step_view import StepView, TensorView
 from ..model.finding import Finding
 from ..numerics.measures import number
+from .shared import in_a_row
 
 Counts = npt.NDArray[np.int64]
 
@@ -285,7 +286,7 @@ class SupervisionLedger(Rule):
                 tensor,
                 "copies_input",
                 f"are the input at their own position, and the model copies it,"
-                f" {self.consecutive} looks in a row",
+                f" {in_a_row(self.consecutive, 'look')}",
                 shift=0,
             )
 
@@ -300,8 +301,8 @@ class SupervisionLedger(Rule):
                     step,
                     tensor,
                     "shifted_by",
-                    f"are the input {where}, and not the next tokens, {self.consecutive} looks in"
-                    " a row",
+                    f"are the input {where}, and not the next tokens,"
+                    f" {in_a_row(self.consecutive, 'look')}",
                     value=float(by),
                     shift=by,
                 )

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, Selection
+from ..judge.rule import EvidenceView, Findings, Selection
 from ..judge.step_view import StepView, TensorGroup
 from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
@@ -258,6 +258,7 @@ class UnchangedTensor(TensorRule):
 
     name = "unchanged_tensor"
     sign = "unchanged"
+    view = EvidenceView("updates")
     compat: ClassVar[Mapping[str, object]] = {"include_frozen": True}
 
     num_steps: int = parameter(3, "So many saved values.", at_least=2)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, Rule, Selection
+from ..judge.rule import EvidenceView, Findings, Rule, Selection
 from ..judge.step_view import StepView, TensorGroup
 from ..model.finding import Finding
 from ..model.record import Layout, StepRecord, TensorInfo
@@ -47,6 +47,7 @@ class WeightUpdateRatio(Rule):
     needs = ("weights", "updates")
     training_only = True
     sign = "updates"
+    view = EvidenceView("updates")
     compat: ClassVar[Mapping[str, object]] = {"include_frozen": True}
 
     num_steps: int | None = parameter(
@@ -187,6 +188,7 @@ class WeightsMoved(Rule):
     needs = ("weights", "updates")
     training_only = True
     sign = "moved"
+    view = EvidenceView("updates")
     per_model = True
     lacks = "fewer than {looks} updates of the same weights were measured"
 
@@ -406,6 +408,7 @@ class StepSize(Rule):
         "too_small": "pace",
         "*": "updates",
     }
+    view = EvidenceView("updates")
 
     grown: float = parameter(
         10.0, "So many times their first norm, weights have run away.", above=1
@@ -492,9 +495,10 @@ class StepSize(Rule):
             yield self.finding(
                 step,
                 name,
-                f"{name} went from {number(least)} to {number(now)} and the l2 norm of all trained"
-                f" weights from {number(before)} to {number(weights.norm)} within {steps}, up to"
-                f" step {step.number}, at a learning rate of {number(weights.rate)}",
+                f"training diverged: {name} went from {number(least)} to {number(now)} and the"
+                f" l2 norm of all trained weights from {number(before)} to {number(weights.norm)}"
+                f" within {steps}, up to step {step.number}, at a learning rate of"
+                f" {number(weights.rate)}",
                 worker=worker,
                 value=weights.norm / before,
                 threshold=2.0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,13 +15,13 @@ import numpy.typing as npt
 
 from ..errors import ConfigError
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, NamedRows, Rule, Selection
+from ..judge.rule import EvidenceView, Findings, NamedRows, Rule, Selection
 from ..judge.step_view import StepView, TensorGroup
 from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
 from ..numerics.measures import Floats, listed, number, zero_percent
 from ..numerics.statistics import COUNT, MAX, MIN, NAN, SUM, SUM_ABS, SUM_SQ, ZEROS
-from .shared import TensorRule, is_skipped, out_of_range
+from .shared import TensorRule, in_a_row, is_skipped, out_of_range
 
 Mask = npt.NDArray[np.bool_]
 
@@ -554,6 +555,7 @@ class AllZero(TensorRule):
     name = "all_zero"
     example = "outputs"
     sign = "inactive"
+    view = EvidenceView(statistic="zero_fraction")
     compat: ClassVar[Mapping[str, object]] = {"skip_initial": False}
 
     threshold: float = parameter(
@@ -590,16 +592,16 @@ class AllZero(TensorRule):
     def _finding(self, step: StepView, group: TensorGroup, share: float, leader: str) -> Finding:
         count = group[0].statistics.count
         name, *others = group.names
-        since = f" for {self.consecutive} steps in a row" if self.consecutive > 1 else ""
-        more = f"; so are {listed(others)}" if others else ""
+        since = f", {in_a_row(self.consecutive, 'step')}" if self.consecutive > 1 else ""
+        more = f"; so {'is' if len(others) == 1 else 'are'} {listed(others)}" if others else ""
         weight = _zero_weight(step, group, name)
         if weight:
             more += f"; {weight} is zero, too"
         return self.finding(
             step,
             group[0],
-            f"{name} is zero: {number(share)}% of its {count} elements"
-            f" (>= {number(self.threshold)}%) at step {step.number}{since}{more}",
+            f"{name} is zero, {_share_of(share, self.threshold, count)}, at step"
+            f" {step.number}{since}{more}",
             value=share,
             threshold=self.threshold,
             condition=leader,
@@ -607,6 +609,18 @@ class AllZero(TensorRule):
             " activation and initialization, and lower the learning rate",
             evidence={"elements": count, "tensors": [name, *others][:20]},
         )
+
+
+def _share_of(share: float, threshold: float, count: float) -> str:
+    """Return how much of a tensor is zero, with the threshold where that is not all of it.
+
+    Example:
+        >>> _share_of(100.0, 100.0, 32), _share_of(97.5, 95.0, 200)
+        ('all of its 32 elements', '97.5% of its 200 elements (>= 95%)')
+    """
+    if share == 100 and threshold == 100:
+        return f"all of its {count} elements" if count != 1 else "its one element"
+    return f"{number(share)}% of its {count} elements (>= {number(threshold)}%)"
 
 
 def _zero_weight(step: StepView, group: TensorGroup, output: str) -> str:
@@ -649,6 +663,10 @@ class UntrainedParameter(Rule):
         "unchanged": "unchanged",
         "rounded_away": "precision",
         "*": "untrained",
+    }
+    view: ClassVar[Mapping[str, EvidenceView]] = {
+        "zero_grad": EvidenceView("gradients", "l2"),
+        "*": EvidenceView("updates"),
     }
 
     k: int = parameter(10, "So many TRAIN steps.", at_least=1)
@@ -745,7 +763,8 @@ class UntrainedParameter(Rule):
                     step,
                     tensor.name,
                     f"the gradients of {number(stale)} parameters were not set to zero between"
-                    f" optimizer steps, for {self.k} steps in a row up to step {step.number}: each"
+                    f" optimizer steps, for "
+                    f"{in_a_row(self.k, 'step')} up to step {step.number}: each"
                     " step adds to all gradients before it",
                     worker=worker,
                     value=stale,
@@ -764,12 +783,12 @@ class UntrainedParameter(Rule):
         severity: str,
     ) -> Finding:
         what, remedy = CAUSES[cause]
-        verb = "parameter" if len(members) == 1 else "parameters"
+        what = what if len(members) > 1 else _of_one(what)
         return self.finding(
             step,
             members[0],
-            f"{len(members)} of {total} {verb} {what.format(k=self.k)},"
-            f" up to step {step.number}: {listed(members)}",
+            f"{len(members)} of {total} {'parameter' if total == 1 else 'parameters'}"
+            f" {what.format(k=self.k)}, up to step {step.number}: {listed(members)}",
             worker=worker,
             value=float(len(members)),
             threshold=0.0,
@@ -778,6 +797,22 @@ class UntrainedParameter(Rule):
             remedy=remedy,
             evidence={"cause": cause, "parameters": members[:20]},
         )
+
+
+_ONE = {"are": "is", "were": "was", "never change": "never changes", "have been": "has been"}
+
+
+def _of_one(what: str) -> str:
+    """Return what is said of several parameters as it is said of one.
+
+    Example:
+        >>> _of_one("are in no optimizer and never change")
+        'is in no optimizer and never changes'
+    """
+    head, colon, rest = what.partition(":")
+    for several, one in _ONE.items():
+        head = re.sub(rf"\b{several}\b", one, head)
+    return head + colon + rest
 
 
 class TensorVariance(TensorRule):
@@ -789,6 +824,7 @@ class TensorVariance(TensorRule):
 
     name = "tensor_variance"
     sign = "inactive"
+    view = EvidenceView(statistic="variance")
     compat: ClassVar[Mapping[str, object]] = {"skip_initial": False}
 
     max_threshold: float | None = parameter(

@@ -3,10 +3,13 @@
 import { download, el } from "./dom.js";
 import { fileName, frame, ink, pointAll, register, savePng, toggleFullScreen, tool, unregister } from "./figure.js";
 import { number } from "./format.js";
+import { subjectOf } from "./layers.js";
 import { commonPrefix, interpolate, lowerBound, ticks } from "./numbers.js";
 
 const viridis = ["#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725"];
 const diverging = ["#2166ac", "#6aa5cf", "#a9aeb5", "#dd8a62", "#b2182b"];
+// What is below what is healthy, within it, and above it.
+const banded = ["#2166ac", "#7fa9cc", "#c9ced4", "#c9ced4", "#dd8a62", "#b2182b"];
 const foot = 26;
 
 /** @param {string[]} stops @param {number} size */
@@ -21,6 +24,7 @@ function table(stops, size = 256) {
 
 const sequential = table(viridis);
 const around = table(diverging);
+const byBand = table(banded);
 
 /**
  * @typedef {object} Matrix
@@ -30,11 +34,12 @@ const around = table(diverging);
  * @property {(number|null)[][]} cells
  * @property {number[][]} [unfit] the columns of each row that are not finite
  * @property {any[]} [marks]
+ * @property {number[]} [above] the rows of what was found first
  */
 
-/** Where a matrix has its colours: the lowest and the highest, and whether by factors.
- * @param {Matrix} matrix @param {boolean} byFactors */
-export function scaleOf(matrix, byFactors) {
+/** Where a matrix has its colours: the lowest and the highest, whether by factors, what is healthy.
+ * @param {Matrix} matrix @param {boolean} byFactors @param {number[]|null} [band] */
+export function scaleOf(matrix, byFactors, band = null) {
   let [low, high, least] = [Infinity, -Infinity, Infinity];
   for (const row of matrix.cells) {
     for (const value of row) {
@@ -44,16 +49,33 @@ export function scaleOf(matrix, byFactors) {
       if (value > 0 && value < least) least = value;
     }
   }
-  if (low > high) return { low: 0, high: 1, log: false, signed: false };
+  if (low > high) return { low: 0, high: 1, log: false, signed: false, band: null };
   const signed = low < 0 && high > 0;
-  if (signed) return { low: -Math.max(-low, high), high: Math.max(-low, high), log: false, signed };
+  if (signed) return { low: -Math.max(-low, high), high: Math.max(-low, high), log: false, signed, band: null };
   const log = byFactors && low >= 0 && least < Infinity && high > least;
-  return { low: log ? least : low, high: high > low ? high : low + 1, log, signed };
+  return { low: log ? least : low, high: high > low ? high : low + 1, log, signed, band: log ? band : null };
 }
 
-/** Rows with a finding above the others, both in their order.
+/** Where a value has its colour, from 0 to 1: of a band the middle third is what is healthy.
+ * @param {number} value @param {{low: number, high: number, log: boolean, band: number[]|null}} scale */
+export function shareOf(value, { low, high, log, band }) {
+  if (!log) return (value - low) / (high - low);
+  const at = Math.log10(Math.max(value, low));
+  if (!band) return (at - Math.log10(low)) / (Math.log10(high) - Math.log10(low));
+  const [from, to] = band.map(Math.log10);
+  if (at < from) return Math.max(0, 0.4 - (0.4 * (from - at)) / 4);
+  if (at > to) return Math.min(1, 0.6 + (0.4 * (at - to)) / 3);
+  return 0.4 + (0.2 * (at - from)) / (to - from);
+}
+
+/** Rows of what was found first above the others, else those with any finding; in their order.
  * @param {Matrix} matrix */
 export function rowOrder(matrix) {
+  const first = matrix.above ?? [];
+  if (first.length) {
+    const rest = matrix.rows.map((_, row) => row).filter((row) => !first.includes(row));
+    return { order: [...first, ...rest], above: first.length };
+  }
   const found = new Set((matrix.marks ?? []).map((mark) => mark.row));
   const all = matrix.rows.map((_, row) => row);
   if (!found.size || found.size > all.length / 2) return { order: all, above: 0 };
@@ -77,7 +99,7 @@ export function heatFigure({ title, unit = "" }) {
   let left = 120;
   let order = { order: /** @type {number[]} */ ([]), above: 0 };
   let labels = /** @type {string[]} */ ([]);
-  let scale = { low: 0, high: 1, log: false, signed: false };
+  let scale = { low: 0, high: 1, log: false, signed: false, band: /** @type {number[]|null} */ (null) };
 
   tools.append(
     tool("CSV", `save ${title} as CSV`, () => download(`${fileName(parts.heading.textContent)}.csv`, new Blob([asCsv()], { type: "text/csv" }))),
@@ -97,10 +119,11 @@ export function heatFigure({ title, unit = "" }) {
   const toStep = (/** @type {number} */ x) => range()[0] + ((x - left) / wide()) * (range()[1] - range()[0] + 1);
   const shown = (/** @type {number} */ step) => (look.axis && look.axis !== "step" ? interpolate(step, look.knots.step, look.knots[look.axis]) : step);
 
+  const paletteOf = () => (scale.band ? byBand : scale.signed ? around : sequential);
+
   /** @param {number} value */
   function level(value) {
-    const { low, high, log } = scale;
-    const at = log ? (Math.log(Math.max(value, low)) - Math.log(low)) / (Math.log(high) - Math.log(low)) : (value - low) / (high - low);
+    const at = shareOf(value, scale);
     return Math.max(0, Math.min(255, Math.round(at * 255)));
   }
 
@@ -136,7 +159,7 @@ export function heatFigure({ title, unit = "" }) {
   function drawCells(pen, ratio, each, tall, colors) {
     const across = Math.max(1, Math.round(wide() * ratio));
     const image = pen.createImageData(across, matrix.rows.length);
-    const palette = scale.signed ? around : sequential;
+    const palette = paletteOf();
     const red = [1, 3, 5].map((at) => parseInt(colors.error.slice(at, at + 2), 16));
     const unfit = (matrix.unfit ?? []).map((columns) => new Set(columns));
     const spans = matrix.first.map((first, column) => {
@@ -165,7 +188,7 @@ export function heatFigure({ title, unit = "" }) {
     pen.drawImage(sheet, left, 0, wide(), tall);
     order.order.forEach((row, line) => {
       if (matrix.cells[row].some((value) => value !== null) || unfit[row]?.size) return;
-      hatch(pen, left, line * each, wide(), each, colors.line);
+      hatch(pen, left, line * each, wide(), each, line < order.above ? colors.error : colors.line);
     });
     if (each >= 5) {
       pen.strokeStyle = `${colors.paper}66`;
@@ -234,13 +257,14 @@ export function heatFigure({ title, unit = "" }) {
   /** @param {any} colors */
   function drawBar(colors) {
     const pen = bar.getContext("2d");
-    const palette = scale.signed ? around : sequential;
+    const palette = paletteOf();
     for (let x = 0; x < 160; x += 1) {
       pen.fillStyle = `rgb(${palette[Math.round((x / 159) * 255)].join(" ")})`;
       pen.fillRect(x, 0, 1, 8);
     }
-    legend.firstChild.textContent = number(scale.low);
-    legend.lastChild.textContent = `${number(scale.high)}${unit ? ` ${unit}` : ""}${scale.log ? ", by factors" : ""}`;
+    const [low, high] = scale.band ?? [scale.low, scale.high];
+    legend.firstChild.textContent = scale.band ? `below ${number(low)}` : number(low);
+    legend.lastChild.textContent = scale.band ? `above ${number(high)}; grey: usual` : `${number(high)}${unit ? ` ${unit}` : ""}${scale.log ? ", by factors" : ""}`;
     void colors;
   }
 
@@ -316,9 +340,10 @@ export function heatFigure({ title, unit = "" }) {
       matrix = fresh;
       look = how;
       order = rowOrder(matrix);
-      const prefix = commonPrefix(matrix.rows);
-      labels = matrix.rows.map((row) => row.slice(prefix.length));
-      scale = how.scale ?? scaleOf(matrix, Boolean(how.byFactors));
+      const names = matrix.rows.map(subjectOf);
+      const prefix = commonPrefix(names);
+      labels = names.map((row) => row.slice(prefix.length));
+      scale = how.scale ?? scaleOf(matrix, Boolean(how.byFactors), how.band);
       progress.hidden = !(how.read < 1);
       progress.value = how.read ?? 1;
       plot.classList.toggle("clicks", Boolean(how.onclick));

@@ -133,10 +133,11 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       pen.moveTo(x, top);
       pen.lineTo(x, top + high);
       pen.stroke();
+      pen.textAlign = "left";
       pen.font = `${11 * ratio}px ${colors.font.slice(5)}`;
       const text = mark.rule.replaceAll("_", " ");
       const wide = pen.measureText(text).width;
-      const from = Math.min(x, left + width - wide);
+      const from = Math.min(x + 3 * ratio, left + width - wide);
       if (from > free) {
         pen.fillText(text, from, top - 4 * ratio);
         free = from + wide + 8 * ratio;
@@ -187,7 +188,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       scales: { x: { time: false, range: (/** @type {any} */ u) => visible(u, "x") }, y: { distr: isLog() ? 3 : 1, range: (/** @type {any} */ u) => visible(u, "y") } },
       axes: [
         { ...axis, size: 30, grid: { show: false }, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((x) => (look.axis === "time" ? clock(x) : tidy(x))) },
-        { ...axis, size: 58, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((y) => (y === null ? "" : number(y))) },
+        { ...axis, size: 58, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((y) => (y === null ? "" : number(y).replace(/\.?0+e/, "e"))) },
       ],
       series,
       bands,

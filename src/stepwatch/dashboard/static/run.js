@@ -2,7 +2,7 @@
 
 import { address, choice, el, tensorLink } from "./dom.js";
 import { count, moment, plural } from "./format.js";
-import { banner, ending } from "./headline.js";
+import { banner, ending, since } from "./headline.js";
 import { heatFigure, mergedMatrix } from "./heatmap.js";
 import { ask } from "./net.js";
 import { interpolate, sinceOf } from "./numbers.js";
@@ -18,9 +18,6 @@ const views = [
   ["weights", "l2", "norm of weights"],
   ["outputs", "std", "spread of outputs"],
 ];
-// Statistics of which small and large values matter alike.
-const byFactors = ["l1", "l2", "rms", "abs_mean", "abs_max", "abs_min", "std", "variance", "sum_abs"];
-
 export async function show({ content, query, signal, state, choose }) {
   const { run } = query;
   const title = el("h1", { className: "unseen" }, `Run ${run}`);
@@ -45,11 +42,11 @@ export async function show({ content, query, signal, state, choose }) {
     if (!matrix) return;
     const told = matrix;
     const [first, last] = grid.range();
-    layers.rename(`${label(view)} of ${count(told.names)} ${view.collection.replaceAll("_", " ")}`);
+    layers.rename(`${label(view)} of ${told.names === 1 ? told.rows[0] : `${count(told.names)} ${view.collection.replaceAll("_", " ")}`}`);
     const observed = told.first.length === 1 ? "1 column" : `${count(told.first.length)} columns`;
     const joined = told.names > told.rows.length ? ` · ${count(told.rows.length)} rows, each the value farthest out of its layers` : "";
     layers.draw(told, {
-      range: [first, last], axis: told.axis, knots: told.knots, read: told.read, byFactors: byFactors.includes(view.statistic) || view.collection === "updates",
+      range: [first, last], axis: told.axis, knots: told.knots, read: told.read, byFactors: told.scale === "log10", band: told.band,
       about: `${observed} observed of ${plural(told.last_step + 1, "step")}${joined}${told.read < 1 ? ` · ${Math.round(told.read * 100)} % read so far` : ""} · blank: not observed`,
       onclick: (row, step) => {
         const name = told.rows[row];
@@ -65,10 +62,7 @@ export async function show({ content, query, signal, state, choose }) {
   const keyOf = () => JSON.stringify([view, query.worker, query.axis]);
 
   async function read() {
-    if (!view.collection) {
-      layers.say("nothing was captured of any layer");
-      return;
-    }
+    if (!view.collection) return;
     for (;;) {
       const same = key === keyOf() && matrix && matrix.read >= 1;
       const since = same ? sinceOf(matrix.last_step, matrix.width) : undefined;
@@ -92,13 +86,14 @@ export async function show({ content, query, signal, state, choose }) {
     if (!grid.element.isConnected) content.append(grid.element);
     view.collection ||= about.view.collection;
     view.statistic ||= about.view.statistic;
+    grid.evidence(about.view.lines);
     select(controls, view, about, query);
     grid.workers(about.workers);
     const layersRead = read();
     layersRead.catch(() => {});
     await numbers;
     grid.paint();
-    if (!heat.isConnected) content.append(heat);
+    if (!heat.isConnected && view.collection) content.append(heat);
     paintMatrix();
     await layersRead;
     if (!rest.isConnected) content.append(rest);
@@ -114,7 +109,7 @@ function verdict(top, about, run) {
   top.replaceChildren(
     banner(about, run, facts(about)),
     ending(about) ?? "",
-    ...about.chains.map((chain) => cause(chain, run, open)),
+    ...about.chains.map((chain) => cause(chain, run, open, !about.ending && chain.cause.finding_id === about.health.cause?.finding_id)),
     about.more ? el("p", { className: "about" }, `and ${plural(about.more, "more cause")}; see them with: stepwatch check --all`) : "",
   );
   const trace = top.querySelector(".traceback");
@@ -130,9 +125,10 @@ function facts(about) {
   return el("p", { className: "about" }, parts.filter(Boolean).join(" · "));
 }
 
-function cause(chain, run, open) {
+/** A cause and what followed; what the headline said already is not said again. */
+function cause(chain, run, open, said) {
   const { cause: first } = chain;
-  const where = [`step ${count(first.step)}`];
+  const where = [`step ${count(first.step)}${since(first)}`];
   if (first.mode) where.push(`${first.mode} ${count(first.mode_step)}`);
   const key = first.finding_id;
   const followed = chain.consequences.length + chain.more;
@@ -148,8 +144,8 @@ function cause(chain, run, open) {
     "article",
     { className: `cause ${chain.severity}` },
     el("p", { className: "where" }, el("b", {}, first.rule.replaceAll("_", " ")), ` ${where.join(" · ")} `, first.tensor ? tensorLink(run, first.tensor, first.step) : ""),
-    el("p", {}, first.message),
-    first.remedy ? el("p", { className: "remedy" }, first.remedy) : "",
+    said ? "" : el("p", {}, first.message),
+    first.remedy && !said ? el("p", { className: "remedy" }, first.remedy) : "",
     more,
   );
 }

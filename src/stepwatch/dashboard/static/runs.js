@@ -8,7 +8,7 @@ import { parseList, writeList } from "./url.js";
 
 const fixed = [
   ["health", "health"], ["name", "run"], ["state", "state"], ["steps", "steps"], ["rate", "steps / s"], ["last_loss", "last loss"],
-  ["spark", "loss"], ["findings", "findings"], ["tags", "tags"], ["note", "note"], ["started_ns", "started"],
+  ["spark", "loss"], ["findings", "findings"], ["tags", "tags"], ["note", "note"], ["group", "group or project"], ["started_ns", "started"],
 ];
 const usual = ["health", "name", "state", "steps", "rate", "last_loss", "spark", "started_ns"];
 const rank = { "✕": 0, "!": 1, "–": 2, "✓": 3 };
@@ -28,7 +28,8 @@ export async function show({ content, query, signal, choose }) {
     notes.set(name, change);
     redraw();
   };
-  const columns = () => (query.cols ? parseList(query.cols) : usual);
+  const noted = () => view.runs.some((run) => valueOf(run, "note", notes));
+  const columns = () => (query.cols ? parseList(query.cols) : noted() ? [...usual.slice(0, -1), "note", "started_ns"] : usual);
   const redraw = () => {
     fillTable({ table, both, view, query, choose, redraw, notes, columns: columns(), edit });
     fillPicker(picker, view, columns(), (next) => { choose({ cols: writeList(next) }); redraw(); });
@@ -66,12 +67,15 @@ function fillPicker(picker, view, columns, change) {
   if (!picker.contains(document.activeElement)) picker.lastChild.replaceChildren(...rows);
 }
 
+/** The tags that a run was started with, then those of this browser. */
+export const tagsOf = (run, notes) => [...new Set([...(run.tags ?? []), ...(notes.get(run.name).tags ?? [])])];
+
 /** What a column holds of a run. */
 function valueOf(run, key, notes) {
   if (key === "health") return run.health?.mark ?? "–";
-  if (key === "tags") return (notes.get(run.name).tags ?? []).join(" ");
-  if (key === "note") return notes.get(run.name).note ?? "";
-  if (key === "group") return notes.get(run.name).group ?? "";
+  if (key === "tags") return tagsOf(run, notes).join(" ");
+  if (key === "note") return notes.get(run.name).note || run.note || "";
+  if (key === "group") return notes.get(run.name).group || run.project || "";
   if (key.startsWith("setting ")) return asNumber(run.settings?.[key.slice(8)]);
   if (key.startsWith("metric ")) return run.metrics?.[key.slice(7)];
   return run[key];
@@ -80,12 +84,12 @@ function valueOf(run, key, notes) {
 const asNumber = (text) => (text !== undefined && text !== "" && Number.isFinite(Number(text)) ? Number(text) : text);
 
 /** Whether a run has every word: of its name and state, `#tag`, or `setting=value`. */
-function matches(run, text, notes) {
+export function matches(run, text, notes) {
   return text.toLowerCase().split(/\s+/).filter(Boolean).every((term) => {
-    if (term.startsWith("#")) return (notes.get(run.name).tags ?? []).some((tag) => tag.toLowerCase().startsWith(term.slice(1)));
+    if (term.startsWith("#")) return tagsOf(run, notes).some((tag) => tag.toLowerCase().startsWith(term.slice(1)));
     const [name, value] = term.split("=");
     if (value !== undefined) return Object.entries(run.settings ?? {}).some(([key, own]) => key.toLowerCase() === name && own.toLowerCase().startsWith(value));
-    return `${run.name} ${run.state} ${run.health?.text ?? ""}`.toLowerCase().includes(term);
+    return `${run.name} ${run.state} ${valueOf(run, "note", notes)} ${valueOf(run, "group", notes)} ${run.health?.text ?? ""}`.toLowerCase().includes(term);
   });
 }
 
@@ -127,7 +131,7 @@ function heading(key, { query, choose, redraw }, sort) {
     redraw();
   };
   const mark = sorted ? (up ? " ↑" : " ↓") : "";
-  return el("th", { scope: "col", className: ["name", "state", "tags", "note"].includes(key) ? "" : "number", "aria-sort": sorted ? (up ? "ascending" : "descending") : null }, key === "spark" ? labelOf(key) : el("button", { type: "button", onclick: press }, labelOf(key) + mark));
+  return el("th", { scope: "col", className: ["name", "state", "tags", "note", "group"].includes(key) ? "" : "number", "aria-sort": sorted ? (up ? "ascending" : "descending") : null }, key === "spark" ? labelOf(key) : el("button", { type: "button", onclick: press }, labelOf(key) + mark));
 }
 
 function row(run, context) {
@@ -168,10 +172,11 @@ function cell(run, key, notes) {
   const label = labelOf(key);
   const value = valueOf(run, key, notes);
   if (key === "health") return el("td", { className: `health ${run.health?.tone ?? "none"}`, "data-label": label, title: run.health?.text }, el("span", { role: "img", "aria-label": healthNames[value] }, value));
-  if (key === "name") return el("td", { className: "name" }, link("run", { run: run.name }, run.name), ...(notes.get(run.name).tags ?? []).map((tag) => el("span", { className: "tag" }, tag)), run.error ? el("p", { className: "about" }, run.error) : run.health && run.health.tone !== "good" ? el("p", { className: "about verdict-line" }, run.health.text) : null);
+  if (key === "name") return el("td", { className: "name" }, link("run", { run: run.name }, run.name), ...tagsOf(run, notes).map((tag) => el("span", { className: "tag" }, tag)), run.error ? el("p", { className: "about" }, run.error) : run.health && run.health.tone !== "good" ? el("p", { className: "about verdict-line" }, run.health.text) : null);
   if (key === "state") return el("td", { "data-label": label }, el("span", { className: `state ${run.state}` }, run.state));
   if (key === "spark") return el("td", { className: "number", "data-label": label }, sparkline(run.spark ?? [], `loss of ${run.name}`));
   if (key === "started_ns") return el("td", { className: "number started_ns", "data-label": label }, moment(run.started_ns));
   if (key === "steps" || key === "findings") return el("td", { className: `number ${key === "findings" && value ? "found" : ""}`, "data-label": label }, count(value));
-  return el("td", { className: typeof value === "string" ? "" : "number", "data-label": label }, number(value));
+  if (typeof value === "string") return el("td", { "data-label": value ? label : null }, value);
+  return el("td", { className: "number", "data-label": label }, number(value));
 }

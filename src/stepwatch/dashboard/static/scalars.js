@@ -32,6 +32,7 @@ export function scalarGrid({ run, query, choose, signal, onstep, height = 200 })
   /** @type {Map<string, any>} */ const figures = new Map();
   /** @type {Map<string, Line>} */ let lines = new Map();
   /** @type {any} */ let told = null;
+  let evidence = ""; // the group of lines that shows what was found first
   const listeners = [];
 
   const search = el("input", { type: "search", placeholder: "filter figures", value: query.figures ?? "", "aria-label": "filter figures" });
@@ -73,8 +74,9 @@ export function scalarGrid({ run, query, choose, signal, onstep, height = 200 })
     const shown = [...figuresOf([...lines.values()].filter((line) => !query.worker || !line.worker || line.worker === query.worker))];
     const terms = (query.figures ?? "").toLowerCase().split(/\s+/).filter(Boolean);
     const chosen = shown.filter(([title]) => terms.every((term) => title.toLowerCase().includes(term)));
-    const rank = (title) => (pins().includes(title) ? pins().indexOf(title) : 1000);
-    chosen.sort((a, b) => rank(a[0]) - rank(b[0]));
+    const shows = (own) => Boolean(evidence) && own[0].group === evidence;
+    const rank = ([title, own]) => (pins().includes(title) ? pins().indexOf(title) : shows(own) ? 1000 : 2000);
+    chosen.sort((a, b) => rank(a) - rank(b));
     const names = new Set(chosen.map(([title]) => title));
     for (const [title, figure] of figures) {
       if (names.has(title)) continue;
@@ -89,6 +91,7 @@ export function scalarGrid({ run, query, choose, signal, onstep, height = 200 })
         figures.set(title, figure);
       }
       if (grid.children[at] !== figure.figure) grid.insertBefore(figure.figure, grid.children[at] ?? null);
+      figure.figure.classList.toggle("evidence", shows(own));
       const isLoss = own[0].group === "losses";
       figure.draw(own, {
         axis: told.axis, knots: told.knots, range: range(), smooth: Number(query.smooth) || 0, log: Boolean(query.log),
@@ -128,6 +131,8 @@ export function scalarGrid({ run, query, choose, signal, onstep, height = 200 })
       }));
     },
     range,
+    /** @param {string} group */
+    evidence(group) { evidence = group ?? ""; },
     onchange: (listener) => listeners.push(listener),
     get told() { return told; },
   };
