@@ -29,10 +29,10 @@ class Warn(Notification):
     at_once: ClassVar[bool] = True
 
     def act(self, finding: Finding, context: ActionContext) -> str:
-        if context.hides(finding):
-            return "counted, as it follows from what was shown"
         if finding.severity == "info":
             return "counted, as it is no warning"
+        if context.hides(finding):
+            return "counted, as it follows from what was shown"
         context.say(finding.headline())
         if finding.remedy:
             context.say(f"    {finding.remedy}")

@@ -45,7 +45,7 @@ from ..runtime.imports import OnImport
 from ..runtime.secrets import MASK, masked
 from ..store import Store
 from .children import ChildProcesses
-from .progress import Progress
+from .progress import FindingDedup, Progress
 
 if TYPE_CHECKING:
     from ..formats.manifest import End
@@ -324,11 +324,13 @@ class Session:
             restarted=self._live.end_episodes,
             hides=self._progress.hides,
         )
+        # What was passed on is not what was shown.
+        self._passed_on = FindingDedup(self._progress.order)
         self._forwarder = Forwarder(
             targets,
             self._progress.print_line,
             judge=partial(self._headline, None),
-            hides=self._progress.hides,
+            hides=self._passed_on.hides,
             flush=self._flush,
         )
         #: What people call the run and train it with.
@@ -402,6 +404,7 @@ class Session:
 
     def _found(self, finding: Finding) -> None:
         self._progress.count(finding)
+        self._passed_on.add(finding)
         self._reactions.found(finding)
         self._forwarder.found(finding)
 
