@@ -40,7 +40,7 @@ def bars(values: Mapping[str, float], *, title: str, about: str = "", unit: str)
         },
         title,
         "; ".join(filter(None, notes)),
-        height=130 + 22 * max(2, len(drawn)),
+        height=130 + 22 * max(6, len(drawn)),
         xaxis={"title": {"text": as_text(unit)}, "showgrid": True, "rangemode": "tozero"},
         yaxis={
             "autorange": "reversed",
