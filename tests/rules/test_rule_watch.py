@@ -8,9 +8,11 @@ from dataclasses import replace
 
 import pytest
 
+from stepwatch.judge.live import LiveWatch
 from stepwatch.model.record import ScalarRow, ScalarSteps
 from stepwatch.model.steps import Mode
 from stepwatch.rules import Finding, Rule, StepView, Watch, watch
+from stepwatch.store import open_store
 from tests.support.rules.rule_records import info, record, step_of
 
 
@@ -101,6 +103,24 @@ class TestShortSteps:
 
         assert alone.steps == together.steps
         assert engine.statuses() == other.statuses()
+
+    def test_those_given_together_know_the_collections_of_the_run(self, tmp_path):
+        """A live watch learns them when the run begins."""
+
+        class Patterns(Seen):
+            def check(self, step):
+                self.steps.append(step.patterns)
+                return ()
+
+        rule, patterns = Patterns(), {"mine": ["loss"]}
+        live = LiveWatch([rule])
+        live.start(open_store(tmp_path), "worker_0", patterns)
+        (one,) = step_of({"losses": {"loss": 1.0}}, 0).records
+        rows = [ScalarRow(Mode.TRAIN, one.layout, at, at, at, (1.0,)) for at in range(3)]
+        for some in ScalarSteps.of("worker_0", rows):
+            live.on_scalars(some)
+
+        assert [patterns] * 3 == rule.steps
 
     def test_one_with_more_than_losses_or_a_nan_never_is(self):
         rule = Seen()

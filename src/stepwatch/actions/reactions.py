@@ -17,7 +17,7 @@ from time import monotonic
 
 from ..capture.control import AlreadyDone
 from ..errors import ConfigError, StepwatchError
-from ..formats.blackbox import scalar_records
+from ..formats.blackbox import last_record
 from ..formats.findings import ActionNote, Outcome, read_actions, write_actions
 from ..model.record import ScalarSteps, StepRecord
 from ..model.steps import Mode
@@ -290,8 +290,7 @@ class Reactions:
 
     def on_scalars(self, steps: ScalarSteps) -> None:
         """Handle steps in a row that all rules have evaluated."""
-        (last,) = scalar_records(steps.at([-1]))
-        self.on_step(last)
+        self.on_step(last_record(steps))
 
     def remote(self, send: object) -> None:
         """All is done in the process of the training."""

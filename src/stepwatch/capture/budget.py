@@ -210,7 +210,7 @@ class Budget:
         thin = statistics.median(self._thin) * factor if self._thin else 0.0
         # A slow moment of the machine is not the training's own time.
         plain = sorted(self._plain)[len(self._plain) // 4]
-        cost_s = self.spent_s - self._first_s + self._background_s()
+        cost_s = self.cost_s() or 0.0
         owes = cost_s > START_S + self.share * (self._ended_at - self._began_at - cost_s)
         part = _REPAYING_PART if owes else _RUNNING_PART
         allowed = max(part * self.share * plain, LEAST_S)

@@ -33,7 +33,8 @@ class Listener(Protocol):
 
     It may have ``tick()``, called a few times a second; ``on_scalars(steps)``, called in place of
     ``on_step`` with steps in a row, a ``ScalarSteps``, of which a few finite numbers are all that
-    is known; and ``evidence``, ``--save`` texts of what it needs.
+    is known, or ``on_sample(record)``, called with the last of these; and ``evidence``, ``--save``
+    texts of what it needs.
     """
 
     def start(self, store: Store, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
@@ -104,6 +105,8 @@ class Pipeline:
     def _show(listener: Listener, steps: ScalarSteps, records: Sequence[StepRecord]) -> None:
         if hasattr(listener, "on_scalars"):
             listener.on_scalars(steps)
+        elif hasattr(listener, "on_sample"):
+            listener.on_sample(records[-1])
         else:
             _call_each(partial(listener.on_step, one) for one in records)
 

@@ -20,14 +20,13 @@ import numpy as np
 
 from ..capture.lifecycle import DELETED
 from ..config import environment
-from ..formats.blackbox import scalar_records
 from ..formats.manifest import FIRST_WORKER, End, are_several
 from ..judge.engine import RuleStatus
 from ..judge.headline import Headline, RunState, counts, headline
 from ..judge.root_cause import Chain, StepOrder, chains
 from ..judge.verdict import episodes, plural
 from ..model.finding import SEVERITIES, Finding
-from ..model.record import ScalarSteps, StepRecord
+from ..model.record import StepRecord
 from ..model.steps import Mode
 from ..numerics.statistics import has_kernel, quantity
 from ..runtime.terminal import visible
@@ -236,11 +235,6 @@ class Progress:
         else:
             self._pause = min(2 * self._pause, _LAST_LINE_S)
             self.print_line(self._state(now))
-
-    def on_scalars(self, steps: ScalarSteps) -> None:
-        """Count steps alike, and show the last if it is time."""
-        (last,) = scalar_records(steps.at([-1]))
-        self.on_step(last)
 
     def remote(self, send: object) -> None:
         """All is shown by the process of the training."""

@@ -26,7 +26,7 @@ from ..capture.profiling import Profiler
 from ..capture.recorder import Listener
 from ..config import environment
 from ..errors import StepwatchError
-from ..formats.blackbox import scalar_records
+from ..formats.blackbox import last_record
 from ..formats.manifest import FIRST_WORKER
 from ..formats.settings import RunSettings, read_settings, write_settings
 from ..forward.forwarder import Forwarder, Target
@@ -191,8 +191,7 @@ class SaveCosts:
     def on_scalars(self, steps: ScalarSteps) -> None:
         """Report what the last of some steps alike holds."""
         if self._waiting:
-            (last,) = scalar_records(steps.at([-1]))
-            self.on_step(last)
+            self.on_step(last_record(steps))
 
     def remote(self, send: object) -> MakeRemote | None:
         """Return what looks at the steps in another process; see ``capture.link.Divided``."""

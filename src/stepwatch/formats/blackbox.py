@@ -507,6 +507,12 @@ def scalar_records(steps: ScalarSteps) -> Iterator[StepRecord]:
         yield StepRecord(steps.worker, steps.mode, step, mode_step, time_ns, steps.layout, rows)
 
 
+def last_record(steps: ScalarSteps) -> StepRecord:
+    """Return the last of some steps as a record of its own."""
+    (last,) = scalar_records(steps.at([-1]))
+    return last
+
+
 def read_frames(store: Store, worker: str | None = None) -> list[Frame]:
     """Return the frames of a run's rings and dumps, each once, in order for each worker.
 

@@ -20,10 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ConfigError, StepwatchError
-from ..formats.blackbox import scalar_records
 from ..judge.headline import Headline
 from ..model.finding import SEVERITIES, Finding
-from ..model.record import Layout, ScalarSteps, StepRecord
+from ..model.record import Layout, StepRecord
 from ..model.steps import Mode
 from ..numerics.statistics import NAN, NEGINF, POSINF, SUM_SQ, quantity
 from ..plugins import registry
@@ -260,12 +259,6 @@ class Forwarder:
         """Keep the numbers of a step."""
         if self._channels:
             self._pace.add(record)
-
-    def on_scalars(self, steps: ScalarSteps) -> None:
-        """Keep the numbers of the last of some steps alike."""
-        if self._channels:
-            (last,) = scalar_records(steps.at([-1]))
-            self.on_step(last)
 
     def remote(self, send: object) -> None:
         """All is done in the process of the training, where the trackers are."""

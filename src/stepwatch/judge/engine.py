@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 # The rules that evaluate steps of a layout and mode, and those for which they only count.
 _Shortlist = tuple[list[RuleRunner], list[RuleRunner]]
 _UNKNOWN: Mapping[str, int] = {}
+_NO_PATTERNS: Mapping[str, Sequence[str]] = {}
 #: How often a profile is read.
 _SCAN_NS = 5 * 10**9
 #: From this TRAIN step on, a step of which losses and learning rates are all that is known is
@@ -38,6 +39,11 @@ _SCAN_NS = 5 * 10**9
 #: passes over the same steps.
 SHORT_AFTER, SHORT_NS = 1000, 5_000_000
 _OF_LOSSES = frozenset({"losses", "learning_rates"})
+
+
+def _is_short(mode_step: int, gap_ns: int) -> bool:
+    """Return whether a TRAIN step ends so soon after the last one that was evaluated."""
+    return mode_step >= SHORT_AFTER and 0 < gap_ns < SHORT_NS
 
 
 class Watch:
@@ -113,24 +119,30 @@ class Watch:
                 entry.count(step)
         return findings
 
-    def evaluate_scalars(self, steps: ScalarSteps, *, others: bool = False) -> list[Finding]:
+    def evaluate_scalars(
+        self,
+        steps: ScalarSteps,
+        patterns: Mapping[str, Sequence[str]] = _NO_PATTERNS,
+        *,
+        others: bool = False,
+    ) -> list[Finding]:
         """Evaluate steps of a few finite numbers as one by one, in a fraction of the time.
 
         Args:
             steps: After those that were evaluated.
+            patterns: Of the run's own collections; by default those that this was made with.
             others: Whether other workers train with this one.
         """
         times, within = steps.numbers[:, 2].tolist(), steps.numbers[:, 1].tolist()
         rows, ended_ns = [], self._evaluated_ns
         may_pass = steps.mode is Mode.TRAIN and steps.layout.rows_of.keys() <= _OF_LOSSES
         for row, (time_ns, mode_step) in enumerate(zip(times, within, strict=True)):
-            is_short = 0 < time_ns - ended_ns < SHORT_NS
-            if not (may_pass and is_short and mode_step >= SHORT_AFTER):
+            if not (may_pass and _is_short(mode_step, time_ns - ended_ns)):
                 rows.append(row)
                 ended_ns = time_ns
         findings: list[Finding] = []
         for record in scalar_records(steps.at(rows)):
-            findings += self.evaluate(StepView([record], self._patterns, others=others))
+            findings += self.evaluate(StepView([record], patterns, others=others))
         self._last_step = int(steps.numbers[-1, 0])
         self._observed.count(steps.mode, len(times) - len(rows), self._last_step)
         return findings
@@ -138,11 +150,15 @@ class Watch:
     def _passes_over(self, step: StepView) -> bool:
         """Return whether a step is passed over; see ``SHORT_NS``."""
         ended_ns, self._evaluated_ns = self._evaluated_ns, step.time_ns
-        if step.mode is not Mode.TRAIN or step.mode_step < SHORT_AFTER or len(step.records) > 1:
+        if step.mode is not Mode.TRAIN or len(step.records) > 1:
             return False
         record = step.records[0]
-        is_short = 0 < record.time_ns - ended_ns < SHORT_NS and step.number > self._last_step
-        if not (is_short and record.layout.rows_of.keys() <= _OF_LOSSES):
+        is_short = _is_short(step.mode_step, record.time_ns - ended_ns)
+        if not (
+            is_short
+            and step.number > self._last_step
+            and record.layout.rows_of.keys() <= _OF_LOSSES
+        ):
             return False
         if step.has_non_finite(record):
             return False

@@ -107,7 +107,7 @@ class LiveWatch:
             for record in scalar_records(steps):
                 self.on_step(record)
             return
-        self._report(self._watch.evaluate_scalars(steps, others=self._others))
+        self._report(self._watch.evaluate_scalars(steps, self._patterns, others=self._others))
         self._has_news = True
 
     def tick(self) -> None:
