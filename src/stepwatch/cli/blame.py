@@ -15,6 +15,7 @@ from .console import console, print_json, table
 from .replay import check_trusted, find_recorded
 from .replays import Replays, Task
 from .run_names import RUN, RunVerb
+from .script_command import TRUST, time_limit
 
 _MOST_ROWS = 10
 
@@ -22,16 +23,8 @@ _MOST_ROWS = 10
 @click.command(cls=RunVerb)
 @click.argument("run", type=RUN)
 @click.option("--step", "number", type=int, required=True, help="The step, over all modes.")
-@click.option("--trust", is_flag=True, help="Run the program of a run that somebody else made.")
-@click.option(
-    "--limit",
-    "limit_s",
-    metavar="SECONDS",
-    type=click.FloatRange(min=1),
-    default=600.0,
-    show_default=True,
-    help="End a replay that takes longer.",
-)
+@TRUST
+@time_limit("replay")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def blame(run: str, number: int, limit_s: float, *, trust: bool, as_json: bool) -> None:
     """Say what each row of a step's batch does to loss and gradient.

@@ -20,7 +20,7 @@ from ..config import environment
 from ..errors import ConfigError, StepwatchError, nearest
 from .console import console, print_json, table
 from .launch import Script
-from .script_command import SCRIPT_EPILOG, SCRIPT_SETTINGS
+from .script_command import SCRIPT_EPILOG, SCRIPT_SETTINGS, time_limit
 
 BREAKS_STATUS = 1
 #: The relations, which stand with the hook for torch; here by name, as that imports torch.
@@ -43,15 +43,7 @@ _STYLES = {"holds": "green", "breaks": "bold red", "does not apply": "dim"}
     help="How many TRAIN steps are run each time; epochs end after half as many.",
 )
 @click.option("--only", multiple=True, metavar="RELATION", help="Only this one; several times.")
-@click.option(
-    "--limit",
-    "limit_s",
-    metavar="SECONDS",
-    type=click.FloatRange(min=1),
-    default=600.0,
-    show_default=True,
-    help="End a run that takes longer.",
-)
+@time_limit("run")
 @click.option("--junit", metavar="FILE", type=click.Path(dir_okay=False), help="Also write JUnit.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as in python -m.")

@@ -23,6 +23,7 @@ from .console import console, print_hanging, print_json, table
 from .replay import check_trusted, find_frames
 from .replays import Replays, Task
 from .run_names import RUN, RunVerb
+from .script_command import TRUST, time_limit
 
 NOT_PROVED_STATUS = 1
 #: So many steps before the anomaly are run again as well, and after it: what only comes later
@@ -33,16 +34,8 @@ _BEFORE, _AFTER = 10, 5
 @click.command(cls=RunVerb)
 @click.argument("run", type=RUN)
 @click.option("--finding", "wanted", metavar="ID", help="This finding; by default the first cause.")
-@click.option("--trust", is_flag=True, help="Run the program of a run that somebody else made.")
-@click.option(
-    "--limit",
-    "limit_s",
-    metavar="SECONDS",
-    type=click.FloatRange(min=1),
-    default=600.0,
-    show_default=True,
-    help="End a replay that takes longer.",
-)
+@TRUST
+@time_limit("replay")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def prove(run: str, wanted: str | None, limit_s: float, *, trust: bool, as_json: bool) -> int:
     """Run the step of a finding again under changes, to prove its cause.

@@ -33,6 +33,7 @@ from .blackbox import why_no_black_box
 from .console import console, print_json, table
 from .launch import Script
 from .run_names import RUN, RunVerb
+from .script_command import TRUST
 
 if TYPE_CHECKING:
     from ..hooks.torch.replay.replay import ReplayHook
@@ -141,7 +142,7 @@ _WHY_DIFFERENT = (
     is_flag=True,
     help="Let torch use deterministic algorithms only; it fails where there is none.",
 )
-@click.option("--trust", is_flag=True, help="Run the program of a run that somebody else made.")
+@TRUST
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; the script prints to stderr.")
 @click.option("-q", "--quiet", is_flag=True, help="Hide what the script prints.")
 def replay(
