@@ -47,6 +47,7 @@ dd { margin: 0; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
 figure, .card { margin: 16px 0 0; background: var(--paper);
   border: 1px solid var(--grid); border-radius: 8px; overflow: hidden; }
 figure { padding: 0 4px 4px; min-width: 0; }
+[id] { scroll-margin-top: 8px; }
 figure svg { display: block; width: 100%; height: auto; }
 figcaption { padding: 12px 16px 0; }
 .subtitle { color: var(--muted); font-size: 12px; overflow-wrap: anywhere; }

@@ -173,8 +173,10 @@ class Setup:
             is_known = type(tokens) is torch.Tensor and tokens.is_cpu and tokens.dim() == 2
             self._tokens = tokens if isinstance(tokens, torch.Tensor) and is_known else None
             return
+        if not keywords or self._tokens is None:
+            return
         mask = next((keywords[key] for key in _MASKS if keywords.get(key) is not None), None)
-        if self._tokens is not None and type(mask) is torch.Tensor:
+        if type(mask) is torch.Tensor:
             self._num_masks += 1
             if leaves_padding_only(self._tokens, mask):
                 self._in_masks[f"setup/padding_only/{name}"] = 1.0
