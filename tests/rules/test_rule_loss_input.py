@@ -81,6 +81,16 @@ class TestProbabilities:
         outputs = [[0.9, 0.1], [0.3, 0.7], [0.5, 0.5]][: len(labels)]
         assert found == conditions_of(OF_PROBABILITIES, outputs, labels)
 
+    @pytest.mark.parametrize("function", [OF_PROBABILITIES, "binary_cross_entropy"])
+    def test_a_softmax_cannot_tell_several_labels_of_a_sample(self, function):
+        """One label for each sample is what it is for, and a sigmoid is for several."""
+        softmax, sigmoid = [[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]], [[0.9, 0.8, 0.2], [0.1, 0.9, 0.8]]
+        several, one = [[1, 1, 0], [0, 1, 1]], [[1, 0, 0], [0, 0, 1]]
+
+        assert {"several_labels"} == conditions_of(function, softmax, several)
+        assert set() == conditions_of(function, softmax, one)
+        assert set() == conditions_of("binary_cross_entropy", sigmoid, several)
+
     @pytest.mark.parametrize("function", [OF_PROBABILITIES, "cross_entropy"])
     def test_one_class_has_always_the_probability_of_one(self, function):
         """Whatever the prediction is."""

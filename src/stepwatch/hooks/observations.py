@@ -50,8 +50,12 @@ DEPENDENCE = (
     "compared",  # with how many targets a written loss compares each prediction
     "as_time",  # 1 where a recurrent layer takes samples for steps of time, 0 where none does
 )
-#: Of fewer rows and columns a high correlation with the target is no surprise.
-LEAST_ROWS, LEAST_COLUMNS = 16, 4
+#: Of fewer rows and columns a high correlation with the target is no surprise; in more columns it
+#: is not looked for.
+LEAST_ROWS, LEAST_COLUMNS, MOST_COLUMNS = 16, 4, 4096
+#: Columns that correlate with their neighbours like this are a series. What comes next in it does
+#: so, too, unless it is the last of them, to the last bit.
+SERIES, EXACT = 0.8, 1 - 1e-9
 
 
 class LossNames:

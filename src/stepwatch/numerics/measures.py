@@ -317,3 +317,22 @@ def headroom_bits(dtype: str, abs_max: float) -> float:
     if not (0 < abs_max < math.inf) or math.isnan(largest):
         return math.nan
     return math.log2(largest / abs_max)
+
+
+def correlations(columns: Floats, target: Floats) -> Floats:
+    """Return how each column correlates with a target, in magnitude.
+
+    Args:
+        columns: Shape ``[rows, columns]``.
+        target: Shape ``[rows]``.
+
+    Returns:
+        Pearson's coefficient, shape ``[columns]``, from 0 to 1; 0 for what does not vary or is
+        not finite.
+    """
+    x = columns - columns.mean(axis=0)
+    y = target - target.mean()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.abs(x.T @ y) / np.sqrt((x**2).sum(axis=0) * (y**2).sum())
+    result: Floats = np.nan_to_num(found, posinf=0.0)
+    return result

@@ -15,7 +15,7 @@ from ..judge.rule import Findings, Rule
 from ..judge.step_view import StepView, TensorView
 from ..model.finding import Finding
 from ..model.steps import Mode
-from ..numerics.measures import Floats, number
+from ..numerics.measures import correlations, number
 from ..numerics.statistics import MAX, MIN
 from .shared import dependence_samples, in_a_row, of_same_loss
 
@@ -123,25 +123,6 @@ _REMEDIES = {
     "future": "mask attention: a position may see those before it and itself, is_causal=True",
     "feature": "take this column out of the input",
 }
-
-
-def correlations(columns: Floats, target: Floats) -> Floats:
-    """Return how each column correlates with a target, in magnitude.
-
-    Args:
-        columns: Shape ``[rows, columns]``.
-        target: Shape ``[rows]``.
-
-    Returns:
-        Pearson's coefficient, shape ``[columns]``, from 0 to 1; 0 for what does not vary or is
-        not finite.
-    """
-    x = columns - columns.mean(axis=0)
-    y = target - target.mean()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.abs(x.T @ y) / np.sqrt((x**2).sum(axis=0) * (y**2).sum())
-    result: Floats = np.nan_to_num(found, posinf=0.0)
-    return result
 
 
 class LabelLeak(Rule):

@@ -27,6 +27,8 @@ _KNOWN = (
 
 #: Of logits on both sides of 0 this share is exactly 0 where some are dropped.
 DROPPED = 0.2
+#: Labels of a sample, on average, that are several.
+SEVERAL = 1.3
 #: Looks at the graph of a loss that is written out.
 MIN_SAMPLES = 2
 #: The sentence and the remedy of each condition.
@@ -79,6 +81,10 @@ CAUSES = {
     "labels": (
         "are compared with labels that the loss does not mean",
         "give labels from 0 to 1, or of -1 and 1 for a margin loss",
+    ),
+    "several_labels": (
+        "share one probability between the classes, but most samples have several labels",
+        "take a sigmoid for each class and a binary cross-entropy, in place of softmax",
     ),
     "labels_from_one": (
         "have no class for the largest label: labels begin at 1",
@@ -162,7 +168,8 @@ class LossInput(Rule):
     way round; a cross-entropy of one class; probabilities over the wrong axis; what is above 0
     where log-probabilities are taken; logits after a ReLU; logits of which many are dropped; shapes
     ``(n, 1)`` against ``(n,)``, also where the script writes the loss out; targets of which each is
-    compared with several predictions; labels that are not those of the loss; and outputs of a
+    compared with several predictions; labels that are not those of the loss; a softmax where
+    samples have several labels; and outputs of a
     sigmoid, tanh or ReLU that press against their end while the targets lie beyond it.
     """
 
@@ -260,6 +267,7 @@ class LossInput(Rule):
             yield "out_of_reach", reach.add(given), 1
         yield "labels", _wrong_labels(given), self.consecutive
         yield "labels_from_one", _begin_at_one(given), self.consecutive
+        yield "several_labels", _have_several_labels(given), self.consecutive
 
     def _fills_unit(self, given: _Given, *, within: bool) -> bool:
         """Return whether single values came near 0 and 1 in this streak, and never left."""
@@ -352,6 +360,22 @@ def _begin_at_one(given: _Given) -> bool:
     is_number = len(label) < len(shape) or label[-1:] == (1,)
     is_last = given.label_field(MIN) >= 1 and given.label_field(MAX) == classes
     return classes > 1 and is_number and is_last
+
+
+def _have_several_labels(given: _Given) -> bool:
+    """Return whether a softmax is compared with ones for each of several labels of a sample."""
+    shape = given.prediction.info.shape
+    if given.label is None or len(shape) != 2 or given.label.info.shape != shape:
+        return False
+    rows, classes = _table(given)
+    if given.function == "binary_cross_entropy" and not _near(given.field(SUM), rows):
+        return False  # no softmax
+    known = given.function in ("cross_entropy", "binary_cross_entropy", OF_PROBABILITIES)
+    are_codes = given.label_field(MIN) == 0 and given.label_field(MAX) == 1
+    labels = given.label_field(SUM)
+    # Codes only: of soft labels and weights nobody knows what they add up to.
+    are_whole = labels == given.label_field(COUNT) - given.label_field(ZEROS)
+    return known and classes > 2 and are_codes and are_whole and labels >= SEVERAL * rows
 
 
 def _wrong_labels(given: _Given) -> bool:

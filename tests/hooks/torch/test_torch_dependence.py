@@ -269,6 +269,19 @@ class TestCorrelation:
 
         assert (pytest.approx(1.0), 2.0) == (value, column)
 
+    def test_the_last_place_of_a_window_is_looked_at(self):
+        windows = torch.randn(20, 6, 2, generator=torch.Generator().manual_seed(0))
+
+        assert [pytest.approx(1.0), 11.0] == correlation(windows, windows[:, -1, 1]).tolist()
+        assert correlation(windows, windows[:, 0, 1])[0] < 0.9, "to remember is a task"
+
+    def test_what_comes_next_in_a_series_is_no_column_of_it(self):
+        series = torch.linspace(0, 40, 800).cos()
+        windows = series.unfold(0, 12, 1)
+
+        assert correlation(windows[:-1], windows[1:, -1]).isnan().all()
+        assert 11.0 == correlation(windows, windows[:, -1])[1]
+
     def test_a_target_that_does_not_vary_has_none(self):
         assert correlation(torch.randn(20, 5), torch.ones(20))[0].isnan()
 

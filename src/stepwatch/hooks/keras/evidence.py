@@ -20,15 +20,18 @@ from ...capture.plan import NOTHING
 from ...model.record import TensorInfo
 from ...model.steps import Mode
 from ...numerics.digest import digest, row_digests
-from ...numerics.measures import Floats
+from ...numerics.measures import Floats, correlations
 from ...numerics.statistics import SUM_SQ, summarize
 from ..observations import (
     DEPENDENCE,
+    EXACT,
     LEAST_COLUMNS,
     LEAST_ROWS,
+    MOST_COLUMNS,
     MOST_SAMPLE_ELEMENTS,
     MOST_SAMPLES,
     NO_DATA,
+    SERIES,
 )
 from .losses import CROSS_ENTROPY, Array, LossCall, confusion, log_partition
 
@@ -191,25 +194,33 @@ def correlation(given: Array, target: Array) -> tuple[float, float]:
     """Return how the column of the input correlates with the target that does so most.
 
     Args:
-        given: Features, shape ``[rows, columns]``, floating.
+        given: Features, shape ``[rows, columns]``, floating; of ``[rows, places, ...]`` the last
+            place counts, as that of what comes next: to tell an earlier one is a task.
         target: A number for each row, floating.
 
     Returns:
         Pearson's coefficient in magnitude, and the column; nan for what is no such input, has
-        fewer than 16 rows or 4 columns, or a target that does not vary.
+        fewer than 16 rows or 4 columns, or a target that does not vary, and where the input is a
+        series and the target likely what comes next in it.
     """
-    numbers = given.dtype.kind == "f" and target.dtype.kind == "f" and given.ndim == 2
+    nothing = math.nan, math.nan
+    numbers = given.dtype.kind == "f" and target.dtype.kind == "f" and given.ndim >= 2
     if not numbers or target.size != len(given) or len(given) < LEAST_ROWS:
-        return math.nan, math.nan
-    if given.shape[1] < LEAST_COLUMNS:
-        return math.nan, math.nan
-    x, y = given.astype(np.float64), target.astype(np.float64).ravel()
-    x, y = x - x.mean(0), y - y.mean()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.abs(x.T @ y) / np.sqrt((x**2).sum(0) * (y**2).sum())
-    if not np.isfinite(found).any():
-        return math.nan, math.nan
-    best = int(np.nanargmax(np.where(np.isfinite(found), found, np.nan)))
+        return nothing
+    x = given.reshape(len(given), -1).astype(np.float64)
+    if not LEAST_COLUMNS <= x.shape[1] <= MOST_COLUMNS:
+        return nothing
+    place = x.shape[1] // given.shape[1]
+    first = x.shape[1] - place if given.ndim > 2 else 0
+    found = np.zeros(x.shape[1])
+    found[first:] = correlations(x[:, first:], target.astype(np.float64).ravel())
+    best = int(found.argmax())
+    if not found[best]:
+        return nothing
+    if found[best] < EXACT or best < x.shape[1] - place:
+        near = [one for one in (best - place, best + place) if 0 <= one < x.shape[1]]
+        if near and correlations(x[:, near], x[:, best]).max() > SERIES:
+            return nothing
     return float(found[best]), float(best)
 
 

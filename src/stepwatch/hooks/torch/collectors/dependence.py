@@ -21,7 +21,14 @@ from torch.utils.hooks import RemovableHandle
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
-from ...observations import DEPENDENCE, LEAST_COLUMNS, LEAST_ROWS
+from ...observations import (
+    DEPENDENCE,
+    EXACT,
+    LEAST_COLUMNS,
+    LEAST_ROWS,
+    MOST_COLUMNS,
+    SERIES,
+)
 from ...patching import PatchSet
 from ..events import LossCall
 from ..internals import (
@@ -164,24 +171,40 @@ def correlation(given: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     """Return how the column of the input correlates with the target that does so most.
 
     Args:
-        given: Features, shape ``[rows, columns]``, floating.
+        given: Features, shape ``[rows, columns]``, floating; of ``[rows, places, ...]`` the last
+            place counts, as that of what comes next: to tell an earlier one is a task.
         target: A number for each row, floating.
 
     Returns:
         Shape ``[2]``: Pearson's coefficient in magnitude, and the column; nan for what is no such
-        input, has fewer than 16 rows or 4 columns, or a target that does not vary.
+        input, has fewer than 16 rows or 4 columns, or a target that does not vary, and where the
+        input is a series and the target likely what comes next in it.
     """
-    numbers = given.is_floating_point() and target.is_floating_point() and given.dim() == 2
+    nothing = torch.full((2,), torch.nan)
+    numbers = given.is_floating_point() and target.is_floating_point() and given.dim() >= 2
     if not numbers or target.numel() != len(given) or len(given) < LEAST_ROWS:
-        return torch.full((2,), torch.nan)
-    if given.shape[1] < LEAST_COLUMNS:
-        return torch.full((2,), torch.nan)
-    x, y = given.double(), target.double().reshape(-1, 1)
-    x, y = x - x.mean(0), y - y.mean(0)
+        return nothing
+    columns = given.flatten(1)
+    if not LEAST_COLUMNS <= columns.shape[1] <= MOST_COLUMNS:
+        return nothing
+    x = columns.double()
+    found = _correlations(x, target.double().reshape(-1, 1))
+    place = columns.shape[1] // given.shape[1]
+    if given.dim() > 2:
+        found[:-place] = 0
+    best = found.argmax()
+    near = torch.stack([best - place, best + place]).clamp(0, columns.shape[1] - 1)
+    beside = _correlations(x[:, near], x[:, best, None]) * (near != best)
+    is_last = (found[best] >= EXACT) & (best >= columns.shape[1] - place)
+    known = (found[best] > 0) & (is_last | (beside.max() <= SERIES))
+    return torch.where(known, torch.stack([found[best], best.to(found.dtype)]), torch.nan)
+
+
+def _correlations(columns: torch.Tensor, column: torch.Tensor) -> torch.Tensor:
+    """Return Pearson's coefficients in magnitude; 0 for what does not vary or is not finite."""
+    x, y = columns - columns.mean(0), column - column.mean(0)
     found = (x * y).sum(0).abs() / (x.square().sum(0) * y.square().sum(0)).sqrt()
-    best = found.nan_to_num(-1.0).max(0)
-    value = torch.where(best.values >= 0, best.values, torch.nan)
-    return torch.stack([value, best.indices.to(value.dtype)])
+    return found.nan_to_num(0.0, posinf=0.0)
 
 
 # A loss that is written out takes so many operations at most.
