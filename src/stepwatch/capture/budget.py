@@ -37,6 +37,10 @@ LEAST_S = 0.1e-3
 # What is left of the share is for what cannot be measured. As long as observing took more than the
 # share and the start altogether, a smaller part is used.
 _RUNNING_PART, _REPAYING_PART = 2 / 3, 1 / 3
+# Training takes longer than callbacks of ours do: what they read has pushed its own data out of the
+# caches, and kernels wait for each other. Full steps are compared with those between them, which
+# tells how much; until then it is taken to be as much again, and never more than so many times it.
+_UNSEEN, _MOST_UNSEEN = 1.0, 2.0
 # What the steps between the full ones cost cannot be thinned; this part of the budget is left to
 # full steps all the same.
 _LEAST_ROOM = 0.25
@@ -103,10 +107,14 @@ class Budget:
         self._reasons: dict[str, tuple[int, int]] = {}
         self._measured = _MEASURED
         self._train_step = 0
+        self._background: list[float] = []
+        # Of full steps and of thin ones: what callbacks took, and the rest of the step.
         self._full: list[float] = []
         self._thin: list[float] = []
-        self._plain: list[float] = []
-        self._background: list[float] = []
+        self._rest_of_full: list[float] = []
+        self._rest_of_thin: list[float] = []
+        self._unseen_share: float | None = None  # relative to what callbacks take in a full step
+        self._unseen_s = 0.0
 
     def thins(self, mode: Mode, mode_step: int) -> bool:
         """Return whether of a step only what is kept is observed."""
@@ -165,18 +173,23 @@ class Budget:
         own = self.spent_s - self._before_s
         if self._began_at:
             in_background = background_s - self._before_background_s
+            rest = max(0.0, now - self._ended_at - own)
             (self._thin if is_thin else self._full).append(own)
-            self._plain.append(max(0.0, now - self._ended_at - own))
+            (self._rest_of_thin if is_thin else self._rest_of_full).append(rest)
             self._background.append(in_background)
+            if not is_thin:
+                self._unseen_s += own * (self._unseen_share or 0.0)
             if self._start_s > 0:
-                self._start_s -= own * self._running_share(now) + in_background
+                own_s = own * (1 + _UNSEEN) * self._running_share(now)
+                self._start_s -= own_s + in_background
         else:
             self._began_at, self._first_s = now, self.spent_s
         self._ended_at, self._before_s = now, self.spent_s
         self._before_background_s = background_s
         is_started = mode_step + 1 >= FULL_STEPS and self._start_s <= 0
         if is_started and len(self._full) >= self._measured:
-            self._measured = min(2 * self._measured, _MOST_MEASURED)
+            if self._unseen_share is not None:
+                self._measured = min(2 * self._measured, _MOST_MEASURED)
             self._choose(mode_step)
 
     def _running_share(self, now: float) -> float:
@@ -190,7 +203,8 @@ class Budget:
 
         Processor time of the background thread counts as if training waited for all of it.
         """
-        rest = self._ended_at - self._began_at - self.spent_s + self._first_s
+        unseen_s = self._unseen_s
+        rest = self._ended_at - self._began_at - self.spent_s + self._first_s - unseen_s
         cost_s = self.cost_s()
         return cost_s / rest if cost_s is not None and rest > 0 else None
 
@@ -198,7 +212,7 @@ class Budget:
         """Return the same in seconds; ``None`` without a budget."""
         if self.share is None:
             return None
-        return self.spent_s - self._first_s + self._background_s()
+        return self.spent_s - self._first_s + self._unseen_s + self._background_s()
 
     def _choose(self, mode_step: int) -> None:
         assert self.share is not None
@@ -206,10 +220,17 @@ class Budget:
         own = sum(self._full) + sum(self._thin)
         factor = 1 + (sum(self._background) / own if own else 0.0)
         # The first steps of all do what is done once; later, what is done rarely counts, too.
-        full = (statistics.fmean if self._thin else statistics.median)(self._full) * factor
+        full = (statistics.fmean if self._thin else statistics.median)(self._full)
+        was_guess = self._unseen_share is None
+        if len(self._thin) >= _MEASURED and full > 0:
+            unseen = statistics.median(self._rest_of_full) - statistics.median(self._rest_of_thin)
+            self._unseen_share = min(max(unseen / full, 0.0), _MOST_UNSEEN)
+        unseen_share = _UNSEEN if self._unseen_share is None else self._unseen_share
+        full *= factor + unseen_share
         thin = statistics.median(self._thin) * factor if self._thin else 0.0
         # A slow moment of the machine is not the training's own time.
-        plain = sorted(self._plain)[len(self._plain) // 4]
+        rests = sorted(self._rest_of_thin or self._rest_of_full)
+        plain = rests[len(rests) // 4]
         cost_s = self.cost_s() or 0.0
         owes = cost_s > START_S + self.share * (self._ended_at - self._began_at - cost_s)
         part = _REPAYING_PART if owes else _RUNNING_PART
@@ -217,9 +238,11 @@ class Budget:
         room = max(allowed - thin, _LEAST_ROOM * allowed)
         fits = (one for one in PERIODS if (full - thin) / one <= room)
         period = next(fits, PERIODS[-1])
-        self._full, self._thin, self._plain, self._background = [], [], [], []
-        # One rung less is what noise makes of the same cost.
-        if period > self.period or PERIODS.index(period) + 1 < PERIODS.index(self.period):
+        self._full, self._thin, self._rest_of_full, self._rest_of_thin = [], [], [], []
+        self._background = []
+        # One rung less is what noise makes of the same cost, if that was measured before.
+        rungs = PERIODS.index(period) - PERIODS.index(self.period)
+        if rungs > 0 or rungs < (0 if was_guess else -1):
             self.period = period
             which = f"1 step in {period}" if period > 1 else "every step"
             rest = "; losses of all" if period > 1 else ""
