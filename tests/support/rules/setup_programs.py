@@ -190,6 +190,18 @@ class Projected(nn.Module):
         return self.head(self.projection(torch.relu(self.network(x))))
 
 
+class Adapted(nn.Module):
+    """A layer to whose output a product of two small matrices is added."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.head = nn.Linear(8, 16), nn.Linear(16, 4)
+        self.down, self.up = nn.Parameter(torch.randn(2, 8)), nn.Parameter(torch.zeros(16, 2))
+
+    def forward(self, x):
+        return self.head(torch.relu(self.linear(x) + x @ self.down.T @ self.up.T))
+
+
 def unseparated(kind):
     """Layers with an activation between them, or without."""
     torch.manual_seed(0)
@@ -211,6 +223,7 @@ def unseparated(kind):
         "one layer": lambda: nn.Linear(8, 4),
         "pictures": Pictures,
         "projection": Projected,
+        "adapter": Adapted,
     }
     _train(made[kind](), steps=40)
 
@@ -371,6 +384,7 @@ CASES = {
     "a mask that hides padding": Case(partial(pads, lambda one: one == 0)),
     "a mask that hides all but the first": Case(partial(pads, lambda one: one.cumsum(1) > one)),
     "a matrix as the product of two": Case(partial(unseparated, "bottleneck")),
+    "an adapter of low rank": Case(partial(unseparated, "adapter")),
     "a linear model": Case(partial(unseparated, "one layer")),
     "copies": Case(partial(repeated, "copies")),
     "weights that are tied on purpose": Case(partial(repeated, "tied")),

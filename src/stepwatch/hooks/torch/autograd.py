@@ -41,6 +41,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # Operations that multiply by a matrix, and those between them that leave the product linear. A
 # normalization of a batch and a dropout are none in training, and are one in evaluation.
 _PRODUCTS = frozenset({"addmm", "mm", "linear", "convolution"})
+_TURNS = frozenset({"t", "transpose", "permute"})  # of a matrix: W.t(), W.mT, W.T
 _LINEAR = frozenset({
     *("view", "reshape_alias", "unsafe_view", "squeeze", "unsqueeze", "expand", "clone", "alias"),
     *("to_copy", "transpose", "permute", "t", "add", "mul", "native_dropout", "fused_dropout"),
@@ -133,7 +134,7 @@ def products(loss: torch.Tensor) -> list[Product]:
             before = _input_of(before) if _is_linear(before) else None
         is_only = before is not None and consumers[before] == 1
         # A product of values and a matrix that is no parameter of a layer has it the other way.
-        is_layer = name == "convolution" or operation(_producer_of(node, weight)) == "t"
+        is_layer = name == "convolution" or operation(_producer_of(node, weight)) in _TURNS
         outputs, inputs = weight.shape[:2] if is_layer else weight.shape[1::-1]
         found[node] = Product(weight, inputs, outputs, found.get(before) if is_only else None)
     return list(found.values())
