@@ -100,6 +100,12 @@ class TestOptions:
         assert 100 == self.nothing(interval_ms=100).config.interval_ms
         assert self.nothing(profile=False, trace="3") is None
 
+    def test_who_did_not_ask_pays_less(self):
+        options = {"profile": None, "interval_ms": None, "trace": "", "profiler_file": None}
+
+        assert 1000 == make_profiler(by_default=True, **options).config.interval_ms
+        assert 500 == self.nothing(profile=True).config.interval_ms
+
     def test_steps_to_trace(self):
         """One step, or the first and the last."""
         assert (5, 1) == steps_of(self.nothing(trace="5"))

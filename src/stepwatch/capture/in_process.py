@@ -26,7 +26,7 @@ NOTE_TIMEOUT_S = 5.0
 # How long the training waits until its first step is in the black box; a millisecond will do.
 FIRST_STEP_PATIENCE_S = 0.5
 # How often writers store what they gathered long enough.
-TICK_S = 0.25
+TICK_S = 0.5
 
 
 class InProcess:
