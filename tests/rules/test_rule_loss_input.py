@@ -97,6 +97,12 @@ class TestProbabilities:
         assert {"one_class"} == conditions_of(function, [[0.2], [0.7], [0.4]], [[0], [1], [1]])
 
 
+class TestExpectedCounts:
+    def test_what_a_logarithm_is_taken_of_is_above_0(self):
+        assert {"below_zero"} == conditions_of("poisson", [[-0.1], [2.0]], [[0], [3]])
+        assert set() == conditions_of("poisson", [[0.0], [2.0]], [[0], [3]])
+
+
 class TestRepeatedTargets:
     def test_each_target_for_several_predictions_is_reported(self):
         """As of a model that returns its whole sequence."""

@@ -99,10 +99,28 @@ class TestLossNotDecreasing:
         ]
         assert [] == run("loss_not_decreasing", first + second)
 
+    def test_models_that_take_turns_are_no_others(self):
+        """As a generator and its discriminator: what was seen of both stays known."""
+        steps = [
+            step_of({"losses": {"L": 1.0}, "gradients": {f"gradient/{'ab'[n % 2]}": [1.0]}}, n)
+            for n in range(30)
+        ]
+        assert run("loss_not_decreasing", steps)
+
     def test_converged_ratio_keeps_it_silent(self):
         losses = [max(2.0 - 0.1 * n, 1.0) for n in range(100)]
         assert run("loss_not_decreasing", loss_steps(losses))
         assert [] == run("loss_not_decreasing:converged_ratio=0.9", loss_steps(losses))
+
+    def test_a_loss_that_fell_at_once_has_converged_too(self):
+        """Most of its fall is over before the first losses are smoothed; noise is no fall."""
+        rng = np.random.default_rng(0)
+        noise = 0.02 * rng.standard_normal(600)
+        fast = [2.0 + 3.0 * 0.6**n for n in range(600)]
+        rule = "loss_not_decreasing:num_steps=100,smooth=25,converged_ratio=0.9"
+
+        assert [] == run(rule, loss_steps(np.add(fast, noise).tolist()))
+        assert run(rule, loss_steps((2.0 + noise).tolist()))
 
     @pytest.mark.parametrize(("updates", "found"), [(1, [10]), (2, [])])
     def test_losses_of_optimizers_that_may_be_opposed_are_left_out(self, updates, found):

@@ -222,6 +222,33 @@ class TestWeightsMoved:
         assert "NotEvaluated" == judged("weights_moved", steps)[1].status
 
 
+class TestImpossibleMoments:
+    @pytest.mark.parametrize(
+        ("seen", "moment", "expected"),
+        [(range(6), 1e-3, [5]), ((0, 1, 5), 1e-3, []), ((0, 1, 5), 1e9, [5])],
+    )
+    def test_a_gradient_that_was_not_seen_may_have_been_as_large_as_any(
+        self, seen, moment, expected
+    ):
+        """As that of a bias which is zero wherever the observed steps look."""
+        steps = [
+            step_of(
+                {
+                    "gradients": {"gradient/a": [0.0], "gradient/b": [0.3]},
+                    "optimizer_states": {
+                        "optimizer_state/a/exp_avg_sq": [moment if at == 5 else 0.0]
+                    },
+                },
+                at,
+            )
+            for at in seen
+        ]
+
+        found, _ = judged("stale_optimizer_state", steps)
+
+        assert expected == [one.step for one in found if one.condition == "impossible"]
+
+
 class TestStepSize:
     def test_weights_that_grow_while_the_loss_falls_are_well(self):
         """A long training may make weights large; what counts is that it gets nowhere."""
@@ -399,6 +426,30 @@ class TestRepeatedData:
     def test_classes_are_judged_by_what_each_step_holds(self, counts, expected):
         """One class of three; a rare class, two classes and tokens are no fault."""
         assert expected == self._found(counts)
+
+    @pytest.mark.parametrize(
+        ("trained", "evaluated", "found"),
+        [
+            ([4, 4, 0], [0, 0, 8], ["unseen_class class_count/L"]),
+            ([4, 3, 1], [0, 0, 8], []),
+            ([4, 4, 0], [40, 40, 1], []),
+        ],
+        ids=["unseen", "rare", "too few to tell"],
+    )
+    def test_classes_that_are_evaluated_are_trained(self, trained, evaluated, found):
+        """As where sorted data is split before it is shuffled."""
+        steps = [
+            full_step(
+                {"batches": {"batch/0": np.ones((8, 2))}, "classes": {"class_count/L": count}},
+                at,
+                mode,
+            )
+            for at, (count, mode) in enumerate(
+                [(np.array(trained), Mode.TRAIN)] * 5 + [(np.array(evaluated), Mode.EVAL)]
+            )
+        ]
+
+        assert found == [one.condition for one in judged("repeated_data", steps)[0]]
 
     @pytest.mark.parametrize(("apart", "found"), [(1, ["same_batch"]), (25, [])])
     def test_the_same_batch_an_epoch_later_is_no_repetition(self, apart, found):

@@ -152,16 +152,18 @@ class ModelChange:
     """What is trained, to notice when it is another model than before."""
 
     def __init__(self) -> None:
+        # Of all steps so far: models that take turns, as those of a GAN do, are no others.
         self._names: set[str] = set()
-        self._held: set[str] = set()
+        self._held: set[frozenset[str]] = set()
         self._layouts: tuple[Layout, ...] = ()
         self._round = -1.0
 
     def is_another(self, step: StepView) -> bool:
         """Return whether another model is trained, or another part of it, than at the last step.
 
-        Nothing that has a gradient now had one before, or optimizers hold other parameters. In
-        boosting it is another model once rounds are counted from the beginning.
+        Nothing that has a gradient now had one before, or optimizers hold other parameters, and
+        that for the first time. In boosting it is another model once rounds are counted from the
+        beginning.
         """
         if step.mode is not Mode.TRAIN:
             return False
@@ -173,23 +175,25 @@ class ModelChange:
                     return before >= self._round
         if layouts == self._layouts:
             return False
-        names = {
+        names = frozenset(
             layout.tensors[row].name
             for layout in layouts
             for row in layout.rows_of.get("gradients", ())
-        }
+        )
         weights = [
             layout.tensors[row] for layout in layouts for row in layout.rows_of.get("weights", ())
         ]
-        held = {
+        held = frozenset(
             weight.name
             for weight in weights
             if (weight.trainable if weight.optimizer_groups is None else weight.optimizer_groups)
-        }
-        another = bool(names and self._names) and not names & self._names
-        another |= bool(held and self._held) and held != self._held
-        self._names, self._layouts = names or self._names, layouts
-        self._held = held or self._held
+        )
+        another = bool(names and self._names) and names.isdisjoint(self._names)
+        another |= bool(held and self._held) and held not in self._held
+        self._layouts = layouts
+        self._names |= names
+        if held:
+            self._held.add(held)
         return another
 
 

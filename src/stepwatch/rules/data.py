@@ -8,7 +8,7 @@ from ..judge.declaration import parameter
 from ..judge.rule import EvidenceView, Findings, NotApplicable, Rule
 from ..judge.step_view import StepView, TensorView
 from ..model.steps import Mode
-from ..numerics.measures import Floats, number
+from ..numerics.measures import Floats, listed, number
 from .history import Series
 from .shared import DependenceSample, dependence_samples, in_a_row, of_same_loss
 
@@ -16,6 +16,9 @@ from .shared import DependenceSample, dependence_samples, in_a_row, of_same_loss
 COPY_SHARE = 0.95
 #: Samples of which this share of a prediction comes are no by-work of a normalization.
 FOREIGN_SHARE = 0.5
+#: What is reported of classes that training never had: the share of all labels that are evaluated,
+#: if of as many labels of training so many would be of them.
+LEAST_UNSEEN, LEAST_EXPECTED = 0.05, 20
 _DERIVATIVES = ("derivatives:statistics:steps=5+20+100+500+2000+10000",)
 
 
@@ -186,7 +189,8 @@ class RepeatedData(Rule):
     training on all data at each step is accepted, and so is one that never evaluates.
     ``one_class``: all labels so far are of one class out of three or more. ``class_by_class``: each
     step holds hardly more than one class, and the next another, as in data that is sorted and not
-    shuffled.
+    shuffled. ``unseen_class``: at the end, labels that were evaluated are of classes that training
+    never had, as where sorted data is split before it is shuffled.
 
     Classes are judged from ``looks`` steps on at which they were counted, their order over the last
     ones, where a sample has one label.
@@ -212,6 +216,8 @@ class RepeatedData(Rule):
         self._batches: dict[str, tuple[tuple[int, ...], int, int]] = {}
         self._counts: Series[tuple[str, str], Floats] = Series(self.looks)
         self._totals: dict[tuple[str, str], Floats] = {}
+        self._evaluated_totals: dict[tuple[str, str], Floats] = {}
+        self._first_evaluated: StepView | None = None
         self._num_evaluated: dict[str, int] = {}
         self._evaluating: dict[str, int] = {}
 
@@ -219,6 +225,12 @@ class RepeatedData(Rule):
         if step.mode is Mode.EVAL:
             for worker in step.workers:
                 self._count_evaluated(step, worker)
+            for tensor in step.tensors("classes"):
+                if tensor.name.startswith(_PREFIX) and tensor.name in tensor.record.raw:
+                    key = tensor.worker, tensor.name
+                    self._first_evaluated = self._first_evaluated or step
+                    counts = np.asarray(tensor.value(), np.float64)
+                    self._evaluated_totals[key] = self._evaluated_totals.get(key, 0) + counts
             return
         if not step.trains:
             return
@@ -229,6 +241,30 @@ class RepeatedData(Rule):
         for tensor in step.tensors("classes"):
             if tensor.name.startswith(_PREFIX) and tensor.name in tensor.record.raw:
                 yield from self._evaluate_classes(step, tensor)
+
+    def finish(self) -> Findings:
+        for (worker, name), evaluated in self._evaluated_totals.items():
+            trained = self._totals.get((worker, name))
+            step = self._first_evaluated
+            if trained is None or step is None or trained.shape != evaluated.shape:
+                continue
+            unseen = np.flatnonzero((trained == 0) & (evaluated > 0))
+            share = float(evaluated[unseen].sum() / max(evaluated.sum(), 1))
+            if share < LEAST_UNSEEN or share * trained.sum() < LEAST_EXPECTED:
+                continue
+            which = listed([str(one) for one in unseen.tolist()])
+            yield self.finding(
+                step,
+                name,
+                f"{share:.0%} of {number(evaluated.sum())} labels that were evaluated are of"
+                f" {'classes' if len(unseen) > 1 else 'class'} {which}, of which none of"
+                f" {number(trained.sum())} labels was in training, as far as they were looked at",
+                worker=worker,
+                value=share,
+                threshold=LEAST_UNSEEN,
+                condition=f"unseen_class {name}",
+                remedy=_UNSEEN,
+            )
 
     def _count_evaluated(self, step: StepView, worker: str) -> None:
         """Remember how many samples one evaluation had, all its steps together.
@@ -305,6 +341,10 @@ class RepeatedData(Rule):
 
 
 _ONE_CLASS = "look at the labels after all conversions: something makes them all the same"
+_UNSEEN = (
+    "shuffle the data before it is split, and split it class by class (stratify); Keras takes the"
+    " last rows for validation_split"
+)
 _SORTED = "shuffle the data: DataLoader(..., shuffle=True)"
 
 

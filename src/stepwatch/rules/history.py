@@ -21,6 +21,8 @@ T = TypeVar("T")
 #: Where medians are known no better than by this fraction, a plateau may be a fall, until so many
 #: judgements have found no other.
 NOISY, LOOKS = 0.05, 3
+#: So many robust standard deviations above the median are no noise.
+FAR = 4.0
 
 
 class LossHistory:
@@ -51,7 +53,7 @@ class LossHistory:
         if self._last_evaluated is None:
             if len(self.losses) == self._smooth:
                 self._last_evaluated = at
-                self.first = self._median(self._smooth)
+                self.first = self._beginning()
             return None
         is_time = at >= self._last_evaluated + self._num_steps
         if self.judged and not is_time:
@@ -65,6 +67,18 @@ class LossHistory:
         self.judged = True
         now = self._median(len(self.losses)) if math.isfinite(loss) else loss
         return self.losses[earlier - 1][1], self._median(earlier), now
+
+    def _beginning(self) -> float:
+        """Return what the loss began at: the median, or the first few where they lie well above.
+
+        Some losses have most of their fall behind them after some steps.
+        """
+        median, few = self._median(self._smooth), self._smooth // 8
+        if not few:
+            return median
+        scatter = float(np.median([abs(loss - median) for _, _, loss in self.losses]))
+        start = self._median(few)
+        return start if start - median > FAR * MAD_TO_STD * scatter else median
 
     def _lies_above(self, end: int) -> bool:
         """Return whether each of the last losses is above each of those before index ``end``.

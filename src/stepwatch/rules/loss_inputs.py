@@ -20,9 +20,11 @@ _LOGITS = "binary_cross_entropy_with_logits"
 #: What Keras calls so, from_logits=False: it takes probabilities of classes, and no logits.
 OF_PROBABILITIES = "cross_entropy_of_probabilities"
 _OF_LOGARITHMS = ("nll_loss", "kl_div")
+#: What Keras calls its loss of counts: it takes the logarithm of what is expected.
+_OF_EXPECTED = "poisson"
 _KNOWN = (
     *(*CROSS_ENTROPIES, OF_PROBABILITIES, *ELEMENTWISE),
-    *(*_OF_LOGARITHMS, "soft_margin_loss"),
+    *(*_OF_LOGARITHMS, _OF_EXPECTED, "soft_margin_loss"),
 )
 
 #: Of logits on both sides of 0 this share is exactly 0 where some are dropped.
@@ -64,6 +66,10 @@ CAUSES = {
     "not_log_probabilities": (
         "are above 0, but the loss takes log-probabilities",
         "apply log_softmax first, or use cross_entropy",
+    ),
+    "below_zero": (
+        "are below 0, but the loss takes their logarithm: it is NaN for these",
+        "end with an activation that is above 0, such as exponential or softplus",
     ),
     "relu": (
         "are never negative and often exactly 0, as after a ReLU",
@@ -166,7 +172,7 @@ class LossInput(Rule):
     probabilities where logits are taken, whose softmax is flat (rows that add up to 1; or, of one
     probability each, values that come near 0 and 1 and never leave the interval), and the other
     way round; a cross-entropy of one class; probabilities over the wrong axis; what is above 0
-    where log-probabilities are taken; logits after a ReLU; logits of which many are dropped; shapes
+    where log-probabilities are taken, or below 0 where a logarithm is; logits after a ReLU; logits of which many are dropped; shapes
     ``(n, 1)`` against ``(n,)``, also where the script writes the loss out; targets of which each is
     compared with several predictions; labels that are not those of the loss; a softmax where
     samples have several labels; and outputs of a
@@ -257,6 +263,8 @@ class LossInput(Rule):
             yield "softmax_of_one", least == largest == 1 and _is_column(given), self.consecutive
         elif given.function in _OF_LOGARITHMS:
             yield "not_log_probabilities", largest > 1e-3, self.consecutive
+        elif given.function == _OF_EXPECTED:
+            yield "below_zero", least < 0, 1
         elif given.function == _LOGITS:
             yield "probabilities", self._fills_unit(given, within=within), self.patience
         if given.function in ELEMENTWISE and given.label is not None:

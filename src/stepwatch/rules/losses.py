@@ -300,7 +300,10 @@ class LossNotDecreasing(Rule):
     smooth: int = parameter(1, "Compare medians of so many losses.", at_least=1)
     converged_loss: float | None = parameter(None, "Silent below this loss.")
     converged_ratio: float | None = parameter(
-        None, "Silent while the loss is at most this fraction of the first one.", above=0
+        None,
+        "Silent while the loss is at most this fraction of what it began at: the median of the"
+        " first `smooth`, or of the first few where they lie well above.",
+        above=0,
     )
     plain_only: bool = parameter(
         False,

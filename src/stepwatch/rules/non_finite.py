@@ -146,12 +146,30 @@ class _Search:
             parts = self._tensor(row), sentence, self._group([row]), self._group([])
             return Origin("data", *parts, affected=affected)
         row, module = bad[0]
-        sentence = (
-            f"{self._name(row)} ({self._counts(row)}) is the first output that is not finite,"
-            " its inputs were not captured"
+        beyond = self._beyond_table(module)
+        sentence = f"{self._name(row)} ({self._counts(row)}) is the first output that is not" + (
+            f" finite: {beyond}" if beyond else " finite, its inputs were not captured"
         )
         parts = self._tensor(row), sentence, self._group([]), self._parameters_of(module)
-        return Origin("output", *parts, affected=affected)
+        return Origin("output", *parts, affected=affected, remedy=_TABLE if beyond else "")
+
+    def _beyond_table(self, module: str) -> str:
+        """Return which rows a module looks up that its table does not have, ``""`` for none."""
+        own = [row for row in self._rows["weights"].tolist() if self._is_of(row, module)]
+        shapes = [self._tensor(row).info.shape for row in own]
+        if len(shapes) != 1 or len(shapes[0]) != 2:
+            return ""
+        rows = shapes[0][0]
+        for batch in map(self._tensor, self._rows["batches"].tolist()):
+            ids = batch.statistics
+            if "int" in batch.info.dtype and not -rows <= ids.min <= ids.max < rows:
+                wrong = ids.max if ids.max >= rows else ids.min
+                return f"{batch.name} has ids as far as {number(wrong)}, and its table {rows} rows"
+        return ""
+
+    def _is_of(self, row: int, module: str) -> bool:
+        """Return whether a parameter is the module's own; a layer of Keras has it behind a /."""
+        return self._name(row).startswith((f"{module}.", f"{module}/"))
 
     def _producer(self, bad: list[tuple[int, str]]) -> tuple[int, str] | None:
         """Return the first module that made non-finite values out of finite inputs."""
@@ -200,11 +218,13 @@ class _Search:
         )
 
     def _from_loss(self, bad: npt.NDArray[np.intp]) -> Origin:
-        labels = [row for row in self._rows["labels"].tolist() if self._hard[row]]
+        labels = self._bad_rows("labels").tolist()
         for row in [*self._bad_rows("inputs").tolist(), *labels]:
-            sentence = f"{self._name(row)} ({self._counts(row)}): the data are not finite"
+            what = "targets" if row in labels else "data"
+            sentence = f"{self._name(row)} ({self._counts(row)}): the {what} are not finite"
             parts = self._tensor(row), sentence, self._group([row]), self._group([])
-            return Origin("data", *parts)
+            remedy = _TARGETS if row in labels else ""
+            return Origin("data", *parts, remedy=remedy)
         outputs = [self._outputs[-1][0]] if self._outputs else []
         nothing = self._nothing()
         if nothing:
@@ -335,6 +355,13 @@ class _Singular:
     remedy: str
 
 
+_TARGETS = (
+    "look at how targets are made: a logarithm of zero, a division by zero, a value that is missing"
+)
+_TABLE = (
+    "give the table a row for each id, num_embeddings or input_dim of the largest id and 1; or"
+    " number the ids from 0, and map those that are not known to one of their own"
+)
 _INFINITE = "loop/infinite_derivative/"
 #: Where the derivative of an operation is infinite, and what to do.
 _POINTS = {

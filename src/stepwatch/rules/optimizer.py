@@ -52,7 +52,8 @@ class StaleOptimizerState(Rule):
     resumed without its state.
 
     ``impossible``: a moment is larger than every gradient it could be an average of: memory was
-    corrupted, or something else writes to the state.
+    corrupted, or something else writes to the state. Where the gradients of some steps are not
+    known, it is larger than what any gradient of the model could have made of it.
     """
 
     name = "stale_optimizer_state"
@@ -73,7 +74,7 @@ class StaleOptimizerState(Rule):
     def check(self, step: StepView) -> Findings:
         for group in step.groups("gradients"):
             state = self._state(group.record.worker)
-            state.add_gradients(group)
+            state.add_gradients(step, group)
             state.changes += not is_skipped(step, group.record.worker)
         self._num_samples += any(True for _ in step.groups("optimizer_states"))
         for group in prefixed(step, "optimizer_states", "update_rms/"):
@@ -197,14 +198,18 @@ class _State:
         self.steps: dict[tuple[str, ...], tuple[Floats, int]] = {}
         self._moments: dict[str, float] = {}
         self._largest = NamedRows()
+        # Whether gradients of some TRAIN steps are not known, and the last of which they are.
+        self._has_gaps, self._last_step = False, -1
 
     def changes_rate(self, step: StepView, worker: str) -> bool:
         """Return whether the first learning rate is far from what it was when asked last."""
         before, self._rate = self._rate, step.scalar("learning_rate/0", worker)
         return bool(max(before, self._rate) > 2 * min(before, self._rate))
 
-    def add_gradients(self, group: TensorGroup) -> None:
+    def add_gradients(self, step: StepView, group: TensorGroup) -> None:
         """Remember how large each gradient ever was."""
+        self._has_gaps |= step.trains and step.mode_step > self._last_step + 1
+        self._last_step = step.mode_step if step.trains else self._last_step
         rows = group.record.statistics[group.rows]
         now = np.fmax(-rows[:, MIN], rows[:, MAX])
         now[non_finite(rows) > 0] = np.inf
@@ -219,8 +224,10 @@ class _State:
         self._moments[name] = value
         if index is None or before is None:
             return False
-        # the moments of one parameter come together, so each may take its gradient
-        largest = float(self._largest.values[index]) ** _MOMENTS[what]
+        # The moments of one parameter come together, so each may take its gradient; one that was
+        # never seen may have been as large as any.
+        seen = self._largest.values if self._has_gaps else self._largest.values[index]
+        largest = float(np.max(seen)) ** _MOMENTS[what]
         return value > SLACK ** _MOMENTS[what] * max(before, largest, 1e-30)
 
 

@@ -26,6 +26,8 @@ from .losses import CROSS_ENTROPY, MOST_CLASSES, OF_PROBABILITIES, Array, LossCa
 COLLECTION = "setup"
 #: New statistics of a batch are so much of the running ones by the convention of other libraries.
 MOST_NEW = 0.9
+#: And so much less than models of Keras take, 0.01 to 0.001.
+LEAST_NEW = 0.0009
 #: Of more labels the classes are not counted.
 _MOST_LABELS = 10_000_000
 #: Metrics, by their class or function, and what they are called here.
@@ -134,15 +136,25 @@ class Setup:
 
 
 def _momentum(model: Any, names: ModelNames) -> Iterator[tuple[str, float]]:
-    """Yield the share of a batch in running statistics where it is all of it, or nothing."""
+    """Yield the share of a batch in running statistics where it is all of it, or next to nothing.
+
+    Of a layer that is as good as new: one that was loaded may keep what it has.
+    """
     for layer in model._flatten_layers(include_self=False):
         if isinstance(layer, keras.layers.BatchNormalization) and layer.trainable:
             kept = layer.momentum
             if isinstance(kept, (int, float)) and math.isfinite(kept):
                 new = round(1.0 - kept, 6)
                 name = names.of_layer(layer)
-                if name is not None and (new >= MOST_NEW or new == 0):
+                is_odd = new >= MOST_NEW or new == 0 or (new < LEAST_NEW and _is_new(layer))
+                if name is not None and is_odd:
                     yield f"setup/momentum/{name}", new
+
+
+def _is_new(layer: Any) -> bool:
+    """Return whether the running variances of a layer are still about the 1 that they begin at."""
+    variance = np.asarray(keras.ops.convert_to_numpy(layer.moving_variance))
+    return bool((np.abs(variance - 1) < 0.5).mean() > 0.5)
 
 
 def _uncalled(model: Any, names: ModelNames) -> Iterator[str]:
