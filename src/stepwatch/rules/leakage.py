@@ -17,6 +17,7 @@ from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.measures import correlations, number
 from ..numerics.statistics import MAX, MIN
+from .data import COPY_SHARE
 from .shared import dependence_samples, in_a_row, of_same_loss
 
 #: So many samples of the training are remembered.
@@ -136,11 +137,11 @@ class LabelLeak(Rule):
     looked at; or, of severity info, all of each evaluation, as who evaluates on the training data
     means to. Data in which samples repeat within a batch is not judged. It
     is reported once.
-    ``target_is_input``: the integer targets are the input itself, as when the shift by one is
-    missing. ``future``: a model that predicts the next token sees all of them, in each of its
-    modules with attention; see also the rule ``dependence``. ``feature``: a column of the input is
-    the target, as the hook finds at two looks, or at each step at which ``batches`` and ``labels``
-    are saved raw.
+    ``target_is_input``: the integer targets are the input itself, or one of several, as when the
+    shift by one is missing, such as that of what a decoder is given. ``future``: a model that
+    predicts the next token sees all of them, in each of its modules with attention; see also the
+    rule ``dependence``. ``feature``: a column of the input is the target, as the hook finds at two
+    looks, or at each step at which ``batches`` and ``labels`` are saved raw.
     """
 
     name = "label_leak"
@@ -234,8 +235,15 @@ class LabelLeak(Rule):
         """Judge the column of the input that is most like the target, as the hook found it."""
         for tensor, sample in dependence_samples(step):
             label = of_same_loss(step, tensor, "label")
+            batches = list(step.tensors("batches", worker=tensor.worker))
+            if label is None or not batches:
+                continue
+            copies = len(batches) > 1 and sample.same_0 >= COPY_SHARE
+            if self.persists((tensor.worker, tensor.name, "copy"), copies, MIN_COPIES):
+                what = "is one of the inputs itself"
+                yield self._finding(step, label, batches[-1], "target_is_input", what, MIN_COPIES)
             batch = step.tensor("batch/0", tensor.worker)
-            if label is None or batch is None or not sample.column >= 0:
+            if batch is None or not sample.column >= 0:
                 continue
             key = tensor.worker, tensor.name, "column", int(sample.column)
             holds = sample.correlation > self.min_correlation

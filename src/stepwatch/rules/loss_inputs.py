@@ -170,13 +170,13 @@ class LossInput(Rule):
 
     Each of these is checked by the least and largest value, the sum and the shape alone:
     probabilities where logits are taken, whose softmax is flat (rows that add up to 1; or, of one
-    probability each, values that come near 0 and 1 and never leave the interval), and the other
-    way round; a cross-entropy of one class; probabilities over the wrong axis; what is above 0
-    where log-probabilities are taken, or below 0 where a logarithm is; logits after a ReLU; logits of which many are dropped; shapes
-    ``(n, 1)`` against ``(n,)``, also where the script writes the loss out; targets of which each is
-    compared with several predictions; labels that are not those of the loss; a softmax where
-    samples have several labels; and outputs of a
-    sigmoid, tanh or ReLU that press against their end while the targets lie beyond it.
+    probability each, values that come near 0 and 1 and never leave the interval), and the other way
+    round; a cross-entropy of one class; probabilities over the wrong axis; what is above 0 where
+    log-probabilities are taken, or below 0 where a logarithm is; logits after a ReLU; logits of
+    which many are dropped; shapes ``(n, 1)`` against ``(n,)``, also where the script writes the
+    loss out; targets of which each is compared with several predictions; labels that are not those
+    of the loss; a softmax where samples have several labels; and outputs of a sigmoid, tanh or ReLU
+    that press against their end while the targets lie beyond it.
     """
 
     name = "loss_input"

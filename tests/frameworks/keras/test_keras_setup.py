@@ -180,6 +180,7 @@ class TestMomentum:
         ("options", "expected"),
         [
             ({"momentum": 0.01}, [("momentum all", "warning")]),
+            ({"momentum": 0.9999}, []),  # too few steps to tell
             ({"momentum": 1.0}, [("momentum none", "warning")]),
             ({"momentum": 0.9}, []),
             ({"momentum": 0.5}, []),
@@ -191,6 +192,22 @@ class TestMomentum:
         run = tmp_path / "run"
 
         assert expected == found_in(run, "binary", BINARY, SIGMOID, normalization=options)
+
+    @pytest.mark.parametrize(("variance", "expected"), [(1.0, ["momentum slow"]), (9.0, [])])
+    def test_one_that_is_too_slow_for_the_training_is_named(self, variance, expected, tmp_path):
+        """Statistics that were loaded may stay what they are."""
+        keras.utils.set_random_seed(0)
+        x, y = _data("binary")
+        norm = keras.layers.BatchNormalization(momentum=0.9999)
+        norm.build((None, 6))
+        norm.moving_variance.assign(np.full(6, variance, "float32"))
+        model = keras.Sequential([norm, keras.layers.Dense(1, "sigmoid")])
+        model.compile("adam", BINARY)
+        with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            model.fit(x, y, batch_size=32, epochs=12, verbose=0)
+
+        found = watch(Trial(tmp_path / "run"), ["setup"])
+        assert expected == [one.condition for one in found]
 
 
 class Encoder(keras.layers.Layer):
@@ -242,6 +259,40 @@ class TestUncalled:
 
         assert ["uncalled"] * len(expected) == [one.condition for one in found]
         assert expected == [one.tensor.rpartition("/")[2] for one in found]
+
+
+class TestTargetsAmongInputs:
+    """What is found of targets that the model is given."""
+
+    def found(self, model, x, y, run, loss="mse"):
+        model.compile("adam", loss)
+        with KerasHook(run=run, say=lambda _: None, strict=True):
+            model.fit(x, y, batch_size=32, epochs=4, verbose=0)
+        return [one.condition for one in watch(Trial(run), ["label_leak"])]
+
+    @pytest.mark.parametrize(("place", "expected"), [(-1, ["feature"]), (0, [])])
+    def test_the_last_place_of_a_window_is_no_target(self, place, expected, tmp_path):
+        """What comes next was meant; to remember the first one is a task."""
+        keras.utils.set_random_seed(0)
+        x = np.random.default_rng(0).normal(size=(320, 8, 1)).astype("float32")
+        model = keras.Sequential([keras.layers.Flatten(), keras.layers.Dense(1)])
+
+        assert expected == self.found(model, x, x[:, place], tmp_path / "run")
+
+    @pytest.mark.parametrize(("shift", "expected"), [(0, ["target_is_input"]), (1, [])])
+    def test_a_decoder_is_not_given_what_it_is_to_say(self, shift, expected, tmp_path):
+        """Both are padded."""
+        keras.utils.set_random_seed(0)
+        words = np.random.default_rng(0).integers(1, 9, (320, 9)).astype("int32")
+        words[:, 6:] = 0
+        source, target = keras.Input((9,), dtype="int32"), keras.Input((8,), dtype="int32")
+        embed = keras.layers.Embedding(10, 8)
+        read = keras.layers.GlobalAveragePooling1D()(embed(source))
+        said = keras.layers.GRU(8, return_sequences=True)(embed(target), initial_state=read)
+        model = keras.Model([source, target], keras.layers.Dense(10, "softmax")(said))
+        given = [words[:, ::-1], words[:, 1 - shift : 9 - shift]]
+
+        assert expected == self.found(model, given, words[:, 1:], tmp_path / "run", SPARSE)
 
 
 class TestActivations:

@@ -134,9 +134,13 @@ class Evidence:
         """
         if step.mode is not Mode.TRAIN or not step.wants("dependence"):
             return
-        given = value_of(batches[0]) if len(batches) == 1 else None
+        all_given = [value_of(one) for one in batches if not NO_DATA.search(one)]
         for name in dict.fromkeys((*calls, *compared)):
             label = value_of(f"label/{name}")
+            given = all_given[0] if len(batches) == 1 and all_given else None
+            if len(batches) > 1 and label is not None:  # as a decoder is given what it is to say
+                alike = (one for one in all_given if one is not None and one.shape == label.shape)
+                given = next(alike, None) if label.dtype.kind in "iu" else None
             # Nothing is differentiated here, so most are not known.
             found = np.full(len(DEPENDENCE), np.nan, np.float32)
             if given is not None and label is not None and given.ndim >= 2:
@@ -172,11 +176,11 @@ def shifts(given: Array, target: Array) -> Array:
         target: As many integers.
 
     Returns:
-        Shares of those that are not negative, shape ``[4]``: for no shift, one and two, and for one
+        Shares of those above 0, shape ``[4]``: for no shift, one and two, and for one
         where the targets lie time by time. All nan for what is no such target.
     """
     are_tokens = given.dtype.kind in "iu" and target.dtype.kind in "iu" and given.ndim == 2
-    if not are_tokens or given.shape[1] < 8 or target.size != given.size:
+    if not are_tokens or given.shape[1] < 4 or target.size != given.size:
         return np.full(4, np.nan)
     here = target.reshape(given.shape)
     turned = target.reshape(given.shape[::-1]).T
@@ -186,7 +190,7 @@ def shifts(given: Array, target: Array) -> Array:
 
 def _same(given: Array, target: Array, by: int) -> float:
     there = target[:, : given.shape[1] - by]
-    counts = np.greater_equal(there, 0)  # others are left out by the loss
+    counts = np.greater(there, 0)  # 0 is padding, and what is below is left out by the loss
     return float((given[:, by:] == there)[counts].mean()) if counts.any() else math.nan
 
 

@@ -53,11 +53,14 @@ class _Fit:
         callbacks: A list, one, or a ``CallbackList``.
         class_weights: Shape ``[classes]``, if it has weights of classes.
         is_weighted: Whether it has weights of classes or samples, and none for validation.
+        kept: The ``id`` of each normalization whose running statistics are no longer those of a new
+            layer: it may keep them on purpose. Within a step of JAX they cannot be read.
     """
 
     callbacks: object = None
     class_weights: Floats | None = None
     is_weighted: bool = False
+    kept: frozenset[int] = frozenset()
 
     def monitors(self) -> Iterator[tuple[str, float]]:
         """Yield the callbacks that monitor something: the name, and -1 where less is better."""
@@ -95,7 +98,8 @@ class Setup:
             before = self._fit
             with suppress(Exception):  # of arguments that are wrong ``fit`` itself says so
                 given = inspect.signature(original).bind_partial(model, *args, **named).arguments
-                self._fit = _Fit(given.get("callbacks"), _class_weights(given), _is_weighted(given))
+                weights = _class_weights(given), _is_weighted(given)
+                self._fit = _Fit(given.get("callbacks"), *weights, frozenset(_kept(model)))
             try:
                 return original(model, *args, **named)
             finally:
@@ -120,7 +124,7 @@ class Setup:
         """
         if not step.wants(COLLECTION):
             return
-        numbers = dict(_momentum(model, names))
+        numbers = dict(_momentum(model, names, self._fit.kept))
         numbers.update((f"setup/uncalled/{name}", 1.0) for name in _uncalled(model, names))
         numbers.update(_unseparated(model, names))
         numbers.update((f"setup/monitor/{name}", sign) for name, sign in self._fit.monitors())
@@ -135,26 +139,31 @@ class Setup:
             evidence.add(step, "setup/class_weight/loss", COLLECTION, self._fit.class_weights)
 
 
-def _momentum(model: Any, names: ModelNames) -> Iterator[tuple[str, float]]:
-    """Yield the share of a batch in running statistics where it is all of it, or next to nothing.
-
-    Of a layer that is as good as new: one that was loaded may keep what it has.
-    """
+def _normalizations(model: Any) -> Iterator[tuple[Any, float]]:
+    """Yield the trained batch normalizations, with the share of a batch in running statistics."""
     for layer in model._flatten_layers(include_self=False):
         if isinstance(layer, keras.layers.BatchNormalization) and layer.trainable:
             kept = layer.momentum
             if isinstance(kept, (int, float)) and math.isfinite(kept):
-                new = round(1.0 - kept, 6)
-                name = names.of_layer(layer)
-                is_odd = new >= MOST_NEW or new == 0 or (new < LEAST_NEW and _is_new(layer))
-                if name is not None and is_odd:
-                    yield f"setup/momentum/{name}", new
+                yield layer, round(1.0 - kept, 6)
 
 
-def _is_new(layer: Any) -> bool:
-    """Return whether the running variances of a layer are still about the 1 that they begin at."""
-    variance = np.asarray(keras.ops.convert_to_numpy(layer.moving_variance))
-    return bool((np.abs(variance - 1) < 0.5).mean() > 0.5)
+def _kept(model: Any) -> Iterator[int]:
+    """Yield the ``id`` of each whose running variances are not about the 1 they begin at."""
+    for layer, new in _normalizations(model):
+        if layer.built and 0 < new < LEAST_NEW:
+            variance = np.asarray(keras.ops.convert_to_numpy(layer.moving_variance))
+            if (np.abs(variance - 1) < 0.5).mean() <= 0.5:
+                yield id(layer)
+
+
+def _momentum(model: Any, names: ModelNames, kept: frozenset[int]) -> Iterator[tuple[str, float]]:
+    """Yield the share where it is all of a batch, or next to nothing."""
+    for layer, new in _normalizations(model):
+        name = names.of_layer(layer)
+        is_slow = 0 < new < LEAST_NEW and id(layer) not in kept
+        if name is not None and (new >= MOST_NEW or new == 0 or is_slow):
+            yield f"setup/momentum/{name}", new
 
 
 def _uncalled(model: Any, names: ModelNames) -> Iterator[str]:

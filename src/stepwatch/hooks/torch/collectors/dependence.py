@@ -150,7 +150,7 @@ def shifts(given: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         target: As many integers.
 
     Returns:
-        Shares of those that are not negative, shape ``[4]``: for no shift, one and two, and for one
+        Shares of those above 0, shape ``[4]``: for no shift, one and two, and for one
         where the targets lie time by time. All nan for what is no such target.
     """
     wrong = given.is_floating_point() or target.is_floating_point() or given.dim() != 2
@@ -163,7 +163,7 @@ def shifts(given: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
 
 def _same(given: torch.Tensor, target: torch.Tensor, by: int) -> torch.Tensor:
     there = target[:, : given.shape[1] - by]
-    counts = there >= 0  # others are left out by the loss
+    counts = there > 0  # 0 is padding, and what is below is left out by the loss
     return ((given[:, by:] == there) & counts).sum() / counts.sum()
 
 
