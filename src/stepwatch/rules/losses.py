@@ -408,7 +408,8 @@ class LossNotDecreasing(Rule):
         fall = loss_fall_percent(then, now)
         limit = self.diff_percent if verdict == "plateau" else self.increase_percent
         what = {
-            "plateau": f"it fell by {number(fall)}%, less than {number(limit)}%",
+            "plateau": f"it fell by {number(fall)}%, "
+            + (f"less than {number(limit)}%" if fall < limit else "no more than losses scatter"),
             "rose": f"it rose by {number(-fall)}%, more than"
             f" {number(0 if self.strict else limit)}%",
             "not finite": "it is no longer finite",
