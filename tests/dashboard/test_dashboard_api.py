@@ -15,11 +15,13 @@ from stepwatch.dashboard.columns import columns_of
 from stepwatch.dashboard.machine import sentence, slowest
 from stepwatch.dashboard.views import level, search
 from stepwatch.errors import ConfigError, StepUnavailable, TensorUnavailable
-from stepwatch.formats.manifest import End
+from stepwatch.formats import RunTarget, open_writer
+from stepwatch.formats.manifest import End, Manifest
 from stepwatch.model.finding import Finding
 from stepwatch.model.record import Layout
 from stepwatch.model.steps import Mode
 from stepwatch.profile.analysis import StepSummary
+from stepwatch.store import open_store
 from stepwatch.testing import make_record, make_run
 from tests.support.looked_at import (
     EFFECT,
@@ -283,6 +285,23 @@ class TestColumns:
         row = told["rows"].index("conv.weight")
         assert [row] == told["above"]
         assert {None} == set(told["cells"][row])
+
+    def test_seconds_per_step_count_steps_that_were_not_looked_at(self, tmp_path):
+        """Ten steps of a second each; an evaluation of a minute is in none of them."""
+        store = open_store(tmp_path / "run")
+        writer = open_writer(RunTarget(store, "worker_0", Manifest("run", 7, ("train.py",))))
+        for step in range(0, 11, 5):
+            record = make_record(step, {"loss/mse": np.float32(1)})
+            writer.write(replace(record, time_ns=step * 1_000_000_000))
+        evaluated = make_record(11, {"loss/mse": np.float32(1)}, mode=Mode.EVAL, mode_step=0)
+        writer.write(replace(evaluated, time_ns=70_000_000_000))
+        trained = make_record(12, {"loss/mse": np.float32(1)}, mode_step=11)
+        writer.write(replace(trained, time_ns=71_000_000_000))
+        writer.close(End("finished", 9, 4))
+        lines = api.scalars(Trial(tmp_path / "run"), {})["lines"]
+
+        (speed,) = (one for one in lines if one["name"] == "seconds per step")
+        assert ([5, 10], [1, 1]) == (speed["x"], speed["y"])
 
 
 def as_batches(record):

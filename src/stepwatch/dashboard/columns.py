@@ -20,14 +20,16 @@ import numpy.typing as npt
 
 from ..errors import TensorUnavailable
 from ..formats.findings import parse_findings
+from ..formats.native.observations import text_codes
 from ..judge.evidence_view import blank_rows, of_collection, rows_of, view_of
 from ..judge.root_cause import chains
 from ..model.collection import SPECS
 from ..model.finding import Finding
 from ..model.json_text import parse_json
 from ..model.steps import Mode
+from ..numerics.columns import numbers
 from ..plots.downsample import Envelope, Envelopes, bucket_starts
-from ..plots.progressive_read import LayerRows, Lines, Window
+from ..plots.progressive_read import MOST_WORKERS, LayerRows, Lines, Window
 from ..trial import Trial
 from ..trial.step_log import in_order
 from ..trial.tensor import Series, fields_of
@@ -38,7 +40,6 @@ _Kept = TypeVar("_Kept")
 
 #: The collections whose tensors are single numbers that people follow, in this order.
 SCALARS = ("losses", "metrics", "scalars", "learning_rates")
-_STEP_SECONDS = "loop/step_seconds"
 _MOST_SCALARS = 60
 _MOST_MARKS = 200
 _MOST_KNOTS = 400
@@ -148,6 +149,35 @@ def _accumulated(trial: Trial) -> int:
     return max(1, round(float(steps[-1] - steps[0]) / float(taken[-1] - taken[0])))
 
 
+def _step_seconds(
+    trial: Trial, axis: StepAxis, points: int, window: Window
+) -> dict[str, Envelopes]:
+    """Return how long TRAIN steps took, from when each was over; by worker.
+
+    A row of a run of which not every step is stored stands for all steps since the row before.
+    Where other steps lie between two TRAIN steps their time is not that of training, unless they
+    lie between all, as the evaluations of boosted trees do.
+    """
+    names = trial.tensor_names(collection="losses") or list(trial.reader.tensors())
+    rows = trial.rows(frozenset(names[:1]), ["time_ns", "mode_step"], Mode.TRAIN)
+    workers = text_codes(rows.column("worker"))
+    columns = [numbers(rows.column(name)) for name in ("step", "mode_step", "time_ns")]
+    found: dict[str, Envelopes] = {}
+    for code, worker in enumerate(workers.values[:MOST_WORKERS]):
+        steps, within, times = (column[workers.codes == code] for column in columns)
+        taken, passed = np.diff(within), np.diff(times) / 1e9
+        kept = (taken > 0) & (passed >= 0)
+        alone = kept & (np.diff(steps) == taken)
+        kept = alone if alone.any() else kept
+        if window is not None:
+            kept &= (steps[1:] >= window[0]) & (steps[1:] <= window[1])
+        if kept.any():
+            envelopes = found[worker] = Envelopes(1, points)
+            at = axis.of(steps[1:][kept], True)
+            envelopes.add(np.zeros(len(at), np.int64), at, passed[kept] / taken[kept])
+    return found
+
+
 def _times(trial: Trial) -> tuple[Ints, Floats]:
     """Return some steps, and the seconds from the first of all to each."""
     name = next(iter(trial.tensor_names(collection="losses") or trial.reader.tensors()), "")
@@ -244,11 +274,22 @@ class Columns:
             layers.read(_until())
             norm = {"name": "gradient norm", "group": "gradients", "mode": "TRAIN", "worker": ""}
             found.append({**norm, **_line(layers.total, since)})
-        if _STEP_SECONDS in self._trial.reader.tensors():
-            lines = self.lines(_STEP_SECONDS, "mean", points=points, within=within, since=since)
-            speed = {"name": "seconds per step", "group": "speed"}
-            found += [{**one, **speed} for one in lines if one["mode"] == Mode.TRAIN.value]
+        window = None if within is None else self.axis.window(*within)
+        speed = {"name": "seconds per step", "group": "speed", "mode": Mode.TRAIN.value}
+        several = len(self._trial.workers) > 1
+        for worker, envelopes in self._seconds(points, window).items():
+            who = worker if several else ""
+            found.append({**speed, "worker": who, **_line(envelopes, since)})
         return found
+
+    def _seconds(self, points: int, window: Window) -> dict[str, Envelopes]:
+        """Return how long TRAIN steps took, by worker; read anew where there are more of them."""
+        steps = len(self.axis.steps)
+        kept = self._keep(("seconds", points, window), lambda: {"steps": -1, "found": {}})
+        if kept["steps"] != steps:
+            found = _step_seconds(self._trial, self.axis, points, window)
+            kept.update(steps=steps, found=found)
+        return cast("dict[str, Envelopes]", kept["found"])
 
     def lines(
         self,

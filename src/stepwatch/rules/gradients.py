@@ -50,6 +50,8 @@ class StaleGradients(Rule):
         self._steps += 1
         for worker in step.workers:
             stale = step.scalar("optimizer/stale_gradients", worker)
+            if np.isnan(stale):
+                continue  # what the step before left over was not observed
             if self.persists(worker, stale > 0):
                 yield self.finding(
                     step,
