@@ -82,7 +82,7 @@ class TestState:
         ("state", "begins"),
         [
             ("failed", "Failed after step 59: why"),
-            ("died", "Killed or lost after step 59: why"),
+            ("died", "Killed (SIGKILL or out of memory) after step 59: why"),
             ("stalled", "Stalled after step 59: why"),
         ],
     )

@@ -122,6 +122,7 @@ class Report:
         sections: In the order in which they are read.
         lines: What is to be known beneath the headline: what to do, how the run ended.
         commands: What to run next.
+        traceback: Where the exception was raised that ended the run.
     """
 
     kind: str
@@ -132,6 +133,7 @@ class Report:
     sections: tuple[Section, ...] = ()
     lines: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
+    traceback: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data of JSON's types; numbers that are not finite become strings."""

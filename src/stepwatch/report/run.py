@@ -23,7 +23,9 @@ from ..judge.parameters import Spec
 from ..judge.root_cause import Chain
 from ..judge.verdict import Verdict, consequence_lines, plural
 from ..model.finding import Finding
+from ..model.steps import Mode
 from ..plots.downsample import envelope
+from ..plots.step_axis import StepAxis
 from ..rules import DEFAULT_RULES
 from ..trial import Series, Trial
 from ..trial.profile import Profile
@@ -44,8 +46,9 @@ def around(trial: Trial, profile: Profile, finding: Finding) -> Iterator[Block]:
     for name in [finding.tensor] if finding.tensor in names else losses:
         rows = trial.tensor(name).statistics().to_arrow(())
         if len(near := _near(rows, finding.step, DRAWN)):
-            yield _listed(name, Series(_near(near, finding.step, LISTED)))
-            yield _drawn(name, Series(near), finding)
+            axis = StepAxis(trial)
+            yield _listed(name, Series(_near(near, finding.step, LISTED)), axis)
+            yield _drawn(name, Series(near), finding, axis)
     yield from _machine(profile, finding)
 
 
@@ -58,14 +61,18 @@ def _near(rows: pa.Table, step: int, reach: int) -> pa.Table:
     return rows.filter(pa.array(np.isin(numbers_, near)))
 
 
-def _listed(name: str, series: Series) -> Table:
+def _listed(name: str, series: Series, axis: StepAxis) -> Table:
     """Return the statistics of steps, a row for each worker."""
+    steps = [
+        int(axis.of([step], mode == Mode.TRAIN.value)[0])
+        for step, mode in zip(series.steps, series.modes, strict=True)
+    ]
     columns = _OF_TENSOR if (series["count"] > 1).any() else ("mean",)
     several = len(set(series.workers)) > 1
     rows = tuple(
         (
             *((series.workers[row],) if several else ()),
-            int(series.steps[row]),
+            steps[row],
             series.modes[row],
             *(_number(float(series[what][row])) for what in columns),
         )
@@ -79,22 +86,23 @@ def _number(value: float) -> float | int:
     return int(value) if value == value and abs(value) < 1e15 and value == int(value) else value
 
 
-def _drawn(name: str, series: Series, finding: Finding) -> Chart:
+def _drawn(name: str, series: Series, finding: Finding, axis: StepAxis) -> Chart:
     """Return a chart of the steps, a line for each worker."""
     what = "mean"
     if (series["count"] > 1).any():
         declared = declared_view(finding.rule, finding.condition).statistic
         what = "non_finite" if (series["non_finite"] > 0).any() else declared or "rms"
-    workers = np.array(series.workers)
+    workers, steps = np.array(series.workers), axis.of(series.steps)
+    (place,) = axis.places([finding])
     columns = {
         (str(worker) if len(set(series.workers)) > 1 else what): envelope(
-            series.steps[workers == worker], series[what][workers == worker], points=2 * DRAWN + 1
+            steps[workers == worker], series[what][workers == worker], points=2 * DRAWN + 1
         )
         for worker in dict.fromkeys(series.workers)
     }
     label = "value" if what == "mean" else what
-    titles = {"title": name, "about": f"{label} of the steps around step {finding.step}"}
-    return lines_chart(columns, titles, findings=[finding])
+    titles = {"title": name, "about": f"{label} of the steps around step {place.step}"}
+    return lines_chart(columns, titles, findings=[place])
 
 
 def _machine(profile: Profile, finding: Finding) -> Iterator[Block]:
@@ -246,8 +254,9 @@ def of_sections(
         head.tone,
         {**(more or {}), **facts(trial, verdict)},
         tuple(section for section in sections if section.blocks),
-        (*head.details, *([head.remedy] if head.remedy else [])),
+        (*head.details, *([f"What to do: {head.remedy}"] if head.remedy else [])),
         head.commands,
+        head.traceback,
     )
 
 
@@ -262,7 +271,7 @@ def of_tensors(trial: Trial, names: Sequence[str], statistic: str = "") -> Repor
     verdict = stored_or_evaluated(trial, default=())
     charts = tuple(tensor_chart(trial, name, verdict.findings, statistic) for name in names)
     about = [one for one in verdict.findings if one.tensor in {*names}]
-    rows = tuple((one.severity, one.step, one.rule, one.message) for one in about)
+    rows = tuple((one.severity, one.train_step, one.rule, one.message) for one in about)
     found = Table(("severity", "step", "rule", "finding"), rows, "Findings about them")
     sections = (Section("tensors", "Tensors", (*((found,) if rows else ()), *charts)),)
     headline = f"{plural(len(about), 'finding')} about {plural(len(names), 'tensor')}"
@@ -313,7 +322,13 @@ def cause_sections(trial: Trial, profile: Profile, verdict: Verdict) -> Iterator
     rest = chains[MOST_CAUSES:]
     if rest:
         rows = tuple(
-            (one.severity, one.cause.step, one.cause.rule, one.cause.message, len(one.findings))
+            (
+                one.severity,
+                one.cause.train_step,
+                one.cause.rule,
+                one.cause.message,
+                len(one.findings),
+            )
             for one in rest
         )
         table = Table(("severity", "step", "rule", "what was found first", "findings"), rows)

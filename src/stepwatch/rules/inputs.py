@@ -102,7 +102,8 @@ class InputDrift(Rule):
                     step,
                     name,
                     f"{name}: the root mean square of the inputs is {number(size)} at step"
-                    f" {step.number}, {in_a_row(self.consecutive, 'step')} beyond {number(limit)};"
+                    f" {step.train_step}, {in_a_row(self.consecutive, 'step')} beyond"
+                    f" {number(limit)};"
                     f" at the first {self.first} steps it was {number(min(sizes))} to"
                     f" {number(max(sizes))}",
                     worker=worker,
@@ -123,7 +124,7 @@ class InputDrift(Rule):
                 step,
                 name,
                 f"{name}: the root mean square of the inputs is {number(size)} at step"
-                f" {step.number}, {number(size / peak)} times that of any batch before"
+                f" {step.train_step}, {number(size / peak)} times that of any batch before"
                 f" (> {number(self.factor)})",
                 worker=worker,
                 value=size,
@@ -148,7 +149,8 @@ class InputDrift(Rule):
                 step,
                 tensor,
                 f"{tensor.name}: inputs that are evaluated have mean {number(now[0])} and standard"
-                f" deviation {number(now[1])} at step {step.number}; those that are trained have"
+                f" deviation {number(now[1])} at step {step.train_step}; those that are trained"
+                " have"
                 f" {number(usual[0])} and {number(usual[1])}: {number(apart)} nats apart"
                 f" (> {number(self.nats)}), {self.evaluations} EVAL steps in a row",
                 value=apart,
@@ -250,7 +252,7 @@ class InputScale(Rule):
             step,
             name,
             f"{name}: the root mean square of the inputs is {number(size)} (> {number(self.size)})"
-            f" at step {step.number}, and {text}",
+            f" at step {step.train_step}, and {text}",
             worker=effect.worker,
             value=size,
             threshold=self.size,
@@ -406,7 +408,7 @@ class CheckInputImages(Rule):
             step,
             name,
             f"{name}: the {what} of channel {channel} is {number(value)} over {images:.0f} images,"
-            f" further than {limit} from {wanted}, up to step {step.number}"
+            f" further than {limit} from {wanted}, up to step {step.train_step}"
             + (bytes_ if np.nanmax(np.abs(mean)) > _OF_BYTES else ""),
             value=value,
             threshold=limit,
@@ -518,7 +520,8 @@ class NLPSequenceRatio(Rule):
             step,
             name,
             f"{name}: token {token} stands at {number(percent)}% of {positions:.0f} positions"
-            f" (> {number(limit)}%) at step {step.number}; if it is padding, so much of the work is"
+            f" (> {number(limit)}%) at step {step.train_step}; if it is padding, so much of the"
+            " work is"
             " for nothing",
             value=percent,
             threshold=limit,

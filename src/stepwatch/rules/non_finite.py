@@ -460,7 +460,7 @@ class ExplodingTensor(NonFiniteRule):
             step,
             first.name,
             f"{first.name}: {counts['nan']} nan and {infinite} infinite of"
-            f" {first.statistics.count} elements at step {step.number}{others}",
+            f" {first.statistics.count} elements at step {step.train_step}{others}",
             worker=self._episode,
             value=float(counts["nan"] + infinite),
             threshold=0.0,
@@ -539,7 +539,7 @@ class NonFiniteOrigin(NonFiniteRule):
         loss = ""
         if spoiled:
             what = "NaN" if spoiled[0].statistics.nan else "infinite"
-            loss = f"loss is {what} from step {step.number}; first in {_place(tensor.name)}"
+            loss = f"loss is {what} from step {step.train_step}; first in {_place(tensor.name)}"
         self._episode = self._episode or worker
         found = "; found" if origin.cause == "previous update" else ""
         return self.finding(
@@ -547,7 +547,7 @@ class NonFiniteOrigin(NonFiniteRule):
             tensor.name,
             f"{loss}: {origin.sentence}{near}"
             if loss
-            else f"{origin.sentence}{found} at step {step.number}{near}",
+            else f"{origin.sentence}{found} at step {step.train_step}{near}",
             worker=self._episode,
             value=float(tensor.statistics.non_finite),
             threshold=0.0,
