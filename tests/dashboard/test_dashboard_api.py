@@ -353,17 +353,32 @@ class TestTensor:
 
 class TestRules:
     def test_what_found_something_comes_first(self, faulty):
-        """Then what could not judge, then what found nothing; each with what it is."""
+        """Then what passed, what lacked data, and what does not apply; each with what it is."""
         told = api.rules(faulty, {})
 
-        assert ["exploding_tensor", "non_finite_origin", "overfit", "router_collapse"] == [
-            one["rule"] for one in told["rules"]
-        ][:4]
+        order = ["found", "failed", "passed", "lacked data", "does not apply"]
+        places = [order.index(one["outcome"]) for one in told["rules"]]
+        assert places == sorted(places)
+        assert ["exploding_tensor", "non_finite_origin"] == [one["rule"] for one in told["rules"]][
+            :2
+        ]
         assert told["rules"][0]["looks_for"]
         assert "loss_spike" in told["not_asked"]
 
 
 class TestCompare:
+    def test_programs_without_common_weights_do_not_part(self, faulty, tmp_path):
+        """They are two programs, and no number of one is that of the other."""
+        writer = begin(tmp_path / "other")
+        for step in range(8):
+            arrays = {"loss/mse": np.float32(step), "head.weight": np.ones(3, np.float32)}
+            writer.write(make_record(step, arrays))
+        writer.close(End("finished", 1, 8))
+        told = divergence(faulty, Trial(tmp_path / "other"), {})
+
+        assert told["verdict"].startswith("two different programs")
+        assert ([], [], True) == (told["differences"], told["details"], told["unrelated"])
+
     def test_where_two_runs_part_is_told_in_words_and_numbers(self, runs_folder):
         """The first step, the first tensor, and what it was in both."""
         here, there = Trial(runs_folder / "healthy"), Trial(runs_folder / "deep/faulty")

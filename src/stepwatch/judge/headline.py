@@ -33,6 +33,12 @@ CORE_CHECKS: Mapping[str, tuple[str, ...]] = {
     "gradients are alive": ("zero_gradients", "vanishing_gradient"),
 }
 
+#: What people look for beside the core checks: the rule of it, and why it is most often not made.
+IMPORTANT_CHECKS: Mapping[str, str] = {
+    "overfit": "overfitting (no validation loss)",
+    "loss_input": "what the loss is given (not seen)",
+}
+
 Outcome = Literal["failed", "found", "healthy", "no problem seen", "not judged"]
 Tone = Literal["error", "warning", "info", "good", "none"]
 
@@ -168,7 +174,7 @@ def headline(state: RunState, chains: Sequence[Chain], statuses: Sequence[RuleSt
     elif missing or not is_core(outcomes):
         outcome, tone, text = "no problem seen", "none", _no_problem(state, checks, missing)
     else:
-        outcome, tone, text = "healthy", "good", _healthy(state, checks)
+        outcome, tone, text = "healthy", "good", _healthy(state, checks, outcomes)
     if state.state in ("stopped", "interrupted"):
         text = f"{state.state.capitalize()} after step {state.shown_step}. {text}"
     details = [*([f"Found before: {found}"] if ended and found else []), *state.last]
@@ -274,10 +280,16 @@ def _no_problem(state: RunState, checks: Mapping[RuleOutcome, int], missing: Seq
     return f"{text}; not checked: {', '.join(missing)}" if missing else text
 
 
-def _healthy(state: RunState, checks: Mapping[RuleOutcome, int]) -> str:
+def _healthy(
+    state: RunState, checks: Mapping[RuleOutcome, int], outcomes: Mapping[str, RuleOutcome]
+) -> str:
     if state.state == "running":
         return f"Healthy so far, step {state.shown_step}, {counts(checks)}"
-    return f"Healthy: {counts(checks)}"
+    lacking = {rule_name(rule) for rule, outcome in outcomes.items() if outcome == "lacked data"}
+    missing = [what for rule, what in IMPORTANT_CHECKS.items() if rule in lacking]
+    if not missing:
+        return f"Healthy: {counts(checks)}"
+    return f"No problem found, {counts(checks)}; not checked: {', '.join(missing)}"
 
 
 def _steps(state: RunState) -> str:

@@ -398,7 +398,9 @@ Findings = Iterator[Finding]
 def few_steps(num_steps: int, needed: int) -> str | None:
     """Return why so many TRAIN steps are not enough; ``None`` if they are."""
     return (
-        None if num_steps >= needed else f"{num_steps} TRAIN steps were seen, {needed} are needed"
+        None
+        if num_steps >= needed
+        else f"{num_steps} TRAIN steps were observed in full, {needed} are needed"
     )
 
 

@@ -749,7 +749,7 @@ class UntrainedParameter(Rule):
             return "no parameter was seen at a TRAIN step"
         if self._steps >= self.k:
             return None
-        return f"{self._steps} TRAIN steps were seen, {self.k} are needed"
+        return f"{self._steps} TRAIN steps were observed in full, {self.k} are needed"
 
     def _zero_grad(self, step: StepView) -> Findings:
         for worker in step.workers:

@@ -6,7 +6,7 @@ import { count, number } from "./format.js";
 export function banner(about, run, ...facts) {
   const { tone, remedy, details, cause } = about.health;
   const at = cause?.tensor && !about.ending
-    ? el("p", {}, "first in ", tensorLink(run, cause.tensor, cause.step), `, ${cause.where}`)
+    ? el("p", {}, "first in ", tensorLink(run, cause.tensor, cause.step), ` ${cause.where.includes("noticed") ? "since" : "at"} ${cause.where}`)
     : null;
   const judge = about.verdict === "not judged" && about.state !== "running";
   return el(

@@ -64,12 +64,14 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
 
   /** @param {Line} line */
   const nameOf = (line) => {
+    if (line.label) return line.label;
     const several = new Set(lines.map((one) => one.name)).size > 1;
     const mode = line.mode === line.name || (line.mode === "TRAIN" && several) ? "" : line.mode;
     return [several ? line.name.replace(/^[^/]*\//, "") : "", mode, line.worker].filter(Boolean).join(" ");
   };
   /** @param {number} at */
   const colorOf = (at) => {
+    if (lines[at].color) return lines[at].color;
     const names = [...new Set(lines.map((one) => `${one.name} ${one.worker}`))];
     if (names.length > 1) return colorway[names.indexOf(`${lines[at].name} ${lines[at].worker}`) % colorway.length];
     return colorway[at % colorway.length];

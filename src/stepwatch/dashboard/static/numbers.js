@@ -12,6 +12,8 @@
  * @property {(number|null)[]} [high]
  * @property {number[]} [unfit] where a value is not finite
  * @property {number} width how many steps a point spans
+ * @property {string} [label] what it is called, where that is not its name
+ * @property {string} [color] its own colour
  * @property {boolean} whole whether it replaces what the page has
  */
 

@@ -55,7 +55,6 @@ function row(rule, open) {
     el("summary", {}, el("span", { className: `badge ${tone}` }, label), el("b", {}, rule.rule.replaceAll("_", " ")), el("span", { className: "detail" }, detail)),
     el("p", {}, rule.looks_for),
     el("p", { className: "about" }, `${count(rule.evaluations)} steps judged · needs ${rule.needs.join(" or ") || "nothing"}`),
-    detail ? el("p", {}, detail) : "",
     el("dl", {}, ...parameters),
   );
 }
