@@ -140,3 +140,27 @@ export function difference(first, second) {
   });
   return { ...first, y, low: undefined, high: undefined, unfit: undefined };
 }
+
+// Steps that were looked at one after the other are no farther apart than so many points.
+const NEAR = 2;
+
+/** Places in the gaps between points, where nothing was observed for longer than a few steps.
+ * @param {Line} line */
+export function gapsOf(line) {
+  /** @type {number[]} */ const found = [];
+  const near = NEAR * Math.max(1, line.width || 1);
+  for (let at = 1; at < line.x.length; at += 1) {
+    if (line.x[at] - line.x[at - 1] > near) found.push((line.x[at - 1] + line.x[at]) / 2);
+  }
+  return found;
+}
+
+// As in the terminal: the largest is so many times the median.
+const SPREAD = 5;
+
+/** Whether a logarithmic axis suits: all above zero, the largest far above the median.
+ * @param {(number|null)[]} ys */
+export function suitsLog(ys) {
+  const known = ys.filter((y) => y !== null && y !== undefined).map(Number).sort((a, b) => a - b);
+  return known.length > 0 && known[0] > 0 && known[known.length - 1] > SPREAD * known[known.length >> 1];
+}

@@ -79,14 +79,14 @@ export async function show({ content, query, signal, state, choose }) {
     const numbers = grid.update();
     numbers.catch(() => {});
     const about = await headline;
-    state(about.state);
+    state(about.state, about.health.tone);
     verdict(top, about, run);
     notes(rest, about);
     // What is below comes when what is above it has its height, so that nothing jumps.
     if (!grid.element.isConnected) content.append(grid.element);
     view.collection ||= about.view.collection;
     view.statistic ||= about.view.statistic;
-    grid.evidence(about.view.lines);
+    grid.evidence(about.view.lines, about.health.tone);
     select(controls, view, about, query);
     grid.workers(about.workers);
     const layersRead = read();

@@ -44,7 +44,7 @@ export async function show({ content, query, signal, state, choose }) {
     }, 120);
   });
   const about = await ask("run", { run }, signal);
-  state(about.state);
+  state(about.state, about.health.tone);
   await look();
   field.focus({ preventScroll: true });
   return look;
