@@ -150,15 +150,32 @@ class InputDrift(Rule):
                 tensor,
                 f"{tensor.name}: inputs that are evaluated have mean {number(now[0])} and standard"
                 f" deviation {number(now[1])} at step {step.train_step}; those that are trained"
-                " have"
-                f" {number(usual[0])} and {number(usual[1])}: {number(apart)} nats apart"
-                f" (> {number(self.nats)}), {self.evaluations} EVAL steps in a row",
+                f" have {number(usual[0])} and {number(usual[1])}: {_apart(now, usual)},"
+                f" {self.evaluations} EVAL steps in a row",
                 value=apart,
                 threshold=self.nats,
                 condition=f"{tensor.name} evaluated",
                 remedy="do to the inputs of an evaluation what is done in training: the same"
                 " normalization, by the numbers of the training data, and the same units",
             )
+
+
+def _apart(now: tuple[float, float], usual: tuple[float, float]) -> str:
+    """Return how far two distributions are apart, in words; each is a mean and a deviation.
+
+    Example:
+        >>> _apart((4.7, 6.0), (0.0, 1.0))
+        'the means differ by 4.7 standard deviations, and the spread is 6 times as large'
+        >>> _apart((0.0, 0.5), (0.0, 1.0))
+        'the means differ by 0 standard deviations, and the spread is 0.5 times as large'
+    """
+    if not usual[1] > 0:
+        return "they do not vary in training"
+    means, spread = abs(now[0] - usual[0]) / usual[1], now[1] / usual[1]
+    return (
+        f"the means differ by {number(means)} standard deviations, and the spread is"
+        f" {number(spread)} times as large"
+    )
 
 
 _Input = tuple[str, str, tuple[int, ...]]

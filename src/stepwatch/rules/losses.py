@@ -408,8 +408,7 @@ class LossNotDecreasing(Rule):
         limit = self.diff_percent if verdict == "plateau" else self.increase_percent
         what = {
             "plateau": f"it fell by {number(fall)}%, less than {number(limit)}%",
-            "rose": f"it rose by {number(-fall)}%, more than"
-            f" {number(0 if self.strict else limit)}%",
+            "rose": _rise(-fall, 0 if self.strict else limit),
             "not finite": "it is no longer finite",
         }[verdict]
         median = f" (medians of {self.smooth})" if self.smooth > 1 else ""
@@ -436,6 +435,21 @@ class LossNotDecreasing(Rule):
                 **({"why": reason.cause} if reason else {}),
             },
         )
+
+
+def _rise(percent: float, limit: float) -> str:
+    """Return by how much a loss rose, as a factor where percents say little.
+
+    Example:
+        >>> _rise(30.0, 10), _rise(1120.0, 10)
+        ('it rose by 30%, more than 10%', 'it is 12.2 times as high')
+    """
+    if percent >= 2 * _WHOLE:
+        return f"it is {number(1 + percent / _WHOLE)} times as high"
+    return f"it rose by {number(percent)}%, more than {number(limit)}%"
+
+
+_WHOLE = 100.0
 
 
 @dataclass(frozen=True, slots=True)
