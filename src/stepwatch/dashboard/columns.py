@@ -128,6 +128,7 @@ class Columns:
                 "x": at,
                 "step": one.step,
                 "rule": one.rule,
+                "title": one.title,
                 "severity": one.severity,
                 "tensor": one.tensor,
                 "message": one.message[:240],

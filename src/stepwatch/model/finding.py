@@ -11,6 +11,20 @@ from types import NoneType
 from .html_text import html_table
 from .json_text import parse_json
 
+#: By condition, or by rule where its own name says little.
+_TITLES: Mapping[str, str] = {
+    "zero_grad": "gradients not zeroed",
+    "stale_gradients": "gradients not zeroed",
+    "not_in_optimizer": "parameters in no optimizer",
+    "eval_mode_in_training": "evaluation mode in training",
+    "train_mode_in_evaluation": "training mode in evaluation",
+    "non_finite_origin": "first value not finite",
+    "loss_not_decreasing": "loss does not fall",
+    "loss_input": "input of the loss",
+    "overfit": "overfitting",
+    "chance_level": "no better than guessing",
+    "step_size": "size of the steps",
+}
 _TRAINS = ("", "TRAIN", "GLOBAL")
 SEVERITIES = ("info", "warning", "error")
 
@@ -74,6 +88,19 @@ class Finding:
         return f"{self.where()} {self.rule}: {self.message}"
 
     @property
+    def title(self) -> str:
+        """What was found, in a few plain words, to head what is said of it.
+
+        Example:
+            >>> Finding("untrained_parameter", 3, "w", "", condition="zero_grad").title
+            'gradients not zeroed'
+            >>> Finding("input_drift", 3, "batch/0", "").title
+            'input drift'
+        """
+        usual = self.rule.replace("_", " ")
+        return _TITLES.get(self.condition) or _TITLES.get(self.rule, usual)
+
+    @property
     def train_step(self) -> int:
         """The TRAIN step that people count by; that which training had come to elsewhere."""
         if self.mode_step is None:
@@ -98,7 +125,12 @@ class Finding:
 
     def to_dict(self) -> dict[str, object]:
         """Return plain data of JSON's types; non-finite numbers become strings."""
-        values = {"finding_id": self.finding_id, **asdict(self), "where": self.where()}
+        values = {
+            "finding_id": self.finding_id,
+            **asdict(self),
+            "where": self.where(),
+            "title": self.title,
+        }
         return {name: plain(value) for name, value in values.items()}
 
     def _repr_html_(self) -> str:
@@ -126,7 +158,8 @@ class Finding:
         if not isinstance(found, dict):
             raise TypeError("no finding")
         found.pop("finding_id", None)
-        found.pop("where", None)
+        for derived in ("where", "title"):
+            found.pop(derived, None)
         for name in ("value", "threshold"):
             if isinstance(found.get(name), str):
                 found[name] = float(found[name])

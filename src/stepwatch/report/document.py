@@ -81,12 +81,14 @@ class Cause:
         lines: What followed from it, and what was not checked, a line each.
         confirm: The command that would confirm it.
         findings: The names of all findings of its chain.
+        is_headline: Whether the headline says what was found, and what to do.
     """
 
     finding: Finding
     lines: tuple[str, ...]
     confirm: str
     findings: tuple[str, ...]
+    is_headline: bool = False
 
 
 Block = Text | Table | Chart | Cause

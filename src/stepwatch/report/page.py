@@ -289,14 +289,15 @@ def _cause(cause: Cause) -> str:
     tensor = f'<p class="tensor">{escape(finding.tensor)}</p>' if finding.tensor else ""
     remedy = (
         f'<p class="advice"><b>What to do:</b> {escape(finding.remedy)}</p>'
-        if finding.remedy
+        if finding.remedy and not cause.is_headline
         else ""
     )
+    message = "" if cause.is_headline else f'<p class="message">{escape(finding.message)}</p>'
     lines = "".join(f"<li>{escape(line)}</li>" for line in cause.lines)
     return f"""<article class="card cause {_css_class(finding.severity)}">
-<p><span class="badge">{escape(finding.severity)}</span> <strong>{escape(finding.rule)}</strong>
-<span class="where">{escape(finding.where())}</span></p>
-<p class="message">{escape(finding.message)}</p>{tensor}{remedy}
+<p><span class="badge">{escape(finding.severity)}</span> <strong>{escape(finding.title)}</strong>
+<span class="where">{escape(finding.where())} · {escape(finding.rule)}</span></p>
+{message}{tensor}{remedy}
 {f'<ul class="lines">{lines}</ul>' if lines else ""}
 {f'<p class="where">to confirm</p><pre>{escape(cause.confirm)}</pre>' if cause.confirm else ""}
 </article>

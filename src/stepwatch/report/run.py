@@ -47,8 +47,8 @@ def around(trial: Trial, profile: Profile, finding: Finding) -> Iterator[Block]:
         rows = trial.tensor(name).statistics().to_arrow(())
         if len(near := _near(rows, finding.step, DRAWN)):
             axis = StepAxis(trial)
-            yield _listed(name, Series(_near(near, finding.step, LISTED)), axis)
             yield _drawn(name, Series(near), finding, axis)
+            yield _listed(name, Series(_near(near, finding.step, LISTED)), axis)
     yield from _machine(profile, finding)
 
 
@@ -219,9 +219,11 @@ def report(
     verdict = stored_or_evaluated(trial, rules, default=DEFAULT_RULES, shown=shown)
     profile = cached_profile(trial)
     view = evidence_view(trial, verdict.chains[0].cause if verdict.chains else None)
+    names = _curve_names(trial, verdict, view.collection)
     sections = [
+        Section("evidence", "How it went", (*_curves(trial, verdict, names[:1]),)),
         *cause_sections(trial, profile, verdict),
-        Section("training", "Training", (*_curves(trial, verdict),)),
+        Section("training", "Training", (*_curves(trial, verdict, names[1:_MOST_CURVES]),)),
         Section("model", "The model", (*heatmap_charts(trial, verdict.findings, view),)),
         Section("machine", "Time and machine", (*time_and_machine(profile),)),
         Section("rules", "Rules", (*rules_blocks(verdict),)),
@@ -253,11 +255,18 @@ def of_sections(
         head.text,
         head.tone,
         {**(more or {}), **facts(trial, verdict)},
-        tuple(section for section in sections if section.blocks),
+        tuple(section for section in (*sections, _versions(trial)) if section.blocks),
         (*head.details, *([f"What to do: {head.remedy}"] if head.remedy else [])),
         head.commands,
         head.traceback,
     )
+
+
+def _versions(trial: Trial) -> Section:
+    """Return with which versions it ran."""
+    versions = trial.reader.manifest.versions.items()
+    text = ", ".join(f"{name} {version}" for name, version in versions)
+    return Section("versions", "Versions", (Text(text),) if text else ())
 
 
 def of_tensors(trial: Trial, names: Sequence[str], statistic: str = "") -> Report:
@@ -295,7 +304,6 @@ def facts(trial: Trial, verdict: Verdict) -> dict[str, Cell]:
         "steps": steps or "none",
         "workers": len(trial.workers),
         "command": " ".join(manifest.command),
-        **manifest.versions,
     }
     return {name: value for name, value in known.items() if value not in (None, "")}
 
@@ -316,7 +324,7 @@ def cause_sections(trial: Trial, profile: Profile, verdict: Verdict) -> Iterator
     chains = verdict.chains
     for number, chain in enumerate(chains[:MOST_CAUSES], 1):
         cause = cause_of(chain, verdict)
-        name = f"{chain.cause.rule} at {chain.cause.where()}"
+        name = f"{chain.cause.title} at {chain.cause.where()}"
         heading = f"Cause {number}: {name}" if len(chains) > 1 else f"Cause: {name}"
         yield Section(f"cause-{number}", heading, (cause, *around(trial, profile, chain.cause)))
     rest = chains[MOST_CAUSES:]
@@ -340,10 +348,20 @@ def cause_of(chain: Chain, verdict: Verdict) -> Cause:
     gaps = verdict.blind_spots(chain).lines()
     lines = [*consequence_lines(chain), *(f"not checked: {gap}" for gap in gaps)]
     names = tuple(finding.finding_id for finding in chain.findings)
-    return Cause(chain.cause, tuple(lines), verdict.confirm(chain), names)
+    head = verdict.headline
+    is_headline = head.outcome == "found" and chain.cause is head.cause
+    return Cause(chain.cause, tuple(lines), verdict.confirm(chain), names, is_headline)
 
 
-def _curves(trial: Trial, verdict: Verdict) -> Iterator[Block]:
-    """Yield the losses, the metrics and the learning rates."""
+def _curve_names(trial: Trial, verdict: Verdict, evidence: str) -> list[str]:
+    """Return the losses, the metrics and the learning rates, what shows the first cause first."""
     names = [name for kind in _CURVES for name in trial.tensor_names(collection=kind)]
-    yield from (tensor_chart(trial, name, verdict.findings) for name in names[:_MOST_CURVES])
+    shows = verdict.chains[0].cause.tensor if verdict.chains else ""
+    of_view = trial.tensor_names(collection=evidence) if evidence in _CURVES else []
+    first = next((name for name in (shows, *of_view) if name in names), None)
+    return names if first is None else [first, *(name for name in names if name != first)]
+
+
+def _curves(trial: Trial, verdict: Verdict, names: Sequence[str]) -> Iterator[Block]:
+    """Yield a chart of each of some numbers."""
+    yield from (tensor_chart(trial, name, verdict.findings) for name in names)

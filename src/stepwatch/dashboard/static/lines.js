@@ -141,7 +141,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       pen.stroke();
       pen.textAlign = "left";
       pen.font = `${11 * ratio}px ${colors.font.slice(5)}`;
-      const text = mark.rule.replaceAll("_", " ");
+      const text = mark.title;
       const wide = pen.measureText(text).width;
       const from = Math.min(x + 3 * ratio, left + width - wide);
       if (from > free) {

@@ -141,7 +141,7 @@ function cause(chain, run, open, said) {
   return el(
     "article",
     { className: `cause ${chain.severity}` },
-    el("p", { className: "where" }, el("b", {}, first.rule.replaceAll("_", " ")), ` ${first.where} `, first.tensor ? tensorLink(run, first.tensor, first.step) : ""),
+    el("p", { className: "where" }, el("b", {}, first.title), ` ${first.where} `, first.tensor ? tensorLink(run, first.tensor, first.step) : ""),
     said ? "" : el("p", {}, first.message),
     first.remedy && !said ? el("p", { className: "remedy" }, first.remedy) : "",
     more,
@@ -153,7 +153,7 @@ function consequence(one, run) {
     "li",
     { className: one.severity },
     `${one.where} `,
-    el("b", {}, one.rule.replaceAll("_", " ")),
+    el("b", {}, one.title),
     one.certain ? " " : " (may follow) ",
     one.tensor ? tensorLink(run, one.tensor, one.step) : "",
     el("p", { className: "about" }, one.message),

@@ -90,7 +90,7 @@ export async function show({ content, query, signal, state, choose }) {
 
 function finding(one, query) {
   const step = link("tensor", { ...query, step: one.step }, `step ${count(one.step)}`);
-  return el("article", { className: `cause ${one.severity}` }, el("p", { className: "where" }, el("b", {}, one.rule.replaceAll("_", " ")), " ", step), el("p", {}, one.message));
+  return el("article", { className: `cause ${one.severity}` }, el("p", { className: "where" }, el("b", {}, one.title), " ", step), el("p", {}, one.message));
 }
 
 // The nearest step at or before the one that was asked for of which the value was saved.
