@@ -3,7 +3,7 @@
 import { download, el } from "./dom.js";
 import { colorway, fileName, frame, ink, pointAll, register, savePng, toggleFullScreen, tool, unregister } from "./figure.js";
 import { number } from "./format.js";
-import { csv, gapsOf, interpolate, nearest, smoothed, suitsLog } from "./numbers.js";
+import { csv, gapsOf, interpolate, logTicks, nearest, smoothed, suitsLog } from "./numbers.js";
 
 /** @typedef {import("./numbers.js").Line} Line */
 /**
@@ -60,7 +60,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
     chart?.setSize({ width: plot.clientWidth, height: plotHeight() });
   });
 
-  const isLog = () => (own ?? (Boolean(look.log) || suitsLog(lines.flatMap((line) => line.y)))) && lines.every((line) => line.y.every((y) => y === null || y > 0));
+  const isLog = () => (own ?? (Boolean(look.log) || suitsLog(lines.flatMap((line) => line.y)))) && lines.every((line) => [...line.y, ...(line.low ?? [])].every((y) => y === null || y === undefined || y > 0));
   const toAxis = (/** @type {number} */ x) => (look.axis === "step" ? x : interpolate(x, look.knots.step, look.knots[look.axis]));
   const toStep = (/** @type {number} */ x) => (look.axis === "step" ? x : interpolate(x, look.knots[look.axis], look.knots.step));
 
@@ -85,7 +85,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       const found = step === null ? line.x.length - 1 : nearest(line.x, step);
       const value = found < 0 ? null : line.y[found];
       const isUnfit = found >= 0 && value === null;
-      const chip = el("span", { className: "chip" }, el("i", {}), nameOf(line), " ", el("b", {}, isUnfit ? "not finite" : number(value)));
+      const chip = el("span", { className: "chip" }, el("i", {}), nameOf(line), " ", el("b", {}, isUnfit ? "not finite" : line.told?.(found) ?? number(value)));
       chip.firstChild.style.background = colorOf(at);
       return chip;
     });
@@ -197,7 +197,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       scales: { x: { time: false, range: (/** @type {any} */ u) => visible(u, "x") }, y: { distr: isLog() ? 3 : 1, range: (/** @type {any} */ u) => visible(u, "y") } },
       axes: [
         { ...axis, size: 30, grid: { show: false }, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((x) => (look.axis === "time" ? clock(x) : tidy(x))) },
-        { ...axis, size: 64, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((y) => (y === null ? "" : number(y).replace(/\.?0+e/, "e"))) },
+        { ...axis, size: 64, ...(isLog() ? { splits: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ low, /** @type {number} */ high) => logTicks(low, high), filter: (/** @type {any} */ _, /** @type {number[]} */ at) => at } : {}), values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((y) => (y === null ? "" : number(y).replace(/\.?0+e/, "e"))) },
       ],
       series,
       bands,

@@ -13,6 +13,7 @@
  * @property {number[]} [unfit] where a value is not finite
  * @property {number} width how many steps a point spans
  * @property {string} [label] what it is called, where that is not its name
+ * @property {(at: number) => string} [told] what is read of a point, where that is not its value
  * @property {string} [color] its own colour
  * @property {boolean} whole whether it replaces what the page has
  */
@@ -163,4 +164,17 @@ const SPREAD = 5;
 export function suitsLog(ys) {
   const known = ys.filter((y) => y !== null && y !== undefined).map(Number).sort((a, b) => a - b);
   return known.length > 0 && known[0] > 0 && known[known.length - 1] > SPREAD * known[known.length >> 1];
+}
+
+/** Round places to label on a logarithmic axis: decades, and within few of them 2 and 5.
+ * @param {number} low @param {number} high */
+export function logTicks(low, high) {
+  const first = Math.floor(Math.log10(low));
+  const last = Math.ceil(Math.log10(high));
+  const every = Math.max(1, Math.ceil((last - first) / 6));
+  const found = [];
+  for (let power = first; power <= last; power += every) {
+    for (const factor of last - first > 2 ? [1] : [1, 2, 5]) found.push(Number(`${factor}e${power}`));
+  }
+  return found.filter((at) => at >= low && at <= high);
 }
