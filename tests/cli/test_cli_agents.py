@@ -39,10 +39,14 @@ class TestAdvice:
             ("failed", ("non_finite_origin", "error", 30), "ROLL_BACK step 30: m"),
             ("running", ("non_finite_origin", "error", 0), "STOP: m"),
             ("running", ("loss_input", "error", 30), "STOP: m"),
-            ("died", None, "RESTART: Killed or lost after step 99"),
+            ("died", None, "RESTART: Killed (SIGKILL or out of memory) after step 99"),
             ("stalled", None, "RESTART: Stalled after step 99"),
             ("failed", None, "STOP: Failed after step 99"),
-            ("died", ("overfit", "warning", 5), "RESTART: Killed or lost after step 99"),
+            (
+                "died",
+                ("overfit", "warning", 5),
+                "RESTART: Killed (SIGKILL or out of memory) after step 99",
+            ),
         ],
     )
     def test_a_scheduler_gets_one_word(self, state, finding, line):

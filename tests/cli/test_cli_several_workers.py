@@ -31,7 +31,7 @@ def test_a_finding_is_told_with_its_worker(verb, tmp_path, size, whose):
         writer.close(End("finished", 1, 1))
     out = verb("check", tmp_path / "run", "--rules", "exploding_tensor")[1]
 
-    assert f"error exploding_tensor step 0 (TRAIN 0){whose}" == out.splitlines()[2]
+    assert f"error exploding_tensor step 0{whose}" == out.splitlines()[2]
 
 
 @pytest.mark.parametrize(

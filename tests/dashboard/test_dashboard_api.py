@@ -15,11 +15,13 @@ from stepwatch.dashboard.columns import columns_of
 from stepwatch.dashboard.machine import sentence, slowest
 from stepwatch.dashboard.views import level, search
 from stepwatch.errors import ConfigError, StepUnavailable, TensorUnavailable
-from stepwatch.formats.manifest import End
+from stepwatch.formats import RunTarget, open_writer
+from stepwatch.formats.manifest import End, Manifest
 from stepwatch.model.finding import Finding
 from stepwatch.model.record import Layout
 from stepwatch.model.steps import Mode
 from stepwatch.profile.analysis import StepSummary
+from stepwatch.store import open_store
 from stepwatch.testing import make_record, make_run
 from tests.support.looked_at import (
     EFFECT,
@@ -284,6 +286,23 @@ class TestColumns:
         assert [row] == told["above"]
         assert {None} == set(told["cells"][row])
 
+    def test_seconds_per_step_count_steps_that_were_not_looked_at(self, tmp_path):
+        """Ten steps of a second each; an evaluation of a minute is in none of them."""
+        store = open_store(tmp_path / "run")
+        writer = open_writer(RunTarget(store, "worker_0", Manifest("run", 7, ("train.py",))))
+        for step in range(0, 11, 5):
+            record = make_record(step, {"loss/mse": np.float32(1)})
+            writer.write(replace(record, time_ns=step * 1_000_000_000))
+        evaluated = make_record(11, {"loss/mse": np.float32(1)}, mode=Mode.EVAL, mode_step=0)
+        writer.write(replace(evaluated, time_ns=70_000_000_000))
+        trained = make_record(12, {"loss/mse": np.float32(1)}, mode_step=11)
+        writer.write(replace(trained, time_ns=71_000_000_000))
+        writer.close(End("finished", 9, 4))
+        lines = api.scalars(Trial(tmp_path / "run"), {})["lines"]
+
+        (speed,) = (one for one in lines if one["name"] == "seconds per step")
+        assert ([5, 10], [1, 1]) == (speed["x"], speed["y"])
+
 
 def as_batches(record):
     """Return a step whose batches are of that collection."""
@@ -334,17 +353,32 @@ class TestTensor:
 
 class TestRules:
     def test_what_found_something_comes_first(self, faulty):
-        """Then what could not judge, then what found nothing; each with what it is."""
+        """Then what passed, what lacked data, and what does not apply; each with what it is."""
         told = api.rules(faulty, {})
 
-        assert ["exploding_tensor", "non_finite_origin", "overfit", "router_collapse"] == [
-            one["rule"] for one in told["rules"]
-        ][:4]
+        order = ["found", "failed", "passed", "lacked data", "does not apply"]
+        places = [order.index(one["outcome"]) for one in told["rules"]]
+        assert places == sorted(places)
+        assert ["exploding_tensor", "non_finite_origin"] == [one["rule"] for one in told["rules"]][
+            :2
+        ]
         assert told["rules"][0]["looks_for"]
         assert "loss_spike" in told["not_asked"]
 
 
 class TestCompare:
+    def test_programs_without_common_weights_do_not_part(self, faulty, tmp_path):
+        """They are two programs, and no number of one is that of the other."""
+        writer = begin(tmp_path / "other")
+        for step in range(8):
+            arrays = {"loss/mse": np.float32(step), "head.weight": np.ones(3, np.float32)}
+            writer.write(make_record(step, arrays))
+        writer.close(End("finished", 1, 8))
+        told = divergence(faulty, Trial(tmp_path / "other"), {})
+
+        assert told["verdict"].startswith("two different programs")
+        assert ([], [], True) == (told["differences"], told["details"], told["unrelated"])
+
     def test_where_two_runs_part_is_told_in_words_and_numbers(self, runs_folder):
         """The first step, the first tensor, and what it was in both."""
         here, there = Trial(runs_folder / "healthy"), Trial(runs_folder / "deep/faulty")

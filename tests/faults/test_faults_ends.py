@@ -59,7 +59,9 @@ class TestAbruptEnds:
         assert status == seen.watched.status
         assert ("died", list(range(20))) == (seen.trial.state, seen.trial.steps())
         (died,) = seen.shown("✕")
-        assert died.startswith("Killed or lost after step 19: its process ended without a note")
+        assert died.startswith(
+            "Killed (SIGKILL or out of memory) after step 19: its process left no note"
+        )
 
     @pytest.mark.parametrize("how", ["os._exit(3)", "os.kill(os.getpid(), signal.SIGKILL)"])
     def test_what_only_the_black_box_has_is_there_too(self, faulty, how):

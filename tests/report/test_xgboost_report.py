@@ -54,8 +54,8 @@ class TestBinary:
         """In the order in which they are read."""
         assert "xgboost" == suits(binary)
         assert [
-            "LabelsDistribution",
             "LossData",
+            "LabelsDistribution",
             "FeatureImportance",
             "ConfusionMatrix",
             "EvaluationMetrics",

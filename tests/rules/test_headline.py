@@ -40,7 +40,8 @@ class TestOutcome:
         without = headline(ENDED, [], [*CORE[1:], LACKED])
 
         assert ("healthy", "good", "✓") == (whole.outcome, whole.tone, whole.mark)
-        assert "Healthy: 4 checks passed, 1 lacked data" == whole.text
+        said = "4 checks passed, 1 lacked data; not checked: overfitting (no validation loss)"
+        assert f"No problem found, {said}" == whole.text
         assert ("no problem seen", "none", "–") == (without.outcome, without.tone, without.mark)
         assert without.text.endswith("not checked: values are finite")
 
@@ -82,7 +83,7 @@ class TestState:
         ("state", "begins"),
         [
             ("failed", "Failed after step 59: why"),
-            ("died", "Killed or lost after step 59: why"),
+            ("died", "Killed (SIGKILL or out of memory) after step 59: why"),
             ("stalled", "Stalled after step 59: why"),
         ],
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -60,6 +62,19 @@ class TestGlance:
             found.started_ns,
         )
         assert found.rate is not None
+
+    def test_its_rate_counts_every_step(self):
+        """Also those at which nothing but the loss was stored; ten steps took a second each."""
+        store = open_store("memory://thinned")
+        writer = open_writer(RunTarget(store, "worker_0", Manifest("thinned", 7, ("train.py",))))
+        for step in range(11):
+            arrays = {"loss/mse": np.float32(1)}
+            if step % 5 == 0:
+                arrays["a.weight"] = np.ones(3, np.float32)
+            writer.write(replace(make_record(step, arrays), time_ns=step * 1_000_000_000))
+        writer.close(End("finished", 9, 11))
+
+        assert 1.0 == summarize_run(Trial(store)).rate
 
     def test_a_run_without_steps_says_nothing(self):
         """It has only begun."""

@@ -247,6 +247,6 @@ class Budget:
             which = f"1 step in {period}" if period > 1 else "every step"
             rest = "; losses of all" if period > 1 else ""
             self.changed(
-                f"from step {mode_step + 1} on {which} is observed in full{rest} (that takes"
-                f" {1000 * full:.3g} ms, the step itself {1000 * plain:.3g} ms)"
+                f"from step {mode_step + 1} on {which} is observed in full{rest} (observing one"
+                f" takes {1000 * full:.3g} ms, the step itself {1000 * plain:.3g} ms)"
             )

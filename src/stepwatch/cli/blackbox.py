@@ -18,6 +18,7 @@ from ..formats.blackbox import (
     read_frames,
 )
 from ..formats.findings import read_findings
+from ..judge.crash import last_batch
 from ..model.collection import compiled
 from ..numerics.statistics import Statistics
 from ..runtime.terminal import print_text
@@ -95,6 +96,9 @@ def _show(trial: Trial, frames: list[Frame], moments: list[Moment]) -> None:
     output.print()
     for line in _batch_lines(moments):
         output.print(escape(line), soft_wrap=True)
+    for text in dict.fromkeys(end.traceback for end in trial.reader.ends().values()):
+        if text:
+            output.print(f"\n{text}", markup=False, soft_wrap=True)
 
 
 def _headlines(
@@ -105,6 +109,8 @@ def _headlines(
     yield "state", trial.state
     only = "" if last.record is not None else ", of which only the beginning was recorded"
     yield "last step", f"{last.step} ({last.mode} {last.mode_step}){only}"
+    if differs := last_batch(moments)[0]:
+        yield "batch", differs
     for frame in frames:
         if frame.kind == TRIGGER_FRAME:
             yield "trigger", _trigger(frame) + (f" ({frame.worker})" if several else "")

@@ -127,10 +127,14 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> WidthAwa
 def print_headline(output: Console, headline: Headline) -> None:
     """Print how a run stands: the sentence, what to do, and what is known of its end."""
     print_hanging(output, f"{headline.mark} ", headline.text, TONE_STYLES[headline.tone])
-    for line in (*headline.details, *filter(None, [headline.remedy])):
+    for line in headline.details:
         print_hanging(output, "  ", line)
+    if headline.remedy:
+        print_hanging(output, "  ", f"What to do: {headline.remedy}")
     for command in headline.commands:
         output.print(f"  {command}", style="cyan", markup=False, soft_wrap=True)
+    if headline.traceback:
+        output.print(f"\n{headline.traceback}", style="dim", markup=False, soft_wrap=True)
 
 
 def print_outcomes(output: Console, verdict: Verdict, *, verbose: bool = False) -> None:
@@ -172,10 +176,8 @@ def print_finding(output: Console, finding: Finding, workers: Sequence[str]) -> 
 def _print_origin(output: Console, finding: Finding, workers: Sequence[str]) -> None:
     style = SEVERITY_STYLES.get(finding.severity, "")
     worker = f" of {finding.worker}" if finding.worker and len(workers) > 1 else ""
-    since = "" if finding.onset is None else f", since step {finding.onset}"
     output.print(
-        f"[{style}]{finding.severity}[/] [bold]{escape(finding.rule)}[/] {finding.where()}{worker}"
-        f"{since}",
+        f"[{style}]{finding.severity}[/] [bold]{escape(finding.rule)}[/] {finding.where()}{worker}",
         soft_wrap=True,
     )
 
@@ -187,7 +189,7 @@ def print_chains(
     from ..judge.verdict import Episodes, episodes, plural
 
     if most is None:
-        found = [Episodes(chain, (chain.cause.step,)) for chain in verdict.chains]
+        found = [Episodes(chain, (chain.cause.train_step,)) for chain in verdict.chains]
     else:
         found = episodes(verdict.chains)
     head = verdict.headline

@@ -20,9 +20,10 @@ import numpy as np
 
 from ..capture.lifecycle import DELETED
 from ..config import environment
+from ..errors import StepwatchError
 from ..formats.manifest import FIRST_WORKER, End, are_several
 from ..judge.engine import RuleStatus
-from ..judge.headline import Headline, RunState, counts, headline
+from ..judge.headline import Headline, RunState, counts, explained, headline
 from ..judge.root_cause import Chain, StepOrder, chains
 from ..judge.verdict import episodes, plural
 from ..model.finding import SEVERITIES, Finding
@@ -31,6 +32,7 @@ from ..model.steps import Mode
 from ..numerics.statistics import has_kernel, quantity
 from ..runtime.terminal import visible
 from ..store import Store
+from ..trial import Trial
 
 _SAVE, _RESTORE, _CLEAR = "\x1b7", "\x1b8", "\x1b[2K"
 
@@ -269,10 +271,19 @@ class Progress:
 
     def run_state(self, end: End | None) -> RunState:
         """Return how the run stands; ``None`` for an end that has not come."""
+        trained = self._steps.get(Mode.TRAIN, 0)
+        train_step = trained - 1 if trained else None
         if end is None:
-            return RunState("running", sum(self._steps.values()), self._last_step)
+            steps = sum(self._steps.values())
+            return RunState("running", steps, self._last_step, train_step=train_step)
         reason = "" if end.state == "stopped" else end.error  # else a finding says why
-        return RunState(end.state, end.steps, self._last_step, reason)
+        stands = RunState(
+            end.state, end.steps, self._last_step, reason, end.traceback, train_step=train_step
+        )
+        if end.state == "failed":
+            with suppress(StepwatchError, OSError, ValueError):  # the run itself may be lost
+                return explained(Trial(self._run), stands)
+        return stands
 
     def summary(
         self, end: End, findings: Sequence[Finding], statuses: Sequence[RuleStatus]

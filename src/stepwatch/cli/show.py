@@ -8,6 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
+import numpy as np
+import numpy.typing as npt
 from rich.console import Console
 from rich.markup import escape
 
@@ -17,6 +19,7 @@ from ..judge.evaluate import load_verdict
 from ..judge.headline import rule_outcomes
 from ..judge.verdict import Verdict, status_fields
 from ..model.finding import Finding
+from ..model.steps import Mode
 from ..numerics.statistics import DERIVED, FIELDS
 from ..plots.terminal import line_plot
 from ..report import Report, report_page
@@ -231,13 +234,22 @@ def _print_digests(tensor: Tensor, workers: list[str]) -> None:
         console().print(table(("step", *headings), rows))
 
 
+def _over_train_steps(
+    series: Series, values: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Return values by the TRAIN step that people count by; see ``StepView.train_step``."""
+    evaluates = np.isin(series.modes, [Mode.EVAL.value, Mode.PREDICT.value])
+    steps = np.where(evaluates, series.steps - series.mode_steps, series.mode_steps)
+    order = np.argsort(steps, kind="stable")
+    return steps[order], values[order]
+
+
 def _plot(series: Series, name: str, statistic: str, findings: list[Finding]) -> None:
     if len(series):
         encoding = sys.stdout.encoding or "ascii"
         console().print(
             line_plot(
-                series.steps,
-                series[statistic],
+                *_over_train_steps(series, series[statistic]),
                 name=name,
                 statistic=statistic,
                 findings=findings,

@@ -274,7 +274,8 @@ def divergence(here: Trial, there: Trial, query: Query) -> object:
     result.judge("rounding", beyond_rounding(search.of_kind))
     return plain(
         {
-            "same": result.same,
+            "same": result.same and not result.are_unrelated,
+            "unrelated": result.are_unrelated,
             "verdict": divergence_summary(result),
             "details": divergence_details(result),
             "not_compared": not_compared(result),
@@ -288,6 +289,7 @@ def divergence(here: Trial, there: Trial, query: Query) -> object:
                     "apart": one.found.relative,
                 }
                 for one in result.differences(most=points)
+                if not result.are_unrelated
             ],
             "tensors": list(result.runs.tensors)[:_MOST_NAMES],
         }

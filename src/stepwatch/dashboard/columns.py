@@ -20,14 +20,16 @@ import numpy.typing as npt
 
 from ..errors import TensorUnavailable
 from ..formats.findings import parse_findings
+from ..formats.native.observations import text_codes
 from ..judge.evidence_view import blank_rows, of_collection, rows_of, view_of
 from ..judge.root_cause import chains
 from ..model.collection import SPECS
 from ..model.finding import Finding
-from ..model.json_text import parse_json
 from ..model.steps import Mode
-from ..plots.downsample import Envelope, Envelopes, bucket_starts
-from ..plots.progressive_read import LayerRows, Lines, Window
+from ..numerics.columns import numbers
+from ..plots.downsample import Envelope, Envelopes
+from ..plots.progressive_read import MOST_WORKERS, LayerRows, Lines, Window
+from ..plots.step_axis import StepAxis
 from ..trial import Trial
 from ..trial.step_log import in_order
 from ..trial.tensor import Series, fields_of
@@ -38,125 +40,41 @@ _Kept = TypeVar("_Kept")
 
 #: The collections whose tensors are single numbers that people follow, in this order.
 SCALARS = ("losses", "metrics", "scalars", "learning_rates")
-_STEP_SECONDS = "loop/step_seconds"
 _MOST_SCALARS = 60
 _MOST_MARKS = 200
-_MOST_KNOTS = 400
 # What was read of a run is bounded by these many figures.
 _KEPT = 160
 #: How long one answer reads a heat map; what is missing comes with the next.
 PATIENCE_S = 0.25
 
 
-class StepAxis:
-    """Where global steps lie on the axis of optimizer steps.
+def _step_seconds(
+    trial: Trial, axis: StepAxis, points: int, window: Window
+) -> dict[str, Envelopes]:
+    """Return how long TRAIN steps took, from when each was over; by worker.
 
-    A TRAIN step lies at its own count, divided by how many batches an optimizer's step takes. Steps
-    of other modes lie where training had come to by then: those of one evaluation pass are one
-    point, in which each step weighs as many samples as it had.
-
-    Args:
-        trial: The run, as it is now.
+    A row of a run of which not every step is stored stands for all steps since the row before.
+    Where other steps lie between two TRAIN steps their time is not that of training, unless they
+    lie between all, as the evaluations of boosted trees do.
     """
-
-    def __init__(self, trial: Trial) -> None:
-        self.steps = trial.step_numbers(Mode.TRAIN)
-        self._within = trial.mode_step_numbers(Mode.TRAIN)
-        self._batches = _batch_rows(trial)
-        self.accumulated = _accumulated(trial)
-
-    def __call__(self, steps: Ints, mode: str) -> tuple[Ints, Floats | None]:
-        """Return where steps of a mode lie, and what each of them weighs in a mean."""
-        x = self.of(steps, mode == Mode.TRAIN.value)
-        if mode == Mode.TRAIN.value or not len(self._batches[0]):
-            return x, None
-        at = np.clip(np.searchsorted(self._batches[0], steps, "right") - 1, 0, None)
-        return x, self._batches[1][at]
-
-    def of(self, steps: npt.ArrayLike, is_train: bool = False) -> Ints:
-        """Return where global steps lie."""
-        steps = np.asarray(steps, np.int64)
-        if not len(self.steps):
-            return steps
-        before = np.searchsorted(self.steps, steps, "right") - 1
-        x = np.where(before >= 0, self._within[np.maximum(before, 0)], -1)
-        exact = is_train | (self.steps[np.maximum(before, 0)] == steps)
-        return np.maximum(np.where(exact, x, x + 1), 0) // self.accumulated
-
-    def window(self, first: int, last: int) -> Window:
-        """Return the global steps that lie between two optimizer steps."""
-        if not len(self.steps):
-            return first, last
-        at = np.searchsorted(self._within // self.accumulated, (first, last + 1))
-        start = int(self.steps[at[0]]) if at[0] < len(self.steps) else int(self.steps[-1])
-        return start, int(self.steps[at[1]]) - 1 if at[1] < len(self.steps) else 2**62
-
-    @property
-    def last(self) -> int:
-        """The last optimizer step; -1 for none."""
-        return int(self._within[-1]) // self.accumulated if len(self._within) else -1
-
-    def knots(self, trial: Trial, kind: str) -> dict[str, list[float]]:
-        """Return points between which another count of steps is a straight line.
-
-        Args:
-            trial: The run.
-            kind: ``global``, ``time`` (seconds since the first step) or ``samples``.
-        """
-        steps = trial.step_numbers()
-        kinks = np.flatnonzero(np.diff(self.of(steps), n=2)) + 1
-        at = np.unique(np.r_[0, kinks, max(0, len(steps) - 1)])[: len(steps)]
-        if len(at) > _MOST_KNOTS:
-            at = at[bucket_starts(len(at), _MOST_KNOTS)]
-        chosen = steps[at] if len(steps) else steps
-        found: dict[str, list[float]] = {
-            "step": self.of(chosen).tolist(),
-            "global": chosen.tolist(),
-        }
-        if kind == "time":
-            times = _times(trial)
-            found["step"] = self.of(times[0]).tolist()
-            found["global"] = times[0].tolist()
-            found["time"] = times[1].tolist()
-        if kind == "samples" and len(self._batches[0]):
-            size = float(np.median(self._batches[1])) * self.accumulated * len(trial.workers)
-            found["samples"] = [size * (one + 1) for one in found["step"]]
-        return found
-
-
-def _batch_rows(trial: Trial) -> tuple[Ints, Floats]:
-    """Return at which steps a batch was seen, and how many samples it had."""
-    names = trial.tensor_names(collection="batches")[:1]
-    if not names:
-        return np.empty(0, np.int64), np.empty(0)
-    rows = trial.rows(frozenset(names), ["shape"], worker=trial.workers[0])
-    steps = rows.column("step").to_numpy()
-    shapes = rows.column("shape").to_pylist()
-    sizes = {shape: float((parse_json(shape or "[]") or [1])[0]) for shape in set(shapes)}
-    return steps, np.array([sizes[shape] for shape in shapes], np.float64)
-
-
-def _accumulated(trial: Trial) -> int:
-    """Return how many TRAIN steps an optimizer's step takes, as it was observed; at least 1."""
-    name = "loop/optimizer_steps"
-    if name not in trial.reader.tensors():
-        return 1
-    series = trial.tensor(name).statistics(Mode.TRAIN, worker=trial.workers[0])
-    taken, steps = series["mean"], series.mode_steps
-    if len(taken) < 2 or taken[-1] <= taken[0]:
-        return 1
-    return max(1, round(float(steps[-1] - steps[0]) / float(taken[-1] - taken[0])))
-
-
-def _times(trial: Trial) -> tuple[Ints, Floats]:
-    """Return some steps, and the seconds from the first of all to each."""
-    name = next(iter(trial.tensor_names(collection="losses") or trial.reader.tensors()), "")
-    if not name:
-        return np.empty(0, np.int64), np.empty(0)
-    rows = trial.rows(frozenset([name]), ["time_ns"], worker=trial.workers[0])
-    steps, times = rows.column("step").to_numpy(), rows.column("time_ns").to_numpy()
-    at = np.unique([*bucket_starts(len(steps), _MOST_KNOTS), max(0, len(steps) - 1)])[: len(steps)]
-    return steps[at], (times[at] - times[0]) / 1e9 if len(times) else np.empty(0)
+    names = trial.tensor_names(collection="losses") or list(trial.reader.tensors())
+    rows = trial.rows(frozenset(names[:1]), ["time_ns", "mode_step"], Mode.TRAIN)
+    workers = text_codes(rows.column("worker"))
+    columns = [numbers(rows.column(name)) for name in ("step", "mode_step", "time_ns")]
+    found: dict[str, Envelopes] = {}
+    for code, worker in enumerate(workers.values[:MOST_WORKERS]):
+        steps, within, times = (column[workers.codes == code] for column in columns)
+        taken, passed = np.diff(within), np.diff(times) / 1e9
+        kept = (taken > 0) & (passed >= 0)
+        alone = kept & (np.diff(steps) == taken)
+        kept = alone if alone.any() else kept
+        if window is not None:
+            kept &= (steps[1:] >= window[0]) & (steps[1:] <= window[1])
+        if kept.any():
+            envelopes = found[worker] = Envelopes(1, points)
+            at = axis.of(steps[1:][kept], True)
+            envelopes.add(np.zeros(len(at), np.int64), at, passed[kept] / taken[kept])
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +128,7 @@ class Columns:
                 "x": at,
                 "step": one.step,
                 "rule": one.rule,
+                "title": one.title,
                 "severity": one.severity,
                 "tensor": one.tensor,
                 "message": one.message[:240],
@@ -244,11 +163,22 @@ class Columns:
             layers.read(_until())
             norm = {"name": "gradient norm", "group": "gradients", "mode": "TRAIN", "worker": ""}
             found.append({**norm, **_line(layers.total, since)})
-        if _STEP_SECONDS in self._trial.reader.tensors():
-            lines = self.lines(_STEP_SECONDS, "mean", points=points, within=within, since=since)
-            speed = {"name": "seconds per step", "group": "speed"}
-            found += [{**one, **speed} for one in lines if one["mode"] == Mode.TRAIN.value]
+        window = None if within is None else self.axis.window(*within)
+        speed = {"name": "seconds per step", "group": "speed", "mode": Mode.TRAIN.value}
+        several = len(self._trial.workers) > 1
+        for worker, envelopes in self._seconds(points, window).items():
+            who = worker if several else ""
+            found.append({**speed, "worker": who, **_line(envelopes, since)})
         return found
+
+    def _seconds(self, points: int, window: Window) -> dict[str, Envelopes]:
+        """Return how long TRAIN steps took, by worker; read anew where there are more of them."""
+        steps = len(self.axis.steps)
+        kept = self._keep(("seconds", points, window), lambda: {"steps": -1, "found": {}})
+        if kept["steps"] != steps:
+            found = _step_seconds(self._trial, self.axis, points, window)
+            kept.update(steps=steps, found=found)
+        return cast("dict[str, Envelopes]", kept["found"])
 
     def lines(
         self,

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ..errors import StepUnavailable
 from ..formats.profile.tables import PHASES, ends_ns, rows_by
+from ..model.steps import Mode
 from ..numerics.columns import numbers
 from ..profile.analysis import StepSummary, summarize
 from ..profile.statistics import natural_key
@@ -30,6 +31,7 @@ _WORDS = {
 #: A rank is called slow where its own work takes so many times that of the others.
 _SLOW = 1.2
 _MOST_SPENT = 12
+_NEARLY_ALL = 0.9
 _AROUND_NS = 30 * 10**9
 
 
@@ -39,7 +41,7 @@ def machine_view(trial: Trial, *, points: int) -> dict[str, object]:
     steps = trial.profile.steps(points=points)
     train = [one for one in summary.steps if one.mode == "TRAIN"] or list(summary.steps)
     return {
-        "sentence": sentence(train),
+        "sentence": sentence(train) + _timed(train, len(trial.step_numbers(Mode.TRAIN))),
         "slowest": slowest(train),
         "shares": [asdict(one) for one in train],
         "phases": _phases(trial, steps),
@@ -64,10 +66,20 @@ def sentence(steps: list[StepSummary]) -> str:
         return ""
     first = steps[0]
     name, share = max(first.shares.items(), key=lambda item: item[1])
+    if first.shares.get("other", 0.0) == sum(first.shares.values()):
+        return f"A step takes {_milliseconds(first.mean_ms)}; its parts were not timed"
     part, whole = share * first.mean_ms, first.mean_ms
     return f"{share:.0%} of step time".replace("%", " %") + (
         f" {_WORDS.get(name, name)} ({_milliseconds(part)} of {_milliseconds(whole)})"
     )
+
+
+def _timed(steps: list[StepSummary], of: int) -> str:
+    """Return how many steps that is known of, where it is few of them."""
+    if not steps or steps[0].mode != "TRAIN" or steps[0].count >= _NEARLY_ALL * of:
+        return ""
+    few = f"{steps[0].count:,} of {of:,} steps"
+    return f", in the {few} that were observed in full, observing included"
 
 
 def slowest(steps: list[StepSummary]) -> str:

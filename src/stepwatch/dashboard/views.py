@@ -26,7 +26,7 @@ from .columns import columns_of
 from .ending import last_steps
 
 # What is worth a look comes first.
-_ORDER = ("IssuesFound", "Error", "Stopped", "InProgress", "NotEvaluated", "NoIssuesFound")
+_ORDER = ("found", "failed", "passed", "lacked data", "does not apply")
 
 
 def rules_view(verdict: Verdict) -> dict[str, object]:
@@ -37,7 +37,7 @@ def rules_view(verdict: Verdict) -> dict[str, object]:
         "headline": verdict.headline.text,
         "health": verdict.headline.to_json(),
         "verdict": verdict.headline.outcome,
-        "rules": sorted(rows, key=lambda row: (_ORDER.index(str(row["status"])), row["rule"])),
+        "rules": sorted(rows, key=lambda row: (_ORDER.index(str(row["outcome"])), row["rule"])),
         "not_judged": sum(one.status in INCONCLUSIVE for one in verdict.statuses),
         "not_asked": [name for name in registry.names(GROUP) if name not in evaluated],
     }

@@ -60,6 +60,15 @@ class DiffResult:
         return self.divergence is None or (self.bound != "rounding" and self.beyond is None)
 
     @property
+    def are_unrelated(self) -> bool:
+        """Whether both have weights and share none: two programs, of which nothing parts."""
+        mine, theirs = (
+            {name for name, kind in trial.reader.tensors().items() if kind == "weights"}
+            for trial in (self.runs.here, self.runs.there)
+        )
+        return bool(mine and theirs) and mine.isdisjoint(theirs)
+
+    @property
     def significant(self) -> Divergence | None:
         """Where it matters that they part: beyond the bound if one was asked for."""
         return self.divergence if self.bound == "rounding" else self.beyond or self.divergence
@@ -97,6 +106,8 @@ def divergence_summary(result: DiffResult) -> str:
     """Return in one line whether they are the same, else where they part."""
     runs = result.runs
     extent = f"{_count(len(runs), 'step')} with {_count(len(runs.tensors), 'tensor')}"
+    if result.are_unrelated:
+        return "two different programs: their models have no weights in common"
     if result.divergence is None:
         return f"the same: {extent}, in all that both have saved"
     where = _where(result, result.divergence)
@@ -110,7 +121,7 @@ def divergence_summary(result: DiffResult) -> str:
 def divergence_details(result: DiffResult) -> list[str]:
     """Return what else there is to say of where they part; nothing if they do not."""
     divergence, significant, runs = result.divergence, result.significant, result.runs
-    if divergence is None or significant is None:
+    if divergence is None or significant is None or result.are_unrelated:
         return []
     lines = [_because(cause) for cause in result.causes()]
     pair = runs.pair(significant.index)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -18,8 +18,10 @@ from ..formats.blackbox import BLACKBOX_FOLDER, read_frames
 from ..model.finding import Finding
 from ..model.steps import Mode
 from ..trial import Series, Trial
+from ..trial.last_steps import moments_of
 from ..trial.recording import replayable_steps
 from ..trial.tensor import fields_of
+from .crash import is_incomplete, last_batch, memory_seen, raised_at, remedies
 from .root_cause import Chain, rule_name
 from .rule_runner import RuleOutcome, RuleStatus
 
@@ -29,6 +31,12 @@ CORE_CHECKS: Mapping[str, tuple[str, ...]] = {
     "the loss falls": ("loss_not_decreasing",),
     "all parameters are trained": ("untrained_parameter",),
     "gradients are alive": ("zero_gradients", "vanishing_gradient"),
+}
+
+#: What people look for beside the core checks: the rule of it, and why it is most often not made.
+IMPORTANT_CHECKS: Mapping[str, str] = {
+    "overfit": "overfitting (no validation loss)",
+    "loss_input": "what the loss is given (not seen)",
 }
 
 Outcome = Literal["failed", "found", "healthy", "no problem seen", "not judged"]
@@ -47,6 +55,9 @@ class RunState:
         traceback: Where that exception was raised; empty if that is not known.
         last: What is known of the last steps, a line each.
         commands: What to run next, to see why it ended.
+        remedy: What to do about it.
+        train_step: The last TRAIN step, as people count; ``None`` where that is not known.
+        is_within: Whether that step was not over when the run ended.
     """
 
     state: str = "finished"
@@ -56,13 +67,22 @@ class RunState:
     traceback: str = ""
     last: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
+    remedy: str = ""
+    train_step: int | None = None
+    is_within: bool = False
+
+    @property
+    def shown_step(self) -> int:
+        """The last step, as people count."""
+        return self.last_step if self.train_step is None else self.train_step
 
     def sentence(self) -> str:
         """Return how a run ended that did not end by itself; ``""`` for others."""
-        where = f"after step {self.last_step}" if self.last_step >= 0 else "before its first step"
+        where = f"{'in' if self.is_within else 'after'} step {self.shown_step}"
+        where = where if self.last_step >= 0 else "before its first step"
         begin = {
             "failed": f"Failed {where}",
-            "died": f"Killed or lost {where}",
+            "died": f"Killed (SIGKILL or out of memory) {where}",
             "stalled": f"Stalled {where}",
         }.get(self.state, "")
         return f"{begin}: {self.reason}" if begin and self.reason else begin
@@ -87,6 +107,7 @@ class Headline:
         remedy: What to do, one line.
         checks: How many rules have which outcome.
         too_early: The core checks that could not be made.
+        traceback: Where the exception was raised that ended the run; empty for none.
     """
 
     outcome: Outcome
@@ -101,6 +122,7 @@ class Headline:
     remedy: str = ""
     checks: Mapping[RuleOutcome, int] = field(default_factory=dict)
     too_early: tuple[str, ...] = ()
+    traceback: str = ""
 
     @property
     def mark(self) -> str:
@@ -123,6 +145,7 @@ class Headline:
             "remedy": self.remedy,
             "checks": dict(self.checks),
             "too_early": list(self.too_early),
+            "traceback": self.traceback,
         }
 
 
@@ -151,9 +174,9 @@ def headline(state: RunState, chains: Sequence[Chain], statuses: Sequence[RuleSt
     elif missing or not is_core(outcomes):
         outcome, tone, text = "no problem seen", "none", _no_problem(state, checks, missing)
     else:
-        outcome, tone, text = "healthy", "good", _healthy(state, checks)
+        outcome, tone, text = "healthy", "good", _healthy(state, checks, outcomes)
     if state.state in ("stopped", "interrupted"):
-        text = f"{state.state.capitalize()} after step {state.last_step}. {text}"
+        text = f"{state.state.capitalize()} after step {state.shown_step}. {text}"
     details = [*([f"Found before: {found}"] if ended and found else []), *state.last]
     return Headline(
         outcome,
@@ -165,9 +188,10 @@ def headline(state: RunState, chains: Sequence[Chain], statuses: Sequence[RuleSt
         cause,
         tuple(details),
         state.commands,
-        "" if cause is None else cause.remedy,
+        state.remedy if ended else "" if cause is None else cause.remedy,
         dict(checks),
         tuple(missing),
+        state.traceback,
     )
 
 
@@ -256,10 +280,16 @@ def _no_problem(state: RunState, checks: Mapping[RuleOutcome, int], missing: Seq
     return f"{text}; not checked: {', '.join(missing)}" if missing else text
 
 
-def _healthy(state: RunState, checks: Mapping[RuleOutcome, int]) -> str:
+def _healthy(
+    state: RunState, checks: Mapping[RuleOutcome, int], outcomes: Mapping[str, RuleOutcome]
+) -> str:
     if state.state == "running":
-        return f"Healthy so far, step {state.last_step}, {counts(checks)}"
-    return f"Healthy: {counts(checks)}"
+        return f"Healthy so far, step {state.shown_step}, {counts(checks)}"
+    lacking = {rule_name(rule) for rule, outcome in outcomes.items() if outcome == "lacked data"}
+    missing = [what for rule, what in IMPORTANT_CHECKS.items() if rule in lacking]
+    if not missing:
+        return f"Healthy: {counts(checks)}"
+    return f"No problem found, {counts(checks)}; not checked: {', '.join(missing)}"
 
 
 def _steps(state: RunState) -> str:
@@ -291,15 +321,27 @@ def run_state(trial: Trial, now_ns: int | None = None) -> RunState:
         reason, traceback = _exception(trial)
     elif state == "died":
         reason = _death(trial)
-    is_bad = state in ("failed", "died", "stalled")
-    return RunState(
-        state,
-        len(steps),
-        last_step,
-        reason,
-        traceback,
-        tuple(_last_steps(trial)) if is_bad else (),
-        tuple(_commands(trial)) if is_bad else (),
+    within = trial.mode_step_numbers(Mode.TRAIN)
+    train_step = int(within[-1]) if len(within) else None
+    stands = RunState(state, len(steps), last_step, reason, traceback, train_step=train_step)
+    return explained(trial, stands) if state in ("failed", "died", "stalled") else stands
+
+
+def explained(trial: Trial, stands: RunState) -> RunState:
+    """Return how a run stands that did not end by itself, with what is known of its end."""
+    moments = moments_of(read_frames(trial.store)) if trial.store.list(BLACKBOX_FOLDER) else []
+    batch, about_batch = last_batch(moments)
+    at = raised_at(stands.traceback)
+    memory = memory_seen(trial) if stands.state == "died" else ""
+    lines = [f"raised at {at}" if at else "", batch, memory]
+    commands = tuple(_commands(trial))
+    remedy = "; ".join(remedies(stands.state, batch=about_batch, at=at, commands=commands))
+    return replace(
+        stands,
+        last=(*map(sentence, filter(None, lines)), *_last_steps(trial)),
+        commands=commands,
+        remedy="" if stands.state == "stalled" else remedy,
+        is_within=stands.state == "failed" and is_incomplete(moments),
     )
 
 
@@ -314,7 +356,7 @@ def _exception(trial: Trial) -> tuple[str, str]:
 
 def _death(trial: Trial) -> str:
     kept = f"; {trial.num_salvaged} steps are from the black box" if trial.num_salvaged else ""
-    return f"its process ended without a note, as by SIGKILL or for want of memory{kept}"
+    return f"its process left no note of its end{kept}"
 
 
 def _stall(trial: Trial, now_ns: int) -> str:

@@ -27,7 +27,7 @@ from .declaration import (
     one_of,
     parameter,
 )
-from .step_view import StepView, TensorGroup, TensorView
+from .step_view import StepNumber, StepView, TensorGroup, TensorView
 
 
 class NamedRows:
@@ -291,7 +291,7 @@ class Rule:
 
     def finding(
         self,
-        step: StepView | int,
+        step: StepView | StepNumber | int,
         tensor: TensorView | str,
         message: str,
         *,
@@ -307,7 +307,7 @@ class Rule:
         """Return a finding of this rule.
 
         Args:
-            step: The step, or its global number.
+            step: The step, what was remembered of one, or its global number.
             tensor: What it is about; by its name, or with its worker.
             message: What is wrong, with the numbers.
             condition: What separates this finding from others of the rule; the tensor if empty.
@@ -320,6 +320,7 @@ class Rule:
             evidence: More numbers and names.
         """
         number = step if isinstance(step, int) else step.number
+        mode_step = step.mode_step(mode) if isinstance(step, StepNumber) else None
         name, its_worker = (tensor, "") if isinstance(tensor, str) else (tensor.name, tensor.worker)
         return Finding(
             self.name,
@@ -332,6 +333,7 @@ class Rule:
             remedy=remedy,
             severity=severity,
             mode=mode,
+            mode_step=mode_step,
             worker=its_worker if worker is None else worker,
             evidence=evidence,
         )
@@ -396,7 +398,9 @@ Findings = Iterator[Finding]
 def few_steps(num_steps: int, needed: int) -> str | None:
     """Return why so many TRAIN steps are not enough; ``None`` if they are."""
     return (
-        None if num_steps >= needed else f"{num_steps} TRAIN steps were seen, {needed} are needed"
+        None
+        if num_steps >= needed
+        else f"{num_steps} TRAIN steps were observed in full, {needed} are needed"
     )
 
 

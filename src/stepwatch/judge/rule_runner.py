@@ -18,7 +18,7 @@ from ..model.record import Layout
 from ..model.steps import Mode
 from ..profile.windows import ProfileWindow
 from .rule import NotApplicable, Scope, Watched
-from .step_view import StepView
+from .step_view import StepNumber, StepView
 
 #: Collections that only some models have; of the others each training should have something.
 OF_SOME = frozenset(spec.name for spec in SPECS.values() if spec.models == "some")
@@ -253,7 +253,9 @@ class RuleRunner:
         self._training_only: bool = getattr(watched.rule, "training_only", False)
         # The steps that a condition must have held at, of a rule that waits for several.
         streak = getattr(watched.rule, "consecutive", 1)
-        self._recent = deque[int](maxlen=streak) if isinstance(streak, int) and streak > 1 else None
+        self._recent = (
+            deque[StepNumber](maxlen=streak) if isinstance(streak, int) and streak > 1 else None
+        )
         #: Whether it judges the profile of a run, and not its steps.
         self.scans = hasattr(watched.rule, "scan")
         scope = watched.scope
@@ -328,7 +330,7 @@ class RuleRunner:
         self._in_mode[view.mode] += 1
         self._last_step = view.number
         if self._recent is not None:
-            self._recent.append(view.number)
+            self._recent.append(view.at)
         if self._training_only and not view.trains:
             return []
         try:
@@ -453,8 +455,9 @@ class RuleRunner:
             reported = replace(finding, rule=self.watched.name, severity=severity)
             # What several workers have in common may be there at fewer steps.
             is_of_one = view is not None and len(view.records) == 1 and reported.onset is None
-            if is_of_one and self._recent and finding.step == self._recent[-1]:
-                reported = replace(reported, onset=self._recent[0])
+            if is_of_one and self._recent and finding.step == self._recent[-1].number:
+                first = self._recent[0]
+                reported = replace(reported, onset=first.number, train_onset=first.train_step)
             if view is not None:
                 worker = view.workers[0] if len(view.records) == 1 else ""
                 reported = reported.at(

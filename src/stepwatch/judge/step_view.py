@@ -125,6 +125,24 @@ _NO_ROWS = np.empty(0, np.intp)
 _NO_PATTERNS: Mapping[str, Sequence[str]] = {}
 
 
+class StepNumber(NamedTuple):
+    """A step that a rule remembers.
+
+    Args:
+        number: The global step.
+        train_step: The TRAIN step that people count by; see ``StepView.train_step``.
+    """
+
+    number: int
+    train_step: int
+
+    def mode_step(self, mode: str) -> int | None:
+        """Return the step as a mode counts it; ``None`` where no mode is known."""
+        if not mode:
+            return None
+        return self.train_step if mode in (_TRAIN, _GLOBAL) else self.number - self.train_step
+
+
 class StepView:
     """One complete step.
 
@@ -174,6 +192,16 @@ class StepView:
         """
         mine = self.mode
         return mode in (None, mine, _GLOBAL) or (mine is Mode.GLOBAL and mode == _TRAIN)
+
+    @property
+    def train_step(self) -> int:
+        """The TRAIN step that people count by: in an evaluation how many there were so far."""
+        return self.mode_step if self.trains else max(0, self.number - self.mode_step)
+
+    @property
+    def at(self) -> StepNumber:
+        """Its numbers, to be remembered."""
+        return StepNumber(self.number, self.train_step)
 
     @property
     def time_ns(self) -> int:

@@ -240,7 +240,7 @@ def consequence_lines(chain: Chain) -> list[str]:
         steps: dict[str, list[int]] = {}
         for one in chain.consequences:
             if one.certain is certain:
-                steps.setdefault(one.finding.rule, []).append(one.finding.step)
+                steps.setdefault(one.finding.rule, []).append(one.finding.train_step)
         if steps:
             lines.append(f"{how}: {', '.join(_counted(rule, at) for rule, at in steps.items())}")
     return lines
@@ -281,11 +281,11 @@ def episodes(found: Iterable[Chain]) -> list[Episodes]:
         same.setdefault(_condition(chain.cause), []).append(chain)
     merged = []
     for condition, parts in same.items():
-        steps = [part.cause.step for part in parts]
+        steps = [part.cause.train_step for part in parts]
         rest = []
         for one in (one for part in parts for one in part.consequences):
             if _condition(one.finding) == condition:  # a sign may follow from itself
-                steps.append(one.finding.step)
+                steps.append(one.finding.train_step)
             else:
                 rest.append(one)
         merged.append(Episodes(Chain(parts[0].cause, tuple(rest)), tuple(steps)))

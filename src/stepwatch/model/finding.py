@@ -11,6 +11,21 @@ from types import NoneType
 from .html_text import html_table
 from .json_text import parse_json
 
+#: By condition, or by rule where its own name says little.
+_TITLES: Mapping[str, str] = {
+    "zero_grad": "gradients not zeroed",
+    "stale_gradients": "gradients not zeroed",
+    "not_in_optimizer": "parameters in no optimizer",
+    "eval_mode_in_training": "evaluation mode in training",
+    "train_mode_in_evaluation": "training mode in evaluation",
+    "non_finite_origin": "first value not finite",
+    "loss_not_decreasing": "loss does not fall",
+    "loss_input": "input of the loss",
+    "overfit": "overfitting",
+    "chance_level": "no better than guessing",
+    "step_size": "size of the steps",
+}
+_TRAINS = ("", "TRAIN", "GLOBAL")
 SEVERITIES = ("info", "warning", "error")
 
 
@@ -37,6 +52,7 @@ class Finding:
         severity: One of ``SEVERITIES``.
         condition: Which of the rule's conditions was met; a condition that goes on being met is
             one episode and reported once. By default each tensor has its own.
+        train_onset: The TRAIN step that people count by at ``onset``; see ``train_step``.
         evidence: More numbers and names, of JSON's types.
     """
 
@@ -53,6 +69,7 @@ class Finding:
     condition: str = ""
     mode_step: int | None = None
     onset: int | None = None
+    train_onset: int | None = None
     evidence: Mapping[str, object] = field(default_factory=dict)
 
     @property
@@ -70,16 +87,50 @@ class Finding:
         """
         return f"{self.where()} {self.rule}: {self.message}"
 
+    @property
+    def title(self) -> str:
+        """What was found, in a few plain words, to head what is said of it.
+
+        Example:
+            >>> Finding("untrained_parameter", 3, "w", "", condition="zero_grad").title
+            'gradients not zeroed'
+            >>> Finding("input_drift", 3, "batch/0", "").title
+            'input drift'
+        """
+        usual = self.rule.replace("_", " ")
+        return _TITLES.get(self.condition) or _TITLES.get(self.rule, usual)
+
+    @property
+    def train_step(self) -> int:
+        """The TRAIN step that people count by; that which training had come to elsewhere."""
+        if self.mode_step is None:
+            return self.step
+        return self.mode_step if self.mode in _TRAINS else max(0, self.step - self.mode_step)
+
     def where(self) -> str:
-        """Return the step in words, ``step 33 (TRAIN 16)``."""
+        """Return the step in words, ``step 16``.
+
+        Example:
+            >>> Finding("overfit", 33, "loss", "", mode="EVAL", mode_step=1).where()
+            'step 32, in evaluation'
+            >>> Finding("exploding_tensor", 9, "w", "", mode_step=7, train_onset=3).where()
+            'step 3 (noticed at step 7)'
+        """
         if self.step < 0:
             return "before any step"
-        within = "" if self.mode_step is None else f" {self.mode_step}"
-        return f"step {self.step} ({self.mode}{within})" if self.mode else f"step {self.step}"
+        where = f"step {self.train_step}"
+        if self.train_onset not in (None, self.train_step):
+            where = f"step {self.train_onset} (noticed at {where})"
+        return where if self.mode in _TRAINS else f"{where}, in evaluation"
 
     def to_dict(self) -> dict[str, object]:
         """Return plain data of JSON's types; non-finite numbers become strings."""
-        values = {"finding_id": self.finding_id, **asdict(self)}
+        values = {
+            "finding_id": self.finding_id,
+            **asdict(self),
+            "where": self.where(),
+            "title": self.title,
+        }
         return {name: plain(value) for name, value in values.items()}
 
     def _repr_html_(self) -> str:
@@ -107,6 +158,8 @@ class Finding:
         if not isinstance(found, dict):
             raise TypeError("no finding")
         found.pop("finding_id", None)
+        for derived in ("where", "title"):
+            found.pop(derived, None)
         for name in ("value", "threshold"):
             if isinstance(found.get(name), str):
                 found[name] = float(found[name])

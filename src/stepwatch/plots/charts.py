@@ -121,7 +121,8 @@ def curves(
 MOST_WITH_TEXT = 12
 
 # From the colour of the paper to blue: it stays clear on white and on near-black.
-_SCALE = [[0.0, "rgba(58,127,196,0.04)"], [1.0, "rgba(58,127,196,0.8)"]]
+# Light enough for dark text, in either scheme.
+_SCALE, _ON_CELLS = [[0.0, "#edf3fa"], [1.0, "#5b9bd8"]], "#14202e"
 
 
 def matrix(names: Sequence[str], counts: npt.ArrayLike, *, title: str, about: str = "") -> Figure:
@@ -147,7 +148,7 @@ def matrix(names: Sequence[str], counts: npt.ArrayLike, *, title: str, about: st
             "zmin": 0,
             "zmax": 1,
             "colorscale": _SCALE,
-            "showscale": False,
+            "colorbar": {"title": {"text": "share of the row"}},
             "xgap": 2,
             "ygap": 2,
             "hovertemplate": "true %{y}, predicted %{x}<br><b>%{customdata:,.0f}</b>, %{z:.1%}"
@@ -164,6 +165,7 @@ def matrix(names: Sequence[str], counts: npt.ArrayLike, *, title: str, about: st
                 "y": [labels[y] for _, y in cells],
                 "text": [f"{counts_[y, x]:,.0f}<br>{parts[y, x]:.0%}" for x, y in cells],
                 "mode": "text",
+                "textfont": {"color": _ON_CELLS},
                 "hoverinfo": "skip",
                 "showlegend": False,
             }

@@ -240,6 +240,13 @@ class _Plot:
             )
         if "markers" in mode:
             yield from self._marks(trace, x, y, stroke)
+        if "text" in mode:
+            for at_x, at_y, text in zip(x.tolist(), y.tolist(), trace["text"], strict=False):
+                for number, line_of_text in enumerate(str(text).split("<br>")):
+                    place = at_y + 4 + 16 * number
+                    color_of_text = trace.get("textfont", {}).get("color", _TEXT)
+                    plain = _plain(line_of_text)
+                    yield _text(at_x, place, plain, anchor="middle", color=color_of_text)
 
     def _area(self, trace: Trace, x: Floats, y: Floats, color: str) -> str:
         if trace["fill"] == "toself":

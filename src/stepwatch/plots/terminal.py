@@ -238,8 +238,8 @@ def _marks(
     for at in np.unique(area.column(left_out)) // glyphs.dots_wide:
         marks[int(at)] = (glyphs.left_out, _STYLES["error"])
     for finding in reversed(findings):  # the worst one last, so that it stays
-        if area.steps[0] <= finding.step <= area.steps[1]:
-            at = int(area.column(finding.step)) // glyphs.dots_wide
+        if area.steps[0] <= finding.train_step <= area.steps[1]:
+            at = int(area.column(finding.train_step)) // glyphs.dots_wide
             marks[at] = (glyphs.finding, _STYLES.get(finding.severity, ""))
     return Text.assemble(*(marks.get(at, " ") for at in range(max(marks, default=-1) + 1)))
 
@@ -248,7 +248,7 @@ def _listed(findings: Sequence[Finding], glyphs: _Glyphs, width: int) -> list[Te
     """Return a line for each of the worst findings."""
     lines = [
         Text(
-            _cut(f"{glyphs.finding} step {one.step} {one.rule}: {one.message}", width, glyphs),
+            _cut(f"{glyphs.finding} {one.where()} {one.rule}: {one.message}", width, glyphs),
             _STYLES.get(one.severity, ""),
         )
         for one in findings[:_MOST_LISTED]

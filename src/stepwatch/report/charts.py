@@ -18,6 +18,7 @@ from ..plots import heatmap, lines
 from ..plots.downsample import Envelope
 from ..plots.line_charts import of_envelopes
 from ..plots.progressive_read import LayerRows, Lines
+from ..plots.step_axis import StepAxis
 from ..profile.statistics import natural_key, quantiles
 from ..trial import Trial
 from ..trial.profile import Profile
@@ -46,8 +47,10 @@ def tensor_chart(
     """
     collection = trial.tensor(name).collection
     what = statistic or ("mean" if collection in _NUMBERS else "rms")
-    columns = Lines(trial, name, what, POINTS).read()
-    marks = [one for one in findings if one.tensor == name or collection == "losses"]
+    axis = StepAxis(trial)
+    columns = Lines(trial, name, what, POINTS, axis=axis).read()
+    about = (one for one in findings if one.tensor == name or collection == "losses")
+    marks = axis.places(about)
     return marked_chart(columns, name, "value" if what == "mean" else what, marks)
 
 
@@ -106,7 +109,9 @@ def heatmap_charts(
 def _heatmap_chart(
     trial: Trial, names: Sequence[str], view: EvidenceView, findings: Sequence[Finding]
 ) -> Chart:
-    layers = LayerRows(trial, names, view.statistic, trial.modes[0], points=_COLUMNS, rows=_ROWS)
+    axis = StepAxis(trial)
+    what = view.statistic, trial.modes[0]
+    layers = LayerRows(trial, names, *what, points=_COLUMNS, rows=_ROWS, axis=axis)
     share = layers.read(time.monotonic() + _PATIENCE_S)
     steps, cells = layers.cells()
     present, absent = rows_of(names, view.tensors)
@@ -125,7 +130,7 @@ def _heatmap_chart(
     }
     marks = [
         replace(one, tensor=layers.rows[layers.row_of[one.tensor]])
-        for one in findings
+        for one in axis.places(findings)
         if one.tensor in layers.row_of
     ]
     return Chart(heatmap, {**options, "findings": marks}, options)

@@ -81,12 +81,14 @@ class Cause:
         lines: What followed from it, and what was not checked, a line each.
         confirm: The command that would confirm it.
         findings: The names of all findings of its chain.
+        is_headline: Whether the headline says what was found, and what to do.
     """
 
     finding: Finding
     lines: tuple[str, ...]
     confirm: str
     findings: tuple[str, ...]
+    is_headline: bool = False
 
 
 Block = Text | Table | Chart | Cause
@@ -122,6 +124,7 @@ class Report:
         sections: In the order in which they are read.
         lines: What is to be known beneath the headline: what to do, how the run ended.
         commands: What to run next.
+        traceback: Where the exception was raised that ended the run.
     """
 
     kind: str
@@ -132,6 +135,7 @@ class Report:
     sections: tuple[Section, ...] = ()
     lines: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
+    traceback: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data of JSON's types; numbers that are not finite become strings."""

@@ -210,7 +210,8 @@ def _header(report: Report) -> str:
     """Return what a page begins with; the tone colours the headline."""
     lines = "".join(f"<p>{escape(line)}</p>" for line in report.lines)
     commands = f"<pre>{escape(chr(10).join(report.commands))}</pre>" if report.commands else ""
-    more = f'<div class="beneath">{lines}{commands}</div>' if lines or commands else ""
+    trace = f'<pre class="traceback">{escape(report.traceback)}</pre>' if report.traceback else ""
+    more = f'<div class="beneath">{lines}{trace}{commands}</div>' if lines or commands else ""
     return f"""<header>
 <p class="brand">stepwatch</p>
 <h1>{escape(report.title)}</h1>
@@ -286,12 +287,17 @@ def _tone(tone: str) -> str:
 def _cause(cause: Cause) -> str:
     finding = cause.finding
     tensor = f'<p class="tensor">{escape(finding.tensor)}</p>' if finding.tensor else ""
-    remedy = f'<p class="advice">{escape(finding.remedy)}</p>' if finding.remedy else ""
+    remedy = (
+        f'<p class="advice"><b>What to do:</b> {escape(finding.remedy)}</p>'
+        if finding.remedy and not cause.is_headline
+        else ""
+    )
+    message = "" if cause.is_headline else f'<p class="message">{escape(finding.message)}</p>'
     lines = "".join(f"<li>{escape(line)}</li>" for line in cause.lines)
     return f"""<article class="card cause {_css_class(finding.severity)}">
-<p><span class="badge">{escape(finding.severity)}</span> <strong>{escape(finding.rule)}</strong>
-<span class="where">{escape(finding.where())}</span></p>
-<p class="message">{escape(finding.message)}</p>{tensor}{remedy}
+<p><span class="badge">{escape(finding.severity)}</span> <strong>{escape(finding.title)}</strong>
+<span class="where">{escape(finding.where())} · {escape(finding.rule)}</span></p>
+{message}{tensor}{remedy}
 {f'<ul class="lines">{lines}</ul>' if lines else ""}
 {f'<p class="where">to confirm</p><pre>{escape(cause.confirm)}</pre>' if cause.confirm else ""}
 </article>

@@ -23,7 +23,9 @@ from ..judge.parameters import Spec
 from ..judge.root_cause import Chain
 from ..judge.verdict import Verdict, consequence_lines, plural
 from ..model.finding import Finding
+from ..model.steps import Mode
 from ..plots.downsample import envelope
+from ..plots.step_axis import StepAxis
 from ..rules import DEFAULT_RULES
 from ..trial import Series, Trial
 from ..trial.profile import Profile
@@ -44,8 +46,9 @@ def around(trial: Trial, profile: Profile, finding: Finding) -> Iterator[Block]:
     for name in [finding.tensor] if finding.tensor in names else losses:
         rows = trial.tensor(name).statistics().to_arrow(())
         if len(near := _near(rows, finding.step, DRAWN)):
-            yield _listed(name, Series(_near(near, finding.step, LISTED)))
-            yield _drawn(name, Series(near), finding)
+            axis = StepAxis(trial)
+            yield _drawn(name, Series(near), finding, axis)
+            yield _listed(name, Series(_near(near, finding.step, LISTED)), axis)
     yield from _machine(profile, finding)
 
 
@@ -58,14 +61,18 @@ def _near(rows: pa.Table, step: int, reach: int) -> pa.Table:
     return rows.filter(pa.array(np.isin(numbers_, near)))
 
 
-def _listed(name: str, series: Series) -> Table:
+def _listed(name: str, series: Series, axis: StepAxis) -> Table:
     """Return the statistics of steps, a row for each worker."""
+    steps = [
+        int(axis.of([step], mode == Mode.TRAIN.value)[0])
+        for step, mode in zip(series.steps, series.modes, strict=True)
+    ]
     columns = _OF_TENSOR if (series["count"] > 1).any() else ("mean",)
     several = len(set(series.workers)) > 1
     rows = tuple(
         (
             *((series.workers[row],) if several else ()),
-            int(series.steps[row]),
+            steps[row],
             series.modes[row],
             *(_number(float(series[what][row])) for what in columns),
         )
@@ -79,22 +86,23 @@ def _number(value: float) -> float | int:
     return int(value) if value == value and abs(value) < 1e15 and value == int(value) else value
 
 
-def _drawn(name: str, series: Series, finding: Finding) -> Chart:
+def _drawn(name: str, series: Series, finding: Finding, axis: StepAxis) -> Chart:
     """Return a chart of the steps, a line for each worker."""
     what = "mean"
     if (series["count"] > 1).any():
         declared = declared_view(finding.rule, finding.condition).statistic
         what = "non_finite" if (series["non_finite"] > 0).any() else declared or "rms"
-    workers = np.array(series.workers)
+    workers, steps = np.array(series.workers), axis.of(series.steps)
+    (place,) = axis.places([finding])
     columns = {
         (str(worker) if len(set(series.workers)) > 1 else what): envelope(
-            series.steps[workers == worker], series[what][workers == worker], points=2 * DRAWN + 1
+            steps[workers == worker], series[what][workers == worker], points=2 * DRAWN + 1
         )
         for worker in dict.fromkeys(series.workers)
     }
     label = "value" if what == "mean" else what
-    titles = {"title": name, "about": f"{label} of the steps around step {finding.step}"}
-    return lines_chart(columns, titles, findings=[finding])
+    titles = {"title": name, "about": f"{label} of the steps around step {place.step}"}
+    return lines_chart(columns, titles, findings=[place])
 
 
 def _machine(profile: Profile, finding: Finding) -> Iterator[Block]:
@@ -211,9 +219,11 @@ def report(
     verdict = stored_or_evaluated(trial, rules, default=DEFAULT_RULES, shown=shown)
     profile = cached_profile(trial)
     view = evidence_view(trial, verdict.chains[0].cause if verdict.chains else None)
+    names = _curve_names(trial, verdict, view.collection)
     sections = [
+        Section("evidence", "How it went", (*_curves(trial, verdict, names[:1]),)),
         *cause_sections(trial, profile, verdict),
-        Section("training", "Training", (*_curves(trial, verdict),)),
+        Section("training", "Training", (*_curves(trial, verdict, names[1:_MOST_CURVES]),)),
         Section("model", "The model", (*heatmap_charts(trial, verdict.findings, view),)),
         Section("machine", "Time and machine", (*time_and_machine(profile),)),
         Section("rules", "Rules", (*rules_blocks(verdict),)),
@@ -245,10 +255,18 @@ def of_sections(
         head.text,
         head.tone,
         {**(more or {}), **facts(trial, verdict)},
-        tuple(section for section in sections if section.blocks),
-        (*head.details, *([head.remedy] if head.remedy else [])),
+        tuple(section for section in (*sections, _versions(trial)) if section.blocks),
+        (*head.details, *([f"What to do: {head.remedy}"] if head.remedy else [])),
         head.commands,
+        head.traceback,
     )
+
+
+def _versions(trial: Trial) -> Section:
+    """Return with which versions it ran."""
+    versions = trial.reader.manifest.versions.items()
+    text = ", ".join(f"{name} {version}" for name, version in versions)
+    return Section("versions", "Versions", (Text(text),) if text else ())
 
 
 def of_tensors(trial: Trial, names: Sequence[str], statistic: str = "") -> Report:
@@ -262,7 +280,7 @@ def of_tensors(trial: Trial, names: Sequence[str], statistic: str = "") -> Repor
     verdict = stored_or_evaluated(trial, default=())
     charts = tuple(tensor_chart(trial, name, verdict.findings, statistic) for name in names)
     about = [one for one in verdict.findings if one.tensor in {*names}]
-    rows = tuple((one.severity, one.step, one.rule, one.message) for one in about)
+    rows = tuple((one.severity, one.train_step, one.rule, one.message) for one in about)
     found = Table(("severity", "step", "rule", "finding"), rows, "Findings about them")
     sections = (Section("tensors", "Tensors", (*((found,) if rows else ()), *charts)),)
     headline = f"{plural(len(about), 'finding')} about {plural(len(names), 'tensor')}"
@@ -286,7 +304,6 @@ def facts(trial: Trial, verdict: Verdict) -> dict[str, Cell]:
         "steps": steps or "none",
         "workers": len(trial.workers),
         "command": " ".join(manifest.command),
-        **manifest.versions,
     }
     return {name: value for name, value in known.items() if value not in (None, "")}
 
@@ -307,13 +324,19 @@ def cause_sections(trial: Trial, profile: Profile, verdict: Verdict) -> Iterator
     chains = verdict.chains
     for number, chain in enumerate(chains[:MOST_CAUSES], 1):
         cause = cause_of(chain, verdict)
-        name = f"{chain.cause.rule} at {chain.cause.where()}"
+        name = f"{chain.cause.title} at {chain.cause.where()}"
         heading = f"Cause {number}: {name}" if len(chains) > 1 else f"Cause: {name}"
         yield Section(f"cause-{number}", heading, (cause, *around(trial, profile, chain.cause)))
     rest = chains[MOST_CAUSES:]
     if rest:
         rows = tuple(
-            (one.severity, one.cause.step, one.cause.rule, one.cause.message, len(one.findings))
+            (
+                one.severity,
+                one.cause.train_step,
+                one.cause.rule,
+                one.cause.message,
+                len(one.findings),
+            )
             for one in rest
         )
         table = Table(("severity", "step", "rule", "what was found first", "findings"), rows)
@@ -325,10 +348,20 @@ def cause_of(chain: Chain, verdict: Verdict) -> Cause:
     gaps = verdict.blind_spots(chain).lines()
     lines = [*consequence_lines(chain), *(f"not checked: {gap}" for gap in gaps)]
     names = tuple(finding.finding_id for finding in chain.findings)
-    return Cause(chain.cause, tuple(lines), verdict.confirm(chain), names)
+    head = verdict.headline
+    is_headline = head.outcome == "found" and chain.cause is head.cause
+    return Cause(chain.cause, tuple(lines), verdict.confirm(chain), names, is_headline)
 
 
-def _curves(trial: Trial, verdict: Verdict) -> Iterator[Block]:
-    """Yield the losses, the metrics and the learning rates."""
+def _curve_names(trial: Trial, verdict: Verdict, evidence: str) -> list[str]:
+    """Return the losses, the metrics and the learning rates, what shows the first cause first."""
     names = [name for kind in _CURVES for name in trial.tensor_names(collection=kind)]
-    yield from (tensor_chart(trial, name, verdict.findings) for name in names[:_MOST_CURVES])
+    shows = verdict.chains[0].cause.tensor if verdict.chains else ""
+    of_view = trial.tensor_names(collection=evidence) if evidence in _CURVES else []
+    first = next((name for name in (shows, *of_view) if name in names), None)
+    return names if first is None else [first, *(name for name in names if name != first)]
+
+
+def _curves(trial: Trial, verdict: Verdict, names: Sequence[str]) -> Iterator[Block]:
+    """Yield a chart of each of some numbers."""
+    yield from (tensor_chart(trial, name, verdict.findings) for name in names)

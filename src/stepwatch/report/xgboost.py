@@ -17,6 +17,7 @@ from ..judge.parameters import Spec
 from ..judge.verdict import Verdict
 from ..plots import bars, curves, histogram, matrix
 from ..plots.progressive_read import Lines
+from ..plots.step_axis import StepAxis
 from ..trial import Trial
 from .charts import POINTS, marked_chart
 from .document import Block, Chart, Report, Section, Table, Text
@@ -252,21 +253,21 @@ def class_sections(evidence: BoostedRun) -> Iterator[Section]:
         missing = (absent("labels and predictions"),)
         yield Section("ConfusionMatrix", "Confusion matrix", missing)
         return
-    step, counts = [*found.items()][-1]
+    rounds = StepAxis(evidence.trial).of([*found]).tolist()
+    counts = [*found.values()][-1]
     names = [str(number) for number in range(len(counts))]
     drawn = {
         "names": names,
         "counts": counts,
-        "title": f"Step {step}",
+        "title": f"Round {rounds[-1]}",
         "about": "counts, and shares of each true class",
     }
     yield Section("ConfusionMatrix", "Confusion matrix", (Chart(matrix, drawn),))
     yield Section("EvaluationMetrics", "Evaluation of the confusion matrix", (*_scores(counts),), 2)
-    steps = [*found]
     lines = np.array([recalls(one) for one in found.values()]).T
-    points = {name: (steps, line.tolist()) for name, line in zip(names, lines, strict=True)}
-    drawn = {"points": points, "x": "step", "y": "share predicted right"}
-    title = "Accuracy of each class over the steps"
+    points = {name: (rounds, line.tolist()) for name, line in zip(names, lines, strict=True)}
+    drawn = {"points": points, "x": "round", "y": "share predicted right"}
+    title = "Accuracy of each class over the rounds"
     chart = Chart(curves, {**drawn, "title": "Share of each class that was predicted right"})
     yield Section("IterativeClassAccuracy", title, (chart,), 2)
     if evidence.task == "two classes":
@@ -357,13 +358,13 @@ def report(
     verdict = stored_or_evaluated(trial, rules, default=RULES, shown=shown)
     evidence = BoostedRun(trial)
     sections = [
+        Section("LossData", "Loss over the rounds", (*losses(evidence, verdict),)),
         *cause_sections(trial, cached_profile(trial), verdict),
         Section(
             "LabelsDistribution",
             "Distribution of the true labels",
             of_last(evidence, labels, "labels"),
         ),
-        Section("LossData", "Loss over the rounds", (*losses(evidence, verdict),)),
         Section("FeatureImportance", "Feature importance", (*importance(evidence),)),
         *class_sections(evidence),
         *([] if evidence.num_classes else [residual_section(evidence)]),

@@ -86,7 +86,7 @@ class ActivationOutlier(Rule):
                 step,
                 tensor,
                 f"{tensor.name}: the largest magnitude is {number(float(largest[index]))} at step"
-                f" {step.number}, above {self.dtype_share:.0%} of what {tensor.info.dtype} can"
+                f" {step.train_step}, above {self.dtype_share:.0%} of what {tensor.info.dtype} can"
                 " hold",
                 value=float(largest[index]),
                 threshold=limit,
@@ -115,7 +115,8 @@ class ActivationOutlier(Rule):
                 yield self.finding(
                     step,
                     info.name,
-                    f"{info.name}: the largest magnitude is {number(size)} at step {step.number},"
+                    f"{info.name}: the largest magnitude is {number(size)} at step"
+                    f" {step.train_step},"
                     f" {number(ratio)} times the median (> {number(self.min_ratio)}), at first it"
                     f" was {number(first)}; {in_a_row(self.consecutive, 'look')}",
                     worker=group.record.worker,
@@ -334,7 +335,7 @@ class ActivityRule(Rule):
             self._name_of(worst.name),
             f"{worst.name.removeprefix(self.prefix)}: {number(worst.percent)}% of {worst.units}"
             f" units {self._condition(worst.name)} (> {number(self.threshold_layer)}%) at step"
-            f" {step.number}; {len(inactive)} of {judged} {self.layers}{also}",
+            f" {step.train_step}; {len(inactive)} of {judged} {self.layers}{also}",
             value=worst.percent,
             threshold=self.threshold_layer,
             condition=worst.name,

@@ -73,7 +73,7 @@ class AttentionInstability(Rule):
             yield self.finding(
                 step,
                 logits,
-                f"{logits.name}: all logits lie within {number(spread)} at step {step.number}"
+                f"{logits.name}: all logits lie within {number(spread)} at step {step.train_step}"
                 f" (< {number(self.min_spread)}), "
                 f"{in_a_row(self.flat_looks, 'look')}: attention sees"
                 " all keys alike",
@@ -92,7 +92,7 @@ class AttentionInstability(Rule):
             yield self.finding(
                 step,
                 logits,
-                f"{logits.name}: a logit of {number(largest)} at step {step.number}"
+                f"{logits.name}: a logit of {number(largest)} at step {step.train_step}"
                 f" (> {number(self.max_logit)}), {in_a_row(self.consecutive, 'look')}",
                 value=largest,
                 threshold=self.max_logit,
@@ -114,7 +114,7 @@ class AttentionInstability(Rule):
                 step,
                 tensor,
                 f"{module}: the entropy of attention is {number(entropy)} of what it could be at"
-                f" step {step.number} (< {number(self.min_entropy)}),"
+                f" step {step.train_step} (< {number(self.min_entropy)}),"
                 f" {in_a_row(self.consecutive, 'look')}; at first it was {number(first)}",
                 value=entropy,
                 threshold=self.min_entropy,
@@ -192,7 +192,7 @@ class OutputLogitDrift(Rule):
                     step,
                     tensor,
                     f"{tensor.name}: the mean log-partition is {number(partition)} at step"
-                    f" {step.number} ({limit}), because all logits drifted: their mean is"
+                    f" {step.train_step} ({limit}), because all logits drifted: their mean is"
                     f" {number(row.mean)}, {number(offset)} of their standard deviations away"
                     " from 0",
                     value=partition,

@@ -76,7 +76,7 @@ class WeightHistory:
         if self._jump is None and (jumped or swelled):
             rates = record.statistics[record.layout.rows_of.get("learning_rates", []), SUM]
             rate = float(np.abs(rates).max(initial=0.0))
-            self._jump = before if jumped else self._first, self._norm, rate, step.number
+            self._jump = before if jumped else self._first, self._norm, rate, step.train_step
 
     def reason(self) -> Reason | None:
         """Return that the weights were too large, from the first step on or after another."""

@@ -250,7 +250,7 @@ class ChanceLevel(Rule):
                         tensor,
                         f"what is predicted for {name} is nearly the same for every sample: it"
                         f" differs by {number(100 * last[-1])}% of what the targets differ by, at"
-                        f" {LOOKS} looks in a row up to step {step.number}",
+                        f" {LOOKS} looks in a row up to step {step.train_step}",
                         value=last[-1],
                         threshold=SAME,
                         condition=f"same {name}",
@@ -299,7 +299,8 @@ class ChanceLevel(Rule):
             yield self.finding(
                 step,
                 loss.name,
-                f"{loss.name}: its mean over {self.num_steps} TRAIN steps up to step {step.number}"
+                f"{loss.name}: its mean over {self.num_steps} TRAIN steps up to step"
+                f" {step.train_step}"
                 f" is {number(now)}, guessing {of_what} costs {number(chance)}{agreement}"
                 f"{'; ' + reason.sentence if reason else ''}",
                 value=now,
@@ -649,7 +650,7 @@ class ClassImbalance(Rule):
                 name,
                 f"{name}: class {most} has {labels[most]} labels, class {least} has"
                 f" {labels[least]}: {number(ratio)} times as many"
-                f" (> {number(self.threshold_imbalance)}) up to step {step.number}",
+                f" (> {number(self.threshold_imbalance)}) up to step {step.train_step}",
                 value=ratio,
                 threshold=self.threshold_imbalance,
                 condition=f"{name} imbalance",
@@ -666,7 +667,7 @@ class ClassImbalance(Rule):
                 step,
                 name,
                 f"{name}: class {worst}: {share[worst]:.0%} of {labels[worst]} labels are"
-                f" mispredicted (> {self.threshold_misprediction:.0%}) up to step {step.number}"
+                f" mispredicted (> {self.threshold_misprediction:.0%}) up to step {step.train_step}"
                 + (f"; so are those of {over - 1} other classes" if over > 1 else ""),
                 value=float(share[worst]),
                 threshold=self.threshold_misprediction,
@@ -775,7 +776,7 @@ class Confusion(Rule):
                 name,
                 f"{name}: of the {of} of class {worst}, {number(float(right[worst]))} are right"
                 f"{taken} (min_diag {number(self.min_diag)}, max_off_diag"
-                f" {number(self.max_off_diag)}) at step {step.number}{more}",
+                f" {number(self.max_off_diag)}) at step {step.train_step}{more}",
                 value=float(right[worst]) if low else share,
                 threshold=self.min_diag if low else self.max_off_diag,
                 condition=name,

@@ -76,7 +76,7 @@ class GanCollapse(Rule):
             step,
             "",
             f"the discriminator tells all samples apart, over {self.window} TRAIN steps up to step"
-            f" {step.number}: its losses are {number(others)} together and that of the"
+            f" {step.train_step}: its losses are {number(others)} together and that of the"
             f" generator is {number(generator)}, and does not fall",
             worker=worker,
             value=generator,

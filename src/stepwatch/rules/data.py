@@ -88,7 +88,7 @@ class Dependence(Rule):
                         tensor,
                         f"the prediction of {loss} {what}, "
                         f"{in_a_row(self.consecutive, 'look')} up to"
-                        f" step {step.number}",
+                        f" step {step.train_step}",
                         severity="info" if is_part else "warning",
                         value=value,
                         condition=condition,
@@ -294,7 +294,7 @@ class RepeatedData(Rule):
                 step,
                 batches[0].name,
                 f"{batches[0].name}: the same {samples} samples, bit for bit, at {times} TRAIN"
-                f" steps in a row up to step {step.number}; {evaluated} are evaluated",
+                f" steps in a row up to step {step.train_step}; {evaluated} are evaluated",
                 worker=worker,
                 value=float(times),
                 threshold=float(self.num_steps),
@@ -332,7 +332,7 @@ class RepeatedData(Rule):
         yield self.finding(
             step,
             tensor,
-            f"{text}, at {self.looks} looks up to step {step.number}",
+            f"{text}, at {self.looks} looks up to step {step.train_step}",
             value=value,
             threshold=limit,
             condition=condition,

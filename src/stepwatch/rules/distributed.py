@@ -207,7 +207,7 @@ class ReplicaDivergence(Rule):
                 f"{why}; {len(apart)} of {len(gradients.names)} gradients ({listed(apart)}) differ"
                 f" between {len(step.workers)} workers, "
                 f"{in_a_row(self.if_certain, 'TRAIN step')} up"
-                f" to step {step.number}",
+                f" to step {step.train_step}",
                 worker="",
                 value=float(len(apart)),
                 threshold=0.0,
@@ -271,7 +271,7 @@ class ReplicaDivergence(Rule):
             apart[0],
             f"{listed(apart)}: {len(apart)} of {len(weights.names)} parameters {what} in"
             f" {len(step.workers)} workers ({who}), {in_a_row(needed, 'TRAIN step')} up to step"
-            f" {step.number}",
+            f" {step.train_step}",
             worker=odd[0] if len(step.workers) > 2 else "",
             value=float(len(apart)),
             threshold=0.0,
@@ -308,7 +308,7 @@ class ReplicaDivergence(Rule):
             + (f" ({each})" if each else "")
             + f": {listed(map(number, norms))} is left of them in {len(parts)} workers, and"
             f" {number(whole)} in all, {in_a_row(self.if_certain, 'TRAIN step')} up to step"
-            f" {step.number}",
+            f" {step.train_step}",
             worker="",
             value=max(norms),
             threshold=whole,
@@ -360,7 +360,7 @@ class ReplicaDivergence(Rule):
                 step,
                 "batch/0",
                 f"{listed(twins)} are given the same batches, {self.consecutive} TRAIN steps in a"
-                f" row up to step {step.number}: each sample counts {len(twins)} times",
+                f" row up to step {step.train_step}: each sample counts {len(twins)} times",
                 value=float(len(twins)),
                 threshold=1.0,
                 condition="same_data",

@@ -84,7 +84,7 @@ class EmbeddingDrift(Rule):
                     step,
                     tensor,
                     f"{tensor.name.removeprefix('row_norms/')}: {text} (> {number(limit)}),"
-                    f" {in_a_row(self.consecutive, 'look')} up to step {step.number}",
+                    f" {in_a_row(self.consecutive, 'look')} up to step {step.train_step}",
                     # What all rows have in common may be what they have to say at first.
                     severity="info" if condition == "alike" and self._falls else "warning",
                     value=value,
@@ -139,7 +139,7 @@ class EmbeddingDrift(Rule):
                 step,
                 tensor,
                 f"{name}: one of {rows} rows is all that gets a gradient, {2 * self.consecutive}"
-                f" looks in a row up to step {step.number}",
+                f" looks in a row up to step {step.train_step}",
                 value=float(rows),
                 condition=f"one_row {tensor.name}",
                 remedy="see which ids the embedding is given: all are the same",
@@ -227,7 +227,7 @@ class RouterCollapse(Rule):
         yield self.finding(
             step,
             name,
-            f"{router}: {text} at step {step.number}, mean of {self.window} looks,"
+            f"{router}: {text} at step {step.train_step}, mean of {self.window} looks,"
             f" {self.consecutive} in a row",
             value=value,
             threshold=limit,

@@ -50,13 +50,15 @@ class StaleGradients(Rule):
         self._steps += 1
         for worker in step.workers:
             stale = step.scalar("optimizer/stale_gradients", worker)
+            if np.isnan(stale):
+                continue  # what the step before left over was not observed
             if self.persists(worker, stale > 0):
                 yield self.finding(
                     step,
                     "optimizer/stale_gradients",
                     f"the gradients of {number(stale)} parameters were not set to zero since the"
                     f" optimizer step before, {in_a_row(self.consecutive, 'step')} up to step"
-                    f" {step.number}: each step adds to all gradients before it",
+                    f" {step.train_step}: each step adds to all gradients before it",
                     worker=worker,
                     value=stale,
                     threshold=0.0,
@@ -126,7 +128,7 @@ class GradAccumulationScale(Rule):
                     f"gradients of {number(lost)} of {number(parts)} micro-batches were set to zero"
                     f" before the optimizer used them, "
                     f"{in_a_row(self.consecutive, 'step')} up to step"
-                    f" {step.number}: only the last of each step is learnt from",
+                    f" {step.train_step}: only the last of each step is learnt from",
                     worker=worker,
                     value=lost,
                     threshold=0.0,
@@ -147,7 +149,7 @@ class GradAccumulationScale(Rule):
                     f"the losses of {number(parts)} micro-batches enter each step with a weight of"
                     f" {number(weight)} together instead of 1, "
                     f"{in_a_row(self.consecutive, 'step')} up"
-                    f" to step {step.number}: gradients are {number(weight)} times those of the"
+                    f" to step {step.train_step}: gradients are {number(weight)} times those of the"
                     " whole batch",
                     worker=worker,
                     # A trainer divides by itself, but not the losses of all models.
@@ -172,7 +174,7 @@ class GradAccumulationScale(Rule):
                 f"the losses of {number(parts)} micro-batches enter each step with a weight of"
                 f" {number(weight)} together instead of 1, "
                 f"{in_a_row(self.consecutive, 'step')} up to"
-                f" step {step.number}: they are divided by {number(parts)} twice",
+                f" step {step.train_step}: they are divided by {number(parts)} twice",
                 worker=worker,
                 value=weight,
                 threshold=1.0,
@@ -192,7 +194,7 @@ class GradAccumulationScale(Rule):
             step,
             "loop/accumulation_steps",
             f"{number(asked)} micro-batches were asked for each step of the optimizer, and it had"
-            f" {number(mean)} on average in {steps} steps up to step {step.number}"
+            f" {number(mean)} on average in {steps} steps up to step {step.train_step}"
             + (f"; each loss is divided by {number(asked)} all the same" if divided else ""),
             worker=worker,
             value=mean,
@@ -227,7 +229,8 @@ class GradAccumulationScale(Rule):
             step,
             tensor,
             f"the losses of {len(counts)} micro-batches count alike, and are means over"
-            f" {number(counts.min())} to {number(counts.max())} targets at step {step.number}: up"
+            f" {number(counts.min())} to {number(counts.max())} targets at step"
+            f" {step.train_step}: up"
             f" to {number(ratio)} times the weight for a target with few beside it, and"
             f" {middle:.0%} of the weight of a step elsewhere than in one batch of them all (in the"
             f" median of {self.looks} looks)",
@@ -330,7 +333,7 @@ class GradientClipping(Rule):
                         "optimizer/gradient_norm_after_clipping",
                         f"gradients are clipped {what}: clipping leaves a norm of {number(after)}"
                         f" and the optimizer uses one of {number(used)},"
-                        f" {in_a_row(self.consecutive, 'step')} up to step {step.number}",
+                        f" {in_a_row(self.consecutive, 'step')} up to step {step.train_step}",
                         worker=worker,
                         value=used,
                         threshold=after,
@@ -423,7 +426,7 @@ class VanishingGradient(Rule):
         since = f", {in_a_row(self.consecutive, 'step')}" if self.consecutive > 1 else ""
         message = (
             f"{len(names)} of {len(group)} gradients vanish: their mean magnitude is below"
-            f" {number(limit)} at step {step.number}{since}; it is {number(sizes[worst])} in"
+            f" {number(limit)} at step {step.train_step}{since}; it is {number(sizes[worst])} in"
             f" {tensor.name}"
             + (f", of which {number(zeros)}% is zero" if zeros else "")
             + (f", of which {bad} elements are not finite" if bad else "")
@@ -499,7 +502,8 @@ class ZeroGradients(Rule):
             step,
             constant[1] if constant else "",
             f"the gradients of all {len(group)} weights are exactly 0, {self.consecutive} TRAIN"
-            f" steps in a row up to step {step.number}: the loss does not depend on the weights;"
+            f" steps in a row up to step {step.train_step}: the loss does not depend on the"
+            " weights;"
             f" {cause.sentence}",
             worker=group.record.worker,
             value=0.0,
@@ -622,7 +626,7 @@ class GradNormSpike(Rule):
             norms = self._norms.get(worker)
             if norms is None:
                 norms = self._norms[worker] = Norms(*self._start, clip_window=self.clip_window)
-            mean, score = norms.add(step.number, norm)
+            mean, score = norms.add(step.at, norm)
             if score > self.z and norm > self.min_ratio * mean:
                 yield self._spike(step, worker, norm, mean, score)
             if max_norm is not None and self.clip_share is not None:
@@ -638,7 +642,8 @@ class GradNormSpike(Rule):
                     norms.last_step,
                     "gradient_norm",
                     f"the gradient norm grew x{number(factor)} (>= x{number(self.growth)}) over"
-                    f" the last {self.growth_share:.0%} of training, up to step {norms.last_step}",
+                    f" the last {self.growth_share:.0%} of training, up to step"
+                    f" {norms.last_step.train_step}",
                     mode="TRAIN",
                     worker=worker,
                     value=factor,
@@ -659,7 +664,7 @@ class GradNormSpike(Rule):
         top = _top(_gradients(step, worker))
         shares = ", ".join(f"{name} {share:.0%}" for name, share in top[:3])
         message = (
-            f"gradient norm {number(norm)} at step {step.number} is {number(score)} standard"
+            f"gradient norm {number(norm)} at step {step.train_step} is {number(score)} standard"
             f" deviations above its running mean {number(mean)} (> {number(self.z)})"
         )
         return self.finding(
@@ -680,7 +685,7 @@ class GradNormSpike(Rule):
             step,
             "gradient_norm",
             f"the gradient was clipped to {number(max_norm)}{factor} at {share:.1%} of the last"
-            f" {self.clip_window} steps (> {self.clip_share:.1%}) up to step {step.number}:"
+            f" {self.clip_window} steps (> {self.clip_share:.1%}) up to step {step.train_step}:"
             " clipping sets the size of the step, not the learning rate",
             worker=worker,
             value=share,

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from ..judge.step_view import StepNumber
 from ..model.steps import Mode
 from ..numerics.measures import MAD_TO_STD, theil_sen
 
@@ -38,7 +39,7 @@ class LossHistory:
     def __init__(self, num_steps: int, smooth: int, rise: float) -> None:
         self._num_steps, self._smooth, self._rise = num_steps, smooth, rise
         # one loss a step at most, so this reaches back num_steps and smooth losses further
-        self.losses: deque[tuple[int, int, float]] = deque(maxlen=num_steps + smooth)
+        self.losses: deque[tuple[int, StepNumber, float]] = deque(maxlen=num_steps + smooth)
         self._last_evaluated: int | None = None
         self._is_above = False
         self.first = math.nan
@@ -47,7 +48,7 @@ class LossHistory:
         self._doubted: float | None = None
         self._looks = 0
 
-    def add(self, at: int, step: int, loss: float) -> tuple[int, float, float] | None:
+    def add(self, at: int, step: StepNumber, loss: float) -> tuple[StepNumber, float, float] | None:
         """Add a loss; return the earlier step, its loss and this one when it is time to judge."""
         self.losses.append((at, step, loss))
         if self._last_evaluated is None:
@@ -135,13 +136,13 @@ class LossJump:
     """A spike whose aftermath is waited for.
 
     Args:
-        step: The global step it was at.
+        step: The step it was at.
         at: How many losses there were before it.
         median: Of the losses before it.
         loss: Its height.
     """
 
-    step: int
+    step: StepNumber
     at: int
     median: float
     loss: float
@@ -258,7 +259,6 @@ class Rounds:
 
     def __init__(self) -> None:
         self.current: Round | None = None
-        self.last_step = 0
         self._steps = {Mode.TRAIN: 0, Mode.EVAL: 0}
 
     def add(self, mode: Mode, step: int, losses: Mapping[str, float]) -> Round | None:
@@ -268,12 +268,10 @@ class Rounds:
         modes are known a step is a round of its own, if it has both losses.
         """
         if mode is Mode.GLOBAL:
-            self.last_step = step
             return boosting_round(step, losses)
         if mode not in self._steps:
             return None
         self._steps[mode] += 1
-        self.last_step = step
         ended = None
         if mode is Mode.TRAIN and (self.current is None or self.current.evaluated):
             ended, self.current = self.current, Round(step)
@@ -430,9 +428,9 @@ class Norms:
         self._history: list[tuple[int, float]] = []
         self._stride = 1
         self.count = 0
-        self.last_step = 0
+        self.last_step = StepNumber(0, 0)
 
-    def add(self, step: int, norm: float) -> tuple[float, float]:
+    def add(self, step: StepNumber, norm: float) -> tuple[float, float]:
         """Return the mean before this norm, and its score.
 
         The score is how many standard deviations it is above the mean, on a linear or on a
@@ -462,7 +460,7 @@ class Norms:
         slope = theil_sen(at, np.log(np.maximum(norms, 1e-300)))
         return math.exp(min(slope * float(at[-1] - at[0]), 700.0))
 
-    def _remember(self, step: int, norm: float) -> None:
+    def _remember(self, step: StepNumber, norm: float) -> None:
         if self.count % self._stride == 0:
             self._history.append((self.count, norm))
             if len(self._history) >= 2 * self._HISTORY:

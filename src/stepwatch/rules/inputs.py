@@ -102,7 +102,8 @@ class InputDrift(Rule):
                     step,
                     name,
                     f"{name}: the root mean square of the inputs is {number(size)} at step"
-                    f" {step.number}, {in_a_row(self.consecutive, 'step')} beyond {number(limit)};"
+                    f" {step.train_step}, {in_a_row(self.consecutive, 'step')} beyond"
+                    f" {number(limit)};"
                     f" at the first {self.first} steps it was {number(min(sizes))} to"
                     f" {number(max(sizes))}",
                     worker=worker,
@@ -123,7 +124,7 @@ class InputDrift(Rule):
                 step,
                 name,
                 f"{name}: the root mean square of the inputs is {number(size)} at step"
-                f" {step.number}, {number(size / peak)} times that of any batch before"
+                f" {step.train_step}, {number(size / peak)} times that of any batch before"
                 f" (> {number(self.factor)})",
                 worker=worker,
                 value=size,
@@ -148,15 +149,33 @@ class InputDrift(Rule):
                 step,
                 tensor,
                 f"{tensor.name}: inputs that are evaluated have mean {number(now[0])} and standard"
-                f" deviation {number(now[1])} at step {step.number}; those that are trained have"
-                f" {number(usual[0])} and {number(usual[1])}: {number(apart)} nats apart"
-                f" (> {number(self.nats)}), {self.evaluations} EVAL steps in a row",
+                f" deviation {number(now[1])} at step {step.train_step}; those that are trained"
+                f" have {number(usual[0])} and {number(usual[1])}: {_apart(now, usual)},"
+                f" {self.evaluations} EVAL steps in a row",
                 value=apart,
                 threshold=self.nats,
                 condition=f"{tensor.name} evaluated",
                 remedy="do to the inputs of an evaluation what is done in training: the same"
                 " normalization, by the numbers of the training data, and the same units",
             )
+
+
+def _apart(now: tuple[float, float], usual: tuple[float, float]) -> str:
+    """Return how far two distributions are apart, in words; each is a mean and a deviation.
+
+    Example:
+        >>> _apart((4.7, 6.0), (0.0, 1.0))
+        'the means differ by 4.7 standard deviations, and the spread is 6 times as large'
+        >>> _apart((0.0, 0.5), (0.0, 1.0))
+        'the means differ by 0 standard deviations, and the spread is 0.5 times as large'
+    """
+    if not usual[1] > 0:
+        return "they do not vary in training"
+    means, spread = abs(now[0] - usual[0]) / usual[1], now[1] / usual[1]
+    return (
+        f"the means differ by {number(means)} standard deviations, and the spread is"
+        f" {number(spread)} times as large"
+    )
 
 
 _Input = tuple[str, str, tuple[int, ...]]
@@ -250,7 +269,7 @@ class InputScale(Rule):
             step,
             name,
             f"{name}: the root mean square of the inputs is {number(size)} (> {number(self.size)})"
-            f" at step {step.number}, and {text}",
+            f" at step {step.train_step}, and {text}",
             worker=effect.worker,
             value=size,
             threshold=self.size,
@@ -406,7 +425,7 @@ class CheckInputImages(Rule):
             step,
             name,
             f"{name}: the {what} of channel {channel} is {number(value)} over {images:.0f} images,"
-            f" further than {limit} from {wanted}, up to step {step.number}"
+            f" further than {limit} from {wanted}, up to step {step.train_step}"
             + (bytes_ if np.nanmax(np.abs(mean)) > _OF_BYTES else ""),
             value=value,
             threshold=limit,
@@ -518,7 +537,8 @@ class NLPSequenceRatio(Rule):
             step,
             name,
             f"{name}: token {token} stands at {number(percent)}% of {positions:.0f} positions"
-            f" (> {number(limit)}%) at step {step.number}; if it is padding, so much of the work is"
+            f" (> {number(limit)}%) at step {step.train_step}; if it is padding, so much of the"
+            " work is"
             " for nothing",
             value=percent,
             threshold=limit,

@@ -425,7 +425,7 @@ class LoggedMetric(Rule):
             yield self.finding(
                 step,
                 name,
-                f"{name} {one.text}, up to step {step.number}",
+                f"{name} {one.text}, up to step {step.train_step}",
                 worker=worker,
                 value=one.value,
                 threshold=one.threshold,

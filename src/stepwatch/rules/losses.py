@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from ..judge.declaration import parameter
 from ..judge.rule import EvidenceView, Findings, Rule, Selection
-from ..judge.step_view import StepView
+from ..judge.step_view import StepNumber, StepView
 from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.measures import (
@@ -70,7 +70,7 @@ class LossDirection(Rule):
                     name,
                     f"{name}: it is maximized: what backward is called on falls by"
                     f" {number(-weight)} for each 1 that the loss rises, {times} TRAIN steps in a"
-                    f" row up to step {step.number}; the loss rose from {number(first)} to"
+                    f" row up to step {step.train_step}; the loss rose from {number(first)} to"
                     f" {number(value)}",
                     worker=worker,
                     value=weight,
@@ -139,21 +139,23 @@ class RoundRule(Rule):
         collections = () if self.tensor_regex else ("losses",)
         self._losses = Selection(collections, self.tensor_regex, keep=is_loss)
         self._rounds = Rounds()
+        self._last = StepNumber(0, 0)
 
     def check(self, step: StepView) -> Findings:
+        self._last = step.at
         ended = self._rounds.add(step.mode, step.number, losses_of(step, self._losses))
         if ended is not None:
-            yield from self._evaluate(ended, step.number, step.mode.value)
+            yield from self._evaluate(ended, step.at, step.mode.value)
 
     def finish(self) -> Findings:
         current = self._rounds.current
         if current is not None:
-            yield from self._evaluate(current, self._rounds.last_step, Mode.EVAL.value)
+            yield from self._evaluate(current, self._last, Mode.EVAL.value)
 
     def unevaluated(self) -> str | None:
         return None if self._evaluated else self._losses.missing() or self._rounds.missing()
 
-    def _evaluate(self, ended: Round, at_step: int, mode: str) -> Findings:
+    def _evaluate(self, ended: Round, at: StepNumber, mode: str) -> Findings:
         raise NotImplementedError
 
 
@@ -195,7 +197,7 @@ class Overfit(RoundRule):
         self._weighted |= named_losses(step, _WEIGHTED)
         yield from super().check(step)
 
-    def _evaluate(self, ended: Round, at_step: int, mode: str) -> Findings:
+    def _evaluate(self, ended: Round, at: StepNumber, mode: str) -> Findings:
         if ended.first_step < self.start_step:
             return
         for name, train, validation in ended.pairs():
@@ -221,7 +223,7 @@ class Overfit(RoundRule):
             if (risen or not weighted) and self._said.get(name) not in ("warning", severity):
                 self._said[name] = severity
                 pair = train, validation
-                yield self._finding(name, pair, known.best, count, at_step, mode, severity)
+                yield self._finding(name, pair, known.best, count, at, mode, severity)
 
     def _finding(
         self,
@@ -229,7 +231,7 @@ class Overfit(RoundRule):
         losses: tuple[float, float],
         best: float,
         count: int,
-        at_step: int,
+        at: StepNumber,
         mode: str,
         severity: str,
     ) -> Finding:
@@ -240,10 +242,10 @@ class Overfit(RoundRule):
             what = f"rose from {number(best)} to {number(validation)} and stays above its best"
         only = "" if severity == "warning" else "; it does not rise while that of training falls"
         return self.finding(
-            at_step,
+            at,
             name,
             f"{name}: validation loss {what} for {count} rounds in a row"
-            f" (> patience {self.patience}) at step {at_step}{only}",
+            f" (> patience {self.patience}) at step {at.train_step}{only}",
             mode=mode,
             value=ratio,
             threshold=self.ratio_threshold,
@@ -341,10 +343,10 @@ class LossNotDecreasing(Rule):
             if series is None:
                 rise = self.increase_percent / 100
                 series = self._series[key] = LossHistory(self.num_steps, self.smooth, rise)
-            pair = series.add(at, step.number, loss)
+            pair = series.add(at, step.at, loss)
             is_eval = step.mode is Mode.EVAL
             # Where both are in one window, those of EVAL are about to span one, too.
-            if pair is not None and (is_eval or self.mode or self._last_eval < pair[0]):
+            if pair is not None and (is_eval or self.mode or self._last_eval < pair[0].number):
                 self._judges_eval |= is_eval
                 self._judged = True
                 yield from self._evaluate(name, step, series, pair)
@@ -364,7 +366,7 @@ class LossNotDecreasing(Rule):
         return self._losses.missing() or why or few
 
     def _evaluate(
-        self, name: str, step: StepView, series: LossHistory, pair: tuple[int, float, float]
+        self, name: str, step: StepView, series: LossHistory, pair: tuple[StepNumber, float, float]
     ) -> Findings:
         then_step, then, now = pair
         verdict = loss_verdict(
@@ -381,7 +383,7 @@ class LossNotDecreasing(Rule):
         ):
             # No rise, and no end of a plateau: the losses of single batches scatter as much.
             verdict = "plateau" if series.bad or verdict == "plateau" else ""
-        if verdict == "rose" and self._circumstances.targets_grew(name, then_step):
+        if verdict == "rose" and self._circumstances.targets_grew(name, then_step.number):
             verdict = ""
         verdict = series.settled(verdict, now)
         started, series.bad = bool(verdict) and not series.bad, bool(verdict)
@@ -401,7 +403,7 @@ class LossNotDecreasing(Rule):
         name: str,
         step: StepView,
         verdict: str,
-        pair: tuple[int, float, float],
+        pair: tuple[StepNumber, float, float],
         reason: Reason | None,
     ) -> Finding:
         then_step, then, now = pair
@@ -410,16 +412,15 @@ class LossNotDecreasing(Rule):
         what = {
             "plateau": f"it fell by {number(fall)}%, "
             + (f"less than {number(limit)}%" if fall < limit else "no more than losses scatter"),
-            "rose": f"it rose by {number(-fall)}%, more than"
-            f" {number(0 if self.strict else limit)}%",
+            "rose": _rise(-fall, 0 if self.strict else limit),
             "not finite": "it is no longer finite",
         }[verdict]
         median = f" (medians of {self.smooth})" if self.smooth > 1 else ""
         return self.finding(
             step,
             name,
-            f"{name}: {number(then)} at step {then_step}, {number(now)} at step"
-            f" {step.number}{median}: {what}{'; ' + reason.sentence if reason else ''}",
+            f"{name}: {number(then)} at step {then_step.train_step}, {number(now)} at step"
+            f" {step.train_step}{median}: {what}{'; ' + reason.sentence if reason else ''}",
             # As a policy becomes better, so do its returns, and values are behind them.
             severity="info"
             if self._circumstances.by_reward and verdict != "not finite"
@@ -432,12 +433,27 @@ class LossNotDecreasing(Rule):
             " rate or stop",
             evidence={
                 "verdict": verdict,
-                "since_step": then_step,
+                "since_step": then_step.number,
                 "then": then,
                 "now": now,
                 **({"why": reason.cause} if reason else {}),
             },
         )
+
+
+def _rise(percent: float, limit: float) -> str:
+    """Return by how much a loss rose, as a factor where percents say little.
+
+    Example:
+        >>> _rise(30.0, 10), _rise(1120.0, 10)
+        ('it rose by 30%, more than 10%', 'it is 12.2 times as high')
+    """
+    if percent >= 2 * _WHOLE:
+        return f"it is {number(1 + percent / _WHOLE)} times as high"
+    return f"it rose by {number(percent)}%, more than {number(limit)}%"
+
+
+_WHOLE = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,9 +462,8 @@ class _Spike:
 
     Args:
         name: Of the loss.
-        step: The global step,
-        mode_step: as its mode counts it,
-        mode: and the name of that.
+        step: The step,
+        mode: and its mode.
         loss: Its height,
         median: that of the window before,
         score: and how far above it that is, in robust standard deviations.
@@ -456,8 +471,7 @@ class _Spike:
     """
 
     name: str
-    step: int
-    mode_step: int
+    step: StepNumber
     mode: str
     loss: float
     median: float
@@ -547,12 +561,11 @@ class LossSpike(Rule):
         far = rise > max(self.over_window * (largest - median), self.min_rise * abs(median))
         if far and min(score, robust_log_z(loss, recent.losses)) > self.k:
             if recent.spike is None:
-                recent.spike = LossJump(step.number, recent.count, median, loss)
+                recent.spike = LossJump(step.at, recent.count, median, loss)
                 self._staged.discard(name)
             # Most come back; what is told of one that does not is a warning.
             is_high = not loss < self._highest.of(name, loss)
-            at = step.number, step.mode_step, step.mode.value
-            spike = _Spike(name, *at, loss, median, score, is_high)
+            spike = _Spike(name, step.at, step.mode.value, loss, median, score, is_high)
             if is_high and news is None and self._stages.are_alike:
                 self._waiting.append(spike)
             else:
@@ -566,10 +579,11 @@ class LossSpike(Rule):
     def _finding(self, spike: _Spike, news: str) -> Finding:
         if news:
             self._staged.add(spike.name)
-        found = self.finding(
+        return self.finding(
             spike.step,
             spike.name,
-            f"{spike.name}: {number(spike.loss)} at step {spike.step} is {number(spike.score)}"
+            f"{spike.name}: {number(spike.loss)} at step {spike.step.train_step} is"
+            f" {number(spike.score)}"
             f" robust standard deviations above the median {number(spike.median)} of the"
             f" {self.window} before (> {number(self.k)})"
             + (f"; a new stage of training began: {news}" if news else ""),
@@ -587,7 +601,6 @@ class LossSpike(Rule):
                 **({"new_stage": news} if news else {}),
             },
         )
-        return replace(found, mode_step=spike.mode_step)
 
     def _aftermath(self, name: str, step: StepView, recent: RecentLosses) -> Findings:
         spike, recent.spike = recent.spike, None
@@ -601,13 +614,14 @@ class LossSpike(Rule):
         yield self.finding(
             step,
             name,
-            f"{name}: {self.horizon_steps} steps after the spike at step {spike.step} its median is"
-            f" {number(after)}, before it was {number(spike.median)}: training {what}",
+            f"{name}: {self.horizon_steps} steps after the spike at step {spike.step.train_step}"
+            " its median"
+            f" is {number(after)}, before it was {number(spike.median)}: training {what}",
             value=after,
             threshold=spike.median * (1 + self.min_rise),
             severity="error" if diverged else usual,
             condition=f"{name} {what}",
-            remedy=f"restart from a checkpoint before step {spike.step}",
+            remedy=f"restart from a checkpoint before step {spike.step.train_step}",
         )
 
 
@@ -617,17 +631,17 @@ class Best:
 
     Args:
         loss: The best; nan before the first finite one.
-        step: The global step it was at.
+        step: The step it was at.
         stale: Looks since.
         last: The loss now.
     """
 
     loss: float = math.nan
-    step: int = 0
+    step: StepNumber = field(default_factory=lambda: StepNumber(0, 0))
     stale: int = 0
     last: float = math.nan
 
-    def add(self, loss: float, step: int, delta: float, *, relative: bool) -> None:
+    def add(self, loss: float, step: StepNumber, delta: float, *, relative: bool) -> None:
         """Take in one more loss; one that is not finite is no better one."""
         self.last = loss
         margin = delta * abs(self.loss) if relative else delta
@@ -678,6 +692,7 @@ class Overtraining(RoundRule):
     def begin(self) -> None:
         super().begin()
         self._progress: dict[str, _Progress] = {}
+        self._mode = ""
 
     def check(self, step: StepView) -> Findings:
         if self.unit == "round":
@@ -686,7 +701,8 @@ class Overtraining(RoundRule):
             evaluates = step.mode is Mode.EVAL
             for name, loss in losses_of(step, self._losses).items():
                 train, validation = (None, loss) if evaluates else (loss, None)
-                yield from self._add(name, step.number, train, validation)
+                self._mode = step.mode.value
+                yield from self._add(name, step.at, train, validation)
 
     def unevaluated(self) -> str | None:
         if self._progress:
@@ -694,12 +710,14 @@ class Overtraining(RoundRule):
         alone = "; to judge the training loss alone: unit=step"
         return self._losses.missing() or self._rounds.missing() + alone
 
-    def _evaluate(self, ended: Round, at_step: int, mode: str) -> Findings:
-        del mode
+    def _evaluate(self, ended: Round, at: StepNumber, mode: str) -> Findings:
+        self._mode = mode
         for name, train, validation in ended.pairs():
-            yield from self._add(name, at_step, train, validation)
+            yield from self._add(name, at, train, validation)
 
-    def _add(self, name: str, step: int, train: float | None, validation: float | None) -> Findings:
+    def _add(
+        self, name: str, step: StepNumber, train: float | None, validation: float | None
+    ) -> Findings:
         loss = self._progress.setdefault(name, _Progress())
         if train is not None:
             loss.train.add(train, step, self.delta, relative=self.delta_relative)
@@ -720,7 +738,7 @@ class Overtraining(RoundRule):
             return validation and not loss.validation.last <= loss.validation.loss
         return (train and validation) if self.combine == "both" else (train or validation)
 
-    def _finding(self, name: str, loss: _Progress, step: int) -> Finding:
+    def _finding(self, name: str, loss: _Progress, step: StepNumber) -> Finding:
         by_train = not loss.validated or loss.validation.stale < self.patience_validation
         what, best = ("training", loss.train) if by_train else ("validation", loss.validation)
         patience = self.patience_train if by_train else self.patience_validation
@@ -731,10 +749,12 @@ class Overtraining(RoundRule):
             step,
             name,
             f"{name}: no new best {what} loss for {best.stale} {self.unit}s (patience {patience});"
-            f" best {number(best.loss)} at step {best.step}, now {number(best.last)}{more}",
+            f" best {number(best.loss)} at step {best.step.train_step}, now"
+            f" {number(best.last)}{more}",
+            mode=self._mode,
             value=float(best.stale),
             threshold=float(patience),
             severity="info" if flat else "warning",
-            remedy=f"go back to step {best.step}, and stop earlier",
-            evidence={"best": best.loss, "best_step": best.step, "now": best.last},
+            remedy=f"go back to step {best.step.train_step}, and stop earlier",
+            evidence={"best": best.loss, "best_step": best.step.number, "now": best.last},
         )

@@ -71,7 +71,8 @@ class MemoryGrowth(Rule):
                 yield self.finding(
                     step,
                     "loop/graphs",
-                    f"the graphs of {number(graphs)} losses are kept at step {step.number}, more at"
+                    f"the graphs of {number(graphs)} losses are kept at step {step.train_step},"
+                    " more at"
                     f" each of "
                     f"{in_a_row(self.consecutive, 'TRAIN step')}: memory grows without end",
                     worker=worker,
@@ -106,7 +107,8 @@ class MemoryGrowth(Rule):
                     step,
                     names[0],
                     f"what {_PLACES[where]} grew evenly from {_gib(first[1])} to {_gib(used)} in"
-                    f" {number(step.mode_step - first[0])} TRAIN steps up to step {step.number}: at"
+                    f" {number(step.mode_step - first[0])} TRAIN steps up to step"
+                    f" {step.train_step}: at"
                     f" this pace {_gib(limit)}, all there is, are full at TRAIN step"
                     f" {number(round(full_at))}",
                     worker=worker,

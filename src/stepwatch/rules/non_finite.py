@@ -487,7 +487,7 @@ class ExplodingTensor(NonFiniteRule):
             step,
             first.name,
             f"{first.name}: {counts['nan']} nan and {infinite} infinite of"
-            f" {first.statistics.count} elements at step {step.number}{others}",
+            f" {first.statistics.count} elements at step {step.train_step}{others}",
             worker=self._episode,
             value=float(counts["nan"] + infinite),
             threshold=0.0,
@@ -566,15 +566,15 @@ class NonFiniteOrigin(NonFiniteRule):
         loss = ""
         if spoiled:
             what = "NaN" if spoiled[0].statistics.nan else "infinite"
-            loss = f"loss is {what} from step {step.number}; first in {_place(tensor.name)}"
+            loss = f"loss is {what} from step {step.train_step}; first in {_place(tensor.name)}"
         self._episode = self._episode or worker
         found = "; found" if origin.cause == "previous update" else ""
         return self.finding(
             step,
             tensor.name,
-            f"{loss}: {origin.sentence}{near}"
+            f"{loss}: {_counts_alone(origin.sentence, tensor.name)}{near}"
             if loss
-            else f"{origin.sentence}{found} at step {step.number}{near}",
+            else f"{origin.sentence}{found} at step {step.train_step}{near}",
             worker=self._episode,
             value=float(tensor.statistics.non_finite),
             threshold=0.0,
@@ -606,17 +606,38 @@ class NonFiniteOrigin(NonFiniteRule):
         }
 
 
+def _counts_alone(sentence: str, tensor: str) -> str:
+    """Return a sentence without the name of data, of which it was said before where they are.
+
+    Example:
+        >>> _counts_alone("batch/0 (1 NaN of 500 elements): the data are not finite", "batch/0")
+        '1 NaN of 500 elements; the data are not finite'
+    """
+    if tensor.partition("/")[0] not in _DATA or not sentence.startswith(f"{tensor} ("):
+        return sentence
+    return sentence[len(tensor) + 2 :].replace("): ", "; ", 1)
+
+
+# What tensors are called that a script gives to the model.
+_DATA = ("input", "batch", "label")
+_BEFORE = re.compile(r"(?P<operation>\S+) \(before (?P<layer>.+)\)")
+
+
 def _place(tensor: str) -> str:
     """Return what a tensor is, in words.
 
     Example:
         >>> _place("input/Sequential/0"), _place("gradient/fc.weight"), _place("fc.weight")
-        ('an argument of Sequential', 'the gradient of fc.weight', 'fc.weight')
+        ('the input of Sequential', 'the gradient of fc.weight', 'fc.weight')
+        >>> _place("input/addmm (before 0)")
+        'the input of layer 0 (addmm)'
     """
     kind, _, rest = tensor.partition("/")
     of = rest.partition("/")[0]
+    if inside := _BEFORE.fullmatch(of):
+        of = f"layer {inside['layer']} ({inside['operation']})"
     texts = {
-        "input": f"an argument of {of}",
+        "input": f"the input of {of}",
         "output": f"the output of {of}",
         "gradient": f"the gradient of {rest}",
         "label": f"the targets of {of}",

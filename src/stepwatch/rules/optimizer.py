@@ -20,7 +20,7 @@ from ..judge.rule import (
     Selection,
     few_steps,
 )
-from ..judge.step_view import StepView, TensorGroup
+from ..judge.step_view import StepNumber, StepView, TensorGroup
 from ..numerics.measures import Floats, listed, non_finite, number, robust_z, scalar_value
 from ..numerics.statistics import MAX, MIN
 from .history import Series
@@ -104,7 +104,7 @@ class StaleOptimizerState(Rule):
                 step,
                 group[0],
                 f"gradients are {number(rms)} times what the optimizer divides them by at step"
-                f" {step.number}, and less than {number(LEAST_RMS)} times at every look so far",
+                f" {step.train_step}, and less than {number(LEAST_RMS)} times at every look so far",
                 value=rms,
                 threshold=LEAST_RMS,
                 condition="epsilon",
@@ -118,7 +118,7 @@ class StaleOptimizerState(Rule):
                 step,
                 worst,
                 f"gradients are {number(rms)} times what the optimizer's second moment expects at"
-                f" step {step.number} (> {number(self.max_rms)}), at {sum(state.recent)} of"
+                f" step {step.train_step} (> {number(self.max_rms)}), at {sum(state.recent)} of"
                 f" {len(state.recent)} looks; most of all {worst.name}"
                 f" ({number(worst.statistics.mean)})",
                 value=rms,
@@ -133,7 +133,7 @@ class StaleOptimizerState(Rule):
         names = tuple(group.names)
         now = group.quantity("mean")
         before, at = state.steps.get(names, (None, 0))
-        state.steps = {names: (now, step.number)}
+        state.steps = {names: (now, step.train_step)}
         changes, state.changes = state.changes, 0
         # with another learning rate it is another phase of the training
         rate_changed = state.changes_rate(step, group.record.worker)
@@ -146,7 +146,8 @@ class StaleOptimizerState(Rule):
             yield self.finding(
                 step,
                 names[int(np.argmax(back))],
-                f"the optimizer's state says {number(float(now.max()))} steps at step {step.number}"
+                f"the optimizer's state says {number(float(now.max()))} steps at step"
+                f" {step.train_step}"
                 f" and said {number(float(before.max()))} at step {at}: it was made anew while the"
                 f" same {len(names)} parameters are trained",
                 worker=group.record.worker,
@@ -172,7 +173,7 @@ class StaleOptimizerState(Rule):
                 step,
                 worst,
                 f"{listed([tensor.name for tensor, _ in bad])}: {number(largest)} at step"
-                f" {step.number} is more than the gradients so far can have made of it",
+                f" {step.train_step} is more than the gradients so far can have made of it",
                 value=largest,
                 severity="error",
                 condition="impossible",
@@ -430,7 +431,7 @@ class LearningRateAnomaly(Rule):
         self._jump: _Jump | None = None
         self._warm: set[str] = set()
         # Of workers whose learning rate waits: the step, and what is known of its schedule there.
-        self._waiting: dict[str, tuple[int, Sequence[float]]] = {}
+        self._waiting: dict[str, tuple[StepNumber, Sequence[float]]] = {}
         self._rounds = 0
         self._trained = False
         self._plateaus: dict[str, Plateau] = {}
@@ -497,7 +498,7 @@ class LearningRateAnomaly(Rule):
                 step,
                 "loop/scheduler_steps",
                 f"the schedule took {number(scheduled)} steps and the optimizer {number(steps)} up"
-                f" to step {step.number}: {number(pace)} for each"
+                f" to step {step.train_step}: {number(pace)} for each"
                 + (", as many as there are backward calls" if near else ""),
                 worker=worker,
                 value=pace,
@@ -519,13 +520,13 @@ class LearningRateAnomaly(Rule):
         if not never and not slow:
             return
         if slow:
-            self._waiting[worker] = step.number, loop
+            self._waiting[worker] = step.at, loop
         yield self.finding(
             step,
             "loop/scheduler_steps",
             f"the learning rate is {number(level)} of what its schedule is for, after"
             f" {number(steps)} steps of the optimizer and {number(scheduled)} of the schedule up to"
-            f" step {step.number}",
+            f" step {step.train_step}",
             severity="warning" if never else "info",
             worker=worker,
             value=level,
@@ -535,18 +536,18 @@ class LearningRateAnomaly(Rule):
         )
 
     def finish(self) -> Findings:
-        for worker, (number_of_step, loop) in self._waiting.items():
+        for worker, (at, loop) in self._waiting.items():
             steps, scheduled, _, _, level, total = loop
             of_steps = total >= MADE_OF_STEPS * steps
             if scheduled < (LATE_OF_STEPS if of_steps else LATE):
                 continue
             made = f", which was made for {number(total)}," if of_steps else ""
             yield self.finding(
-                number_of_step,
+                at,
                 "loop/scheduler_steps",
                 f"the training ends in its warm-up: the learning rate is {number(level)} of what"
                 f" its schedule is for, after {number(steps)} steps of the optimizer and"
-                f" {number(scheduled)} of the schedule{made} at step {number_of_step}",
+                f" {number(scheduled)} of the schedule{made} at step {at.train_step}",
                 worker=worker,
                 mode="TRAIN",
                 value=level,
@@ -565,7 +566,7 @@ class LearningRateAnomaly(Rule):
             step,
             name,
             f"{name}: it fell to {number(rate.last / rate.peak)} of its largest at step"
-            f" {step.number}, and at its last {found.num_changes} changes each ratio to the one"
+            f" {step.train_step}, and at its last {found.num_changes} changes each ratio to the one"
             f" before was {number(found.factor)} times the last: the decay compounds",
             worker=worker,
             value=rate.last,
@@ -585,7 +586,7 @@ class LearningRateAnomaly(Rule):
                 step,
                 name,
                 f"{name}: it fell to {number(rate.last / rate.peak)} of its largest within {before}"
-                f" TRAIN steps and has stood still for {since} up to step {step.number}: the"
+                f" TRAIN steps and has stood still for {since} up to step {step.train_step}: the"
                 " schedule is shorter than the training",
                 worker=worker,
                 value=rate.last,
@@ -601,7 +602,7 @@ class LearningRateAnomaly(Rule):
         before, rate.last = rate.last, value
         if value > self.jump_ratio * rate.peak > 0 and self._jump is None:
             losses = {loss: list(recent) for loss, recent in self._recent.items()}
-            self._jump = _Jump(step.number, name, rate.peak, value, losses)
+            self._jump = _Jump(step.train_step, name, rate.peak, value, losses)
         if 0 < value < LOW * rate.peak and before > 10 * LOW * rate.peak:
             rate.peak = value  # no schedule falls so far at once: somebody set another one
         rate.peak = max(rate.peak, value)
@@ -619,7 +620,7 @@ class LearningRateAnomaly(Rule):
             yield self.finding(
                 step,
                 name,
-                f"{name}: {number(value)} at step {step.number}, {what}, for {num_steps} TRAIN"
+                f"{name}: {number(value)} at step {step.train_step}, {what}, for {num_steps} TRAIN"
                 " steps: nothing is trained with it",
                 worker=worker,
                 value=value,
@@ -648,7 +649,7 @@ class LearningRateAnomaly(Rule):
                 step,
                 name,
                 f"{name}: it fell to {number(rate.low)} and rises again, to {number(value)} at step"
-                f" {step.number}: the schedule is shorter than the training",
+                f" {step.train_step}: the schedule is shorter than the training",
                 worker=worker,
                 value=value,
                 threshold=rate.low,

@@ -490,7 +490,7 @@ class RlUpdate(Rule):
         return self.finding(
             step,
             tensor,
-            f"{what}, up to step {step.number}",
+            f"{what}, up to step {step.train_step}",
             value=value,
             threshold=threshold,
             condition=cause,

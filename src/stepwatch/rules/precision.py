@@ -140,7 +140,7 @@ class LowPrecisionLoss(Rule):
                 step,
                 worst,
                 f"{lost:.0%} of the updates of weights in {_dtype(worst.name, group)} changed"
-                f" nothing at step {step.number} (> {self.max_lost:.0%}), "
+                f" nothing at step {step.train_step} (> {self.max_lost:.0%}), "
                 f"{in_a_row(self.consecutive, 'look')}; most of all {worst.name}",
                 value=lost,
                 threshold=self.max_lost,
@@ -162,7 +162,7 @@ class LowPrecisionLoss(Rule):
                 yield self.finding(
                     step,
                     group.where(dtypes == dtype)[0],
-                    f"{zeros:.0%} of the {dtype} gradients are zero at step {step.number}"
+                    f"{zeros:.0%} of the {dtype} gradients are zero at step {step.train_step}"
                     f" (> {self.max_zeros:.0%}) and the mean magnitude of the others is"
                     f" {number(size)}, below the least normal number"
                     f" {number(least_normal(dtype))}, {in_a_row(self.consecutive, 'look')}",
@@ -194,7 +194,7 @@ class LowPrecisionLoss(Rule):
                 yield self.finding(
                     step,
                     tensor,
-                    f"{tensor.name}: {what.format(value)} {self.target} at step {step.number}"
+                    f"{tensor.name}: {what.format(value)} {self.target} at step {step.train_step}"
                     f" (> {number(limit)}); so it is of {int((found > limit).sum())} of"
                     f" {len(counted)} {tensor.info.collection}",
                     value=value,
@@ -227,7 +227,7 @@ class LowPrecisionLoss(Rule):
                 step,
                 "optimizer/loss_scale",
                 f"the gradient scaler skipped {sum(recent)} of the last {len(recent)} steps up to"
-                f" step {step.number}; the loss scale is {number(scale)}",
+                f" step {step.train_step}; the loss scale is {number(scale)}",
                 worker=worker,
                 value=float(sum(recent)),
                 threshold=self.skip_window / 2,

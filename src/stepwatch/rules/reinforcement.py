@@ -453,7 +453,7 @@ class RlCollapse(Rule):
         return self.finding(
             step,
             tensor,
-            f"{tensor.name}: {what}, {in_a_row(looks, 'look')} up to step {step.number}",
+            f"{tensor.name}: {what}, {in_a_row(looks, 'look')} up to step {step.train_step}",
             value=value,
             threshold=threshold,
             remedy=remedy,

@@ -169,7 +169,7 @@ class SimilarAcrossRuns(Rule):
         return self.finding(
             step,
             first.name,
-            f"this run differs from {other.url}: first at step {step.number} in {first.name},"
+            f"this run differs from {other.url}: first at step {step.train_step} in {first.name},"
             f" {first.how}; {len(differing)} of {compared} tensors differ",
             worker=worker,
             value=first.largest,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..judge.declaration import parameter
 from ..judge.rule import Findings, NotApplicable, Rule
-from ..judge.step_view import StepView
+from ..judge.step_view import StepNumber, StepView
 from ..model.finding import Finding
 from ..model.record import StepRecord
 from ..numerics.measures import Floats, listed, number
@@ -112,12 +112,12 @@ class _Stopping:
 
     sign: float
     ought: int
-    step: int = 0
+    step: StepNumber = field(default_factory=lambda: StepNumber(0, 0))
     improved: bool = False
     values: list[float] = field(default_factory=list)
     trained: list[float] = field(default_factory=list)
 
-    def add(self, step: int, value: float, trained: float) -> None:
+    def add(self, step: StepNumber, value: float, trained: float) -> None:
         """Take in a round; nan for what was not evaluated."""
         self.step = step
         self.values.append(value)
@@ -205,7 +205,8 @@ class Setup(Rule):
                 yield self.finding(
                     step,
                     group[0],
-                    f"no tree has a split in {number(count)} rounds up to step {step.number}: the"
+                    f"no tree has a split in {number(count)} rounds up to step"
+                    f" {step.train_step}: the"
                     " model says the same of every row, and nothing is learnt",
                     condition="unsplit",
                     value=count,
@@ -225,7 +226,7 @@ class Setup(Rule):
                 ought = direction(name.partition("-")[2])
                 known = self._stopping.setdefault((worker, name), _Stopping(tensor.scalar, ought))
                 value, trained = step.scalars((f"{_STOPS_AT}{name}", f"{_TRAINS_AT}{name}"), worker)
-                known.add(step.number, value, trained)
+                known.add(step.at, value, trained)
                 self._evaluated = True
                 if known.is_wrong(LEAST_UNNAMED):
                     yield self._stopping_found(worker, name, known)
@@ -240,7 +241,8 @@ class Setup(Rule):
             f"{_STOPS}{name}",
             f"early stopping takes {'less' if less else 'more'} of {name} for better, {why}: it"
             f" {'rose' if less else 'fell'} from {number(first)} in the first round to"
-            f" {number(last)} at step {known.step}, and the first rounds are taken for the best",
+            f" {number(last)} at step {known.step.train_step}, and the first rounds are taken"
+            " for the best",
             condition=f"early_stopping {name}",
             mode="TRAIN",
             worker=worker,
@@ -382,7 +384,7 @@ class Setup(Rule):
                     step,
                     group[0],
                     f"{listed(names)} {are} part of the model and never called, so that {they} no"
-                    f" weights, up to step {step.number}",
+                    f" weights, up to step {step.train_step}",
                     condition="uncalled",
                     worker=group.record.worker,
                     value=float(len(names)),

@@ -49,7 +49,8 @@ class StalledTrainingRule(Rule):
     def check(self, step: StepView) -> Findings:
         self._last = (
             step.number,
-            f"step {step.number} ({step.mode} {step.mode_step}) of " + (", ".join(step.workers)),
+            f"step {step.train_step} ({step.mode} {step.mode_step}) of "
+            + (", ".join(step.workers)),
         )
         self._fresh = True
         return iter(())
@@ -162,7 +163,7 @@ class DataStall(Rule):
                 step,
                 "loop/data_wait_seconds",
                 f"input-bound: {share:.0%} of step time ({number(typical_ms)} ms) waits for the"
-                f" DataLoader, in the {self.window} TRAIN steps up to step {step.number}"
+                f" DataLoader, in the {self.window} TRAIN steps up to step {step.train_step}"
                 f" (> {self.max_share:.0%})",
                 worker=worker,
                 value=share,
@@ -238,7 +239,7 @@ class Straggler(Rule):
                     "loop/step_seconds",
                     f"{worker} takes {number(1000 * behind)} ms longer for a step than the others"
                     f" ({share:.0%} of {number(1000 * float(others[0]))} ms, median of"
-                    f" {self.window} TRAIN steps up to step {step.number})",
+                    f" {self.window} TRAIN steps up to step {step.train_step})",
                     worker=worker,
                     value=share,
                     threshold=self.max_share,

@@ -406,7 +406,7 @@ class SupervisionLedger(Rule):
         return self.finding(
             step,
             tensor,
-            f"the targets of {loss} {what}, up to step {step.number}",
+            f"the targets of {loss} {what}, up to step {step.train_step}",
             value=value,
             threshold=threshold,
             condition=f"{cause} {tensor.name}",

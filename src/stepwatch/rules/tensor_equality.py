@@ -372,7 +372,7 @@ class UnchangedTensor(TensorRule):
         return self.finding(
             step,
             names[0],
-            f"{names[0]} did not change from step {steps[0]} to step {step.number}, over"
+            f"{names[0]} did not change from step {steps[0]} to step {step.train_step}, over"
             f" {self.num_steps} saved values (rtol {rtol}, atol {atol}){also}",
             worker=group.record.worker,
             value=float(len(names)),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..judge.declaration import parameter
 from ..judge.rule import Findings, NotApplicable, Rule
-from ..judge.step_view import StepView
+from ..judge.step_view import StepNumber, StepView
 from ..numerics.measures import number
 from .shared import dependence_samples
 
@@ -39,7 +39,7 @@ class _Modes:
     evaluates: bool = False
     evaluated_right: bool = False
     one_sample: int = 0
-    last_wrong: tuple[int, float, float] | None = None
+    last_wrong: tuple[StepNumber, float, float] | None = None
 
 
 class TrainingMode(Rule):
@@ -106,7 +106,7 @@ class TrainingMode(Rule):
                 step,
                 "loop/modules_in_eval",
                 f"all {number(total)} calls of dropout and batch normalization were in eval mode at"
-                f" {streak} TRAIN steps in a row up to step {step.number}, since the first"
+                f" {streak} TRAIN steps in a row up to step {step.train_step}, since the first"
                 f" {'evaluation' if forgotten else 'step'}",
                 worker=worker,
                 value=in_eval,
@@ -123,14 +123,14 @@ class TrainingMode(Rule):
         modes.evaluates = True
         modes.evaluated_right |= in_train == 0
         if in_train > 0 and modes.num_evaluations:
-            modes.last_wrong = step.number, in_train, total
+            modes.last_wrong = step.at, in_train, total
         streak = self.streak((worker, "training mode"), in_train > 0)
         if modes.one_sample >= MIN_SAMPLES and in_train == 0:
             yield self.finding(
                 step,
                 "loop/modules_in_train",
                 "batch normalization took the statistics of one sample in training, and those of"
-                f" all samples so far in evaluation, at step {step.number}",
+                f" all samples so far in evaluation, at step {step.train_step}",
                 worker=worker,
                 value=1.0,
                 condition="one_sample",
@@ -144,7 +144,7 @@ class TrainingMode(Rule):
                 "loop/modules_in_train",
                 f"{number(in_train)} of {number(total)} calls of dropout and batch normalization"
                 f" were in training mode in evaluation, as at all {streak} EVAL steps up to step"
-                f" {step.number}",
+                f" {step.train_step}",
                 worker=worker,
                 value=in_train,
                 threshold=0.0,
@@ -155,12 +155,12 @@ class TrainingMode(Rule):
     def finish(self) -> Findings:
         for worker, modes in self._workers.items():
             if modes.last_wrong is not None and not modes.evaluated_right:
-                number_of_step, in_train, total = modes.last_wrong
+                at, in_train, total = modes.last_wrong
                 yield self.finding(
-                    number_of_step,
+                    at,
                     "loop/modules_in_train",
                     f"{number(in_train)} of {number(total)} calls of dropout and batch"
-                    f" normalization were in training mode at step {number_of_step}, in the only"
+                    f" normalization were in training mode at step {at.train_step}, in the only"
                     " evaluation of the run",
                     mode="EVAL",
                     worker=worker,

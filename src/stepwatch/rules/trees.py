@@ -90,7 +90,7 @@ class TreeDepth(Rule):
             yield self.finding(
                 step,
                 ID,
-                f"tree {tree} at step {step.number} is {depth} deep (> {number(self.depth)})",
+                f"tree {tree} at step {step.train_step} is {depth} deep (> {number(self.depth)})",
                 value=float(depth),
                 threshold=self.depth,
                 condition="depth",
@@ -198,7 +198,7 @@ class FeatureImportanceOverweight(Rule):
             step,
             top[0],
             f"the top {len(top)} of {features} features hold {number(100 * share)}% of {kind}"
-            f" (> {number(100 * self.threshold)}%) at step {step.number}: {named}",
+            f" (> {number(100 * self.threshold)}%) at step {step.train_step}: {named}",
             value=share,
             threshold=self.threshold,
             condition="overweight",

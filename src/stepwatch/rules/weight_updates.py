@@ -85,7 +85,7 @@ class WeightUpdateRatio(Rule):
                     step,
                     first,
                     f"{first}: it moved by {number(ratio)} of its norm over {pace}, {side}"
-                    f" {number(limit)}, at step {step.number}{also}",
+                    f" {number(limit)}, at step {step.train_step}{also}",
                     value=ratio / over if self.per_step else ratio,
                     threshold=limit,
                     condition=condition,
@@ -252,7 +252,7 @@ class WeightsMoved(Rule):
             step,
             names[0],
             f"{listed(names)}: {len(names)} of {len(state.names)} parameters changed before step"
-            f" {step.number} by far more than the optimizer moved them, {names[0]} by at least"
+            f" {step.train_step} by far more than the optimizer moved them, {names[0]} by at least"
             f" {number(worst)} times as much (> {number(limit)})",
             worker=state.worker,
             value=worst,
@@ -497,7 +497,7 @@ class StepSize(Rule):
                 name,
                 f"training diverged: {name} went from {number(least)} to {number(now)} and the"
                 f" l2 norm of all trained weights from {number(before)} to {number(weights.norm)}"
-                f" within {steps}, up to step {step.number}, at a learning rate of"
+                f" within {steps}, up to step {step.train_step}, at a learning rate of"
                 f" {number(weights.rate)}",
                 worker=worker,
                 value=weights.norm / before,
@@ -510,8 +510,8 @@ class StepSize(Rule):
 
     def _evaluate(self, step: StepView, worker: str, weights: _WeightNorms) -> Findings:
         ratio = weights.norm / weights.first if weights.first else math.nan
-        text = f"the l2 norm of all trained weights is {number(weights.norm)} at step {step.number}"
-        text += f", {number(ratio)} times what it was at first"
+        text = f"the l2 norm of all trained weights is {number(weights.norm)} at step"
+        text += f" {step.train_step}, {number(ratio)} times what it was at first"
         if ratio > self.grown and self._is_stuck():
             condition, value, limit = "too_large", ratio, self.grown
             text += f" (> {number(limit)}), and no loss fell by {self.fall:.0%}"
@@ -526,7 +526,8 @@ class StepSize(Rule):
         elif weights.is_below(self.least_step, after=self.num_steps):
             condition, value, limit = "too_small", weights.largest_step, self.least_step
             text = (
-                f"no step that was measured in {weights.num_steps} steps up to step {step.number}"
+                f"no step that was measured in {weights.num_steps} steps up to step"
+                f" {step.train_step}"
                 f" moved the weights by more than {number(value)} of their norm"
                 f" (< {number(limit)}): at this pace they will not change"
             )

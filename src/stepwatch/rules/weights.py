@@ -601,7 +601,7 @@ class AllZero(TensorRule):
             step,
             group[0],
             f"{name} is zero, {_share_of(share, self.threshold, count)}, at step"
-            f" {step.number}{since}{more}",
+            f" {step.train_step}{since}{more}",
             value=share,
             threshold=self.threshold,
             condition=leader,
@@ -749,7 +749,7 @@ class UntrainedParameter(Rule):
             return "no parameter was seen at a TRAIN step"
         if self._steps >= self.k:
             return None
-        return f"{self._steps} TRAIN steps were seen, {self.k} are needed"
+        return f"{self._steps} TRAIN steps were observed in full, {self.k} are needed"
 
     def _zero_grad(self, step: StepView) -> Findings:
         for worker in step.workers:
@@ -764,7 +764,7 @@ class UntrainedParameter(Rule):
                     tensor.name,
                     f"the gradients of {number(stale)} parameters were not set to zero between"
                     f" optimizer steps, for "
-                    f"{in_a_row(self.k, 'step')} up to step {step.number}: each"
+                    f"{in_a_row(self.k, 'step')} up to step {step.train_step}: each"
                     " step adds to all gradients before it",
                     worker=worker,
                     value=stale,
@@ -788,7 +788,7 @@ class UntrainedParameter(Rule):
             step,
             members[0],
             f"{len(members)} of {total} {'parameter' if total == 1 else 'parameters'}"
-            f" {what.format(k=self.k)}, up to step {step.number}: {listed(members)}",
+            f" {what.format(k=self.k)}, up to step {step.train_step}: {listed(members)}",
             worker=worker,
             value=float(len(members)),
             threshold=0.0,
@@ -864,7 +864,7 @@ class TensorVariance(TensorRule):
                     step,
                     first,
                     f"{first}: its variance {number(variance)} is {side} {number(limit)}"
-                    f" at step {step.number}{also}",
+                    f" at step {step.train_step}{also}",
                     worker=worker,
                     value=variance,
                     threshold=limit,

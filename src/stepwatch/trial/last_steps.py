@@ -13,6 +13,8 @@ from ..model.record import StepRecord
 from ..numerics.digest import digest
 from ..numerics.statistics import NAN, NEGINF, SUM_SQ, quantity
 
+_OWN = ("loop", "optimizer")
+
 
 @dataclass(slots=True)
 class Moment:
@@ -63,12 +65,16 @@ class Moment:
         return float(np.sqrt(self.record.statistics[rows, SUM_SQ].sum()))
 
     def bad(self) -> list[tuple[str, int]]:
-        """Return the tensors that are not finite, in the order in which they were observed."""
+        """Return the tensors that are not finite, in the order in which they were observed.
+
+        What we note of the training loop ourselves is none of them: nan is not known there.
+        """
         if self.record is None:
             return []
         counts = self.record.statistics[:, NAN : NEGINF + 1].sum(axis=1)
         tensors = self.record.layout.tensors
-        return [(tensors[row].name, int(counts[row])) for row in np.flatnonzero(counts)]
+        found = [(tensors[row], int(counts[row])) for row in np.flatnonzero(counts)]
+        return [(one.name, count) for one, count in found if one.collection not in _OWN]
 
     def facts(self, end_ns: int) -> dict[str, object]:
         """Return the numbers of the step by name.

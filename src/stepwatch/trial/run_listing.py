@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from ..formats import run_format
 from ..formats.findings import read_findings
@@ -19,6 +20,8 @@ from ..model.steps import Mode
 from ..store import open_store, scheme_of
 from .tensor import Series, fields_of
 from .trial import Trial
+
+Ints = npt.NDArray[np.int64]
 
 _COLLECTIONS = COLLECTIONS.strip("/")
 _INSIDE = [
@@ -34,7 +37,8 @@ class RunSummary:
     Args:
         state: See ``Trial.state``.
         steps: How many steps are complete.
-        rate: Steps a second, over the last ones; ``None`` if there are too few.
+        rate: Steps a second, over the last ones of a run that goes on, over all of one that does
+            not; ``None`` if there are too few.
         last_loss: The last training loss; ``None`` if there is none.
         findings: How many there are.
         started_ns: When it began, nanoseconds since the Unix epoch; 0 if that is not known.
@@ -84,12 +88,10 @@ def summarize_run(trial: Trial) -> RunSummary:
     """Return how a run stands; a few rows are read, however long it is."""
     steps = trial.step_numbers()
     names = trial.tensor_names(collection="losses")
-    last_ns = _times(trial, int(steps[-1])) if len(steps) else np.empty(0, np.int64)
-    seconds = (last_ns[-1] - last_ns[0]) / 1e9 if len(last_ns) > 1 else 0.0
     return RunSummary(
         trial.state,
         len(steps),
-        (len(last_ns) - 1) / seconds if seconds > 0 else None,
+        _rate(trial, steps),
         _last_loss(trial, names[0]) if names else None,
         len(read_findings(trial.store)),
         trial.reader.manifest.started_ns or _first_ns(trial),
@@ -113,18 +115,33 @@ def _names(root: Path) -> Iterator[str]:
                 yield f"{_relative(path, root)}#{name}" if name else _relative(path, root)
 
 
-def _times(trial: Trial, step: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return when the steps were that lie in the same part as this one, ascending."""
-    name = next(iter(trial.reader.tensors()), "")
-    table = trial.rows(frozenset([name]), ["time_ns"], step=step, worker=trial.workers[0])
-    times: np.ndarray[tuple[int], np.dtype[np.int64]] = np.unique(table.column("time_ns"))
-    return times
+def _rate(trial: Trial, steps: Ints) -> float | None:
+    """Return how many steps a second were taken: over the last part while a run goes on.
+
+    Not every step stores every tensor: what counts is how many steps lie between two rows.
+    """
+    if len(steps) < 2:
+        return None
+    last, times = _times(trial, int(steps[-1]))
+    if len(last) < 2 or trial.state != "running":
+        first, began = _times(trial, int(steps[0]))
+        last, times = np.r_[first[:1], last], np.r_[began[:1], times]
+    seconds = (times[-1] - times[0]) / 1e9 if len(times) else 0.0
+    taken = np.searchsorted(steps, last[-1]) - np.searchsorted(steps, last[0]) if len(last) else 0
+    return float(taken / seconds) if seconds > 0 and taken else None
+
+
+def _times(trial: Trial, step: int) -> tuple[Ints, Ints]:
+    """Return the steps that lie in the same part as this one, ascending, and when they were."""
+    names = trial.tensor_names(collection="losses") or list(trial.reader.tensors())
+    table = trial.rows(frozenset(names[:1]), ["time_ns"], step=step, worker=trial.workers[0])
+    return table.column("step").to_numpy(), table.column("time_ns").to_numpy()
 
 
 def _first_ns(trial: Trial) -> int:
     """Return when a run began that has no manifest: as early as its first step."""
     steps = trial.step_numbers()
-    return int(min(_times(trial, int(steps[0])), default=0)) if len(steps) else 0
+    return int(min(_times(trial, int(steps[0]))[1], default=0)) if len(steps) else 0
 
 
 def _last_loss(trial: Trial, name: str) -> float | None:

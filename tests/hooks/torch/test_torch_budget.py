@@ -58,13 +58,20 @@ class TestThinSteps:
         for one, other in zip(plain.parameters(), observed.parameters(), strict=True):
             assert torch.equal(one, other)
 
-    def test_a_full_step_has_the_time_of_that_step_alone(self, every_fifth):
-        with every_fifth() as seen:
-            fit(mlp(), steps=12)
+    def test_a_full_step_has_the_time_of_that_step_alone(self, every_fifth, monkeypatch):
+        """However many went by unobserved; each step takes three seconds of this clock."""
+        now = [100.0]
+        monkeypatch.setattr("stepwatch.hooks.torch.collectors.loop.perf_counter", lambda: now[0])
 
-        times = seen.series("loop/step_seconds")
+        def takes_three_seconds(x, y):
+            now[0] += 3
+            return nn.functional.mse_loss(x, y)
+
+        with every_fifth() as seen:
+            fit(mlp(), steps=12, loss=takes_three_seconds)
+
         assert [1, 5, 10] == steps_of(seen, "loop/step_seconds")
-        assert all(0 < one for one in times)
+        assert [3.0, 3.0, 3.0] == seen.series("loop/step_seconds")
 
     def test_requested_collections_are_saved_in_every_step(self, every_fifth):
         with every_fifth(policy=["gradients"]) as seen:
@@ -157,6 +164,19 @@ class TestThinSteps:
             fit(mlp(), steps=12)
 
         assert {0.0} == set(seen.series("optimizer/stale_gradients"))
+
+    def test_gradients_that_nobody_zeroed_are_counted_or_not_known(self, every_fifth):
+        """After steps that nobody looked at they are never said to be zero."""
+        with every_fifth() as seen:
+            model = mlp()
+            optimizer = sgd(model, lr=0.01)
+            for _ in range(12):
+                nn.functional.mse_loss(model(X), Y).backward()
+                optimizer.step()
+
+        counts = seen.series("optimizer/stale_gradients")
+        assert [0, 4] == counts[:2]
+        assert {4.0} == set(counts[1:])
 
     def test_two_optimizers_share_the_steps(self, every_fifth):
         with every_fifth() as seen:

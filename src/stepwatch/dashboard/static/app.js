@@ -34,7 +34,7 @@ async function show() {
   head.replaceChildren(...heading(path, query), state, ...controls());
   page.replaceChildren(content);
   document.title = query.run && typeof query.run === "string" ? `${query.run} · stepwatch` : "stepwatch";
-  const context = { content, query, signal, state: (value) => tell(state, value), choose: (change) => choose(path, query, change) };
+  const context = { content, query, signal, state: (value, tone) => tell(state, value, tone), choose: (change) => choose(path, query, change) };
   for (;;) {
     try {
       const shown = await import(`./${name}.js`);
@@ -104,8 +104,9 @@ function listKeys() {
   dialog.showModal();
 }
 
-function tell(place, value) {
-  place.className = `state ${value}`;
+// A run that finished is not well where something was found: the colour of that wins.
+function tell(place, value, tone = "") {
+  place.className = `state ${value} ${tone}`;
   place.textContent = value;
 }
 

@@ -1,6 +1,7 @@
 // Several runs: settings that differ first, their numbers over each other, where they part.
 
 import { address, el, link } from "./dom.js";
+import { colorway } from "./figure.js";
 import { number, sentence } from "./format.js";
 import { lineFigure } from "./lines.js";
 import { ask } from "./net.js";
@@ -20,7 +21,7 @@ export async function show({ content, query, signal, choose }) {
   content.append(el("div", { className: "top" }, el("h1", {}, runs.length === 2 ? "Two runs" : `${runs.length} runs`), names), settings, verdicts, controls, grid, el("div", { className: "scrolls", tabIndex: 0, role: "region", "aria-label": "tensors that differ first" }, table), rest);
 
   const abouts = await Promise.all(runs.map((run) => ask("run", { run }, signal)));
-  settings.replaceChildren(settingsTable(runs, abouts));
+  settings.replaceChildren(standings(runs, short, abouts), settingsTable(runs, abouts));
   const told = await Promise.all(runs.map((run) => ask("scalars", { run, points: 600 }, signal)));
   const extra = query.name ? await Promise.all(runs.map((run) => ask("series", { run, name: query.name, points: 600 }, signal).catch(() => ({ lines: [] })))) : [];
   const mode = el("input", { type: "checkbox", checked: query.difference === "1", onchange: () => { choose({ difference: mode.checked ? "1" : "" }); paint(); } });
@@ -42,7 +43,9 @@ export async function show({ content, query, signal, choose }) {
           if (!some.length || (suffix && first === evals)) continue;
           const key = `${title}${suffix}`;
           if (!all.has(key)) all.set(key, []);
-          all.get(key).push({ ...some[0], name: short[at], mode: "TRAIN", worker: "" });
+          // The lowest and highest of the batches of an evaluation would fill the figure.
+          const band = suffix ? { low: undefined, high: undefined } : {};
+          all.get(key).push({ ...some[0], ...band, name: short[at], label: short[at], color: colorway[at % colorway.length], mode: "TRAIN", worker: "" });
         }
       }
     });
@@ -73,6 +76,19 @@ export async function show({ content, query, signal, choose }) {
   rest.replaceChildren(...first.not_compared.map((line) => el("p", { className: "about" }, `not compared: ${line}`)));
 }
 
+// How each run stands, in its colour.
+function standings(runs, short, abouts) {
+  return el(
+    "ul",
+    { className: "standings", "aria-label": "how the runs stand" },
+    ...abouts.map((about, at) => {
+      const mark = el("i", {});
+      mark.style.background = colorway[at % colorway.length];
+      return el("li", { className: about.health.tone }, mark, link("run", { run: runs[at] }, short[at]), " ", about.headline);
+    }),
+  );
+}
+
 // Names of runs without what all of them begin with.
 function labels(runs) {
   const ends = runs.map((run) => run.split("/").at(-1));
@@ -82,7 +98,7 @@ function labels(runs) {
 function verdict(told, first, other, many) {
   if (told.error) return el("div", { className: "banner none" }, el("p", { className: "headline" }, told.error));
   const between = many > 2 ? el("p", { className: "about" }, `${first} and ${other}`) : null;
-  return el("div", { className: `banner ${told.same ? "good" : "warning"}` }, between, el("p", { className: "headline" }, sentence(told.verdict)), ...told.details.map((line) => el("p", {}, line)));
+  return el("div", { className: `banner ${told.unrelated ? "none" : told.same ? "good" : "warning"}` }, between, el("p", { className: "headline" }, sentence(told.verdict)), ...told.details.map((line) => el("p", {}, line)));
 }
 
 // What differs is above, what is the same is folded away.

@@ -6,7 +6,7 @@ import { count, number } from "./format.js";
 export function banner(about, run, ...facts) {
   const { tone, remedy, details, cause } = about.health;
   const at = cause?.tensor && !about.ending
-    ? el("p", {}, "first in ", tensorLink(run, cause.tensor, cause.step), ` at step ${count(cause.step)}${since(cause)}`)
+    ? el("p", {}, "first in ", tensorLink(run, cause.tensor, cause.step), ` ${cause.where.includes("noticed") ? "since" : "at"} ${cause.where}`)
     : null;
   const judge = about.verdict === "not judged" && about.state !== "running";
   return el(
@@ -20,9 +20,6 @@ export function banner(about, run, ...facts) {
     ...facts,
   );
 }
-
-// Since when it was so, where that was confirmed only later.
-export const since = (finding) => (finding.onset === null || finding.onset === undefined || finding.onset === finding.step ? "" : `, since step ${count(finding.onset)}`);
 
 // How it ended that did not end well: the end of the traceback, the last steps, what to run next.
 export function ending(about) {

@@ -3,7 +3,7 @@
 import { download, el } from "./dom.js";
 import { colorway, fileName, frame, ink, pointAll, register, savePng, toggleFullScreen, tool, unregister } from "./figure.js";
 import { number } from "./format.js";
-import { csv, interpolate, nearest, smoothed } from "./numbers.js";
+import { csv, gapsOf, interpolate, logTicks, nearest, smoothed, suitsLog } from "./numbers.js";
 
 /** @typedef {import("./numbers.js").Line} Line */
 /**
@@ -23,6 +23,8 @@ const labels = { step: "optimizer step", global: "step, over all modes", time: "
 /** @param {any} name */
 export const axisLabel = (name) => labels[/** @type {keyof typeof labels} */ (name)] ?? String(name);
 
+// A line that spans less of its size is drawn as constant.
+const LEAST_SPAN = 0.01;
 const modeDash = { EVAL: [6, 3], PREDICT: [2, 3] };
 
 /**
@@ -58,18 +60,20 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
     chart?.setSize({ width: plot.clientWidth, height: plotHeight() });
   });
 
-  const isLog = () => (own ?? Boolean(look.log)) && lines.every((line) => line.y.every((y) => y === null || y > 0));
+  const isLog = () => (own ?? (Boolean(look.log) || suitsLog(lines.flatMap((line) => line.y)))) && lines.every((line) => [...line.y, ...(line.low ?? [])].every((y) => y === null || y === undefined || y > 0));
   const toAxis = (/** @type {number} */ x) => (look.axis === "step" ? x : interpolate(x, look.knots.step, look.knots[look.axis]));
   const toStep = (/** @type {number} */ x) => (look.axis === "step" ? x : interpolate(x, look.knots[look.axis], look.knots.step));
 
   /** @param {Line} line */
   const nameOf = (line) => {
+    if (line.label) return line.label;
     const several = new Set(lines.map((one) => one.name)).size > 1;
     const mode = line.mode === line.name || (line.mode === "TRAIN" && several) ? "" : line.mode;
     return [several ? line.name.replace(/^[^/]*\//, "") : "", mode, line.worker].filter(Boolean).join(" ");
   };
   /** @param {number} at */
   const colorOf = (at) => {
+    if (lines[at].color) return lines[at].color;
     const names = [...new Set(lines.map((one) => `${one.name} ${one.worker}`))];
     if (names.length > 1) return colorway[names.indexOf(`${lines[at].name} ${lines[at].worker}`) % colorway.length];
     return colorway[at % colorway.length];
@@ -81,7 +85,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       const found = step === null ? line.x.length - 1 : nearest(line.x, step);
       const value = found < 0 ? null : line.y[found];
       const isUnfit = found >= 0 && value === null;
-      const chip = el("span", { className: "chip" }, el("i", {}), nameOf(line), " ", el("b", {}, isUnfit ? "not finite" : number(value)));
+      const chip = el("span", { className: "chip" }, el("i", {}), nameOf(line), " ", el("b", {}, isUnfit ? "not finite" : line.told?.(found) ?? number(value)));
       chip.firstChild.style.background = colorOf(at);
       return chip;
     });
@@ -91,15 +95,17 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
 
   function table() {
     const columns = [];
-    const xs = [...new Set(lines.flatMap((line) => line.x))].sort((a, b) => a - b);
+    const between = lines.map((line) => (isSampled(line) ? gapsOf(line) : []));
+    const xs = [...new Set([...lines.flatMap((line) => line.x), ...between.flat()])].sort((a, b) => a - b);
     const place = new Map(xs.map((x, at) => [x, at]));
     columns.push(xs.map(toAxis));
-    for (const line of lines) {
+    for (const [at, line] of lines.entries()) {
       const y = smoothed(line.y, look.smooth ?? 0);
       const bands = look.smooth ? [line.y, line.y] : [line.low ?? line.y, line.high ?? line.y];
       for (const values of [bands[0], bands[1], y]) {
         const column = new Array(xs.length); // undefined is no point, null a gap
-        line.x.forEach((x, at) => { column[/** @type {number} */ (place.get(x))] = values[at]; });
+        line.x.forEach((x, index) => { column[/** @type {number} */ (place.get(x))] = values[index]; });
+        for (const x of between[at]) column[/** @type {number} */ (place.get(x))] = null;
         columns.push(column);
       }
     }
@@ -135,7 +141,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       pen.stroke();
       pen.textAlign = "left";
       pen.font = `${11 * ratio}px ${colors.font.slice(5)}`;
-      const text = mark.rule.replaceAll("_", " ");
+      const text = mark.title;
       const wide = pen.measureText(text).width;
       const from = Math.min(x + 3 * ratio, left + width - wide);
       if (from > free) {
@@ -162,7 +168,8 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
     });
     if (low > high) return isLog() ? [0.1, 1] : [0, 1];
     if (isLog()) return low === high ? [low / 2, high * 2] : [low / 1.15, high * 1.15];
-    const room = (high - low) * 0.06 || Math.abs(high) * 0.05 || 1;
+    const size = Math.max(Math.abs(low), Math.abs(high));
+    const room = high - low < LEAST_SPAN * size ? size / 2 : (high - low) * 0.06 || 1;
     const floor = low >= 0 && low - room < 0 ? 0 : low - room;
     return [floor, high + room];
   };
@@ -177,7 +184,9 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       const edge = { stroke: look.smooth ? `${color}55` : "transparent", width: look.smooth ? 1 : 0, points: { show: false }, spanGaps: false };
       const few = line.x.length < (line.mode === "EVAL" ? 200 : 3);
       series.push(edge, { ...edge, stroke: "transparent" });
-      series.push({ stroke: color, width: 1.6, dash: /** @type {any} */ (modeDash)[line.mode], points: few ? { show: true, size: 5, fill: color, stroke: color } : { show: false } });
+      const dots = { show: true, size: 5, fill: color, stroke: color };
+      const points = few ? dots : isSampled(line) ? { ...dots, size: 4, filter: alone } : { show: false };
+      series.push({ stroke: color, width: 1.6, dash: /** @type {any} */ (modeDash)[line.mode], points });
       bands.push({ series: [3 * at + 2, 3 * at + 1], fill: `${color}2e` });
     });
     return {
@@ -188,7 +197,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       scales: { x: { time: false, range: (/** @type {any} */ u) => visible(u, "x") }, y: { distr: isLog() ? 3 : 1, range: (/** @type {any} */ u) => visible(u, "y") } },
       axes: [
         { ...axis, size: 30, grid: { show: false }, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((x) => (look.axis === "time" ? clock(x) : tidy(x))) },
-        { ...axis, size: 58, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((y) => (y === null ? "" : number(y).replace(/\.?0+e/, "e"))) },
+        { ...axis, size: 64, ...(isLog() ? { splits: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ low, /** @type {number} */ high) => logTicks(low, high), filter: (/** @type {any} */ _, /** @type {number[]} */ at) => at } : {}), values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((y) => (y === null ? "" : number(y).replace(/\.?0+e/, "e"))) },
       ],
       series,
       bands,
@@ -269,6 +278,19 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
   };
   plot.stepwatch = me;
   return me;
+}
+
+/** Whether a line is of what is observed at some steps only, so that it is not known in between.
+ * @param {Line} line */
+const isSampled = (line) => line.mode === "TRAIN" && !["losses", "metrics", "scalars", "learning_rates", "speed"].includes(line.group);
+
+/** The points of a series that have no neighbour to draw a line to.
+ * @param {any} u @param {number} series */
+function alone(u, series) {
+  const ys = u.data[series];
+  const known = [];
+  ys.forEach((/** @type {any} */ y, /** @type {number} */ at) => { if (y !== undefined) known.push(at); });
+  return known.filter((at, index) => ys[at] !== null && (ys[known[index - 1]] ?? null) === null && (ys[known[index + 1]] ?? null) === null);
 }
 
 /** @param {number} x */

@@ -12,6 +12,9 @@
  * @property {(number|null)[]} [high]
  * @property {number[]} [unfit] where a value is not finite
  * @property {number} width how many steps a point spans
+ * @property {string} [label] what it is called, where that is not its name
+ * @property {(at: number) => string} [told] what is read of a point, where that is not its value
+ * @property {string} [color] its own colour
  * @property {boolean} whole whether it replaces what the page has
  */
 
@@ -137,4 +140,41 @@ export function difference(first, second) {
     return first.y[at] === null || other === null || other === undefined ? null : Number(first.y[at]) - other;
   });
   return { ...first, y, low: undefined, high: undefined, unfit: undefined };
+}
+
+// Steps that were looked at one after the other are no farther apart than so many points.
+const NEAR = 2;
+
+/** Places in the gaps between points, where nothing was observed for longer than a few steps.
+ * @param {Line} line */
+export function gapsOf(line) {
+  /** @type {number[]} */ const found = [];
+  const near = NEAR * Math.max(1, line.width || 1);
+  for (let at = 1; at < line.x.length; at += 1) {
+    if (line.x[at] - line.x[at - 1] > near) found.push((line.x[at - 1] + line.x[at]) / 2);
+  }
+  return found;
+}
+
+// As in the terminal: the largest is so many times the median.
+const SPREAD = 5;
+
+/** Whether a logarithmic axis suits: all above zero, the largest far above the median.
+ * @param {(number|null)[]} ys */
+export function suitsLog(ys) {
+  const known = ys.filter((y) => y !== null && y !== undefined).map(Number).sort((a, b) => a - b);
+  return known.length > 0 && known[0] > 0 && known[known.length - 1] > SPREAD * known[known.length >> 1];
+}
+
+/** Round places to label on a logarithmic axis: decades, and within few of them 2 and 5.
+ * @param {number} low @param {number} high */
+export function logTicks(low, high) {
+  const first = Math.floor(Math.log10(low));
+  const last = Math.ceil(Math.log10(high));
+  const every = Math.max(1, Math.ceil((last - first) / 6));
+  const found = [];
+  for (let power = first; power <= last; power += every) {
+    for (const factor of last - first > 2 ? [1] : [1, 2, 5]) found.push(Number(`${factor}e${power}`));
+  }
+  return found.filter((at) => at >= low && at <= high);
 }

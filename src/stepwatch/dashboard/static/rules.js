@@ -30,7 +30,7 @@ export async function show({ content, query, signal, state }) {
   const update = async () => {
     const [whole, found] = await Promise.all([ask("run", { run }, signal), ask("rules", { run }, signal)]);
     told = found;
-    state(whole.state);
+    state(whole.state, whole.health.tone);
     about.textContent = told.headline;
     fill(list, told.rules, wanted.status);
     rest.textContent = told.not_asked.length ? `not asked: ${told.not_asked.join(", ")}` : "";
@@ -55,7 +55,6 @@ function row(rule, open) {
     el("summary", {}, el("span", { className: `badge ${tone}` }, label), el("b", {}, rule.rule.replaceAll("_", " ")), el("span", { className: "detail" }, detail)),
     el("p", {}, rule.looks_for),
     el("p", { className: "about" }, `${count(rule.evaluations)} steps judged · needs ${rule.needs.join(" or ") || "nothing"}`),
-    detail ? el("p", {}, detail) : "",
     el("dl", {}, ...parameters),
   );
 }

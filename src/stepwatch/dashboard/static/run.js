@@ -2,7 +2,7 @@
 
 import { address, choice, el, tensorLink } from "./dom.js";
 import { count, moment, plural } from "./format.js";
-import { banner, ending, since } from "./headline.js";
+import { banner, ending } from "./headline.js";
 import { heatFigure, mergedMatrix } from "./heatmap.js";
 import { ask } from "./net.js";
 import { interpolate, sinceOf } from "./numbers.js";
@@ -79,14 +79,14 @@ export async function show({ content, query, signal, state, choose }) {
     const numbers = grid.update();
     numbers.catch(() => {});
     const about = await headline;
-    state(about.state);
+    state(about.state, about.health.tone);
     verdict(top, about, run);
     notes(rest, about);
     // What is below comes when what is above it has its height, so that nothing jumps.
     if (!grid.element.isConnected) content.append(grid.element);
     view.collection ||= about.view.collection;
     view.statistic ||= about.view.statistic;
-    grid.evidence(about.view.lines);
+    grid.evidence(about.view.lines, about.health.tone);
     select(controls, view, about, query);
     grid.workers(about.workers);
     const layersRead = read();
@@ -128,8 +128,6 @@ function facts(about) {
 /** A cause and what followed; what the headline said already is not said again. */
 function cause(chain, run, open, said) {
   const { cause: first } = chain;
-  const where = [`step ${count(first.step)}${since(first)}`];
-  if (first.mode) where.push(`${first.mode} ${count(first.mode_step)}`);
   const key = first.finding_id;
   const followed = chain.consequences.length + chain.more;
   const more = el(
@@ -143,7 +141,7 @@ function cause(chain, run, open, said) {
   return el(
     "article",
     { className: `cause ${chain.severity}` },
-    el("p", { className: "where" }, el("b", {}, first.rule.replaceAll("_", " ")), ` ${where.join(" · ")} `, first.tensor ? tensorLink(run, first.tensor, first.step) : ""),
+    el("p", { className: "where" }, el("b", {}, first.title), ` ${first.where} `, first.tensor ? tensorLink(run, first.tensor, first.step) : ""),
     said ? "" : el("p", {}, first.message),
     first.remedy && !said ? el("p", { className: "remedy" }, first.remedy) : "",
     more,
@@ -154,8 +152,8 @@ function consequence(one, run) {
   return el(
     "li",
     { className: one.severity },
-    `step ${count(one.step)} `,
-    el("b", {}, one.rule.replaceAll("_", " ")),
+    `${one.where} `,
+    el("b", {}, one.title),
     one.certain ? " " : " (may follow) ",
     one.tensor ? tensorLink(run, one.tensor, one.step) : "",
     el("p", { className: "about" }, one.message),

@@ -32,6 +32,7 @@ export function scalarGrid({ run, query, choose, signal, onstep, height = 200 })
   /** @type {Map<string, any>} */ const figures = new Map();
   /** @type {Map<string, Line>} */ let lines = new Map();
   /** @type {any} */ let told = null;
+  let tone = "";
   let evidence = ""; // the group of lines that shows what was found first
   const listeners = [];
 
@@ -91,7 +92,7 @@ export function scalarGrid({ run, query, choose, signal, onstep, height = 200 })
         figures.set(title, figure);
       }
       if (grid.children[at] !== figure.figure) grid.insertBefore(figure.figure, grid.children[at] ?? null);
-      figure.figure.classList.toggle("evidence", shows(own));
+      figure.figure.className = ["lines", ...(shows(own) ? ["evidence", tone] : [])].join(" ").trim();
       const isLoss = own[0].group === "losses";
       figure.draw(own, {
         axis: told.axis, knots: told.knots, range: range(), smooth: Number(query.smooth) || 0, log: Boolean(query.log),
@@ -131,8 +132,11 @@ export function scalarGrid({ run, query, choose, signal, onstep, height = 200 })
       }));
     },
     range,
-    /** @param {string} group */
-    evidence(group) { evidence = group ?? ""; },
+    /** @param {string} group @param {string} level of what was found */
+    evidence(group, level) {
+      evidence = group ?? "";
+      tone = level ?? "";
+    },
     onchange: (listener) => listeners.push(listener),
     get told() { return told; },
   };

@@ -1,7 +1,7 @@
 // A tensor: its statistics over the steps, how it is spread, and its value at a step.
 
 import { address, choice, el, link } from "./dom.js";
-import { count, plural } from "./format.js";
+import { count, number, plural } from "./format.js";
 import { heatFigure } from "./heatmap.js";
 import { lineFigure } from "./lines.js";
 import { ask } from "./net.js";
@@ -61,7 +61,8 @@ export async function show({ content, query, signal, state, choose }) {
     if (!it.x.length) return;
     band ??= lineFigure({ title: "spread: mean, and lowest to highest", height: 220 });
     if (!band.figure.isConnected) spread.replaceChildren(band.figure);
-    const line = (label, y, low, high) => ({ name: label, group: "", mode: label, worker: "", x: it.x, y, low, high, width: 1, whole: true });
+    const between = (low, high) => (at) => (at < 0 || low[at] === null || high[at] === null ? "–" : `${number(low[at])} to ${number(high[at])}`);
+    const line = (label, y, low, high) => ({ name: label, group: "", mode: label, worker: "", x: it.x, y, low, high, told: between(low, high), width: 1, whole: true });
     const apart = it.mean.map((mean, at) => (mean === null || it.std[at] === null ? null : it.std[at]));
     band.draw(
       [line("extremes", it.mean, it.low, it.high), line("one deviation", it.mean, it.mean.map((mean, at) => (apart[at] === null ? mean : mean - apart[at])), it.mean.map((mean, at) => (apart[at] === null ? mean : mean + apart[at])))],
@@ -71,7 +72,7 @@ export async function show({ content, query, signal, state, choose }) {
 
   const update = async () => {
     const [whole, it] = await Promise.all([ask("run", { run }, signal), ask("tensor", { run, name }, signal)]);
-    state(whole.state);
+    state(whole.state, whole.health.tone);
     const shape = it.shape.length ? it.shape.join(" × ") : "one number";
     about.textContent = [it.collection, it.dtype, shape].filter(Boolean).join(" · ");
     findings.replaceChildren(...it.findings.map((one) => finding(one, query)));
@@ -89,8 +90,8 @@ export async function show({ content, query, signal, state, choose }) {
 }
 
 function finding(one, query) {
-  const step = link("tensor", { ...query, step: one.step }, `step ${count(one.step)}`);
-  return el("article", { className: `cause ${one.severity}` }, el("p", { className: "where" }, el("b", {}, one.rule.replaceAll("_", " ")), " ", step), el("p", {}, one.message));
+  const step = link("tensor", { ...query, step: one.step }, one.where);
+  return el("article", { className: `cause ${one.severity}` }, el("p", { className: "where" }, el("b", {}, one.title), " ", step), el("p", {}, one.message));
 }
 
 // The nearest step at or before the one that was asked for of which the value was saved.

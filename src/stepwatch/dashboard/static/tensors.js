@@ -32,7 +32,8 @@ export async function show({ content, query, signal, state, choose }) {
     path.replaceChildren();
     paint();
   };
-  const paint = () => list.replaceChildren(table(told, query, choose, paint), internals(told, run));
+  let offending = new Set();
+  const paint = () => list.replaceChildren(table(told, query, choose, paint, offending), internals(told, run));
   const look = () => (field.value.trim() || query.under ? found() : layers());
 
   let asked = 0;
@@ -44,13 +45,14 @@ export async function show({ content, query, signal, state, choose }) {
     }, 120);
   });
   const about = await ask("run", { run }, signal);
-  state(about.state);
+  state(about.state, about.health.tone);
+  offending = new Set(about.view.tensors);
   await look();
   field.focus({ preventScroll: true });
   return look;
 }
 
-function table(told, query, choose, repaint) {
+function table(told, query, choose, repaint, offending) {
   const rows = layerRows(told.layers, told.order);
   if (!rows.length) return el("p", { className: "about" }, "nothing was captured of any layer; see the other tensors below");
   const prefix = commonPrefix(rows.filter((row) => row.depth === 0).map((row) => `${row.name}.`));
@@ -83,7 +85,7 @@ function table(told, query, choose, repaint) {
     const value = (key, label) => el("td", { className: "number", "data-label": label }, key === "zeros" && row[key] !== null ? `${(row[key] * 100).toFixed(row[key] > 0.99 && row[key] < 1 ? 2 : 0)} %` : number(row[key]));
     return el(
       "tr",
-      { "data-row": row.name, className: row.bad ? "bad" : "" },
+      { "data-row": row.name, className: [row.bad ? "bad" : "", offending.has(row.name) ? "offending" : ""].join(" ").trim() },
       cell,
       value("weight", "‖w‖"), value("gradient", "‖g‖"), value("update", "update ratio"), value("zeros", "zeros"),
       el("td", { className: row.bad ? "number found" : "number", "data-label": "not finite" }, row.bad ? "✕ yes" : "no"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from operator import methodcaller
@@ -99,7 +100,8 @@ class Tracker(HookGuard):
         self._stepping: list[torch.optim.Optimizer] = []
         self._stepping_parameters: list[TrackedParameter] = []
         self._loss_since_backward = False
-        self.loss_depth = self.num_optimizer_steps = self._num_stale = 0
+        self.loss_depth = self.num_optimizer_steps = 0
+        self._num_stale: float = 0  # nan where that is not known
         self._num_before_scaler = 0
         self._loss_scale: torch.Tensor | None = None
         self._carried: WeakKeyDictionary[torch.optim.Optimizer, AccumulatedGradients] = (
@@ -535,13 +537,15 @@ class Tracker(HookGuard):
             self._gather()
             self.optimizers.steps(optimizer)
             self._learning_rates(step, optimizer)
-            self._carried.clear()  # which gradients are left over is known from step to step
+            self._carried.clear()
             self._loss_scale = None
             return
         self._black_box.settle(step)
         self._gather()
         if optimizer in self._carried:
             self._num_stale += self._carried[optimizer].count()
+        elif self.optimizers.has_stepped(optimizer):
+            self._num_stale = math.nan  # nobody saw what its last step left over
         self.optimizers.steps(optimizer)
         scale, self._loss_scale = self._loss_scale, None
         if scale is not None:
@@ -584,6 +588,10 @@ class Tracker(HookGuard):
             self.steps.close()
 
     # Steps that went as usual so far
+
+    def keep_gradients_of(self, optimizer: torch.optim.Optimizer) -> None:
+        """Note which gradients an optimizer leaves over for a step that is observed in full."""
+        self._carried[optimizer] = AccumulatedGradients(self.parameters.of(optimizer))
 
     def loss_name(self, what: str) -> str:
         """Return the name of the loss ``what`` that the script computes now."""
@@ -653,6 +661,7 @@ class Tracker(HookGuard):
             thins = self._recorder.thins_next(mode)
             self.events.detail = Detail.LOSSES if thins else Detail.FULL
             if thins:
+                self._carried.clear()  # which gradients are left over is known from step to step
                 self._usual.begin()
             self.last_models = {}
         self._on_step(mode)
@@ -665,5 +674,6 @@ class Tracker(HookGuard):
             return
         self.observer.parameters(step, self.parameters.free())
         self.events.emit("step_ends", step)
-        self.observer.scalar(step, "optimizer/stale_gradients", self._num_stale, "optimizer")
+        if not math.isnan(self._num_stale):
+            self.observer.scalar(step, "optimizer/stale_gradients", self._num_stale, "optimizer")
         self._num_stale = 0

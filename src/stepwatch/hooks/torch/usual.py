@@ -271,6 +271,8 @@ class UsualSteps:
         self._last_model = self._stepping = None
         if not self._recorder.thins_next(Mode.TRAIN):
             tracker.events.detail = Detail.FULL
+            self._loop.skipped()
+            tracker.keep_gradients_of(optimizer)
         elif self._recorder.profiler.config is not self._config:
             tracker.events.detail = Detail.LOSSES
         else:

@@ -342,6 +342,11 @@ class Loop:
         self._num_optimizer_steps += 1
         self._num_unused = 0
 
+    def skipped(self) -> None:
+        """Steps went by whose time was not observed: that of the next begins now."""
+        self._phases.skip()
+        self._end_interval(None)
+
     def complete(self, step: OpenStep) -> None:
         if step.has_only_losses:
             self._phases.skip()

@@ -1,0 +1,137 @@
+"""The axis that figures share: optimizer steps, and where the steps of evaluations lie on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ..model.finding import Finding
+from ..model.json_text import parse_json
+from ..model.steps import Mode
+from ..trial import Trial
+from .downsample import bucket_starts
+from .progressive_read import Window
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+_MOST_KNOTS = 400
+
+
+class StepAxis:
+    """Where global steps lie on the axis of optimizer steps.
+
+    A TRAIN step lies at its own count, divided by how many batches an optimizer's step takes. Steps
+    of other modes lie where training had come to by then: those of one evaluation pass are one
+    point, in which each step weighs as many samples as it had.
+
+    Args:
+        trial: The run, as it is now.
+    """
+
+    def __init__(self, trial: Trial) -> None:
+        self.steps = trial.step_numbers(Mode.TRAIN)
+        self._within = trial.mode_step_numbers(Mode.TRAIN)
+        self._batches = _batch_rows(trial)
+        self.accumulated = _accumulated(trial)
+
+    def __call__(self, steps: Ints, mode: str) -> tuple[Ints, Floats | None]:
+        """Return where steps of a mode lie, and what each of them weighs in a mean."""
+        x = self.of(steps, mode == Mode.TRAIN.value)
+        if mode == Mode.TRAIN.value or not len(self._batches[0]):
+            return x, None
+        at = np.clip(np.searchsorted(self._batches[0], steps, "right") - 1, 0, None)
+        return x, self._batches[1][at]
+
+    def of(self, steps: npt.ArrayLike, is_train: bool = False) -> Ints:
+        """Return where global steps lie."""
+        steps = np.asarray(steps, np.int64)
+        if not len(self.steps):
+            return steps
+        before = np.searchsorted(self.steps, steps, "right") - 1
+        x = np.where(before >= 0, self._within[np.maximum(before, 0)], -1)
+        exact = is_train | (self.steps[np.maximum(before, 0)] == steps)
+        return np.maximum(np.where(exact, x, x + 1), 0) // self.accumulated
+
+    def places(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return findings whose steps are where they lie, for a figure to mark them there."""
+        found = list(findings)
+        at = self.of([one.step for one in found]).tolist()
+        return [replace(one, step=x, mode_step=None) for one, x in zip(found, at, strict=True)]
+
+    def window(self, first: int, last: int) -> Window:
+        """Return the global steps that lie between two optimizer steps."""
+        if not len(self.steps):
+            return first, last
+        at = np.searchsorted(self._within // self.accumulated, (first, last + 1))
+        start = int(self.steps[at[0]]) if at[0] < len(self.steps) else int(self.steps[-1])
+        return start, int(self.steps[at[1]]) - 1 if at[1] < len(self.steps) else 2**62
+
+    @property
+    def last(self) -> int:
+        """The last optimizer step; -1 for none."""
+        return int(self._within[-1]) // self.accumulated if len(self._within) else -1
+
+    def knots(self, trial: Trial, kind: str) -> dict[str, list[float]]:
+        """Return points between which another count of steps is a straight line.
+
+        Args:
+            trial: The run.
+            kind: ``global``, ``time`` (seconds since the first step) or ``samples``.
+        """
+        steps = trial.step_numbers()
+        kinks = np.flatnonzero(np.diff(self.of(steps), n=2)) + 1
+        at = np.unique(np.r_[0, kinks, max(0, len(steps) - 1)])[: len(steps)]
+        if len(at) > _MOST_KNOTS:
+            at = at[bucket_starts(len(at), _MOST_KNOTS)]
+        chosen = steps[at] if len(steps) else steps
+        found: dict[str, list[float]] = {
+            "step": self.of(chosen).tolist(),
+            "global": chosen.tolist(),
+        }
+        if kind == "time":
+            times = _times(trial)
+            found["step"] = self.of(times[0]).tolist()
+            found["global"] = times[0].tolist()
+            found["time"] = times[1].tolist()
+        if kind == "samples" and len(self._batches[0]):
+            size = float(np.median(self._batches[1])) * self.accumulated * len(trial.workers)
+            found["samples"] = [size * (one + 1) for one in found["step"]]
+        return found
+
+
+def _batch_rows(trial: Trial) -> tuple[Ints, Floats]:
+    """Return at which steps a batch was seen, and how many samples it had."""
+    names = trial.tensor_names(collection="batches")[:1]
+    if not names:
+        return np.empty(0, np.int64), np.empty(0)
+    rows = trial.rows(frozenset(names), ["shape"], worker=trial.workers[0])
+    steps = rows.column("step").to_numpy()
+    shapes = rows.column("shape").to_pylist()
+    sizes = {shape: float((parse_json(shape or "[]") or [1])[0]) for shape in set(shapes)}
+    return steps, np.array([sizes[shape] for shape in shapes], np.float64)
+
+
+def _accumulated(trial: Trial) -> int:
+    """Return how many TRAIN steps an optimizer's step takes, as it was observed; at least 1."""
+    name = "loop/optimizer_steps"
+    if name not in trial.reader.tensors():
+        return 1
+    series = trial.tensor(name).statistics(Mode.TRAIN, worker=trial.workers[0])
+    taken, steps = series["mean"], series.mode_steps
+    if len(taken) < 2 or taken[-1] <= taken[0]:
+        return 1
+    return max(1, round(float(steps[-1] - steps[0]) / float(taken[-1] - taken[0])))
+
+
+def _times(trial: Trial) -> tuple[Ints, Floats]:
+    """Return some steps, and the seconds from the first of all to each."""
+    name = next(iter(trial.tensor_names(collection="losses") or trial.reader.tensors()), "")
+    if not name:
+        return np.empty(0, np.int64), np.empty(0)
+    rows = trial.rows(frozenset([name]), ["time_ns"], worker=trial.workers[0])
+    steps, times = rows.column("step").to_numpy(), rows.column("time_ns").to_numpy()
+    at = np.unique([*bucket_starts(len(steps), _MOST_KNOTS), max(0, len(steps) - 1)])[: len(steps)]
+    return steps[at], (times[at] - times[0]) / 1e9 if len(times) else np.empty(0)
