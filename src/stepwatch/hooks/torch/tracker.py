@@ -102,6 +102,7 @@ class Tracker(HookGuard):
         self._loss_since_backward = False
         self.loss_depth = self.num_optimizer_steps = 0
         self._num_stale: float = 0  # nan where that is not known
+        self._passed_over = False  # whether an optimizer ever stepped in a step that was thinned
         self._num_before_scaler = 0
         self._loss_scale: torch.Tensor | None = None
         self._carried: WeakKeyDictionary[torch.optim.Optimizer, AccumulatedGradients] = (
@@ -538,13 +539,14 @@ class Tracker(HookGuard):
             self.optimizers.steps(optimizer)
             self._learning_rates(step, optimizer)
             self._carried.clear()
+            self._passed_over = True
             self._loss_scale = None
             return
         self._black_box.settle(step)
         self._gather()
         if optimizer in self._carried:
             self._num_stale += self._carried[optimizer].count()
-        elif self.optimizers.has_stepped(optimizer):
+        elif self._passed_over:
             self._num_stale = math.nan  # nobody saw what its last step left over
         self.optimizers.steps(optimizer)
         scale, self._loss_scale = self._loss_scale, None
@@ -662,6 +664,7 @@ class Tracker(HookGuard):
             self.events.detail = Detail.LOSSES if thins else Detail.FULL
             if thins:
                 self._carried.clear()  # which gradients are left over is known from step to step
+                self._passed_over = True
                 self._usual.begin()
             self.last_models = {}
         self._on_step(mode)
