@@ -202,7 +202,7 @@ class LabelLeak(Rule):
             step,
             tensor,
             f"{overlap.num_shared} samples of EVAL were seen in TRAIN, {share:.1%} of"
-            f" {overlap.num_evaluated} looked at up to step {step.number}"
+            f" {overlap.num_evaluated} looked at up to step {step.train_step}"
             + (f" (> {self.max_overlap:.1%})" if over else estimate),
             severity="warning" if over or overlap.is_part else "info",
             value=share,
@@ -303,7 +303,7 @@ class LabelLeak(Rule):
             label,
             f"{label.name}: the target {what} ({batch.name}),"
             f" {in_a_row(num_samples or self.consecutive, 'look')} up"
-            f" to step {step.number}",
+            f" to step {step.train_step}",
             condition=condition,
             remedy=_REMEDIES[condition],
         )

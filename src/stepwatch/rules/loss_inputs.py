@@ -229,8 +229,8 @@ class LossInput(Rule):
                     step,
                     tensor,
                     f"a loss that is written out compares each prediction with"
-                    f" {number(sample.compared)} targets, up to step {step.number}: predictions of"
-                    " shape (n, 1) and targets of shape (n,) are broadcast against each other",
+                    f" {number(sample.compared)} targets, up to step {step.train_step}: predictions"
+                    " of shape (n, 1) and targets of shape (n,) are broadcast against each other",
                     value=sample.compared,
                     threshold=1.0,
                     condition="broadcast",
@@ -298,8 +298,9 @@ class LossInput(Rule):
             step,
             tensor,
             f"{tensor.name}: predictions from {number(given.field(MIN))} to"
-            f" {number(given.field(MAX))} ({shapes}) {what}, {in_a_row(least, 'step')} up to step"
-            f" {step.number}",
+            f" {number(given.field(MAX))} ({shapes}) {what},"
+            + f" {in_a_row(least, 'step')} up to step {step.train_step}" * (least > 1)
+            + f" at step {step.train_step}" * (least == 1),
             value=given.field(MAX),
             condition=f"{condition} {tensor.name}",
             remedy=remedy,
