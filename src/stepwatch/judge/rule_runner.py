@@ -189,10 +189,10 @@ class ModelChange:
             if (weight.trainable if weight.optimizer_groups is None else weight.optimizer_groups)
         )
         another = bool(names and self._names) and names.isdisjoint(self._names)
-        another |= bool(held and self._held) and held not in self._held
+        another |= bool(weights and self._held) and held not in self._held
         self._layouts = layouts
         self._names |= names
-        if held:
+        if weights:
             self._held.add(held)
         return another
 

@@ -8,6 +8,7 @@ import pytest
 from keras import layers
 
 from stepwatch.capture import budget
+from stepwatch.capture.budget import FULL_STEPS
 from stepwatch.hooks.keras import KerasHook
 from stepwatch.trial import Trial
 
@@ -187,3 +188,18 @@ class TestMeasuring:
         assert hook.recorder.budget.period > 1
         assert 0 < hook.recorder.budget.cost()
         assert any("losses of all" in line for line in said)
+
+
+def test_the_first_batches_of_another_training_are_observed_in_full(every_fifth):
+    """Of another model, or of the same one that is compiled anew."""
+
+    def train(hook):
+        first = model()
+        first.fit(X, Y, batch_size=4, epochs=1, verbose=0)
+        first.compile("sgd", "mse")
+        first.fit(X, Y, batch_size=4, epochs=1, verbose=0)
+
+    _, trial = every_fifth(train)
+
+    full = trial.tensor("hidden/kernel").steps()
+    assert [0, 1, 5, 10, *range(12, 11 + FULL_STEPS)] == full[: 3 + FULL_STEPS]

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from time import perf_counter
 from typing import Any
+from weakref import WeakSet
 
 import keras
 
+from ...capture.budget import FULL_STEPS
 from ...capture.guard import guarded
 from ...capture.open_step import OpenStep
 from ...errors import TrainingStopped
@@ -63,6 +65,8 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         self._reading: Reading | None = None
         self._unread: Callable[[], None] | None = None
         self._trains: Any = None
+        self._optimizers: WeakSet[Any] = WeakSet()
+        self._has_trained = False
         self._interval_began = 0.0
         self.attach()
 
@@ -120,6 +124,12 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
             self._hand_on()
         self._running = self._mode or mode
         self._trains = model
+        optimizer = getattr(model, "optimizer", None)
+        if mode is Mode.TRAIN and optimizer is not None and optimizer not in self._optimizers:
+            if self._has_trained:  # the next part of a script: another model, or compiled anew
+                self.budget.observe_next_in_full("another optimizer", FULL_STEPS)
+            self._has_trained = True
+            self._optimizers.add(optimizer)
         step = self.recorder.open_step(self._running)
         if not step.has_only_losses:
             self._settle()  # before more is read, for the time that it takes to count as its own
