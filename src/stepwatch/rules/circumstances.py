@@ -28,6 +28,9 @@ FLAT = 0.02
 FADES = 1e-3
 #: Weights hardly moved if all steps together took them no farther than this fraction of their norm.
 HARDLY = 0.03
+#: Clipping leaves a step too small if it takes gradients to less than this part of their norm at
+#: nearly every look, and such a step moves the weights by less than that part of their norm.
+CLIPPED, NEARLY_ALL, CLIPPED_MOVES, CLIPPED_LOOKS = 0.1, 0.9, 3e-4, 10
 #: A part of the parameters that is most of them.
 MOST_IDLE = 0.5
 #: Weights jumped if from one step to the next their norm grew by this factor, or from the first on
@@ -114,6 +117,58 @@ def _large_matrix(group: TensorGroup) -> tuple[str, float, float] | None:
     return name, size, usual
 
 
+# What optimizers keep whose steps are as long as the gradients are; those of Adam are not.
+_PLAIN_STATES = ("momentum", "momentum_buffer", "step", "iteration", "learning_rate")
+
+
+class ClippedGradients:
+    """Remembers what clipping leaves of gradients, and whether the optimizer makes up for it."""
+
+    def __init__(self) -> None:
+        self._norms: deque[tuple[float, float]] = deque(maxlen=REMEMBERED)  # before and after
+        self._is_scaled = False
+
+    def add(self, step: StepView, record: StepRecord) -> None:
+        """Add a TRAIN step, as one of its workers has it."""
+        before, after, most, left = (
+            step.scalar(f"optimizer/{name}", record.worker)
+            for name in (
+                "gradient_norm_before_clipping",
+                "gradient_norm_after_clipping",
+                "max_norm",
+                "clipped_to",
+            )
+        )
+        known = [one for one in (after, left, min(before, most)) if math.isfinite(one)]
+        if math.isfinite(before) and known:
+            self._norms.append((before, known[0]))
+        layout = record.layout
+        for row in layout.rows_of.get("optimizer_states", ()):
+            kept = layout.tensors[row].name.rpartition("/")[2]
+            self._is_scaled |= kept not in _PLAIN_STATES
+
+    def reason(self, update: float) -> Reason | None:
+        """Return that clipping takes nearly all of each step, if so.
+
+        Args:
+            update: The norm of an update over that of the weights.
+        """
+        if self._is_scaled or len(self._norms) < CLIPPED_LOOKS or not update < CLIPPED_MOVES:
+            return None
+        before, after = np.array(self._norms).T
+        is_cut = after < CLIPPED * before
+        if is_cut.mean() < NEARLY_ALL:
+            return None
+        usual, left = float(np.median(before)), float(np.median(after))
+        return Reason(
+            "clipped",
+            f"gradients are clipped from a norm of {number(usual)} to {number(left)}, by medians of"
+            f" {len(before)} looks, so a step moves the weights by {number(update)} of their norm",
+            f"clip to about {number(usual)}, the usual norm, so that only far larger gradients are"
+            " clipped",
+        )
+
+
 _OBSERVED = frozenset({"weights", "labels", "gradients"})
 
 
@@ -122,7 +177,7 @@ class Circumstances:
 
     def __init__(self) -> None:
         self._trained = Selection(("weights",), keep=is_trained)
-        self._weights = WeightHistory()
+        self._weights, self._clipped = WeightHistory(), ClippedGradients()
         self._first_gradient = math.nan
         self._last: StepRecord | None = None
         self._update = self._dropout = self._penalty = math.nan
@@ -148,6 +203,7 @@ class Circumstances:
             self._targets.add(name, (step.number, label.statistics.rms))
         rows = record.layout.rows_of
         self.by_reward |= "policy" in rows
+        self._clipped.add(step, record)
         if "gradients" not in rows:
             return
         self._dropout = step.scalar("loop/dropout", record.worker)
@@ -198,6 +254,9 @@ class Circumstances:
                 f"dropout drops {number(100 * self._dropout)}% of what it is given",
                 "drop 10% to 50%; the argument is the share that is dropped, not the one kept",
             )
+        clipped = self._clipped.reason(update)
+        if clipped is not None:
+            return clipped
         if update < STILL:
             return Reason(
                 "still",

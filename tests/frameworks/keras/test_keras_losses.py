@@ -299,6 +299,21 @@ class TestEvidence:
         assert np.sqrt(sum(squares)) == pytest.approx(norm)
         assert 0.5 == trial.tensor("optimizer/max_norm").statistics()["sum"][0]
 
+    @pytest.mark.parametrize("bound", ["global_clipnorm", "clipnorm", "clipvalue"])
+    def test_what_clipping_leaves_is_what_the_optimizer_uses(self, bound, tmp_path):
+        """A step of plain descent is as long as that, times the learning rate."""
+        made = classifier("sparse_categorical_crossentropy", "softmax")
+        made.compile(keras.optimizers.SGD(1.0, **{bound: 1e-3}), LOSS)
+        trial = watched(tmp_path / "run", made)
+
+        def first(name, of="sum"):
+            return trial.tensor(name).statistics()[of][0]
+
+        moved = first("update_ratio/head/kernel") * np.sqrt(first("head/kernel", "sum_sq"))
+        left = first("optimizer/clipped_to")
+        assert left < first("optimizer/gradient_norm_before_clipping")
+        assert 0.5 * left < moved < 1.01 * left
+
 
 class Own(keras.losses.Loss):
     """A loss of the script's own: what it makes of the differences of targets and predictions."""

@@ -369,7 +369,7 @@ class BatchTracker:
     ) -> None:
         """Read what became of the weights."""
         step, model = self.owner.recorder.open_step(self._mode), self._model
-        self._evidence.clipping(step, model.optimizer)
+        self._evidence.clipping(step, model.optimizer, self._value)
         self._updates.after(step, lambda: variables()[0])
         if step.wants("embeddings"):
             for variable, value in zip(model.trainable_variables, variables()[0], strict=False):
