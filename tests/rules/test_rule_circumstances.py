@@ -22,6 +22,7 @@ def reported(
     loop=None,
     optimizer=None,
     states=None,
+    setup=None,
 ):
     """Return the finding of a training whose loss is that at each step."""
     watch = Watch(["loss_not_decreasing:num_steps=30,smooth=5"])
@@ -34,6 +35,7 @@ def reported(
                 "weights": {"a": np.full((16, 16), weight(at))},
                 "loop": loop or {},
                 "optimizer": optimizer or {},
+                "setup": setup or {},
                 "optimizer_states": states or {},
                 "gradients": {"gradient/a": [gradient(at), 0.0]}
                 | {f"gradient/{size}": [[size]] for size in depth},
@@ -68,6 +70,8 @@ ADAM = {"optimizer_state/a/exp_avg_sq": [0.0, 0.0], "optimizer_state/a/step": [1
         ("slow", {"update": 1e-4, "optimizer": CUT, "states": ADAM}),
         ("slow", {"update": 1e-4, "optimizer": clips(0.9, 0.5), "states": MOMENTUM}),
         ("data", {"update": 1e-2, "optimizer": CUT, "states": MOMENTUM}),
+        ("padding", {"setup": {"setup/padded_last/lstm": [0.9]}}),
+        ("data", {"setup": {"setup/padded_last/lstm": [0.3]}}),
         ("still", {"update": 1e-8}),
         ("faded", {"gradient": lambda at: 1.0 if at == 0 else 1e-6}),
         ("fades", {"depth": (1e-9, 1e-5, 0.1)}),

@@ -15,7 +15,7 @@ from ..model.record import Layout, StepRecord
 from ..numerics.measures import Floats, by_x, global_norm, listed, magnitude, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .history import Series
-from .shared import is_trained
+from .shared import is_trained, prefixed
 
 #: Below this fraction of their norm a step does not move the weights.
 STILL = 3e-6
@@ -39,6 +39,8 @@ JUMPED, SWELLED = 1.5, 3.0
 #: Weights begin large if for most of the matrices the root mean square, times the root of the
 #: smaller side, is above this; it is about 1 for what He et al. and Glorot and Bengio draw.
 LARGE_START = 4.0
+#: A recurrent layer has forgotten a sequence if so much of what it sees last is padding.
+FORGOTTEN = 0.5
 #: Dropping this share of all units, and a penalty that is this share of the loss, is much.
 DROPS, PENALIZES = 0.7, 0.8
 #: Targets grew if the median of their root mean square over so many full steps did by this factor.
@@ -179,6 +181,7 @@ class Circumstances:
         self._trained = Selection(("weights",), keep=is_trained)
         self._weights, self._clipped = WeightHistory(), ClippedGradients()
         self._first_gradient = math.nan
+        self._padded: tuple[str, float] | None = None  # a recurrent layer, and the share of padding
         self._last: StepRecord | None = None
         self._update = self._dropout = self._penalty = math.nan
         self._num_steps = 0
@@ -204,6 +207,8 @@ class Circumstances:
         rows = record.layout.rows_of
         self.by_reward |= "policy" in rows
         self._clipped.add(step, record)
+        for group in prefixed(step, "setup", PADDED):
+            self._padded = group[0].name.removeprefix(PADDED), group[0].scalar
         if "gradients" not in rows:
             return
         self._dropout = step.scalar("loop/dropout", record.worker)
@@ -264,6 +269,16 @@ class Circumstances:
                 "raise the learning rate tenfold until the loss moves"
                 if gradient > 0
                 else "see why no gradient arrives",
+            )
+        if self._padded is not None and self._padded[1] > FORGOTTEN:
+            layer, share = self._padded
+            return Reason(
+                "padding",
+                f"sequences are padded at their end, and {layer} returns its last state without a"
+                f" mask: it sees nothing but padding for the last {number(100 * share)}% of its"
+                " steps, in the median sequence",
+                "mask the padding: Embedding(..., mask_zero=True) or a Masking layer in Keras,"
+                " pack_padded_sequence in PyTorch; or pad sequences at their beginning",
             )
         if gradient < 1e-3 * self._first_gradient:
             return Reason(
@@ -420,6 +435,8 @@ def _update_size(record: StepRecord) -> float:
 
 
 RATIO = "update_ratio/"
+# Before a recurrent layer that returns its state after padding, of the share of that.
+PADDED = "setup/padded_last/"
 
 
 def _updates(layout: Layout) -> tuple[list[int], list[int]]:

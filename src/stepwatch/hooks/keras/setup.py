@@ -19,6 +19,7 @@ import numpy as np
 
 from ...capture.open_step import OpenStep
 from ...numerics.measures import Floats
+from .backend import StepFacts
 from .evidence import Evidence, Lookup
 from .layers import ModelNames
 from .losses import CROSS_ENTROPY, MOST_CLASSES, OF_PROBABILITIES, Array, LossCall
@@ -106,21 +107,24 @@ class Setup:
         step: OpenStep,
         model: Any,
         names: ModelNames,
-        calls: Mapping[str, LossCall],
+        facts: StepFacts,
         value_of: Lookup,
         evidence: Evidence,
     ) -> None:
         """Add what is known of a model that trains by the ``train_step`` of Keras.
 
         Args:
-            calls: Of each loss, by its name without ``loss/``.
-            value_of: Has the predictions and labels, arranged as the loss takes them.
+            facts: Of the step: the calls of losses, and what the model was called with.
+            value_of: Has these; predictions and labels arranged as the loss takes them.
         """
         if not step.wants(COLLECTION):
             return
+        calls = facts.calls
         numbers = dict(_momentum(model, names))
         numbers.update((f"setup/uncalled/{name}", 1.0) for name in _uncalled(model, names))
         numbers.update(_unseparated(model, names))
+        if len(facts.batches) == 1:
+            numbers.update(_padded_last(model, names, value_of(facts.batches[0])))
         numbers.update((f"setup/monitor/{name}", sign) for name, sign in self._fit.monitors())
         if self._fit.is_weighted:
             numbers.update((f"setup/weighted/{name}", 1.0) for name in {"loss": 0, **calls})
@@ -212,12 +216,87 @@ def _is_identity(layer: Any) -> bool:
 
 def _only_producer(layer: Any) -> Any:
     """Return the one operation whose output a layer of a graph takes alone; ``None`` if none."""
-    found = {node.operation for one in layer._inbound_nodes for node in one.parent_nodes}
-    if len(found) != 1:
+    producer = _only_source(layer)
+    if producer is None:
         return None
-    producer = found.pop()
     takers = {node.operation for node in producer._outbound_nodes}
     return producer if takers == {layer} else None
+
+
+#: Rows are padded at their end if so many of them end in the same token, at least at so many
+#: positions, in the median of the rows.
+_PADDED_ROWS, _PADDED_STEPS = 0.9, 8
+
+
+def _padded_last(
+    model: Any, names: ModelNames, tokens: Array | None
+) -> Iterator[tuple[str, float]]:
+    """Yield the recurrent layers that return what is left after padding, and its share of steps.
+
+    Args:
+        tokens: What the model was called with.
+    """
+    if not hasattr(getattr(model, "_functional", None) or model, "operations"):  # it is no graph
+        return
+    share = _padding(tokens)
+    for layer in model.layers if share else ():
+        name = names.of_layer(layer)
+        if name is not None and _returns_last(layer) and _is_of_tokens(layer):
+            yield f"setup/padded_last/{name}", share
+
+
+def _padding(tokens: Array | None) -> float:
+    """Return how much of the median row is one token at its end, 0 if rows end otherwise.
+
+    Args:
+        tokens: Shape ``[samples, positions]``, of whole numbers; else there is no padding.
+    """
+    if tokens is None or tokens.ndim != 2 or not tokens.size:
+        return 0.0
+    if (tokens != np.rint(tokens)).any():
+        return 0.0
+    last, counts = np.unique(tokens[:, -1], return_counts=True)
+    is_other = tokens[:, ::-1] != last[counts.argmax()]
+    steps = np.where(is_other.any(1), is_other.argmax(1), tokens.shape[1])
+    median = float(np.median(steps))
+    is_padded = (steps > 0).mean() >= _PADDED_ROWS and median >= _PADDED_STEPS
+    return median / tokens.shape[1] if is_padded else 0.0
+
+
+def _returns_last(layer: Any) -> bool:
+    """Return whether a layer returns its state after the last position, and begins at the first."""
+    known = isinstance(layer, keras.layers.RNN) and not layer.go_backwards
+    return known and not layer.return_sequences
+
+
+def _is_of_tokens(layer: Any) -> bool:
+    """Return whether a layer of a graph is given embedded tokens, position by position, unmasked.
+
+    So it is behind an embedding of the input of the model, with other recurrent layers, dropout and
+    the like between them.
+    """
+    producer = _only_source(layer)
+    while isinstance(producer, _BY_POSITION) or _returns_all(producer):
+        producer = _only_source(producer)
+    is_embedding = isinstance(producer, keras.layers.Embedding) and not producer.mask_zero
+    return is_embedding and isinstance(_only_source(producer), keras.layers.InputLayer)
+
+
+_BY_POSITION = (
+    *(keras.layers.Dropout, keras.layers.SpatialDropout1D, keras.layers.LayerNormalization),
+    *(keras.layers.BatchNormalization, keras.layers.Dense, keras.layers.Activation),
+)
+
+
+def _returns_all(layer: Any) -> bool:
+    is_forward = isinstance(layer, keras.layers.RNN) and not layer.go_backwards
+    return is_forward and bool(layer.return_sequences)
+
+
+def _only_source(layer: Any) -> Any:
+    """Return the one operation whose output a layer of a graph is given; ``None`` if none."""
+    found = {node.operation for one in layer._inbound_nodes for node in one.parent_nodes}
+    return found.pop() if len(found) == 1 else None
 
 
 def _is_of_keras(layer: object) -> bool:
