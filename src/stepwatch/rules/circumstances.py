@@ -171,6 +171,35 @@ class ClippedGradients:
         )
 
 
+# Before a recurrent layer that returns its state after padding, of the share of that.
+_PADDED = "setup/padded_last/"
+
+
+class PaddedSequences:
+    """Remembers which recurrent layer returns its last state of sequences padded at their end."""
+
+    def __init__(self) -> None:
+        self._layer, self._share = "", 0.0
+
+    def add(self, step: StepView) -> None:
+        """Add a TRAIN step."""
+        for group in prefixed(step, "setup", _PADDED):
+            self._layer, self._share = group[0].name.removeprefix(_PADDED), group[0].scalar
+
+    def reason(self) -> Reason | None:
+        """Return that most of what the layer sees last is padding, if so."""
+        if self._share <= FORGOTTEN:
+            return None
+        return Reason(
+            "padding",
+            f"sequences are padded at their end, and {self._layer} returns its last state without a"
+            f" mask: it sees nothing but padding for the last {number(100 * self._share)}% of its"
+            " steps, in the median sequence",
+            "mask the padding: Embedding(..., mask_zero=True) or a Masking layer in Keras,"
+            " pack_padded_sequence in PyTorch; or pad sequences at their beginning",
+        )
+
+
 _OBSERVED = frozenset({"weights", "labels", "gradients"})
 
 
@@ -181,7 +210,7 @@ class Circumstances:
         self._trained = Selection(("weights",), keep=is_trained)
         self._weights, self._clipped = WeightHistory(), ClippedGradients()
         self._first_gradient = math.nan
-        self._padded: tuple[str, float] | None = None  # a recurrent layer, and the share of padding
+        self._padded = PaddedSequences()
         self._last: StepRecord | None = None
         self._update = self._dropout = self._penalty = math.nan
         self._num_steps = 0
@@ -207,8 +236,7 @@ class Circumstances:
         rows = record.layout.rows_of
         self.by_reward |= "policy" in rows
         self._clipped.add(step, record)
-        for group in prefixed(step, "setup", PADDED):
-            self._padded = group[0].name.removeprefix(PADDED), group[0].scalar
+        self._padded.add(step)
         if "gradients" not in rows:
             return
         self._dropout = step.scalar("loop/dropout", record.worker)
@@ -270,16 +298,9 @@ class Circumstances:
                 if gradient > 0
                 else "see why no gradient arrives",
             )
-        if self._padded is not None and self._padded[1] > FORGOTTEN:
-            layer, share = self._padded
-            return Reason(
-                "padding",
-                f"sequences are padded at their end, and {layer} returns its last state without a"
-                f" mask: it sees nothing but padding for the last {number(100 * share)}% of its"
-                " steps, in the median sequence",
-                "mask the padding: Embedding(..., mask_zero=True) or a Masking layer in Keras,"
-                " pack_padded_sequence in PyTorch; or pad sequences at their beginning",
-            )
+        padded = self._padded.reason()
+        if padded is not None:
+            return padded
         if gradient < 1e-3 * self._first_gradient:
             return Reason(
                 "faded",
@@ -435,8 +456,6 @@ def _update_size(record: StepRecord) -> float:
 
 
 RATIO = "update_ratio/"
-# Before a recurrent layer that returns its state after padding, of the share of that.
-PADDED = "setup/padded_last/"
 
 
 def _updates(layout: Layout) -> tuple[list[int], list[int]]:

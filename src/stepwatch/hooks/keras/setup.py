@@ -19,6 +19,7 @@ import numpy as np
 
 from ...capture.open_step import OpenStep
 from ...numerics.measures import Floats
+from ..observations import padded_share
 from .backend import StepFacts
 from .evidence import Evidence, Lookup
 from .layers import ModelNames
@@ -223,11 +224,6 @@ def _only_producer(layer: Any) -> Any:
     return producer if takers == {layer} else None
 
 
-#: Rows are padded at their end if so many of them end in the same token, at least at so many
-#: positions, in the median of the rows.
-_PADDED_ROWS, _PADDED_STEPS = 0.9, 8
-
-
 def _padded_last(
     model: Any, names: ModelNames, tokens: Array | None
 ) -> Iterator[tuple[str, float]]:
@@ -238,29 +234,11 @@ def _padded_last(
     """
     if not hasattr(getattr(model, "_functional", None) or model, "operations"):  # it is no graph
         return
-    share = _padding(tokens)
+    share = 0.0 if tokens is None else padded_share(tokens)
     for layer in model.layers if share else ():
         name = names.of_layer(layer)
         if name is not None and _returns_last(layer) and _is_of_tokens(layer):
             yield f"setup/padded_last/{name}", share
-
-
-def _padding(tokens: Array | None) -> float:
-    """Return how much of the median row is one token at its end, 0 if rows end otherwise.
-
-    Args:
-        tokens: Shape ``[samples, positions]``, of whole numbers; else there is no padding.
-    """
-    if tokens is None or tokens.ndim != 2 or not tokens.size:
-        return 0.0
-    if (tokens != np.rint(tokens)).any():
-        return 0.0
-    last, counts = np.unique(tokens[:, -1], return_counts=True)
-    is_other = tokens[:, ::-1] != last[counts.argmax()]
-    steps = np.where(is_other.any(1), is_other.argmax(1), tokens.shape[1])
-    median = float(np.median(steps))
-    is_padded = (steps > 0).mean() >= _PADDED_ROWS and median >= _PADDED_STEPS
-    return median / tokens.shape[1] if is_padded else 0.0
 
 
 def _returns_last(layer: Any) -> bool:
