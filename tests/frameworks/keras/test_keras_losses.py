@@ -11,10 +11,12 @@ from stepwatch.hooks.keras import KerasHook
 from stepwatch.hooks.keras.losses import (
     CROSS_ENTROPY,
     OF_PROBABILITIES,
+    LossCall,
     compared_targets,
     confusion,
     log_partition,
     loss_call,
+    relative_spread,
 )
 from stepwatch.model.steps import Mode
 from stepwatch.rules import watch
@@ -384,3 +386,71 @@ class TestPenalty:
         trial = watched(tmp_path / "run", classifier(LOSS))
 
         assert not {"loop/penalty", "loop/dropout"} & set(trial.tensor_names())
+
+
+class Sampling(layers.Layer):
+    """Draws latents, and adds their divergence from a normal distribution to the loss."""
+
+    def __init__(self, weight, **options):
+        super().__init__(**options)
+        self.weight = weight
+        self.seed = keras.random.SeedGenerator(0)
+
+    def call(self, given):
+        mean, log_variance = given
+        kl = 1 + log_variance - keras.ops.square(mean) - keras.ops.exp(log_variance)
+        self.add_loss(self.weight * keras.ops.mean(keras.ops.sum(-0.5 * kl, axis=-1)))
+        noise = keras.random.normal(keras.ops.shape(mean), seed=self.seed)
+        return mean + keras.ops.exp(0.5 * log_variance) * noise
+
+
+class Written(keras.Model):
+    """Computes its loss in a train step of its own, as the guides of Keras do."""
+
+    def train_step(self, data):
+        import tensorflow as tf
+
+        x, y = data
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(keras.losses.mean_squared_error(y, self(x, training=True)))
+            loss += tf.reduce_sum(self.losses)
+        gradients = tape.gradient(loss, self.trainable_weights)
+        self.optimizer.apply(gradients, self.trainable_weights)
+        return {"loss": loss}
+
+
+class TestCollapse:
+    @pytest.mark.parametrize("kind", [keras.Model, Written])
+    @pytest.mark.parametrize(("weight", "found"), [(1.0, ["same loss"]), (1e-4, [])])
+    def test_a_decoder_that_gives_the_mean_of_the_data_is_found(
+        self, kind, weight, found, tmp_path
+    ):
+        """As where the divergence is summed, and the reconstruction is a mean over elements."""
+        if kind is Written and BACKEND != "tensorflow":
+            pytest.skip("its train step is one of TensorFlow")
+        keras.utils.set_random_seed(0)
+        given = keras.Input((16,))
+        hidden = layers.Dense(16, "relu")(given)
+        latent = Sampling(weight)([layers.Dense(2)(hidden), layers.Dense(2)(hidden)])
+        made = kind(given, layers.Dense(16)(layers.Dense(16, "relu")(latent)))
+        made.compile(keras.optimizers.Adam(5e-3), None if kind is Written else "mse")
+        rng = np.random.default_rng(0)
+        x = (rng.normal(size=(640, 2)) @ rng.normal(size=(2, 16))).astype("float32") / 4
+        with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            made.fit(x, x, batch_size=32, epochs=16, verbose=0)
+        alarms = watch(Trial(tmp_path / "run"), ["chance_level"])
+
+        assert found == [one.condition for one in alarms if one.condition.startswith("same")]
+
+    def test_predictions_are_compared_by_how_they_differ_from_sample_to_sample(self):
+        """Whatever they have in common; logits as the probabilities that they are."""
+        label = np.linspace(0.1, 0.9, 160).reshape(10, 16)
+        mse, logits = (
+            LossCall(name, None, None) for name in ("mse_loss", "binary_cross_entropy_with_logits")
+        )
+
+        assert pytest.approx(1) == relative_spread(mse, label + 5, label)
+        assert pytest.approx(0) == relative_spread(mse, np.ones((10, 16)), label)
+        assert pytest.approx(1) == relative_spread(logits, np.log(label / (1 - label)), label)
+        assert relative_spread(mse, label[:4], label[:4]) is None
+        assert relative_spread(LossCall("", None, None), label, label) is None

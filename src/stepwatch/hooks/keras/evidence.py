@@ -33,7 +33,14 @@ from ..observations import (
     NO_DATA,
     SERIES,
 )
-from .losses import CROSS_ENTROPY, Array, LossCall, confusion, log_partition
+from .losses import (
+    CROSS_ENTROPY,
+    Array,
+    LossCall,
+    confusion,
+    log_partition,
+    relative_spread,
+)
 
 #: Returns the value of a tensor that was observed in the step, by name; ``None`` for no such value.
 Lookup = Callable[[str], "Array | None"]
@@ -109,6 +116,9 @@ class Evidence:
                 counts = counts.sum(1)
             if counts is not None:
                 self.add(step, f"class_count/{name}", "classes", counts)
+            spread = relative_spread(call, prediction, label)
+            if spread is not None:
+                self.numbers(step, "classes", {f"spread/{name}": spread})
         for name, call in calls.items() if step.wants("log_partition") else ():
             logits = value_of(f"prediction/{name}")
             if call.function == CROSS_ENTROPY and logits is not None and logits.ndim > 1:
