@@ -199,6 +199,24 @@ def _selects_last(node: Any, dimension: int) -> bool:
     return node._saved_index in (2**64 - 1, node._saved_self_sym_sizes[dimension] - 1)
 
 
+#: Activations whose derivative is the same on each side of a corner, by what takes that.
+_PIECEWISE = {
+    "threshold_backward": "ReLU",
+    "leaky_relu_backward": "LeakyReLU",
+    "hardtanh_backward": "Hardtanh",
+    "prelu_kernel_backward": "PReLU",
+    "rrelu_with_noise_backward": "RReLU",
+    "softshrink_backward": "Softshrink",
+}
+
+
+def piecewise_derivatives(outputs: Iterable[object]) -> list[str]:
+    """Return the piecewise linear activations whose derivatives are part of some tensors."""
+    roots = [one.grad_fn for one in outputs if isinstance(one, torch.Tensor)]
+    found = {operation(node) for root in roots if root is not None for node in _forward_order(root)}
+    return sorted(_PIECEWISE[name] for name in found & _PIECEWISE.keys())
+
+
 #: By an operation whose derivative may be infinite: what it saves, and its derivative by that.
 _SINGULAR: Mapping[str, tuple[str, Callable[[torch.Tensor, float], torch.Tensor]]] = {
     "sqrt": ("result", lambda made, _: 0.5 / made),

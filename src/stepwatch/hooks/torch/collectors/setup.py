@@ -12,7 +12,7 @@ import math
 import re
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 from weakref import WeakKeyDictionary, ref
@@ -22,10 +22,17 @@ import torch
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
 from ...observations import padded_share
-from ..autograd import Edge, Product, products, softmaxes_over_first, takes_last_only
-from ..internals import BatchNorm, isolated_compute
+from ..autograd import (
+    Edge,
+    Product,
+    piecewise_derivatives,
+    products,
+    softmaxes_over_first,
+    takes_last_only,
+)
+from ..internals import BatchNorm, in_transform, isolated_compute
 from ..models import Names, uncompiled, unwrap
-from ..observe import Observer
+from ..observe import Observer, Scalars
 from ..tensors import tensors_in, to_numpy
 
 COLLECTION = "setup"
@@ -90,10 +97,21 @@ class _Sequence(NamedTuple):
 
 
 class Setup:
-    """Observes it in the collection ``setup``, of models that train."""
+    """Observes it in the collection ``setup``, of models that train.
 
-    def __init__(self, names: Names, observer: Observer) -> None:
+    Args:
+        current: Returns the step to which what happens now belongs.
+    """
+
+    def __init__(
+        self,
+        names: Names,
+        observer: Observer,
+        scalars: Scalars,
+        current: Callable[[], OpenStep],
+    ) -> None:
         self._names, self._observer = names, observer
+        self._scalars, self._current = scalars, current
         self._models: WeakKeyDictionary[torch.nn.Module, _Model] = WeakKeyDictionary()
         # Whether the statistics of a normalization were new when its model ran first.
         self._new: WeakKeyDictionary[torch.nn.Module, bool] = WeakKeyDictionary()
@@ -113,6 +131,8 @@ class Setup:
         self._sequences: list[_Sequence] = []
         self._num_sequences = 0
         self._in_sequences: dict[str, float] = {}
+        # How many elements of second derivatives are not zero in this step, by activations.
+        self._curved: dict[str, torch.Tensor] = {}
 
     def begin(self, step: OpenStep, model: torch.nn.Module, inputs: object) -> None:
         """A model begins to run."""
@@ -156,6 +176,22 @@ class Setup:
         if self._num_samples > 1:
             found = softmaxes_over_first(roots, self._num_samples, self._names.parameters)
             self._in_graphs.update((f"setup/over_samples/{one}", 1.0) for one in found)
+
+    def differentiated(self, outputs: object, derivatives: Sequence[torch.Tensor | None]) -> None:
+        """Derivatives were taken: note how many are not zero, if of derivatives of corners."""
+        step = self._current()
+        if in_transform() or step.mode is not Mode.TRAIN or not step.wants(COLLECTION):
+            return
+        given = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
+        activations = piecewise_derivatives(given)
+        if not activations:
+            return
+        key = f"setup/second_derivative/{'+'.join(activations)}"
+        for one in derivatives:
+            if type(one) is torch.Tensor:
+                with isolated_compute(one.device.type):
+                    count = one.detach().count_nonzero()
+                    self._curved[key] = self._curved[key] + count if key in self._curved else count
 
     def _look_at_ends(self, roots: object) -> None:
         """Note which recurrent layers give the loss only what is left after padding."""
@@ -251,6 +287,9 @@ class Setup:
         numbers = self._numbers | self._in_graphs | self._in_masks | self._in_sequences
         self._numbers, self._right, self._tokens = {}, set(), None
         self._sequences = []
+        curved, self._curved = self._curved, {}
+        for name, count in curved.items() if step.wants(COLLECTION) else ():
+            self._scalars.add(step, name, COLLECTION, count)
         if numbers and step.wants(COLLECTION):
             self._observer.numbers(step, numbers, COLLECTION)
 
