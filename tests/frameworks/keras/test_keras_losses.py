@@ -454,3 +454,32 @@ class TestCollapse:
         assert pytest.approx(1) == relative_spread(logits, np.log(label / (1 - label)), label)
         assert relative_spread(mse, label[:4], label[:4]) is None
         assert relative_spread(LossCall("", None, None), label, label) is None
+
+
+@pytest.mark.parametrize(("sign", "found"), [(1, ["against_metric"]), (-1, [])])
+def test_a_score_that_is_minimized_is_known_by_its_metric(sign, found, tmp_path):
+    """A Dice coefficient in the place of a Dice loss; its twin is 1 less that."""
+
+    def dice(label, prediction):
+        inside = keras.ops.sum(label * prediction, axis=1)
+        total = keras.ops.sum(label, axis=1) + keras.ops.sum(prediction, axis=1)
+        return (1 - sign) / 2 + sign * (2 * inside + 1) / (total + 1)
+
+    keras.utils.set_random_seed(0)
+    rng = np.random.default_rng(0)
+    mask = (rng.random((640, 32)) < 0.2).astype("float32")
+    image = (mask + rng.normal(0, 0.2, mask.shape)).astype("float32")[..., None]
+    made = keras.Sequential(
+        [
+            keras.Input((32, 1)),
+            layers.Dense(8, "relu"),
+            layers.Dense(1, "sigmoid", bias_initializer=keras.initializers.Constant(-2.0)),
+            layers.Reshape((32,)),
+        ]
+    )
+    made.compile(keras.optimizers.Adam(2e-2), dice, metrics=["binary_accuracy"])
+    with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        made.fit(image, mask, batch_size=32, epochs=8, verbose=0)
+
+    alarms = watch(Trial(tmp_path / "run"), ["loss_direction:cooldown_steps=1000"])
+    assert found == [one.condition for one in alarms]
