@@ -17,7 +17,7 @@ from ..judge.step_view import StepView
 from ..model.finding import Finding
 from ..model.record import StepRecord
 from ..numerics.measures import Floats, listed, number
-from .shared import prefixed, summaries
+from .shared import in_a_row, prefixed, summaries
 
 _PREFIX = "setup/"
 #: A class with fewer labels says nothing; the classes must differ so much in them, and in weight.
@@ -330,9 +330,10 @@ class Setup(Rule):
                 yield self.finding(
                     step,
                     tensor,
-                    f"second derivatives are exactly zero in all elements, {self.looks} looks in a"
-                    f" row up to step {step.number}: {kinds} is piecewise linear, and the"
-                    " derivative of its derivative is zero everywhere, so that a loss of them, as"
+                    "second derivatives are exactly zero in all elements,"
+                    f" {in_a_row(self.looks, 'look')} up to step {step.number}: {kinds} is"
+                    " piecewise linear, and the derivative of its derivative is zero everywhere, so that a"
+                    " loss of them, as"
                     " the residual of a differential equation, teaches the model nothing",
                     condition="second_derivative",
                     value=0.0,
