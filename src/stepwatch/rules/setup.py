@@ -332,9 +332,9 @@ class Setup(Rule):
                     tensor,
                     "second derivatives are exactly zero in all elements,"
                     f" {in_a_row(self.looks, 'look')} up to step {step.number}: {kinds} is"
-                    " piecewise linear, and the derivative of its derivative is zero everywhere, so that a"
-                    " loss of them, as"
-                    " the residual of a differential equation, teaches the model nothing",
+                    " piecewise linear, and the derivative of its derivative is zero everywhere, so"
+                    " that a loss of them, as the residual of a differential equation, teaches the"
+                    " model nothing",
                     condition="second_derivative",
                     value=0.0,
                     worker=worker,
