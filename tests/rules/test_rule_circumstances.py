@@ -20,6 +20,9 @@ def reported(
     depth=(),
     weight=lambda at: 0.1,
     loop=None,
+    optimizer=None,
+    states=None,
+    setup=None,
 ):
     """Return the finding of a training whose loss is that at each step."""
     watch = Watch(["loss_not_decreasing:num_steps=30,smooth=5"])
@@ -31,6 +34,9 @@ def reported(
             kinds |= {
                 "weights": {"a": np.full((16, 16), weight(at))},
                 "loop": loop or {},
+                "optimizer": optimizer or {},
+                "setup": setup or {},
+                "optimizer_states": states or {},
                 "gradients": {"gradient/a": [gradient(at), 0.0]}
                 | {f"gradient/{size}": [[size]] for size in depth},
                 "updates": {"update_ratio/a": [update]},
@@ -41,9 +47,31 @@ def reported(
     return found[0]
 
 
+def clips(before, after):
+    """Return what is measured of gradients that are clipped."""
+    return {
+        "optimizer/gradient_norm_before_clipping": [before],
+        "optimizer/gradient_norm_after_clipping": [after],
+    }
+
+
+CUT = clips(0.9, 1e-3)
+BY_KERAS = {"optimizer/gradient_norm_before_clipping": [0.9], "optimizer/clipped_to": [1e-3]}
+MOMENTUM = {"optimizer_state/a/momentum_buffer": [0.0, 0.0]}
+ADAM = {"optimizer_state/a/exp_avg_sq": [0.0, 0.0], "optimizer_state/a/step": [1.0]}
+
+
 @pytest.mark.parametrize(
     ("why", "training"),
     [
+        ("clipped", {"update": 1e-8, "optimizer": CUT}),
+        ("clipped", {"update": 1e-4, "optimizer": CUT, "states": MOMENTUM}),
+        ("clipped", {"update": 1e-4, "optimizer": BY_KERAS}),
+        ("slow", {"update": 1e-4, "optimizer": CUT, "states": ADAM}),
+        ("slow", {"update": 1e-4, "optimizer": clips(0.9, 0.5), "states": MOMENTUM}),
+        ("data", {"update": 1e-2, "optimizer": CUT, "states": MOMENTUM}),
+        ("padding", {"setup": {"setup/padded_last/lstm": [0.9]}}),
+        ("data", {"setup": {"setup/padded_last/lstm": [0.3]}}),
         ("still", {"update": 1e-8}),
         ("faded", {"gradient": lambda at: 1.0 if at == 0 else 1e-6}),
         ("fades", {"depth": (1e-9, 1e-5, 0.1)}),
@@ -80,6 +108,14 @@ def test_that_most_of_a_model_is_frozen_is_a_reason(size, why):
         found += watch.evaluate(StepView([record(tensors, step=at)]))
 
     assert [why] == [one.evidence["why"] for one in found]
+
+
+def test_a_reason_that_is_clipping_says_from_which_norm_to_which():
+    """With what to clip to instead."""
+    finding = reported(update=1e-4, optimizer=CUT)
+
+    assert "gradients are clipped from a norm of 0.9 to 0.001" in finding.message
+    assert "clip to about 0.9" in finding.remedy
 
 
 def test_a_training_of_which_only_the_loss_is_known_has_none():

@@ -322,3 +322,68 @@ class TestOverfit:
         engine.finish()
         (status,) = engine.statuses()
         assert ("NotEvaluated", True) == (status.status, "9 TRAIN and 0 EVAL" in status.details)
+
+
+def _slide(start, end, steps=150):
+    """Return numbers that go from one to another, the faster the farther away, with some noise."""
+    at = np.arange(steps)
+    noise = np.random.default_rng(0).normal(size=steps) * 0.03 * abs(start - end)
+    return end + (start - end) * np.exp(-at / 30) + noise
+
+
+def _dips(steps=150):
+    """An accuracy that is high as all are called negative, falls, and comes again."""
+    return np.interp(np.arange(steps), [0, 20, 60, steps], [0.95, 0.3, 0.5, 0.9])
+
+
+class TestLossAndMetrics:
+    def _found(self, metrics, loss=(0.5, 0.02), *, others=()):
+        steps = []
+        losses = _slide(*loss)
+        for at, value in enumerate(losses):
+            kinds = {"losses": {"loss/loss": value} | {f"loss/{name}": 1.0 for name in others}}
+            kinds["metrics"] = {f"metric/{name}": values[at] for name, values in metrics.items()}
+            steps.append(step_of(kinds, at))
+        return run("loss_direction:cooldown_steps=1000", steps)
+
+    @pytest.mark.parametrize(
+        "metrics",
+        [
+            {"binary_accuracy": _slide(0.9, 0.08)},
+            {"train/mean_iou": _slide(0.5, 0.01), "val/loss": _slide(0.5, 0.2)},
+            {"auc": _slide(0.8, 0.1), "dice": _slide(0.6, 0.05)},
+        ],
+        ids=["accuracy", "logged", "two"],
+    )
+    @pytest.mark.parametrize("loss", [(0.5, 0.02), (-0.02, -0.9)])
+    def test_a_metric_that_falls_with_the_loss_is_found(self, metrics, loss):
+        """Both to a fraction; a loss may be below 0."""
+        (finding,) = self._found(metrics, loss)
+
+        assert "against_metric" == finding.condition
+        assert "1 - score" in finding.remedy
+
+    @pytest.mark.parametrize(
+        ("metrics", "loss"),
+        [
+            ({"accuracy": _slide(0.5, 0.95)}, (0.5, 0.02)),
+            ({"accuracy": _slide(0.95, 0.6)}, (0.7, 0.3)),
+            ({"accuracy": _dips()}, (0.7, 0.1)),
+            ({"mean_iou": _slide(0.1, 0.0)}, (0.7, 0.1)),
+            ({"domain_accuracy": _slide(1.0, 0.5)}, (0.9, 0.4)),
+            ({"accuracy": _slide(0.9, 0.1), "auc": _slide(0.5, 0.9)}, (0.7, 0.1)),
+            ({"val/accuracy": _slide(0.9, 0.1)}, (0.7, 0.1)),
+            ({"accuracy": _slide(0.9, 0.1)}, (0.2, 2.0)),
+            ({"accuracy": _slide(0.9, 0.1)}, (0.50, 0.45)),
+            ({"mae": _slide(0.9, 0.1)}, (0.7, 0.1)),
+        ],
+        ids=[
+            "rises", "a rare class that is weighted", "dips", "an IoU that was low", "adversary",
+            "another rises", "of validation", "a loss that rises", "a loss that stays", "an error",
+        ],
+    )  # fmt: skip
+    def test_what_falls_for_another_reason_is_let_be(self, metrics, loss):
+        assert [] == self._found(metrics, loss)
+
+    def test_a_loss_that_is_one_of_several_is_not_judged(self):
+        assert [] == self._found({"accuracy": _slide(0.9, 0.1)}, others=["mse_loss"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import ml_dtypes
 import numpy as np
@@ -103,3 +104,48 @@ def test_weights_whose_updates_are_rounded_away_are_told_from_those_that_nothing
             optimizer.step()
 
     assert expected == [(one.condition, one.severity) for one in live.findings]
+
+
+def _trains(tmp_path, dtype, make):
+    """Train a small model in a dtype; return what is found of its precision, and of nan."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 2)).to(
+        dtype
+    )
+    optimizer = make(model.parameters())
+    live = LiveWatch(["low_precision_loss", "non_finite_origin"])
+    with TorchHook(run=tmp_path / "run", listeners=[live], say=lambda _: None, strict=True):
+        for _ in range(4):
+            x = torch.randn(16, 8)
+            optimizer.zero_grad()
+            logits = model(x.to(dtype))
+            torch.nn.functional.cross_entropy(logits, (x[:, 0] > 0).long()).backward()
+            optimizer.step()
+    return [finding.condition for finding in live.findings if finding.step < 2]
+
+
+class TestLostEps:
+    @pytest.mark.parametrize(
+        "make",
+        [torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop],
+        ids=lambda one: one.__name__,
+    )
+    def test_an_eps_that_float16_does_not_hold_is_told_before_the_nan_of_it(self, make, tmp_path):
+        """The next step finds weights that are not finite."""
+        first, *others = _trains(tmp_path, torch.float16, make)
+
+        assert "lost_eps" == first
+        assert others
+
+    @pytest.mark.parametrize(
+        ("dtype", "make"),
+        [
+            (torch.float16, partial(torch.optim.Adam, eps=1e-4)),
+            (torch.float16, partial(torch.optim.SGD, lr=0.1)),
+            (torch.bfloat16, torch.optim.Adam),
+            (torch.float32, torch.optim.Adam),
+        ],
+        ids=["larger eps", "no eps", "bfloat16", "float32"],
+    )
+    def test_an_eps_that_is_held_is_let_be(self, dtype, make, tmp_path):
+        assert [] == _trains(tmp_path, dtype, make)

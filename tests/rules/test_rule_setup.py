@@ -12,6 +12,7 @@ from stepwatch import TorchHook
 from stepwatch.rules.plateau import _is_accuracy
 from stepwatch.rules.setup import direction, follows_counts
 from stepwatch.trial import Trial
+from tests.support.rules.made_steps import full_step, judged
 from tests.support.rules.rule_runs import assert_live_is_replay, judge
 from tests.support.rules.setup_programs import CASES
 
@@ -124,3 +125,83 @@ def test_a_loss_that_is_weighted_in_training_only_is_noted(evaluates_weighted, t
     noted = Trial(tmp_path / "run").tensor_names("^setup/weighted/")
 
     assert noted == ([] if evaluates_weighted else ["setup/weighted/cross_entropy"])
+
+
+class Reads(nn.Module):
+    """Reads tokens with a recurrent layer, and takes something of what that returns."""
+
+    def __init__(self, takes, layer=nn.LSTM, **options):
+        super().__init__()
+        self.embed, self.takes = nn.Embedding(20, 8, padding_idx=0), takes
+        self.cell = layer(8, 8, batch_first=True, **options)
+        self.head = nn.LazyLinear(2)
+
+    def forward(self, tokens):
+        return self.head(self.takes(self.cell, self.embed(tokens), (tokens != 0).sum(1)))
+
+
+def _last_state(cell, embedded, lengths):
+    return cell(embedded)[1][0][-1]
+
+
+def _last_output(cell, embedded, lengths):
+    return cell(embedded)[0][:, -1]
+
+
+def _packed(cell, embedded, lengths):
+    sequence = nn.utils.rnn.pack_padded_sequence(
+        embedded, lengths, batch_first=True, enforce_sorted=False
+    )
+    return cell(sequence)[1][0][-1]
+
+
+def _of_length(cell, embedded, lengths):
+    return cell(embedded)[0][torch.arange(len(lengths)), lengths - 1]
+
+
+def _mean(cell, embedded, lengths):
+    return cell(embedded)[0].mean(1)
+
+
+class TestPaddedLast:
+    def _noted(self, run, model, *, pad_first=False, length=40):
+        generator = torch.Generator().manual_seed(0)
+        tokens = torch.zeros(64, length, dtype=torch.int64)
+        at = slice(length - 4, length) if pad_first else slice(4)
+        tokens[:, at] = torch.randint(1, 20, (64, 4), generator=generator)
+        optimizer = None
+        with TorchHook(run=run, say=lambda _: None, strict=True):
+            for _ in range(12):
+                loss = F.cross_entropy(model(tokens), tokens[:, at][:, 0] % 2)
+                optimizer = optimizer or torch.optim.Adam(model.parameters())
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        return [
+            (name, Trial(run).tensor(name).statistics()["sum"][0])
+            for name in Trial(run).tensor_names("^setup/padded_last/")
+        ]
+
+    @pytest.mark.parametrize("takes", [_last_state, _last_output])
+    def test_a_last_state_after_padding_is_noted_with_the_share_of_that(self, takes, tmp_path):
+        found = self._noted(tmp_path / "run", Reads(takes))
+
+        assert [("setup/padded_last/cell", pytest.approx(0.9))] == found
+
+    @pytest.mark.parametrize("takes", [_packed, _of_length, _mean])
+    def test_what_knows_the_padding_or_sees_all_is_let_be(self, takes, tmp_path):
+        assert [] == self._noted(tmp_path / "run", Reads(takes))
+
+    def test_both_directions_and_padding_at_the_beginning_are_let_be(self, tmp_path):
+        both = Reads(_last_output, bidirectional=True)
+
+        assert [] == self._noted(tmp_path / "both", both)
+        assert [] == self._noted(tmp_path / "first", Reads(_last_state), pad_first=True)
+
+    def test_gradients_that_vanish_because_of_it_say_so(self):
+        """It is the reason that is given, with the remedy for it."""
+        kinds = {"gradients": {"gradient/a": [1e-12]}, "setup": {"setup/padded_last/cell": [0.9]}}
+        (found,), _ = judged("vanishing_gradient", [full_step(kinds, 0)])
+
+        assert "cell returns its last state without a mask" in found.message
+        assert "pack_padded_sequence" in found.remedy

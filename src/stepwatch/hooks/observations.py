@@ -31,6 +31,8 @@ from ..numerics.statistics import COUNT, Row
 OURS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 #: Of the samples of a step at most so many are digested, and of each so many elements.
 MOST_SAMPLES, MOST_SAMPLE_ELEMENTS = 256, 4096
+#: Of so many samples predictions are compared, and so many elements of each; of fewer they are not.
+MOST_COMPARED, MOST_COMPARED_ELEMENTS, LEAST_COMPARED = 64, 256, 8
 #: Inputs that are equal for many samples: they tell nothing of which one it is.
 NO_DATA = re.compile(r"mask|label|target|position|type|length", re.IGNORECASE)
 #: What the elements of a summary of dependence are; -1 for what is not known. Shares are of squared
@@ -334,3 +336,29 @@ def _whole(shape: tuple[int | None, ...], count: int) -> tuple[int, ...]:
     known = math.prod(size for size in shape if size is not None)
     missing = count // known if known else 0
     return tuple(missing if size is None else size for size in shape)
+
+
+#: Rows are padded at their end if so many of them end in the same token, at least at so many
+#: positions, in the median of the rows.
+_PADDED_ROWS, _PADDED_STEPS = 0.9, 8
+
+
+def padded_share(tokens: npt.NDArray[np.generic]) -> float:
+    """Return how much of the median row is one token at its end, 0 if rows end otherwise.
+
+    Args:
+        tokens: Shape ``[samples, positions]``, of whole numbers; else there is no padding.
+
+    Example:
+        >>> rows = [[5, 3, *[0] * 8], [7, 4, *[0] * 8]]
+        >>> padded_share(np.array(rows)), padded_share(np.array(rows)[:, ::-1])
+        (0.8, 0.0)
+    """
+    if tokens.ndim != 2 or not tokens.size or (tokens != np.rint(tokens)).any():
+        return 0.0
+    last, counts = np.unique(tokens[:, -1], return_counts=True)
+    is_other = tokens[:, ::-1] != last[counts.argmax()]
+    steps = np.where(is_other.any(1), is_other.argmax(1), tokens.shape[1])
+    median = float(np.median(steps))
+    is_padded = (steps > 0).mean() >= _PADDED_ROWS and median >= _PADDED_STEPS
+    return median / tokens.shape[1] if is_padded else 0.0

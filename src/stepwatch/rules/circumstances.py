@@ -15,7 +15,7 @@ from ..model.record import Layout, StepRecord
 from ..numerics.measures import Floats, by_x, global_norm, listed, magnitude, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .history import Series
-from .shared import is_trained
+from .shared import is_trained, prefixed
 
 #: Below this fraction of their norm a step does not move the weights.
 STILL = 3e-6
@@ -28,6 +28,9 @@ FLAT = 0.02
 FADES = 1e-3
 #: Weights hardly moved if all steps together took them no farther than this fraction of their norm.
 HARDLY = 0.03
+#: Clipping leaves a step too small if it takes gradients to less than this part of their norm at
+#: nearly every look, and such a step moves the weights by less than that part of their norm.
+CLIPPED, NEARLY_ALL, CLIPPED_MOVES, CLIPPED_LOOKS = 0.1, 0.9, 3e-4, 10
 #: A part of the parameters that is most of them.
 MOST_IDLE = 0.5
 #: Weights jumped if from one step to the next their norm grew by this factor, or from the first on
@@ -36,6 +39,8 @@ JUMPED, SWELLED = 1.5, 3.0
 #: Weights begin large if for most of the matrices the root mean square, times the root of the
 #: smaller side, is above this; it is about 1 for what He et al. and Glorot and Bengio draw.
 LARGE_START = 4.0
+#: A recurrent layer has forgotten a sequence if so much of what it sees last is padding.
+FORGOTTEN = 0.5
 #: Dropping this share of all units, and a penalty that is this share of the loss, is much.
 DROPS, PENALIZES = 0.7, 0.8
 #: Targets grew if the median of their root mean square over so many full steps did by this factor.
@@ -114,6 +119,87 @@ def _large_matrix(group: TensorGroup) -> tuple[str, float, float] | None:
     return name, size, usual
 
 
+# What optimizers keep whose steps are as long as the gradients are; those of Adam are not.
+_PLAIN_STATES = ("momentum", "momentum_buffer", "step", "iteration", "learning_rate")
+
+
+class ClippedGradients:
+    """Remembers what clipping leaves of gradients, and whether the optimizer makes up for it."""
+
+    def __init__(self) -> None:
+        self._norms: deque[tuple[float, float]] = deque(maxlen=REMEMBERED)  # before and after
+        self._is_scaled = False
+
+    def add(self, step: StepView, record: StepRecord) -> None:
+        """Add a TRAIN step, as one of its workers has it."""
+        before, after, most, left = (
+            step.scalar(f"optimizer/{name}", record.worker)
+            for name in (
+                "gradient_norm_before_clipping",
+                "gradient_norm_after_clipping",
+                "max_norm",
+                "clipped_to",
+            )
+        )
+        known = [one for one in (after, left, min(before, most)) if math.isfinite(one)]
+        if math.isfinite(before) and known:
+            self._norms.append((before, known[0]))
+        layout = record.layout
+        for row in layout.rows_of.get("optimizer_states", ()):
+            kept = layout.tensors[row].name.rpartition("/")[2]
+            self._is_scaled |= kept not in _PLAIN_STATES
+
+    def reason(self, update: float) -> Reason | None:
+        """Return that clipping takes nearly all of each step, if so.
+
+        Args:
+            update: The norm of an update over that of the weights.
+        """
+        if self._is_scaled or len(self._norms) < CLIPPED_LOOKS or not update < CLIPPED_MOVES:
+            return None
+        before, after = np.array(self._norms).T
+        is_cut = after < CLIPPED * before
+        if is_cut.mean() < NEARLY_ALL:
+            return None
+        usual, left = float(np.median(before)), float(np.median(after))
+        return Reason(
+            "clipped",
+            f"gradients are clipped from a norm of {number(usual)} to {number(left)}, by medians of"
+            f" {len(before)} looks, so a step moves the weights by {number(update)} of their norm",
+            f"clip to about {number(usual)}, the usual norm, so that only far larger gradients are"
+            " clipped",
+        )
+
+
+# Before a recurrent layer that returns its state after padding, of the share of that.
+_PADDED = "setup/padded_last/"
+
+
+class PaddedSequences:
+    """Remembers which recurrent layer returns its last state of sequences padded at their end."""
+
+    def __init__(self) -> None:
+        self._layer, self._share = "", 0.0
+
+    def add(self, step: StepView) -> None:
+        """Add a TRAIN step."""
+        for group in prefixed(step, "setup", _PADDED):
+            self._layer, self._share = group[0].name.removeprefix(_PADDED), group[0].scalar
+
+    def reason(self) -> Reason | None:
+        """Return that most of what the layer sees last is padding, if so."""
+        if self._share <= FORGOTTEN:
+            return None
+        return Reason(
+            "padding",
+            f"sequences are padded at their end, and {self._layer} returns its last state without a"
+            f" mask: it sees nothing but padding for the last {number(100 * self._share)}% of its"
+            " steps, in the median sequence",
+            "mask the padding: Embedding(..., mask_zero=True) or a Masking layer in Keras,"
+            " pack_padded_sequence in PyTorch; or pad sequences at their beginning",
+        )
+
+
 _OBSERVED = frozenset({"weights", "labels", "gradients"})
 
 
@@ -122,8 +208,9 @@ class Circumstances:
 
     def __init__(self) -> None:
         self._trained = Selection(("weights",), keep=is_trained)
-        self._weights = WeightHistory()
+        self._weights, self._clipped = WeightHistory(), ClippedGradients()
         self._first_gradient = math.nan
+        self._padded = PaddedSequences()
         self._last: StepRecord | None = None
         self._update = self._dropout = self._penalty = math.nan
         self._num_steps = 0
@@ -148,6 +235,8 @@ class Circumstances:
             self._targets.add(name, (step.number, label.statistics.rms))
         rows = record.layout.rows_of
         self.by_reward |= "policy" in rows
+        self._clipped.add(step, record)
+        self._padded.add(step)
         if "gradients" not in rows:
             return
         self._dropout = step.scalar("loop/dropout", record.worker)
@@ -198,6 +287,9 @@ class Circumstances:
                 f"dropout drops {number(100 * self._dropout)}% of what it is given",
                 "drop 10% to 50%; the argument is the share that is dropped, not the one kept",
             )
+        clipped = self._clipped.reason(update)
+        if clipped is not None:
+            return clipped
         if update < STILL:
             return Reason(
                 "still",
@@ -206,6 +298,9 @@ class Circumstances:
                 if gradient > 0
                 else "see why no gradient arrives",
             )
+        padded = self._padded.reason()
+        if padded is not None:
+            return padded
         if gradient < 1e-3 * self._first_gradient:
             return Reason(
                 "faded",

@@ -1,8 +1,11 @@
-"""The rule on a game of two networks that one of them has won."""
+"""The rule on a game of two networks that one of them has won, or that is none."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,10 +22,16 @@ from .shared import BINARY, of_same_loss
 EVERY = 10
 # On real samples, on made ones, and the generator's.
 _LOSSES, _EXACT = 3, 1e-6
+# What a loss is by its labels: of real samples, of made ones, of as many of both, and all three on
+# one line, with labels as usual, or with those of a generator that wants its samples called made.
+_REAL, _MADE, _BOTH, _GAME, _TURNED = "real", "made", "both", "game", "turned"
+#: What the losses of made samples come to at least, where one wants them called 1 and one 0: both
+#: are smallest, together, where the discriminator is undecided.
+_LEAST: Mapping[str, float] = {**dict.fromkeys(BINARY, 2 * math.log(2)), "mse_loss": 0.5}
 
 
 class GanCollapse(Rule):
-    """A discriminator that tells all samples apart, so that the generator learns nothing.
+    """A discriminator that tells all samples apart, or a generator that helps it to.
 
     Three losses of two classes whose labels are all the same belong to such a game: on real
     samples, on made ones, and that of the generator, which wants its samples called real. The
@@ -31,6 +40,10 @@ class GanCollapse(Rule):
     ``max_discriminator`` and the generator's is above ``min_generator`` and does not fall: the
     gradient that reaches the generator has no information (Arjovsky and Bottou: Towards principled
     methods for training generative adversarial networks, 2017).
+
+    ``helped``: all losses are together below ``helps`` of what they must be where two networks
+    want opposite things of the same samples, so these want the same. Two optimizers update in
+    a step, after a backward pass for each; losses of squares count here, too.
     """
 
     name = "gan_collapse"
@@ -43,28 +56,38 @@ class GanCollapse(Rule):
     min_generator: float = parameter(
         5.0, "Nats; a discriminator that guesses gives it 0.69.", above=0
     )
+    helps: float = parameter(
+        0.1, "The part of the least losses of a game that there cannot be.", between=(0, 1)
+    )
     window: int = parameter(100, "TRAIN steps.", at_least=2)
 
     def begin(self) -> None:
-        self._games: Series[str, tuple[float, float]] = Series(self.window)
+        self._games: Series[str, _Game] = Series(self.window)
+        self._roles: defaultdict[str, _Roles] = defaultdict(_Roles)
+        self._paces: defaultdict[str, _Pace] = defaultdict(_Pace)
 
     def concerns(self, step: StepView) -> bool:
-        return any(True for worker in step.workers for _ in _binary(step, worker))
+        return any(one.info.function in _LEAST for one in step.tensors("losses"))
 
     def check(self, step: StepView) -> Findings:
         for worker in step.workers:
-            losses = _losses(step, worker)
-            if losses is None:
+            self._paces[worker].add(step, worker)
+            game = self._roles[worker].game(step, worker)
+            if game is None:
                 continue
-            game = self._games.add(worker, losses)
-            if len(game) < self.window or step.mode_step % EVERY:
+            games = self._games.add(worker, game)
+            if len(games) < self.window or step.mode_step % EVERY:
                 continue
-            history = np.array(game)
-            generator, others = np.median(history, axis=0).tolist()
-            before, now = (np.median(half[:, 0]) for half in np.array_split(history, 2))
+            generators = np.array([one.generator for one in games])
+            generator = float(np.median(generators))
+            others = float(np.median([one.others for one in games]))
+            together = float(np.median([one.together for one in games]))
+            before, now = (np.median(half) for half in np.array_split(generators, 2))
             won = others < self.max_discriminator and generator > self.min_generator
             if won and now >= before:
                 yield self._finding(step, worker, generator, others)
+            if self._paces[worker].are_two and together < self.helps * game.least:
+                yield self._helped(step, worker, together, game.least)
 
     def unevaluated(self) -> str | None:
         if self._games:
@@ -86,37 +109,115 @@ class GanCollapse(Rule):
             " soften its labels, or penalize its gradients",
         )
 
-
-def _losses(step: StepView, worker: str) -> tuple[float, float] | None:
-    """Return the loss of the generator, and those of the discriminator together, if there are."""
-    found = list(_of_one_label(step, worker))
-    real = [loss for is_real, loss in found if is_real]
-    made = [loss for is_real, loss in found if not is_real]
-    if len(real) >= 2 and made:
-        return max(real), sum(real) - max(real) + sum(made)
-    return next(_on_one_line(step, worker), None)
-
-
-def _binary(step: StepView, worker: str) -> Iterator[tuple[TensorView, TensorView]]:
-    """Yield the losses of two classes, each with its labels."""
-    for loss in step.tensors("losses", worker=worker):
-        label = of_same_loss(step, loss, "label")
-        if label is not None and loss.info.function in BINARY:
-            yield loss, label
+    def _helped(self, step: StepView, worker: str, together: float, least: float) -> Finding:
+        return self.finding(
+            step,
+            "",
+            f"the generator helps the discriminator instead of fooling it, over {self.window} TRAIN"
+            f" steps up to step {step.train_step}: all their losses together are {number(together)},"
+            f" and at least {number(least)} where one wants made samples called real and the other"
+            " fake",
+            worker=worker,
+            value=together,
+            threshold=self.helps * least,
+            condition="helped",
+            remedy="give the loss of the generator the label of real samples, ones where the"
+            " discriminator is trained with ones for them",
+        )
 
 
-def _on_one_line(step: StepView, worker: str) -> Iterator[tuple[float, float]]:
-    """Yield the same where one line computes all three: they are one tensor of three elements."""
-    for loss, label in _binary(step, worker):
-        # No other labels have just this mean at step after step.
-        exact = abs(label.statistics.mean - 2 / _LOSSES) < _EXACT
-        if exact and loss.statistics.count == _LOSSES:
-            yield loss.statistics.max, loss.statistics.sum - loss.statistics.max
+@dataclass(frozen=True, slots=True)
+class _Game:
+    """The losses of a game at one step.
+
+    Args:
+        generator: The largest of those that want samples called real; nan where it is not known.
+        others: The sum of those beside it; nan likewise.
+        together: The sum of all.
+        least: What an honest game has at least: see ``_LEAST``.
+    """
+
+    generator: float
+    others: float
+    together: float
+    least: float
 
 
-def _of_one_label(step: StepView, worker: str) -> Iterator[tuple[bool, float]]:
-    """Yield the losses of two classes whose labels are all alike: whether these are 1, and it."""
-    for loss, label in _binary(step, worker):
-        least, most = label.record.statistics[label.row, [MIN, MAX]].tolist()
-        if least == most and 0 <= most <= 1:
-            yield most > 0.5, loss.scalar
+class _Roles:
+    """Remembers which losses of a worker have labels that are all alike.
+
+    Labels are seen at full steps only, and losses at all.
+    """
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, str] = {}  # of each loss
+
+    def game(self, step: StepView, worker: str) -> _Game | None:
+        """Return the losses of a step, if they are those of a game."""
+        parts: dict[str, list[float]] = {_REAL: [], _MADE: [], _BOTH: [], _GAME: [], _TURNED: []}
+        least = math.inf
+        for loss in step.tensors("losses", worker=worker):
+            if loss.info.function not in _LEAST:
+                continue
+            label = of_same_loss(step, loss, "label")
+            if label is not None:
+                self._kinds[loss.name] = _kind(loss, label)
+            kind = self._kinds.get(loss.name)
+            if kind in (_GAME, _TURNED):
+                total, most = loss.statistics.sum, loss.statistics.max
+                known = kind == _GAME and loss.info.function in BINARY
+                pair = (most, total - most) if known else (math.nan, math.nan)
+                return _Game(*pair, total, _LEAST[loss.info.function])
+            if kind in parts:
+                count = loss.statistics.count
+                parts[kind].append(loss.statistics.sum * (2 / count if kind == _BOTH else 1))
+                least = min(least, _LEAST[loss.info.function])
+        real, made, both = parts[_REAL], parts[_MADE], parts[_BOTH]
+        one, other = len(real) + len(both), len(made) + len(both)
+        if min(one, other) < 1 or one + other < _LOSSES:
+            return None
+        together = sum(real) + sum(made) + sum(both)
+        if len(real) < 2 or not made or least < _LEAST[BINARY[0]]:
+            return _Game(math.nan, math.nan, together, least)
+        return _Game(max(real), sum(real) - max(real) + sum(made), together, least)
+
+
+def _kind(loss: TensorView, label: TensorView) -> str:
+    """Return what a loss may be in a game by its labels, ``""`` for nothing."""
+    least, most = label.record.statistics[label.row, [MIN, MAX]].tolist()
+    count, mean = loss.statistics.count, label.statistics.mean
+    if least == most and 0 <= most <= 1 and count == 1:
+        return _REAL if most > 0.5 else _MADE
+    if (least, most) != (0, 1):
+        return ""
+    # No other labels have just these means at step after step. Where one line computes several
+    # losses, they are one tensor.
+    if abs(mean - 1 / 2) < _EXACT and count in (1, 2):
+        return _BOTH
+    if count == _LOSSES and abs(mean - 2 / _LOSSES) < _EXACT:
+        return _GAME
+    return _TURNED if count == _LOSSES and abs(mean - 1 / _LOSSES) < _EXACT else ""
+
+
+class _Pace:
+    """Remembers how often optimizers update, and gradients are computed, for each TRAIN step."""
+
+    def __init__(self) -> None:
+        self._before = (-1, 0.0)
+        self._updates = self._backwards = 0.0
+
+    @property
+    def are_two(self) -> bool:
+        """Whether two optimizers update in a step, each by a backward pass of its own."""
+        return self._updates >= 2 and self._backwards >= 2
+
+    def add(self, step: StepView, worker: str) -> None:
+        """Add a step; of one that does not hold it, as between full steps, nothing is known."""
+        count = step.scalar("loop/optimizer_steps", worker)
+        if math.isnan(count) or step.mode_step <= self._before[0]:
+            return
+        at, counted = self._before
+        self._updates = (count - counted) / (step.mode_step - at)
+        self._before = step.mode_step, count
+        # full steps now and then miss a pass that was before they were known to be full
+        self._backwards = max(self._backwards, step.scalar("loop/backwards", worker))

@@ -7,6 +7,7 @@ import numpy as np
 from ..judge.declaration import parameter
 from ..judge.rule import EvidenceView, Findings, NotApplicable, Rule
 from ..judge.step_view import StepView, TensorView
+from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.measures import Floats, listed, number
 from .history import Series
@@ -190,14 +191,15 @@ class RepeatedData(Rule):
     ``one_class``: all labels so far are of one class out of three or more. ``class_by_class``: each
     step holds hardly more than one class, and the next another, as in data that is sorted and not
     shuffled. ``unseen_class``: at the end, labels that were evaluated are of classes that training
-    never had, as where sorted data is split before it is shuffled.
+    never had, as where sorted data is split before it is shuffled. ``few_samples``: batches repeat
+    the same few samples, by their digests, and evaluations show that there are many more.
 
     Classes are judged from ``looks`` steps on at which they were counted, their order over the last
     ones, where a sample has one label.
     """
 
     name = "repeated_data"
-    needs = ("batches", "classes")
+    needs = ("batches", "classes", "samples")
     needed_steps = "num_steps"
     per_model = True
     sign = "data"
@@ -220,8 +222,10 @@ class RepeatedData(Rule):
         self._first_evaluated: StepView | None = None
         self._num_evaluated: dict[str, int] = {}
         self._evaluating: dict[str, int] = {}
+        self._drawn: dict[tuple[str, str], _Drawn] = {}
 
     def check(self, step: StepView) -> Findings:
+        yield from self._evaluate_samples(step)
         if step.mode is Mode.EVAL:
             for worker in step.workers:
                 self._count_evaluated(step, worker)
@@ -302,6 +306,37 @@ class RepeatedData(Rule):
                 remedy="go through the loader: next(iter(loader)) begins it anew each time",
             )
 
+    def _evaluate_samples(self, step: StepView) -> Findings:
+        """Judge how many different samples TRAIN has seen, beside those of EVAL."""
+        for tensor in step.tensors("samples"):
+            if tensor.name not in tensor.record.raw:
+                continue
+            drawn = self._drawn.setdefault((tensor.worker, tensor.name), _Drawn(self.looks))
+            digests = tensor.value().ravel().tolist()
+            if step.mode is Mode.EVAL:
+                drawn.evaluate(digests)
+            if step.trains:
+                drawn.train(digests)
+                key = tensor.worker, tensor.name, "few_samples"
+                if self.streak(key, drawn.are_few) == 1:
+                    yield self._few(step, tensor, drawn)
+
+    def _few(self, step: StepView, tensor: TensorView, drawn: _Drawn) -> Finding:
+        count, rows = len(drawn.trained), drawn.num_rows
+        return self.finding(
+            step,
+            tensor,
+            f"batches consist of {count} different samples, drawn again and again: all {rows} rows"
+            f" at {drawn.looks} looks up to step {step.train_step} are bit for bit among these, while"
+            f" {len(drawn.evaluated)} different samples were evaluated",
+            value=float(count),
+            threshold=rows / drawn.REPEATED,
+            condition="few_samples",
+            remedy="look at the sampler: a WeightedRandomSampler takes one weight for each sample"
+            " of the data, not one for each class, as weights = class_weights[labels]; see which"
+            " indices are drawn",
+        )
+
     def _evaluate_classes(self, step: StepView, tensor: TensorView) -> Findings:
         counts = np.asarray(tensor.value(), np.float64)
         batches = list(step.tensors("batches", worker=tensor.worker))
@@ -339,6 +374,59 @@ class RepeatedData(Rule):
             remedy=remedy,
         )
 
+
+class _Drawn:
+    """Remembers which samples of one input were seen, by their digests.
+
+    Args:
+        looks: At so many TRAIN steps in a row, at least, no sample may have been new.
+    """
+
+    #: Each sample was seen so often on average, and in most batches several times.
+    REPEATED = 4
+    #: So many times as many different samples, and so many at least, are evaluated.
+    MORE, LEAST = 4, 20
+
+    def __init__(self, looks: int) -> None:
+        self._needed = looks
+        self._since_new = self._repeating = 0
+        self.looks = self.num_rows = 0
+        self.trained: set[int] = set()
+        self.evaluated: set[int] = set()
+
+    def train(self, digests: list[int]) -> None:
+        """Add the samples of a TRAIN step."""
+        if len(self.trained) > MOST_DRAWN:
+            return  # these are not few
+        found = set(digests)
+        self._since_new = 0 if found - self.trained else self._since_new + 1
+        self._repeating += 2 * len(found) <= len(digests)
+        self.trained |= found
+        self.looks += 1
+        self.num_rows += len(digests)
+
+    def evaluate(self, digests: list[int]) -> None:
+        """Add the samples of an EVAL step."""
+        if len(self.evaluated) <= self.MORE * MOST_DRAWN:
+            self.evaluated.update(digests)
+
+    @property
+    def are_few(self) -> bool:
+        """Whether batches repeat few samples, with no new one for long, and more are evaluated.
+
+        Data of which there are few, as a table of logic or the states of a small world, are
+        evaluated in the same few. Batches that hold each of few samples once are those of a trial
+        to learn them by heart.
+        """
+        count = len(self.trained)
+        if self._since_new < self._needed or count > MOST_DRAWN:
+            return False
+        is_repeated = self.num_rows >= self.REPEATED * count and self._repeating > 0.9 * self.looks
+        return is_repeated and len(self.evaluated) >= max(self.LEAST, self.MORE * count)
+
+
+#: More different samples than this are not few.
+MOST_DRAWN = 256
 
 _ONE_CLASS = "look at the labels after all conversions: something makes them all the same"
 _UNSEEN = (

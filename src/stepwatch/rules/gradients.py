@@ -26,7 +26,7 @@ from ..numerics.measures import (
     zero_percent,
 )
 from ..numerics.statistics import COUNT, MAX, MIN, NAN, NEGINF, POSINF, SUM_ABS, SUM_SQ
-from .circumstances import Reason, WeightHistory
+from .circumstances import PaddedSequences, Reason, WeightHistory
 from .history import Norms, Series
 from .shared import in_a_row, is_of_trainable, is_scalar, is_trainable, is_trained, losses_of
 
@@ -389,8 +389,10 @@ class VanishingGradient(Rule):
 
     def begin(self) -> None:
         self._tensors = Selection(("gradients",), keep=is_of_trained)
+        self._padded = PaddedSequences()
 
     def check(self, step: StepView) -> Findings:
+        self._padded.add(step)
         for group, names in self._tensors.groups(step):
             rows = group.record.statistics[group.rows]
             sizes = magnitude(rows)
@@ -436,14 +438,17 @@ class VanishingGradient(Rule):
                 else ""
             )
         )
+        padded = self._padded.reason()
         return self.finding(
             step,
             tensor,
-            message,
+            f"{message}; {padded.sentence}" if padded else message,
             value=float(sizes[worst]),
             threshold=limit,
             condition="below",
-            remedy="use activations that do not saturate, residual connections or normalization,"
+            remedy=padded.remedy
+            if padded
+            else "use activations that do not saturate, residual connections or normalization,"
             " or another initialization; with mixed precision, check the loss scale",
             evidence={"below": len(names), "first_in_depth": names[0], "tensors": names[:20]},
         )

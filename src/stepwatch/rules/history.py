@@ -351,6 +351,35 @@ class Series(dict[K, deque[T]]):
         return self[key]
 
 
+class Fifths:
+    """A number over a whole training, as the medians of five parts of it.
+
+    Args:
+        most: So many values are kept; of more, every second one, and so on.
+    """
+
+    def __init__(self, most: int = 500) -> None:
+        self._most, self._every, self._values = most, 1, list[float]()
+        #: How many there were.
+        self.count = 0
+
+    def add(self, value: float) -> None:
+        """Add a value; one that is not finite is left out."""
+        if math.isfinite(value):
+            if self.count % self._every == 0:
+                self._values.append(value)
+            self.count += 1
+        if len(self._values) > self._most:
+            self._values = self._values[::2]
+            self._every *= 2
+
+    def medians(self) -> list[float]:
+        """Return five medians, in order; of fewer than five values none."""
+        if len(self._values) < 5:
+            return []
+        return [float(np.median(part)) for part in np.array_split(self._values, 5)]
+
+
 class FirstValues:
     """What each of some numbers was at first: the median of its first finite values.
 

@@ -32,7 +32,8 @@ _LOSS = re.compile(
     r"(_(train(ing)?|step|batch|epoch))?|.*loss/train(ing)?",
     re.IGNORECASE,
 )
-_NOT_TRAINING = re.compile(r"val|test|eval|dev|ema|smooth", re.IGNORECASE)
+#: In the names of scalars that are not those of a batch that is trained on.
+NOT_TRAINING = re.compile(r"val|test|eval|dev|ema|smooth", re.IGNORECASE)
 
 #: Two numbers are the same within this, as a fraction: what is logged may be rounded.
 SAME = 1e-3
@@ -443,7 +444,7 @@ def kind_of(metric: str) -> type[_LossLog] | type[_RateLog] | type[_NormLog] | N
         >>> kind_of("train/lr").__name__, kind_of("grad_norm").__name__, kind_of("val/loss")
         ('_RateLog', '_NormLog', None)
     """
-    if _NOT_TRAINING.search(metric):
+    if NOT_TRAINING.search(metric):
         return None
     kinds = ((_RATE, _RateLog), (_NORM, _NormLog), (_LOSS, _LossLog))
     return next((kind for pattern, kind in kinds if pattern.fullmatch(metric)), None)

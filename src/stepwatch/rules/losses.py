@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import ClassVar, Literal
 
 from ..judge.declaration import parameter
@@ -22,6 +23,7 @@ from ..numerics.measures import (
 )
 from .circumstances import Circumstances, Reason, Stages
 from .history import (
+    Fifths,
     FirstValues,
     LossHistory,
     LossJump,
@@ -30,19 +32,30 @@ from .history import (
     RoundLosses,
     Rounds,
 )
+from .logged_metrics import NOT_TRAINING
+from .setup import direction
 from .shared import is_loss, is_scalar, losses_of, named_losses
+
+#: A metric falls with its loss if of so much at first, at least, at most such a part is left, and
+#: such a part of the loss is gone; the medians of fifths may rise by the last part in between.
+MUCH, LEFT, GONE, WAVER = 0.3, 0.4, 0.2, 0.05
+#: So many values of a metric, and of the loss, are enough to judge; it is judged at each so many.
+LEAST_METRICS, LEAST_LOSSES, EVERY = 10, 100, 10
 
 
 class LossDirection(Rule):
-    """A loss that is maximized, and rises.
+    """A loss that is maximized, and rises; or that falls as the model gets worse.
 
     What ``backward`` is called on falls when the only loss of the step rises: its derivative by
     the loss is below 0, as after a sign that is lost on the way. Two losses in one step may be
     meant to pull in different directions, and are not judged.
+
+    ``against_metric``: the one loss falls, and so do all metrics of the training that ought to
+    rise, as an accuracy or an IoU, to a fraction of what they were: as where a score is minimized.
     """
 
     name = "loss_direction"
-    needs = ("losses", "loop")
+    needs = ("losses", "loop", "metrics")
     needed_steps = "consecutive"
     training_only = True
     per_model = True
@@ -53,13 +66,19 @@ class LossDirection(Rule):
     def begin(self) -> None:
         self._losses = Selection(("losses",), keep=is_scalar)
         self._first = FirstValues(3)
+        self._fall: dict[str, Fifths] = {}  # of each loss
+        self._metrics: dict[str, Fifths] = {}
 
     def check(self, step: StepView) -> Findings:
         losses = losses_of(step, self._losses)
         self._steps += bool(losses)
+        for tensor in step.tensors("metrics"):
+            if _ought_to_rise(tensor.name):
+                self._metrics.setdefault(tensor.name, Fifths()).add(tensor.scalar)
         if len(losses) != 1:
             return
         (name, value), *_ = losses.items()
+        yield from self._evaluate_metrics(step, name, value)
         first = self._first.of(name, value)
         for worker in step.workers:
             weight = step.scalar("loop/loss_weight", worker)
@@ -78,6 +97,55 @@ class LossDirection(Rule):
                     condition="maximized",
                     remedy="take the minus away from the loss, or from the score it is made of",
                 )
+
+    def _evaluate_metrics(self, step: StepView, name: str, value: float) -> Findings:
+        loss = self._fall.setdefault(name, Fifths())
+        loss.add(value)
+        if len(self._fall) > 1 or loss.count < LEAST_LOSSES or loss.count % EVERY:
+            return
+        known = {
+            metric: fifths
+            for metric, fifths in self._metrics.items()
+            if fifths.count >= LEAST_METRICS
+        }
+        first, *_, last = losses = loss.medians()
+        falls = _falls(losses) and first - last >= GONE * abs(first)
+        if not known or not falls or not all(_collapses(one.medians()) for one in known.values()):
+            return
+        metric, fifths = next(iter(known.items()))
+        before, *_, now = fifths.medians()
+        title = metric.partition("/")[2]
+        yield self.finding(
+            step,
+            name,
+            f"{name}: it falls while the model gets worse: from {number(first)} to {number(last)},"
+            f" and {title} of the same data, which ought to rise, from {number(before)} to"
+            f" {number(now)}, by medians of the first and the last fifth of {loss.count} TRAIN"
+            f" steps up to step {step.train_step}",
+            value=now,
+            threshold=LEFT * before,
+            condition="against_metric",
+            remedy="look at the sign of the loss: of a score such as Dice, IoU or a correlation the"
+            " loss is 1 - score; else see whether another part of the loss outweighs the one that"
+            " the metric is about",
+        )
+
+
+def _ought_to_rise(name: str) -> bool:
+    """Return whether a logged metric is one of the training of which more is better."""
+    title = name.partition("/")[2]
+    return direction(title.rpartition("/")[2]) > 0 and not NOT_TRAINING.search(title)
+
+
+def _falls(fifths: Sequence[float]) -> bool:
+    """Return whether medians fall from each fifth to the next, but for a little."""
+    room = WAVER * abs(fifths[0])
+    return all(after <= before + room for before, after in pairwise(fifths))
+
+
+def _collapses(fifths: Sequence[float]) -> bool:
+    """Return whether next to nothing is left of a metric that was high at first."""
+    return fifths[0] >= MUCH and fifths[-1] <= LEFT * fifths[0] and _falls(fifths)
 
 
 # A loss below this fraction of the largest has little influence on what is learnt.

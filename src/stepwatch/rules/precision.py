@@ -59,6 +59,8 @@ def _moved(counts: Counts, to: int) -> Counts:
     return moved
 
 
+# Before the dtype, of the number of parameters in it.
+_LOST_EPS = "optimizer/lost_eps/"
 #: It is judged what a target format would lose of these.
 _EVALUATED_KINDS = ("weights", "outputs", "gradients")
 #: With the largest of so many magnitudes the next is compared.
@@ -73,7 +75,9 @@ class LowPrecisionLoss(Rule):
     bfloat16 training, 2020). ``underflow``: most elements of the gradients in float16 or an 8-bit
     format are zero, and the others are below its least normal number (Micikevicius et al.: Mixed
     precision training, 2018). ``skipped``: a gradient scaler skips most steps, or came down to a
-    scale below 1.
+    scale below 1. ``lost_eps``: the optimizer divides by the root of a mean of squares plus an eps
+    that is zero in the dtype of the parameters, so that it divides by zero where gradients are
+    small, and the weights become infinite or nan.
 
     With ``target`` weights, outputs and gradients are also held against a format before it is
     used. ``flushed``: most of a tensor that is not zero would become zero. ``too_large``: some of
@@ -96,7 +100,9 @@ class LowPrecisionLoss(Rule):
     max_zeros: float = parameter(
         0.5, "The share of gradients that may be zero, or become it.", above=0, at_most=1
     )
-    consecutive: int = parameter(5, "Looks in a row, for all but `skipped` and `jump`.", at_least=1)
+    consecutive: int = parameter(
+        5, "Looks in a row, for all but `skipped`, `jump` and `lost_eps`.", at_least=1
+    )
     skip_window: int = parameter(
         40, "TRAIN steps of which at least half must be skipped.", at_least=2
     )
@@ -120,6 +126,8 @@ class LowPrecisionLoss(Rule):
     def check(self, step: StepView) -> Findings:
         for group in prefixed(step, "updates", "lost_updates/"):
             yield from self._evaluate_lost(step, group)
+        for group in prefixed(step, "optimizer", _LOST_EPS):
+            yield from self._evaluate_eps(step, group)
         for group in step.groups("gradients"):
             yield from self._evaluate_underflow(step, group)
         for worker in step.workers:
@@ -147,6 +155,25 @@ class LowPrecisionLoss(Rule):
                 condition="lost_updates",
                 remedy="keep the weights in float32 and compute under autocast, or raise the"
                 " learning rate",
+            )
+
+    def _evaluate_eps(self, step: StepView, group: TensorGroup) -> Findings:
+        for tensor in group:
+            self._evaluated = True
+            dtype = tensor.name.removeprefix(_LOST_EPS)
+            least = float(ml_dtypes.finfo(dtype).smallest_subnormal)  # type: ignore[no-untyped-call]
+            yield self.finding(
+                step,
+                tensor,
+                f"the eps of the optimizer is zero in {dtype}, the dtype of"
+                f" {number(tensor.scalar)} parameters, whose least number is {number(least)}: it"
+                " divides by zero where the mean of squared gradients underflows, which gives"
+                " infinite weights and nan",
+                value=tensor.scalar,
+                threshold=0.0,
+                condition="lost_eps",
+                remedy="keep the weights in float32 and compute under autocast, with a GradScaler"
+                " for float16; or give the optimizer an eps that the dtype holds, such as eps=1e-4",
             )
 
     def _evaluate_underflow(self, step: StepView, group: TensorGroup) -> Findings:

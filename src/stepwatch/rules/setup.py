@@ -17,7 +17,7 @@ from ..judge.step_view import StepNumber, StepView
 from ..model.finding import Finding
 from ..model.record import StepRecord
 from ..numerics.measures import Floats, listed, number
-from .shared import prefixed, summaries
+from .shared import in_a_row, prefixed, summaries
 
 _PREFIX = "setup/"
 #: A class with fewer labels says nothing; the classes must differ so much in them, and in weight.
@@ -48,6 +48,7 @@ LEAST_NAMED, LEAST_UNNAMED, LEAST_AT_END, CLEAR = 4, 20, 8, 3.0
 _STOPS, _STOPS_AT, _TRAINS_AT = (
     f"boosting/{what}/" for what in ("stops_by", "stops_at", "trains_at")
 )
+_SECOND = f"{_PREFIX}second_derivative/"
 _UNSPLIT = "boosting/unsplit_rounds"
 
 #: What a metric of Keras takes for right, and what its labels or predictions are instead.
@@ -150,11 +151,12 @@ class Setup(Rule):
     that leaves padding and hides all else. ``momentum``: batch normalization takes
     nothing, or nearly all, of each batch into its running statistics, or so little that they are
     not there when training ends. ``class_weights``: the weights of classes rise with how often they
-    occur. ``uncalled``: a layer of a Keras model is never called. ``monitor``: a callback is told
-    that less is better of what ought to rise, or the other way round. ``metric``: a metric counts
-    what its labels are not. ``unsplit``: no tree of boosting has a split. ``early_stopping``: the
-    metric that ends boosting early gets worse from the first round on by what it is told, and
-    better by its name, or while training makes it so.
+    occur. ``second_derivative``: derivatives of derivatives are zero, as activations have corners
+    and no curve. ``uncalled``: a layer of a Keras model is never called. ``monitor``: a callback is
+    told that less is better of what ought to rise, or the other way round. ``metric``: a metric
+    counts what its labels are not. ``unsplit``: no tree of boosting has a split.
+    ``early_stopping``: the metric that ends boosting early gets worse from the first round on by
+    what it is told, and better by its name, or while training makes it so.
     """
 
     name = "setup"
@@ -256,6 +258,7 @@ class Setup(Rule):
         yield from self._repeated(step)
         yield from self._unseparated(step)
         yield from self._attention(step)
+        yield from self._flat(step)
         yield from self._momentum(step)
         yield from self._uncalled(step)
         yield from self._monitored(step)
@@ -318,6 +321,27 @@ class Setup(Rule):
                         worker=group.record.worker,
                         remedy=remedy,
                     )
+
+    def _flat(self, step: StepView) -> Findings:
+        """Judge second derivatives, of which it is known how many elements are not zero."""
+        for group in prefixed(step, "setup", _SECOND):
+            worker, tensor = group.record.worker, group[0]
+            counts = group.quantity("mean")
+            if self.persists(("second_derivative", worker), (counts == 0).all(), self.looks):
+                kinds = tensor.name.removeprefix(_SECOND).replace("+", " and ")
+                yield self.finding(
+                    step,
+                    tensor,
+                    "second derivatives are exactly zero in all elements,"
+                    f" {in_a_row(self.looks, 'look')} up to step {step.train_step}: {kinds} is"
+                    " piecewise linear, and the derivative of its derivative is zero everywhere, so"
+                    " that a loss of them, as the residual of a differential equation, teaches the"
+                    " model nothing",
+                    condition="second_derivative",
+                    value=0.0,
+                    worker=worker,
+                    remedy="take a smooth activation, such as Tanh, SiLU, GELU, Softplus or a sine",
+                )
 
     def _momentum(self, step: StepView) -> Findings:
         for group in prefixed(step, "setup", f"{_PREFIX}momentum/"):

@@ -370,6 +370,76 @@ class TestWhatIsCarried:
         assert "loss/mse" in seen_in(hook).tensor_names()
 
 
+class TestSchedules:
+    def _trains(self, hook, optimizer, *, apart=False, steps=4):
+        def change(params, state, gradients):
+            updates, state = optimizer.update(gradients, state, params)
+            return optax.apply_updates(params, updates), state
+
+        apart_change = jax.jit(change)
+
+        @jax.jit
+        def train_step(params, state, x, y):
+            _, gradients = jax.value_and_grad(mse)(params, x, y)
+            return change(params, state, gradients)
+
+        params = initial_params()
+        state = optimizer.init(params)
+        differentiate = jax.jit(jax.grad(mse))
+        for _ in range(steps):
+            if apart:
+                gradients = differentiate(params, *one_batch())
+                params, state = apart_change(params, state, gradients)
+            else:
+                params, state = train_step(params, state, *one_batch())
+        return seen_in(hook), params
+
+    @pytest.mark.parametrize("apart", [False, True])
+    def test_the_rate_that_a_schedule_of_optax_gives_is_that_of_the_step(self, hook, apart):
+        """Also where the update is a call of its own: it is no step."""
+        schedule = optax.exponential_decay(0.1, transition_steps=1, decay_rate=0.5)
+        trial, _ = self._trains(hook, optax.adam(schedule), apart=apart)
+
+        assert ["TRAIN"] == [mode.value for mode in trial.modes]
+        rates = trial.tensor("learning_rate/0").statistics()["sum"]
+        assert [0.1, 0.05, 0.025, 0.0125] == pytest.approx(list(rates))
+
+    def test_a_rate_that_never_changes_is_not_observed(self, hook):
+        """optax multiplies by it, and keeps no number."""
+        trial, _ = self._trains(hook, optax.sgd(0.1))
+
+        assert not [name for name in trial.tensor_names() if name.startswith("learning_rate")]
+
+    def test_an_update_inside_of_a_condition_is_left_alone(self, hook):
+        """What is traced there is of no meaning outside."""
+        schedule = optax.exponential_decay(0.1, transition_steps=1, decay_rate=0.5)
+        optimizer = optax.MultiSteps(optax.sgd(schedule), every_k_schedule=2)
+        trial, _ = self._trains(hook, optimizer)
+
+        assert "loss/mse" in trial.tensor_names()
+
+    def test_updates_are_those_without_a_hook(self, hook):
+        """To the last bit."""
+        schedule = optax.cosine_decay_schedule(0.1, 4)
+        _, seen = self._trains(hook, optax.sgd(schedule))
+        hook.close()
+        params = initial_params()
+        plain = optax.sgd(schedule)
+        state = plain.init(params)
+
+        @jax.jit
+        def train_step(params, state, x, y):
+            _, gradients = jax.value_and_grad(mse)(params, x, y)
+            updates, state = plain.update(gradients, state, params)
+            return optax.apply_updates(params, updates), state
+
+        for _ in range(4):
+            params, state = train_step(params, state, *one_batch())
+
+        for one, other in zip(jax.tree.leaves(seen), jax.tree.leaves(params), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
 class TestCoverage:
     def test_it_says_what_a_transformation_hides(self, hook):
         """Gradients for each example, and those of a function that was jitted before."""

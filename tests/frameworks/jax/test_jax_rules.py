@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
 from flax import nnx
 
+from stepwatch import LiveWatch
 from stepwatch.hooks.jax import JaxHook
 from tests.support.frameworks import parity
 
@@ -53,3 +55,35 @@ def test_the_rules_that_can_judge_are_those_of_the_page(tmp_path):
             )
 
     assert parity.promised("JAX") == parity.judged(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("schedule", "found"),
+    [
+        (lambda: optax.exponential_decay(0.01, transition_steps=1, decay_rate=0.9), ["ended"]),
+        (lambda: optax.exponential_decay(0.01, transition_steps=100, decay_rate=0.9), []),
+        (lambda: optax.cosine_decay_schedule(0.01, 240), []),
+        (lambda: optax.warmup_cosine_decay_schedule(0.0, 0.01, 20, 240), []),
+    ],
+    ids=["gone after a hundred steps", "slow", "cosine", "warm-up"],
+)
+def test_a_rate_that_is_gone_long_before_the_training_ends_is_found(schedule, found, tmp_path):
+    """By the rates that the schedule of optax gives."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(32, 4)).astype("float32")
+    live = LiveWatch(["learning_rate_anomaly:cooldown_steps=1000"])
+    with JaxHook(run=tmp_path / "run", listeners=[live], say=lambda _: None, strict=True):
+        optimizer = optax.adam(schedule())
+
+        @jax.jit
+        def train_step(w, state):
+            gradients = jax.grad(lambda w: ((x @ w - x[:, 0]) ** 2).mean())(w)
+            updates, state = optimizer.update(gradients, state)
+            return optax.apply_updates(w, updates), state
+
+        w = jnp.zeros(4)
+        state = optimizer.init(w)
+        for _ in range(240):
+            w, state = train_step(w, state)
+
+    assert found == [one.condition.split()[0] for one in live.findings]

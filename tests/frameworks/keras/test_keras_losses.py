@@ -11,10 +11,12 @@ from stepwatch.hooks.keras import KerasHook
 from stepwatch.hooks.keras.losses import (
     CROSS_ENTROPY,
     OF_PROBABILITIES,
+    LossCall,
     compared_targets,
     confusion,
     log_partition,
     loss_call,
+    relative_spread,
 )
 from stepwatch.model.steps import Mode
 from stepwatch.rules import watch
@@ -299,6 +301,21 @@ class TestEvidence:
         assert np.sqrt(sum(squares)) == pytest.approx(norm)
         assert 0.5 == trial.tensor("optimizer/max_norm").statistics()["sum"][0]
 
+    @pytest.mark.parametrize("bound", ["global_clipnorm", "clipnorm", "clipvalue"])
+    def test_what_clipping_leaves_is_what_the_optimizer_uses(self, bound, tmp_path):
+        """A step of plain descent is as long as that, times the learning rate."""
+        made = classifier("sparse_categorical_crossentropy", "softmax")
+        made.compile(keras.optimizers.SGD(1.0, **{bound: 1e-3}), LOSS)
+        trial = watched(tmp_path / "run", made)
+
+        def first(name, of="sum"):
+            return trial.tensor(name).statistics()[of][0]
+
+        moved = first("update_ratio/head/kernel") * np.sqrt(first("head/kernel", "sum_sq"))
+        left = first("optimizer/clipped_to")
+        assert left < first("optimizer/gradient_norm_before_clipping")
+        assert 0.5 * left < moved < 1.01 * left
+
 
 class Own(keras.losses.Loss):
     """A loss of the script's own: what it makes of the differences of targets and predictions."""
@@ -369,3 +386,100 @@ class TestPenalty:
         trial = watched(tmp_path / "run", classifier(LOSS))
 
         assert not {"loop/penalty", "loop/dropout"} & set(trial.tensor_names())
+
+
+class Sampling(layers.Layer):
+    """Draws latents, and adds their divergence from a normal distribution to the loss."""
+
+    def __init__(self, weight, **options):
+        super().__init__(**options)
+        self.weight = weight
+        self.seed = keras.random.SeedGenerator(0)
+
+    def call(self, given):
+        mean, log_variance = given
+        kl = 1 + log_variance - keras.ops.square(mean) - keras.ops.exp(log_variance)
+        self.add_loss(self.weight * keras.ops.mean(keras.ops.sum(-0.5 * kl, axis=-1)))
+        noise = keras.random.normal(keras.ops.shape(mean), seed=self.seed)
+        return mean + keras.ops.exp(0.5 * log_variance) * noise
+
+
+class Written(keras.Model):
+    """Computes its loss in a train step of its own, as the guides of Keras do."""
+
+    def train_step(self, data):
+        import tensorflow as tf
+
+        x, y = data
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(keras.losses.mean_squared_error(y, self(x, training=True)))
+            loss += tf.reduce_sum(self.losses)
+        gradients = tape.gradient(loss, self.trainable_weights)
+        self.optimizer.apply(gradients, self.trainable_weights)
+        return {"loss": loss}
+
+
+class TestCollapse:
+    @pytest.mark.parametrize("kind", [keras.Model, Written])
+    @pytest.mark.parametrize(("weight", "found"), [(1.0, ["same loss"]), (1e-4, [])])
+    def test_a_decoder_that_gives_the_mean_of_the_data_is_found(
+        self, kind, weight, found, tmp_path
+    ):
+        """As where the divergence is summed, and the reconstruction is a mean over elements."""
+        if kind is Written and BACKEND != "tensorflow":
+            pytest.skip("its train step is one of TensorFlow")
+        keras.utils.set_random_seed(0)
+        given = keras.Input((16,))
+        hidden = layers.Dense(16, "relu")(given)
+        latent = Sampling(weight)([layers.Dense(2)(hidden), layers.Dense(2)(hidden)])
+        made = kind(given, layers.Dense(16)(layers.Dense(16, "relu")(latent)))
+        made.compile(keras.optimizers.Adam(5e-3), None if kind is Written else "mse")
+        rng = np.random.default_rng(0)
+        x = (rng.normal(size=(640, 2)) @ rng.normal(size=(2, 16))).astype("float32") / 4
+        with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            made.fit(x, x, batch_size=32, epochs=16, verbose=0)
+        alarms = watch(Trial(tmp_path / "run"), ["chance_level"])
+
+        assert found == [one.condition for one in alarms if one.condition.startswith("same")]
+
+    def test_predictions_are_compared_by_how_they_differ_from_sample_to_sample(self):
+        """Whatever they have in common; logits as the probabilities that they are."""
+        label = np.linspace(0.1, 0.9, 160).reshape(10, 16)
+        mse, logits = (
+            LossCall(name, None, None) for name in ("mse_loss", "binary_cross_entropy_with_logits")
+        )
+
+        assert pytest.approx(1) == relative_spread(mse, label + 5, label)
+        assert pytest.approx(0) == relative_spread(mse, np.ones((10, 16)), label)
+        assert pytest.approx(1) == relative_spread(logits, np.log(label / (1 - label)), label)
+        assert relative_spread(mse, label[:4], label[:4]) is None
+        assert relative_spread(LossCall("", None, None), label, label) is None
+
+
+@pytest.mark.parametrize(("sign", "found"), [(1, ["against_metric"]), (-1, [])])
+def test_a_score_that_is_minimized_is_known_by_its_metric(sign, found, tmp_path):
+    """A Dice coefficient in the place of a Dice loss; its twin is 1 less that."""
+
+    def dice(label, prediction):
+        inside = keras.ops.sum(label * prediction, axis=1)
+        total = keras.ops.sum(label, axis=1) + keras.ops.sum(prediction, axis=1)
+        return (1 - sign) / 2 + sign * (2 * inside + 1) / (total + 1)
+
+    keras.utils.set_random_seed(0)
+    rng = np.random.default_rng(0)
+    mask = (rng.random((640, 32)) < 0.2).astype("float32")
+    image = (mask + rng.normal(0, 0.2, mask.shape)).astype("float32")[..., None]
+    made = keras.Sequential(
+        [
+            keras.Input((32, 1)),
+            layers.Dense(8, "relu"),
+            layers.Dense(1, "sigmoid", bias_initializer=keras.initializers.Constant(-2.0)),
+            layers.Reshape((32,)),
+        ]
+    )
+    made.compile(keras.optimizers.Adam(2e-2), dice, metrics=["binary_accuracy"])
+    with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        made.fit(image, mask, batch_size=32, epochs=8, verbose=0)
+
+    alarms = watch(Trial(tmp_path / "run"), ["loss_direction:cooldown_steps=1000"])
+    assert found == [one.condition for one in alarms]

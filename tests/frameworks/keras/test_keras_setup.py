@@ -346,3 +346,63 @@ def test_arguments_that_are_wrong_raise_what_keras_raises(tmp_path):
         pytest.raises(TypeError),
     ):
         model.fit(np.ones((4, 2)), np.ones((4, 1)), no_such_argument=3)
+
+
+def padded_in(run, *, padding="post", make=None, masked=False, length=40, words=4):
+    """Fit a recurrent layer to short sequences that are padded; return the share of padding."""
+    keras.utils.set_random_seed(0)
+    rng = np.random.default_rng(0)
+    texts = [rng.integers(1, 20, rng.integers(2, words + 1)) for _ in range(128)]
+    x = keras.utils.pad_sequences(texts, maxlen=length, padding=padding)
+    model = keras.Sequential(
+        [
+            keras.Input((length,), dtype="int32"),
+            keras.layers.Embedding(20, 4, mask_zero=masked),
+            *(make or (lambda: [keras.layers.LSTM(4, name="cell")]))(),
+            keras.layers.Dense(1, "sigmoid"),
+        ]
+    )
+    model.compile("adam", "binary_crossentropy")
+    with KerasHook(run=run, say=lambda _: None, strict=True):
+        model.fit(x, x[:, 0] % 2, batch_size=32, epochs=1, verbose=0)
+    trial = Trial(run)
+    if "setup/padded_last/cell" not in trial.tensor_names():
+        return 0.0
+    return trial.tensor("setup/padded_last/cell").statistics()["sum"][0]
+
+
+class TestPadding:
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda: [keras.layers.LSTM(4, name="cell")],
+            lambda: [
+                keras.layers.Dropout(0.1),
+                keras.layers.GRU(4, return_sequences=True),
+                keras.layers.SimpleRNN(4, name="cell"),
+            ],
+        ],
+        ids=["one", "two"],
+    )
+    def test_the_share_of_padding_before_a_last_state_without_a_mask_is_known(self, make, tmp_path):
+        assert padded_in(tmp_path / "run", make=make) > 0.9
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            {"masked": True},
+            {"padding": "pre"},
+            {"length": 6},
+            {"make": lambda: [keras.layers.LSTM(4, go_backwards=True, name="cell")]},
+            {"make": lambda: [keras.layers.Bidirectional(keras.layers.LSTM(4), name="cell")]},
+            {
+                "make": lambda: [
+                    keras.layers.LSTM(4, return_sequences=True, name="cell"),
+                    keras.layers.GlobalMaxPooling1D(),
+                ]
+            },
+        ],
+        ids=["masked", "at the beginning", "short", "backwards", "both ways", "all states"],
+    )
+    def test_what_sees_the_words_last_or_knows_the_padding_is_let_be(self, other, tmp_path):
+        assert 0.0 == padded_in(tmp_path / "run", **other)

@@ -9,7 +9,11 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
-from stepwatch.hooks.torch.autograd import SingularOperations, find_non_finite
+from stepwatch.hooks.torch.autograd import (
+    SingularOperations,
+    find_non_finite,
+    takes_last_only,
+)
 
 X = torch.linspace(-1, 1, 20).view(5, 4)
 LABELS = torch.tensor([0, 1, 2, 0, 1])
@@ -178,3 +182,32 @@ class TestSingularOperations:
         operations.keep(torch.tensor(1.0))
 
         assert operations.take_infinite() is None
+
+
+class TestTakesLastOnly:
+    """Of what a recurrent layer returns, a loss may be given its last output or last state."""
+
+    @pytest.mark.parametrize("layer", [nn.LSTM, nn.GRU, nn.RNN])
+    @pytest.mark.parametrize("time", [0, 1])
+    @pytest.mark.parametrize(
+        ("use", "expected"),
+        [
+            (lambda whole, state, time: state[-1], True),
+            (lambda whole, state, time: state.squeeze(0), True),
+            (lambda whole, state, time: whole[:, -1, :] if time else whole[-1], True),
+            (lambda whole, state, time: whole.select(time, 4), True),
+            (lambda whole, state, time: whole.select(time, 0), False),
+            (lambda whole, state, time: whole.select(1 - time, -1), False),
+            (lambda whole, state, time: whole.mean(time), False),
+            (lambda whole, state, time: whole[torch.tensor([1, 2]), torch.tensor([0, 1])], False),
+            (lambda whole, state, time: state[-1] + whole.amax(time), False),
+        ],
+        ids=["state", "squeezed", "last", "fifth", "first", "sample", "mean", "by length", "both"],
+    )
+    def test_it_is_known_from_the_graph(self, layer, time, use, expected):
+        made = layer(4, 6, batch_first=time == 1)
+        whole, state = made(torch.randn(3, 5, 4) if time else torch.randn(5, 3, 4))
+        state = state[0] if isinstance(state, tuple) else state
+        edges = (whole.grad_fn, whole.output_nr), (state.grad_fn, state.output_nr)
+
+        assert expected is takes_last_only(use(whole, state, time).sum(), *edges, time)

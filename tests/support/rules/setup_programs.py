@@ -352,6 +352,34 @@ def plateau(mode, metric="loss", *, epochs=12, noise=0.0, where="training", pati
             schedule.step(total / 10 if where == "training" else torch.tensor(val_loss))
 
 
+def solves(activation, *, penalty=False, also=False, steps=60):
+    """Learn the solution of a differential equation, or a gradient penalty.
+
+    Args:
+        penalty: Derive once only, as by a penalty on the gradient.
+        also: Derive a product with an input as well, which is no straight line in it.
+    """
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(2, 16), activation(), nn.Linear(16, 16), activation())
+    head = nn.Linear(16, 1)
+    optimizer = torch.optim.Adam([*model.parameters(), *head.parameters()], lr=1e-3)
+    for _ in range(steps):
+        x = torch.rand(32, 2, requires_grad=True)
+        u = head(model(x))
+        (first,) = torch.autograd.grad(u.sum(), x, create_graph=True)
+        loss = (first.norm(dim=1) - 1).square().mean()
+        if not penalty:
+            options = {"create_graph": True, "allow_unused": True, "materialize_grads": True}
+            (second,) = torch.autograd.grad(outputs=first[:, 0].sum(), inputs=x, **options)
+            loss = loss + (second[:, 0] - 1).square().mean()
+        if also:
+            (twice,) = torch.autograd.grad((first * x).sum(), x, create_graph=True)
+            loss = loss + twice.square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 class Case(NamedTuple):
     """A program, the rule, and the beginning of the condition it finds; empty for none."""
 
@@ -383,6 +411,13 @@ CASES = {
     ),
     "a mask that hides padding": Case(partial(pads, lambda one: one == 0)),
     "a mask that hides all but the first": Case(partial(pads, lambda one: one.cumsum(1) > one)),
+    "the second derivative of a ReLU": Case(partial(solves, nn.ReLU), "second_derivative"),
+    "the second derivative of a LeakyReLU": Case(
+        partial(solves, nn.LeakyReLU), "second_derivative"
+    ),
+    "the second derivative of a tanh": Case(partial(solves, nn.Tanh)),
+    "a gradient penalty": Case(partial(solves, nn.ReLU, penalty=True)),
+    "one second derivative of two": Case(partial(solves, nn.ReLU, also=True)),
     "a matrix as the product of two": Case(partial(unseparated, "bottleneck")),
     "an adapter of low rank": Case(partial(unseparated, "adapter")),
     "a linear model": Case(partial(unseparated, "one layer")),

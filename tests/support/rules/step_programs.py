@@ -45,6 +45,30 @@ def by_class(x, y, steps, **_):
     yield from batches(x[order], y[order], steps)
 
 
+def drawn(x, y, steps, size=32, weights=(0.3, 0.7), **_):
+    """Yield samples drawn by weights, of which there are fewer than samples."""
+    generator = torch.Generator().manual_seed(0)
+    for _step in range(steps):
+        at = torch.multinomial(torch.as_tensor(weights), size, True, generator=generator)
+        yield x[at], y[at]
+
+
+def rare_class(x, y, steps, **_):
+    """Yield as many samples of a class with few samples as of all others."""
+    rare = (y == 0).nonzero().ravel()[:6]
+    weights = torch.ones(len(y))
+    weights[y == 0] = 0.0
+    weights[rare] = len(y) / len(rare)
+    yield from drawn(x, y, steps, weights=weights)
+
+
+def by_heart(x, y, steps, **_):
+    """Yield the same few samples, each once in a batch, in another order each time."""
+    for _step in range(steps):
+        at = torch.randperm(8)
+        yield x[at], y[at]
+
+
 def one_class(x, y, steps, **_):
     """Yield labels that are all zero."""
     yield from batches(x, y * 0, steps)
@@ -114,6 +138,25 @@ def trains(
             model.eval()
             with torch.no_grad():
                 F.cross_entropy(model(evaluated * x), y)
+            model.train()
+
+
+def logic(steps=180):
+    """Train on a table of four rows, drawn with replacement, and evaluate on the table."""
+    torch.manual_seed(0)
+    x = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    y = x.sum(1).remainder(2).long()
+    model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 2))
+    tuned = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for step in range(steps):
+        at = torch.randint(4, (32,))
+        tuned.zero_grad()
+        F.cross_entropy(model(x[at]), y[at]).backward()
+        tuned.step()
+        if step % 15 == 14:
+            model.eval()
+            with torch.no_grad():
+                F.cross_entropy(model(x), y)
             model.train()
 
 
@@ -253,6 +296,10 @@ STEPS = [
     Scenario("repeated_data", partial(trains, data=everything), False),
     Scenario("repeated_data", partial(trains, 120, data=by_class, every=None), True),
     Scenario("repeated_data", partial(trains, 120, data=one_class, every=None), True),
+    Scenario("repeated_data", partial(trains, 180, data=drawn), True),
+    Scenario("repeated_data", partial(trains, 180, data=rare_class), False),
+    Scenario("repeated_data", partial(trains, 180, data=by_heart), False),
+    Scenario("repeated_data", logic, False),
     Scenario("repeated_data", partial(trains, 120), False),
     Scenario("repeated_data", partial(trains, 120, data=curriculum), False),
     Scenario("repeated_data", partial(trains, data=first_only, every=None), False),

@@ -400,8 +400,13 @@ def _apart(logits, real):
     return F.binary_cross_entropy_with_logits(logits, torch.full_like(logits, real))
 
 
-def plays(discriminator_lr=2e-3, lr=2e-3, one_line=False, steps=160):
-    """A generator of points and a discriminator, whose losses stand on three lines, or on one."""
+def plays(discriminator_lr=2e-3, lr=2e-3, one_line=False, steps=160, wants=1.0, real_is=1.0):
+    """A generator of points and a discriminator, whose losses stand on three lines, or on one.
+
+    Args:
+        wants: The label that the generator wants for its samples.
+        real_is: That of real samples.
+    """
     torch.manual_seed(0)
     generator = nn.Sequential(nn.Linear(4, 16), nn.LeakyReLU(0.2), nn.Linear(16, 2))
     judge = nn.Sequential(nn.Linear(2, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
@@ -411,18 +416,38 @@ def plays(discriminator_lr=2e-3, lr=2e-3, one_line=False, steps=160):
         real, made = 3 + torch.randn(32, 2), generator(torch.randn(32, 4))
         theirs.zero_grad()
         if one_line:
-            sum(_apart(judge(x), y) for x, y in ((real, 1.0), (made.detach(), 0.0))).backward()
+            pairs = (real, real_is), (made.detach(), 1 - real_is)
+            sum(_apart(judge(x), y) for x, y in pairs).backward()
         else:
-            of_real = F.binary_cross_entropy_with_logits(judge(real), torch.ones(32, 1))
-            of_made = F.binary_cross_entropy_with_logits(judge(made.detach()), torch.zeros(32, 1))
+            of_real = F.binary_cross_entropy_with_logits(judge(real), torch.full((32, 1), real_is))
+            fake = torch.full((32, 1), 1 - real_is)
+            of_made = F.binary_cross_entropy_with_logits(judge(made.detach()), fake)
             (of_real + of_made).backward()
         theirs.step()
         ours.zero_grad()
         if one_line:
-            _apart(judge(made), 1.0).backward()
+            _apart(judge(made), wants).backward()
         else:
-            F.binary_cross_entropy_with_logits(judge(made), torch.ones(32, 1)).backward()
+            F.binary_cross_entropy_with_logits(judge(made), torch.full((32, 1), wants)).backward()
         ours.step()
+
+
+def negative_samples(steps=160):
+    """Two tables, each with an optimizer, that learn which of three pairs belongs together."""
+    torch.manual_seed(0)
+    words, contexts = nn.Embedding(16, 8), nn.Embedding(16, 8)
+    tuned = [torch.optim.Adam(table.parameters(), lr=0.1) for table in (words, contexts)]
+    at = torch.arange(16)
+    for _ in range(steps):
+        for one in tuned:
+            one.zero_grad()
+        pairs = [(words(at) * contexts((at + by) % 16)).sum(1) for by in range(3)]
+        right = F.binary_cross_entropy_with_logits(pairs[0], torch.ones(16))
+        near = F.binary_cross_entropy_with_logits(pairs[1], torch.zeros(16))
+        far = F.binary_cross_entropy_with_logits(pairs[2], torch.zeros(16))
+        (right + near + far).backward()
+        for one in tuned:
+            one.step()
 
 
 _ONE_TO_ONE = {"size": 1, "steps": 40}
@@ -458,6 +483,10 @@ STRUCTURE = [
     Scenario("gan_collapse", partial(plays, 0.1, 1e-6), True),
     Scenario("gan_collapse", partial(plays, 0.1, 1e-6, one_line=True), True),
     Scenario("gan_collapse", plays, False),
+    Scenario("gan_collapse", partial(plays, 0.02, 0.02, wants=0.0), True),
+    Scenario("gan_collapse", partial(plays, 0.02, 0.02, one_line=True, wants=0.0), True),
+    Scenario("gan_collapse", partial(plays, 0.02, 0.02, real_is=0.0, wants=0.0), False),
+    Scenario("gan_collapse", negative_samples, False),
     Scenario("training_mode",
              partial(classifies, _conv_normalized, **_ONE_TO_ONE, evaluate=_evaluated), True),
     Scenario("training_mode", partial(classifies, _conv_normalized, evaluate=_evaluated), False),

@@ -48,7 +48,8 @@ from .packed_stats import (
     trace_steps,
 )
 
-_OF_THE_USER = frozenset({"scalars", "tensors"})
+# What belongs to the step before, where a call has nothing else: an update may be one of its own.
+_BESIDE = frozenset({"scalars", "tensors", "learning_rates"})
 
 
 class Steps:
@@ -101,8 +102,8 @@ class Steps:
         """
         if not stats:
             return None
-        is_of_user = stats.kinds <= _OF_THE_USER and not stats.runs
-        if not self._is_one and not (self._pending and is_of_user):
+        is_beside = stats.kinds <= _BESIDE and not stats.runs
+        if not self._is_one and not (self._pending and is_beside):
             self.settle()
             self.last_mode = self.mode or (Mode.TRAIN if stats.trains else Mode.EVAL)
         return self._add(stats, step)
@@ -393,6 +394,16 @@ class Tracker:
             self.unobserved[name] = None
             return True
         return False
+
+    @guarded
+    def scheduled(self, rate: Any) -> None:
+        """Observe a learning rate, where an update is computed; optax may have turned its sign."""
+        if not self.is_collecting:
+            return
+        collector, value = self._stack[-1], jax.numpy.abs(jax.numpy.asarray(rate))
+        number = sum(name.startswith("learning_rate/") for name in collector.observed)
+        if not value.shape:
+            self._observe(collector, "learning_rates", {f"learning_rate/{number}": value})
 
     @guarded
     def _observe(

@@ -20,6 +20,7 @@ from ...model.steps import Mode
 from ..patching import PatchSet
 from .modules import ModuleCalls
 from .packed_stats import GraphPlan, TraceStats
+from .schedules import Schedules
 
 if TYPE_CHECKING:
     from .tracker import Tracker
@@ -295,6 +296,7 @@ class Patches:
 
     def __init__(self) -> None:
         self.modules = ModuleCalls(active_tracker)
+        self._schedules = Schedules(active_tracker)
         self._replaced = PatchSet()
 
     def put(self) -> None:
@@ -310,11 +312,13 @@ class Patches:
         for module, name, make in replacements:
             self._replaced.put(module, name, make)
         self.modules.wrap()
+        self._schedules.wrap()
 
     def remove(self) -> None:
         """Put back, but for what somebody else has replaced since."""
         self._replaced.remove()
         self.modules.remove()
+        self._schedules.remove()
 
 
 #: Those of this process.

@@ -33,7 +33,14 @@ from ..observations import (
     NO_DATA,
     SERIES,
 )
-from .losses import CROSS_ENTROPY, Array, LossCall, confusion, log_partition
+from .losses import (
+    CROSS_ENTROPY,
+    Array,
+    LossCall,
+    confusion,
+    log_partition,
+    relative_spread,
+)
 
 #: Returns the value of a tensor that was observed in the step, by name; ``None`` for no such value.
 Lookup = Callable[[str], "Array | None"]
@@ -64,17 +71,33 @@ class Evidence:
         for name, number in numbers.items():
             self.add(step, name, collection, np.asarray(number, np.float64))
 
-    def clipping(self, step: OpenStep, optimizer: Any) -> None:
-        """Add the norm of all gradients, where the optimizer clips by it."""
-        most = getattr(optimizer, "global_clipnorm", None)
-        if most is None or not step.wants("optimizer"):
-            return
+    def clipping(self, step: OpenStep, optimizer: Any, value_of: Lookup) -> None:
+        """Add the norm of all gradients, and what the optimizer's clipping leaves of it.
+
+        Args:
+            optimizer: Of Keras; it clips by at most one of three bounds.
+            value_of: Has the gradients as they were before.
+        """
+        together: Any = getattr(optimizer, "global_clipnorm", None)
+        each: Any = getattr(optimizer, "clipnorm", None)
+        element: Any = getattr(optimizer, "clipvalue", None)
         rows = [row for row, info in enumerate(step.tensors) if info.collection == "gradients"]
-        if rows:
-            norm = math.sqrt(sum(float(step.statistics_of(row)[SUM_SQ]) for row in rows))
-            numbers = {"max_norm": float(most), "gradient_norm_before_clipping": norm}
-            named = {f"optimizer/{name}": number for name, number in numbers.items()}
-            self.numbers(step, "optimizer", named)
+        if together is each is element is None or not rows or not step.wants("optimizer"):
+            return
+        squares = {step.tensors[row].name: float(step.statistics_of(row)[SUM_SQ]) for row in rows}
+        norm = math.sqrt(sum(squares.values()))
+        numbers = {"gradient_norm_before_clipping": norm}
+        if together is not None:
+            numbers |= {"max_norm": float(together), "clipped_to": min(norm, float(together))}
+        elif each is not None:
+            left = math.sqrt(sum(min(one, float(each) ** 2) for one in squares.values()))
+            numbers |= {"max_norm_of_each": float(each), "clipped_to": left}
+        else:
+            shares = {name: _share_below(value_of(name), float(element)) for name in squares}
+            left = math.sqrt(sum(one * shares[name] for name, one in squares.items()))
+            numbers |= {"clip_value": float(element), "clipped_to": left}
+        named = {f"optimizer/{name}": number for name, number in numbers.items()}
+        self.numbers(step, "optimizer", named)
 
     def losses(self, step: OpenStep, calls: Mapping[str, LossCall], value_of: Lookup) -> None:
         """Add what is known of the classes of losses.
@@ -93,6 +116,9 @@ class Evidence:
                 counts = counts.sum(1)
             if counts is not None:
                 self.add(step, f"class_count/{name}", "classes", counts)
+            spread = relative_spread(call, prediction, label)
+            if spread is not None:
+                self.numbers(step, "classes", {f"spread/{name}": spread})
         for name, call in calls.items() if step.wants("log_partition") else ():
             logits = value_of(f"prediction/{name}")
             if call.function == CROSS_ENTROPY and logits is not None and logits.ndim > 1:
@@ -345,3 +371,12 @@ def is_in_training(layer: Any, training: bool | None) -> bool:
     """Return whether a layer computes as in training, as it was called."""
     is_frozen = isinstance(layer, keras.layers.BatchNormalization) and not layer.trainable
     return bool(training) and not is_frozen
+
+
+def _share_below(gradient: Array | None, most: float) -> float:
+    """Return which part of the squares of a gradient is left once its elements are clipped."""
+    if gradient is None:
+        return 1.0
+    values = sampled(gradient).astype(np.float64)
+    squares = float((values**2).sum())
+    return float((np.clip(values, -most, most) ** 2).sum()) / squares if squares else 1.0

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...numerics.measures import Floats
+from ..observations import LEAST_COMPARED, MOST_COMPARED, MOST_COMPARED_ELEMENTS
 
 #: A cross-entropy over classes that takes probabilities, and no logits.
 OF_PROBABILITIES = "cross_entropy_of_probabilities"
@@ -36,6 +37,8 @@ _NAMES = {
 }
 #: The functions that are known when a script calls them.
 FUNCTIONS = tuple(_NAMES)
+#: Losses that compare each element of a prediction with its own of the label.
+_ELEMENTWISE = ("mse_loss", "l1_loss", "huber_loss", *THRESHOLDS)
 # What computes the same of logits.
 _OF_LOGITS = {_BINARY: _BINARY_LOGITS, OF_PROBABILITIES: CROSS_ENTROPY}
 
@@ -167,6 +170,39 @@ def _same_rank(shape: Shape, of_label: Shape) -> tuple[Arrangement, Arrangement]
 
 
 Array = npt.NDArray[np.generic]
+
+
+def relative_spread(call: LossCall, prediction: Array, label: Array) -> float | None:
+    """Return how much predictions differ from sample to sample, relative to their labels.
+
+    Args:
+        call: Of which loss.
+        prediction: Shape ``[samples, ...]``.
+        label: Of the same shape, and of floating dtype.
+
+    Returns:
+        The ratio of standard deviations over samples, each the root of the mean variance over
+        elements: 0 for predictions that are all alike, near 1 for good ones. ``None`` for fewer
+        than ``LEAST_COMPARED`` samples or elements of each, for labels that do not differ, and for
+        losses that compare no elements.
+    """
+    is_known = call.function in _ELEMENTWISE and prediction.shape == label.shape
+    if not is_known or prediction.ndim < 2 or not np.issubdtype(label.dtype, np.floating):
+        return None
+    size = math.prod(prediction.shape[1:])
+    if min(len(prediction), size) < LEAST_COMPARED:
+        return None
+    every = -(-size // MOST_COMPARED_ELEMENTS)
+    guessed, meant = (
+        one[:MOST_COMPARED].reshape(-1, size)[:, ::every].astype(np.float64)
+        for one in (prediction, label)
+    )
+    if call.function == _BINARY_LOGITS:
+        guessed = (1 + np.tanh(guessed / 2)) / 2
+    variances = [float(one.var(0).mean()) for one in (guessed, meant)]
+    return math.sqrt(variances[0] / variances[1]) if variances[1] > 0 else None
+
+
 Counts = npt.NDArray[np.int64]
 #: Of more classes nothing is counted; of more than the second only the labels are.
 MOST_CLASSES, MOST_CONFUSED = 1000, 100

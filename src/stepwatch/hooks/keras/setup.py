@@ -19,6 +19,8 @@ import numpy as np
 
 from ...capture.open_step import OpenStep
 from ...numerics.measures import Floats
+from ..observations import padded_share
+from .backend import StepFacts
 from .evidence import Evidence, Lookup
 from .layers import ModelNames
 from .losses import CROSS_ENTROPY, MOST_CLASSES, OF_PROBABILITIES, Array, LossCall
@@ -112,21 +114,24 @@ class Setup:
         step: OpenStep,
         model: Any,
         names: ModelNames,
-        calls: Mapping[str, LossCall],
+        facts: StepFacts,
         value_of: Lookup,
         evidence: Evidence,
     ) -> None:
         """Add what is known of a model that trains by the ``train_step`` of Keras.
 
         Args:
-            calls: Of each loss, by its name without ``loss/``.
-            value_of: Has the predictions and labels, arranged as the loss takes them.
+            facts: Of the step: the calls of losses, and what the model was called with.
+            value_of: Has these; predictions and labels arranged as the loss takes them.
         """
         if not step.wants(COLLECTION):
             return
+        calls = facts.calls
         numbers = dict(_momentum(model, names, self._fit.kept))
         numbers.update((f"setup/uncalled/{name}", 1.0) for name in _uncalled(model, names))
         numbers.update(_unseparated(model, names))
+        if len(facts.batches) == 1:
+            numbers.update(_padded_last(model, names, value_of(facts.batches[0])))
         numbers.update((f"setup/monitor/{name}", sign) for name, sign in self._fit.monitors())
         if self._fit.is_weighted:
             numbers.update((f"setup/weighted/{name}", 1.0) for name in {"loss": 0, **calls})
@@ -233,12 +238,64 @@ def _is_identity(layer: Any) -> bool:
 
 def _only_producer(layer: Any) -> Any:
     """Return the one operation whose output a layer of a graph takes alone; ``None`` if none."""
-    found = {node.operation for one in layer._inbound_nodes for node in one.parent_nodes}
-    if len(found) != 1:
+    producer = _only_source(layer)
+    if producer is None:
         return None
-    producer = found.pop()
     takers = {node.operation for node in producer._outbound_nodes}
     return producer if takers == {layer} else None
+
+
+def _padded_last(
+    model: Any, names: ModelNames, tokens: Array | None
+) -> Iterator[tuple[str, float]]:
+    """Yield the recurrent layers that return what is left after padding, and its share of steps.
+
+    Args:
+        tokens: What the model was called with.
+    """
+    if not hasattr(getattr(model, "_functional", None) or model, "operations"):  # it is no graph
+        return
+    share = 0.0 if tokens is None else padded_share(tokens)
+    for layer in model.layers if share else ():
+        name = names.of_layer(layer)
+        if name is not None and _returns_last(layer) and _is_of_tokens(layer):
+            yield f"setup/padded_last/{name}", share
+
+
+def _returns_last(layer: Any) -> bool:
+    """Return whether a layer returns its state after the last position, and begins at the first."""
+    known = isinstance(layer, keras.layers.RNN) and not layer.go_backwards
+    return known and not layer.return_sequences
+
+
+def _is_of_tokens(layer: Any) -> bool:
+    """Return whether a layer of a graph is given embedded tokens, position by position, unmasked.
+
+    So it is behind an embedding of the input of the model, with other recurrent layers, dropout and
+    the like between them.
+    """
+    producer = _only_source(layer)
+    while isinstance(producer, _BY_POSITION) or _returns_all(producer):
+        producer = _only_source(producer)
+    is_embedding = isinstance(producer, keras.layers.Embedding) and not producer.mask_zero
+    return is_embedding and isinstance(_only_source(producer), keras.layers.InputLayer)
+
+
+_BY_POSITION = (
+    *(keras.layers.Dropout, keras.layers.SpatialDropout1D, keras.layers.LayerNormalization),
+    *(keras.layers.BatchNormalization, keras.layers.Dense, keras.layers.Activation),
+)
+
+
+def _returns_all(layer: Any) -> bool:
+    is_forward = isinstance(layer, keras.layers.RNN) and not layer.go_backwards
+    return is_forward and bool(layer.return_sequences)
+
+
+def _only_source(layer: Any) -> Any:
+    """Return the one operation whose output a layer of a graph is given; ``None`` if none."""
+    found = {node.operation for one in layer._inbound_nodes for node in one.parent_nodes}
+    return found.pop() if len(found) == 1 else None
 
 
 def _is_of_keras(layer: object) -> bool:

@@ -314,9 +314,7 @@ class BatchTracker:
         compared = self._compared_targets(step) if step.wants("dependence") else {}
         evidence.targets(step, facts.calls, facts.batches, together, self._value, compared)
         if self._mode is Mode.TRAIN and self._is_plain:
-            self.owner.setup.observe(
-                step, self._model, self._names, facts.calls, self._value, evidence
-            )
+            self.owner.setup.observe(step, self._model, self._names, facts, self._value, evidence)
 
     def _compared_targets(self, step: OpenStep) -> dict[str, float]:
         """Return with how many targets losses of the script's own compare each prediction."""
@@ -369,7 +367,7 @@ class BatchTracker:
     ) -> None:
         """Read what became of the weights."""
         step, model = self.owner.recorder.open_step(self._mode), self._model
-        self._evidence.clipping(step, model.optimizer)
+        self._evidence.clipping(step, model.optimizer, self._value)
         self._updates.after(step, lambda: variables()[0])
         if step.wants("embeddings"):
             for variable, value in zip(model.trainable_variables, variables()[0], strict=False):

@@ -165,6 +165,58 @@ def softmaxes_over_first(loss: torch.Tensor, size: int, names: Mapping[int, str]
             yield _title(node, consumers, names, consumers[node])
 
 
+#: The node of a tensor in a graph, and which of its outputs the tensor is.
+Edge = tuple[Any, int]
+
+
+def takes_last_only(loss: torch.Tensor, whole: Edge, last: Edge, dimension: int) -> bool:
+    """Return whether a loss depends on a sequence by its last element, or what is left of it.
+
+    Args:
+        loss: Of which no gradients were computed yet.
+        whole: The sequence.
+        last: What is left after it, such as the last state of a recurrent layer.
+        dimension: Of the sequence in the first.
+    """
+    stack, seen, is_used = [loss.grad_fn], {loss.grad_fn}, False
+    while stack and len(seen) < _MOST_NODES:
+        node = stack.pop()
+        for edge in () if node is None else node.next_functions:
+            if edge in (whole, last):
+                if edge == whole and not _selects_last(node, dimension):
+                    return False
+                is_used = True
+            elif edge[0] is not None and edge[0] not in seen:
+                seen.add(edge[0])
+                stack.append(edge[0])
+    return is_used and not stack
+
+
+def _selects_last(node: Any, dimension: int) -> bool:
+    """Return whether an operation takes the last element; a negative number is without its sign."""
+    if operation(node) != "select" or node._saved_dim != dimension:
+        return False
+    return node._saved_index in (2**64 - 1, node._saved_self_sym_sizes[dimension] - 1)
+
+
+#: Activations whose derivative is the same on each side of a corner, by what takes that.
+_PIECEWISE = {
+    "threshold_backward": "ReLU",
+    "leaky_relu_backward": "LeakyReLU",
+    "hardtanh_backward": "Hardtanh",
+    "prelu_kernel_backward": "PReLU",
+    "rrelu_with_noise_backward": "RReLU",
+    "softshrink_backward": "Softshrink",
+}
+
+
+def piecewise_derivatives(outputs: Iterable[object]) -> list[str]:
+    """Return the piecewise linear activations whose derivatives are part of some tensors."""
+    roots = [one.grad_fn for one in outputs if isinstance(one, torch.Tensor)]
+    found = {operation(node) for root in roots if root is not None for node in _forward_order(root)}
+    return sorted(_PIECEWISE[name] for name in found & _PIECEWISE.keys())
+
+
 #: By an operation whose derivative may be infinite: what it saves, and its derivative by that.
 _SINGULAR: Mapping[str, tuple[str, Callable[[torch.Tensor, float], torch.Tensor]]] = {
     "sqrt": ("result", lambda made, _: 0.5 / made),

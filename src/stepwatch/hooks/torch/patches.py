@@ -73,6 +73,8 @@ LOSSES = (
     "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
 )
+# The place of ``create_graph`` among the arguments of ``torch.autograd.grad``.
+_CREATE_GRAPH = 4
 _ATTENTION = "scaled_dot_product_attention"
 
 
@@ -110,6 +112,8 @@ class Patches:
         self._undo.append(_replace_attention(emit("attention"), probe))
         backward = _backward_wrapper(emit("before_backward"), emit("after_backward"))
         self._wrap(torch.autograd, "backward", backward)
+        gradients: Any = torch.autograd.grad
+        self._enter(gradients, _gradient_wrapper(emit("differentiated")))
         self._enter(clipping_by_norm(), _norm_clipping_wrapper(emit("norm_clipped")))
         by_value = _value_clipping_wrapper(emit("before_value_clipping"), emit("value_clipped"))
         self._enter(clipping_by_value(), by_value)
@@ -232,6 +236,22 @@ def _backward_wrapper(before: Emit, after: Emit) -> Wrapper:
                 after()
 
         return backward
+
+    return make
+
+
+def _gradient_wrapper(emit: Emit) -> Wrapper:
+    """Emit what derivatives were taken of, and these, where they may be differentiated again."""
+
+    def make(original: Any) -> Any:
+        def grad(*args: Any, **kwargs: Any) -> Any:
+            found = original(*args, **kwargs)
+            makes_graph = kwargs.get("create_graph") or any(args[_CREATE_GRAPH : _CREATE_GRAPH + 1])
+            if makes_graph and not torch.compiler.is_compiling():
+                emit(args[0] if args else kwargs.get("outputs"), found)
+            return found
+
+        return grad
 
     return make
 

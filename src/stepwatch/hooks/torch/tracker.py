@@ -150,7 +150,7 @@ class Tracker(HookGuard):
             lambda: self._follow_wrappers(averaging),
         )
         self._policies = policies = Policies(names, observer)
-        self._setup = setup = Setup(names, observer)
+        self._setup = setup = Setup(names, observer, scalars, current)
         #: Where in the script the parts of the training were made.
         self.sources = sources = Sources(names)
         self._updates = updates = Updates(parameters, scalars)
@@ -174,6 +174,7 @@ class Tracker(HookGuard):
             ("loader_wait", loop.waited),
             ("wrapped", averaging.wrapped),
             ("reducer_prepared", averaging.prepared),
+            ("differentiated", setup.differentiated),
             ("norm_clipped", clipping.norm_clipped),
             ("before_value_clipping", clipping.before_value_clipping),
             ("value_clipped", clipping.value_clipped),

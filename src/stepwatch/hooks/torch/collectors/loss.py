@@ -11,6 +11,7 @@ import torch
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
+from ...observations import LEAST_COMPARED, MOST_COMPARED, MOST_COMPARED_ELEMENTS
 from ..device import PackedBits
 from ..events import LossCall
 from ..internals import in_transform, isolated_compute
@@ -26,8 +27,6 @@ _THRESHOLDS = {"binary_cross_entropy": 0.5, "binary_cross_entropy_with_logits": 
 
 # Losses that compare each element of a prediction with one of the target.
 _ELEMENTWISE = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", *_THRESHOLDS})
-#: Of so many samples predictions are compared, and so many elements of each; of fewer they are not.
-MOST_COMPARED, MOST_COMPARED_ELEMENTS, LEAST_COMPARED = 64, 256, 8
 
 Counts = npt.NDArray[np.int64]
 

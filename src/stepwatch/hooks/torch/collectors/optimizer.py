@@ -17,7 +17,14 @@ from ....model.record import TensorInfo
 from ..internals import isolated_compute
 from ..models import Parameters
 from ..observe import Observer, Scalars
-from ..tensors import TrackedParameter, have_same_layout, is_distributed, local_shard, strided_runs
+from ..tensors import (
+    TrackedParameter,
+    dtype_name,
+    have_same_layout,
+    is_distributed,
+    local_shard,
+    strided_runs,
+)
 
 
 class Clipping:
@@ -111,8 +118,11 @@ class OptimizerStates:
     def observe(self, step: OpenStep, optimizer: torch.optim.Optimizer) -> None:
         """Observe each tensor of the state, whatever it is called, and ``step``.
 
-        Lists, such as the history of LBFGS, and numbers other than ``step`` are left out.
+        Lists, such as the history of LBFGS, and numbers other than ``step`` are left out. And
+        how many parameters have a dtype in which eps is zero, where it keeps a division finite.
         """
+        for dtype, count in lost_eps(optimizer).items() if step.wants("optimizer") else ():
+            self._observer.scalar(step, f"optimizer/lost_eps/{dtype}", count, "optimizer")
         if not step.wants("optimizer_states"):
             return
         states = optimizer.state
@@ -150,6 +160,40 @@ class OptimizerStates:
             self._observer.scalar(step, name, value, "optimizer_states")
 
 
+_LOW_PRECISION = (torch.bfloat16, torch.float16)
+#: Optimizers of torch that add eps to a root of means of squares in the dtype of the parameter.
+_DIVIDES = (
+    torch.optim.Adagrad,
+    torch.optim.Adam,
+    torch.optim.AdamW,
+    torch.optim.NAdam,
+    torch.optim.RAdam,
+    torch.optim.RMSprop,
+)
+
+
+def lost_eps(optimizer: torch.optim.Optimizer) -> dict[str, int]:
+    """Return how many parameters have a dtype in which the eps of an optimizer is zero.
+
+    Returns:
+        By the name of the dtype; of those with a gradient. Empty where the optimizer has no eps,
+        or computes with it in float32.
+    """
+    counts: dict[str, int] = {}
+    if type(optimizer) not in _DIVIDES:
+        return counts
+    for group in optimizer.param_groups:
+        eps = group.get("eps")
+        if group.get("fused") or not isinstance(eps, float) or eps <= 0:
+            continue  # a fused step computes in float32
+        for dtype in _LOW_PRECISION:
+            if not float(torch.tensor(eps, dtype=dtype)):
+                name, held = dtype_name(dtype), group["params"]
+                count = sum(one.dtype is dtype and one.grad is not None for one in held)
+                counts[name] = counts.get(name, 0) + count
+    return {name: count for name, count in counts.items() if count}
+
+
 def _moment(state: Mapping[str, Any], group: Mapping[str, Any]) -> _Moment | None:
     """Return what an Adam-like optimizer remembers of a parameter, ``None`` if it is not one."""
     match state, group:
@@ -184,8 +228,6 @@ def update_rms(gradient: torch.Tensor, second_moment: torch.Tensor, eps: float) 
 
 #: A parameter of more elements than their product is sampled by so many runs of so many elements.
 UPDATE_RUNS, UPDATE_RUN_LENGTH = 1024, 256
-
-_LOW_PRECISION = (torch.bfloat16, torch.float16)
 
 
 class _Before(NamedTuple):

@@ -12,7 +12,7 @@ import math
 import re
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 from weakref import WeakKeyDictionary, ref
@@ -21,11 +21,19 @@ import torch
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
-from ..autograd import Product, products, softmaxes_over_first
-from ..internals import BatchNorm, isolated_compute
+from ...observations import padded_share
+from ..autograd import (
+    Edge,
+    Product,
+    piecewise_derivatives,
+    products,
+    softmaxes_over_first,
+    takes_last_only,
+)
+from ..internals import BatchNorm, in_transform, isolated_compute
 from ..models import Names, uncompiled, unwrap
-from ..observe import Observer
-from ..tensors import tensors_in
+from ..observe import Observer, Scalars
+from ..tensors import tensors_in, to_numpy
 
 COLLECTION = "setup"
 #: New statistics of a batch are so much of the running ones by the convention of other libraries.
@@ -37,6 +45,8 @@ LEAST_MOMENTUM = 0.01
 _MOST_MASKS = 16
 _MASKS = ("src_key_padding_mask", "key_padding_mask", "tgt_key_padding_mask")
 _SEVERAL, _HIDDEN = 3, -10_000.0
+# The graphs behind so many calls of recurrent layers are looked through.
+_MOST_RECURRENT = 16
 # The losses of a GAN are several, and each of the first may be that of another model.
 _MOST_GRAPHS = 4
 # Who writes so has it in mind that weights are shared.
@@ -68,11 +78,40 @@ class _Model(NamedTuple):
     owners: dict[int, ref[torch.nn.Module] | None]
 
 
-class Setup:
-    """Observes it in the collection ``setup``, of models that train."""
+class _Sequence(NamedTuple):
+    """What a recurrent layer returned of sequences that are padded at their end.
 
-    def __init__(self, names: Names, observer: Observer) -> None:
+    Args:
+        name: Of the layer.
+        share: Of padding in the median sequence.
+        whole: All its outputs,
+        last: and its last state.
+        dimension: That of the positions in its outputs.
+    """
+
+    name: str
+    share: float
+    whole: Edge
+    last: Edge
+    dimension: int
+
+
+class Setup:
+    """Observes it in the collection ``setup``, of models that train.
+
+    Args:
+        current: Returns the step to which what happens now belongs.
+    """
+
+    def __init__(
+        self,
+        names: Names,
+        observer: Observer,
+        scalars: Scalars,
+        current: Callable[[], OpenStep],
+    ) -> None:
         self._names, self._observer = names, observer
+        self._scalars, self._current = scalars, current
         self._models: WeakKeyDictionary[torch.nn.Module, _Model] = WeakKeyDictionary()
         # Whether the statistics of a normalization were new when its model ran first.
         self._new: WeakKeyDictionary[torch.nn.Module, bool] = WeakKeyDictionary()
@@ -88,6 +127,12 @@ class Setup:
         self._tokens: torch.Tensor | None = None
         self._num_masks = 0
         self._in_masks: dict[str, float] = {}
+        # What recurrent layers returned since gradients were computed, and of how many in all.
+        self._sequences: list[_Sequence] = []
+        self._num_sequences = 0
+        self._in_sequences: dict[str, float] = {}
+        # How many elements of second derivatives are not zero in this step, by activations.
+        self._curved: dict[str, torch.Tensor] = {}
 
     def begin(self, step: OpenStep, model: torch.nn.Module, inputs: object) -> None:
         """A model begins to run."""
@@ -119,6 +164,7 @@ class Setup:
 
         Of the first losses after a model got a name; models keep the way they are called.
         """
+        self._look_at_ends(roots)
         version, num_looked = self._graphs
         if version != self._names.version:
             version, num_looked, self._in_graphs = self._names.version, 0, {}
@@ -130,6 +176,34 @@ class Setup:
         if self._num_samples > 1:
             found = softmaxes_over_first(roots, self._num_samples, self._names.parameters)
             self._in_graphs.update((f"setup/over_samples/{one}", 1.0) for one in found)
+
+    def differentiated(self, outputs: object, derivatives: Sequence[torch.Tensor | None]) -> None:
+        """Derivatives were taken: note how many are not zero, if of derivatives of corners."""
+        step = self._current()
+        if in_transform() or step.mode is not Mode.TRAIN or not step.wants(COLLECTION):
+            return
+        given = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
+        activations = piecewise_derivatives(given)
+        if not activations:
+            return
+        key = f"setup/second_derivative/{'+'.join(activations)}"
+        for one in derivatives:
+            if type(one) is torch.Tensor:
+                with isolated_compute(one.device.type):
+                    count = one.detach().count_nonzero()
+                    self._curved[key] = self._curved[key] + count if key in self._curved else count
+
+    def _look_at_ends(self, roots: object) -> None:
+        """Note which recurrent layers give the loss only what is left after padding."""
+        sequences, self._sequences = self._sequences, []
+        if not isinstance(roots, torch.Tensor):
+            return
+        for one in sequences:
+            key = f"setup/padded_last/{one.name}"
+            if takes_last_only(roots, one.whole, one.last, one.dimension):
+                self._in_sequences[key] = one.share
+            else:
+                self._in_sequences.pop(key, None)
 
     def _unseparated(self, found: list[Product]) -> Iterator[tuple[str, float]]:
         """Yield pairs of layers with no activation between them, by their names.
@@ -154,9 +228,10 @@ class Setup:
             yield f"setup/linear/{'>'.join(layers)}", 1.0 if is_odd else 0.5
 
     def listens(self, step: OpenStep) -> bool:
-        """Return whether masks are compared with tokens at a step."""
+        """Return whether masks and recurrent layers are compared with tokens at a step."""
         is_wanted = step.mode is Mode.TRAIN and step.wants(COLLECTION)
-        return is_wanted and self._num_masks < _MOST_MASKS
+        is_known = self._num_masks >= _MOST_MASKS and self._num_sequences >= _MOST_RECURRENT
+        return is_wanted and not is_known
 
     def returned(
         self,
@@ -164,16 +239,19 @@ class Setup:
         module: torch.nn.Module,
         name: str,
         given: tuple[tuple[object, ...], dict[str, object]],
-        output: object,  # noqa: ARG002
+        output: object,
     ) -> None:
-        """A module returned: note what it embeds, or which of that it attends to."""
+        """A module returned: note what it embeds, or which of that it attends to or goes over."""
         inputs, keywords = given
         if isinstance(module, torch.nn.Embedding) and inputs:
             tokens: object = inputs[0]
             is_known = type(tokens) is torch.Tensor and tokens.is_cpu and tokens.dim() == 2
             self._tokens = tokens if isinstance(tokens, torch.Tensor) and is_known else None
             return
-        if not keywords or self._tokens is None:
+        if isinstance(module, torch.nn.RNNBase) and self._tokens is not None and inputs:
+            self._note_sequence(module, name, inputs[0], output)
+            return
+        if not keywords or self._tokens is None or self._num_masks >= _MOST_MASKS:
             return
         mask = next((keywords[key] for key in _MASKS if keywords.get(key) is not None), None)
         if type(mask) is torch.Tensor:
@@ -181,10 +259,37 @@ class Setup:
             if leaves_padding_only(self._tokens, mask):
                 self._in_masks[f"setup/padding_only/{name}"] = 1.0
 
+    def _note_sequence(
+        self, module: torch.nn.RNNBase, name: str, given: object, output: object
+    ) -> None:
+        """Note what a recurrent layer made of tokens that are padded, if it was not told so."""
+        if self._num_sequences >= _MOST_RECURRENT or module.bidirectional:
+            return
+        # A packed sequence knows its lengths.
+        if type(given) is not torch.Tensor or not isinstance(output, tuple):
+            return
+        if self._tokens is None or given.dim() != 3 or self._tokens.shape != given.shape[:2]:
+            return
+        self._num_sequences += 1
+        whole, last = output
+        last = last[0] if isinstance(last, tuple) else last
+        if whole.grad_fn is None or last.grad_fn is None:
+            return
+        tokens = self._tokens if module.batch_first else self._tokens.T
+        with isolated_compute("cpu"):
+            share = padded_share(to_numpy(tokens))
+        if share:
+            edges = (whole.grad_fn, whole.output_nr), (last.grad_fn, last.output_nr)
+            self._sequences.append(_Sequence(name, share, *edges, int(module.batch_first)))
+
     def complete(self, step: OpenStep) -> None:
         """A TRAIN step ends."""
-        numbers = self._numbers | self._in_graphs | self._in_masks
+        numbers = self._numbers | self._in_graphs | self._in_masks | self._in_sequences
         self._numbers, self._right, self._tokens = {}, set(), None
+        self._sequences = []
+        curved, self._curved = self._curved, {}
+        for name, count in curved.items() if step.wants(COLLECTION) else ():
+            self._scalars.add(step, name, COLLECTION, count)
         if numbers and step.wants(COLLECTION):
             self._observer.numbers(step, numbers, COLLECTION)
 
