@@ -41,7 +41,7 @@ class TestOutcome:
 
         assert ("healthy", "good", "✓") == (whole.outcome, whole.tone, whole.mark)
         said = "4 checks passed, 1 lacked data; not checked: overfitting (no validation loss)"
-        assert f"No problem found, {said}" == whole.text
+        assert f"Healthy: {said}" == whole.text
         assert ("no problem seen", "none", "–") == (without.outcome, without.tone, without.mark)
         assert without.text.endswith("not checked: values are finite")
 

@@ -99,6 +99,18 @@ class TestLossNotDecreasing:
         ]
         assert [] == run("loss_not_decreasing", first + second)
 
+    @pytest.mark.parametrize(("factor", "status"), [(0.9, "NoIssuesFound"), (1.0, "NotEvaluated")])
+    def test_a_loss_that_fell_in_a_short_training_has_passed(self, factor, status):
+        """Before there are steps enough to compare."""
+        losses = loss_steps([2.0 * factor**n for n in range(60)])
+        rule = "loss_not_decreasing:num_steps=100,smooth=25,converged_ratio=0.9"
+
+        watch = Watch(rule)
+        for step in losses:
+            watch.evaluate(step)
+        watch.finish()
+        assert status == watch.statuses()[0].status
+
     def test_models_that_take_turns_are_no_others(self):
         """As a generator and its discriminator: what was seen of both stays known."""
         steps = [

@@ -287,9 +287,7 @@ def _healthy(
         return f"Healthy so far, step {state.shown_step}, {counts(checks)}"
     lacking = {rule_name(rule) for rule, outcome in outcomes.items() if outcome == "lacked data"}
     missing = [what for rule, what in IMPORTANT_CHECKS.items() if rule in lacking]
-    if not missing:
-        return f"Healthy: {counts(checks)}"
-    return f"No problem found, {counts(checks)}; not checked: {', '.join(missing)}"
+    return f"Healthy: {counts(checks)}" + (f"; not checked: {', '.join(missing)}" * bool(missing))
 
 
 def _steps(state: RunState) -> str:

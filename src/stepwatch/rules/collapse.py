@@ -114,8 +114,8 @@ class GanCollapse(Rule):
             step,
             "",
             f"the generator helps the discriminator instead of fooling it, over {self.window} TRAIN"
-            f" steps up to step {step.train_step}: all their losses together are {number(together)},"
-            f" and at least {number(least)} where one wants made samples called real and the other"
+            f" steps up to step {step.train_step}: all their losses together are"
+            f" {number(together)}, and at least {number(least)} where one wants made samples called real and the other"
             " fake",
             worker=worker,
             value=together,

@@ -327,8 +327,8 @@ class RepeatedData(Rule):
             step,
             tensor,
             f"batches consist of {count} different samples, drawn again and again: all {rows} rows"
-            f" at {drawn.looks} looks up to step {step.train_step} are bit for bit among these, while"
-            f" {len(drawn.evaluated)} different samples were evaluated",
+            f" at {drawn.looks} looks up to step {step.train_step} are bit for bit among these,"
+            f" while {len(drawn.evaluated)} different samples were evaluated",
             value=float(count),
             threshold=rows / drawn.REPEATED,
             condition="few_samples",

@@ -92,6 +92,11 @@ class LossHistory:
         highest = max(losses[max(0, end - self._smooth) : end])
         return min(losses[-self._smooth :]) > highest + self._rise * abs(highest)
 
+    @property
+    def last(self) -> float:
+        """The median of the last losses, as far as they are smoothed; nan for none."""
+        return self._median(len(self.losses))
+
     def noise(self) -> float:
         """Return three standard errors of the difference of two medians.
 

@@ -422,7 +422,7 @@ class LossNotDecreasing(Rule):
                 self._last_eval = step.number
 
     def unevaluated(self) -> str | None:
-        if self._judged:
+        if self._judged or any(map(self._has_fallen, self._series.values())):
             return None
         longest = max((len(series.losses) for series in self._series.values()), default=0)
         mode = f" of mode {self.mode}" if self.mode else ""
@@ -460,6 +460,10 @@ class LossNotDecreasing(Rule):
             reason = self._circumstances.reason(last) if math.isfinite(now) else None
             yield self._finding(name, step, verdict, (then_step, then, now), reason)
 
+    def _has_fallen(self, series: LossHistory) -> bool:
+        """Return whether a loss has converged before there were enough steps to compare."""
+        return self._is_converged(series.last, series.first)
+
     def _is_converged(self, now: float, first: float) -> bool:
         if self.converged_loss is not None and now < self.converged_loss:
             return True
@@ -484,10 +488,11 @@ class LossNotDecreasing(Rule):
             "not finite": "it is no longer finite",
         }[verdict]
         median = f" (medians of {self.smooth})" if self.smooth > 1 else ""
+        begin = {"plateau": " does not fall", "rose": " rises"}.get(verdict, "")
         return self.finding(
             step,
             name,
-            f"{name}: {number(then)} at step {then_step.train_step}, {number(now)} at step"
+            f"{name}{begin}: {number(then)} at step {then_step.train_step}, {number(now)} at step"
             f" {step.train_step}{median}: {what}{'; ' + reason.sentence if reason else ''}",
             # As a policy becomes better, so do its returns, and values are behind them.
             severity="info"

@@ -331,6 +331,8 @@ class Training:
         replaced = memory[:, _REPLACED]
         if (replaced >= self._k).any():
             conditions = {"nothing_trained": replaced >= self._k}
+        elif replaced.any():  # as it seems: that is told, not what the optimizer holds instead
+            conditions["not_in_model"] = np.zeros(len(names), bool)
         unheld = (memory[:, _UNHELD] > 0) & (memory[:, _HELD] == 0) & parameters.has_gradient
         if replaced.any() or unheld.any():
             # What is frozen on purpose is not told before what is forgotten.
