@@ -115,8 +115,8 @@ class GanCollapse(Rule):
             "",
             f"the generator helps the discriminator instead of fooling it, over {self.window} TRAIN"
             f" steps up to step {step.train_step}: all their losses together are"
-            f" {number(together)}, and at least {number(least)} where one wants made samples called real and the other"
-            " fake",
+            f" {number(together)}, and at least {number(least)} where one wants made samples"
+            " called real and the other fake",
             worker=worker,
             value=together,
             threshold=self.helps * least,
