@@ -432,7 +432,7 @@ class TestRepeatedData:
         [
             ([4, 4, 0], [0, 0, 8], ["unseen_class class_count/L"]),
             ([4, 3, 1], [0, 0, 8], []),
-            ([4, 4, 0], [40, 40, 1], []),
+            ([4, 4, 0], [90, 90, 1], []),
         ],
         ids=["unseen", "rare", "too few to tell"],
     )
@@ -445,7 +445,7 @@ class TestRepeatedData:
                 mode,
             )
             for at, (count, mode) in enumerate(
-                [(np.array(trained), Mode.TRAIN)] * 5 + [(np.array(evaluated), Mode.EVAL)]
+                [(np.array(trained), Mode.TRAIN)] * 12 + [(np.array(evaluated), Mode.EVAL)]
             )
         ]
 

@@ -20,6 +20,8 @@ FOREIGN_SHARE = 0.5
 #: What is reported of classes that training never had: the share of all labels that are evaluated,
 #: if of as many labels of training so many would be of them.
 LEAST_UNSEEN, LEAST_EXPECTED = 0.05, 20
+#: So few samples are learnt by heart, to see that the model can.
+BY_HEART = 64
 _DERIVATIVES = ("derivatives:statistics:steps=5+20+100+500+2000+10000",)
 
 
@@ -251,6 +253,9 @@ class RepeatedData(Rule):
             trained = self._totals.get((worker, name))
             step = self._first_evaluated
             if trained is None or step is None or trained.shape != evaluated.shape:
+                continue
+            drawn = (one for (of, _), one in self._drawn.items() if of == worker)
+            if any(len(one.trained) <= BY_HEART for one in drawn):
                 continue
             unseen = np.flatnonzero((trained == 0) & (evaluated > 0))
             share = float(evaluated[unseen].sum() / max(evaluated.sum(), 1))

@@ -64,6 +64,8 @@ class InputDrift(Rule):
         self._sizes: dict[tuple[str, str], list[float]] = {}
         self._peaks: dict[tuple[str, str], float] = {}
         self._trained: dict[_Input, list[tuple[float, float]]] = {}
+        self._sizes_of_batches: dict[_Input, float] = {}
+        self._evaluating: dict[_Input, Floats] = {}
 
     def check(self, step: StepView) -> Findings:
         if step.mode is Mode.EVAL:
@@ -73,11 +75,14 @@ class InputDrift(Rule):
         if not step.trains:
             return
         self._steps += 1
+        self._evaluating.clear()
         for group, names in self._inputs.groups(step):
             for tensor in group:
-                trained = self._trained.setdefault(_input(tensor), [])
+                key, of = _input(tensor), tensor.statistics
+                trained = self._trained.setdefault(key, [])
                 if len(trained) < self.first:
-                    trained.append((tensor.statistics.mean, tensor.statistics.std))
+                    trained.append((of.mean, of.std))
+                    self._sizes_of_batches[key] = max(self._sizes_of_batches.get(key, 0), of.count)
             sizes = group.quantity("rms").tolist()
             for name, size in zip(names, sizes, strict=True):
                 yield from self._evaluate(step, group.record.worker, name, size)
@@ -140,7 +145,16 @@ class InputDrift(Rule):
         if len(trained) < self.first:
             return
         usual = tuple(np.median(trained, axis=0).tolist())
-        now = tensor.statistics.mean, tensor.statistics.std
+        # Of the evaluation so far, from as many samples on as are trained at once: single ones
+        # differ, and they may come class by class.
+        of, key = tensor.statistics, _input(tensor)
+        moments = np.array([1.0, of.mean, of.std**2 + of.mean**2]) * of.count
+        moments = self._evaluating[key] = self._evaluating.get(key, np.zeros(3)) + moments
+        count, mean, square = moments.tolist()
+        if not count >= self._sizes_of_batches[key]:
+            return
+        mean /= count
+        now = mean, math.sqrt(max(square / count - mean**2, 0.0))
         apart = divergence(now, usual)
         spread = max(divergence(each, usual) for each in trained)
         holds = apart > max(self.nats, 10 * spread)
