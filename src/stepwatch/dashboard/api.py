@@ -7,6 +7,7 @@ for; what is left out is counted. Requests of a browser are not trusted: an inva
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 
@@ -287,6 +288,8 @@ def divergence(here: Trial, there: Trial, query: Query) -> object:
                     "here": one.found.recorded,
                     "there": one.found.replayed,
                     "apart": one.found.relative,
+                    # of other shapes or digests there is no number
+                    "kinds": one.found.at if math.isnan(one.found.recorded) else "",
                 }
                 for one in result.differences(most=points)
                 if not result.are_unrelated

@@ -120,7 +120,9 @@ function row(one, query) {
     "tr",
     { "data-row": one.tensor },
     el("td", {}, link("compare", { ...query, name: one.tensor }, el("code", {}, one.tensor))),
-    ...[one.here, one.there, one.apart].map((value) => el("td", { className: "number" }, number(value))),
+    ...(one.here === "nan" && one.there === "nan"
+      ? [el("td", { colSpan: 3 }, one.kinds || "other values, of which only digests are known")]
+      : [one.here, one.there, one.apart].map((value) => el("td", { className: "number" }, number(value)))),
   );
 }
 
