@@ -20,6 +20,8 @@ _MEDIAN, _LARGEST, _COSINE, _UNUSED = 2, 4, 5, 6
 MOST_ROWS = 4096
 #: Of a table with fewer rows one may be all that is needed.
 LEAST_ROWS = 8
+#: Rows of fewer elements are alike whatever they say: of one element the sign is all there is.
+LEAST_WIDTH = 4
 #: A loss falls if it is below the first ones by this fraction.
 FALLS = 0.05
 
@@ -98,7 +100,8 @@ class EmbeddingDrift(Rule):
         """Yield condition, whether it is met, what was measured, the limit, and it in words."""
         values = np.asarray(tensor.value(), np.float64)
         median, largest, cosine = (float(values[at]) for at in (_MEDIAN, _LARGEST, _COSINE))
-        rms = median / math.sqrt(_shape(tensor)[-1])
+        width = _shape(tensor)[-1]
+        rms = median / math.sqrt(width)
         growth = self._relative(tensor, "growth", median)
         yield (
             "growth",
@@ -121,7 +124,7 @@ class EmbeddingDrift(Rule):
         first = self._first.of((tensor.worker, tensor.name, "alike"), cosine)
         yield (
             "alike",
-            cosine > self.max_cosine and cosine > 2 * max(first, 0.0),
+            cosine > self.max_cosine and cosine > 2 * max(first, 0.0) and width >= LEAST_WIDTH,
             cosine,
             self.max_cosine,
             f"at first the mean cosine of two rows was {number(first)}, and it is {number(cosine)}",

@@ -325,7 +325,8 @@ class InitialState(Rule):
         # Data may lie at its ends, and what only passes it on.
         given = _squares(step, worker)
         squares = group.record.statistics[group.rows][:, SUM_SQ]
-        # What comes last may be sure of itself.
+        # What comes last may be sure of itself; the model itself may return it once more.
+        given = {*given, squares[-1]}
         for index, info in enumerate(group.infos[:-1]):
             holds = bool(found[index] < self.min_slope) and squares[index] not in given
             if self.persists((worker, info.name), holds):

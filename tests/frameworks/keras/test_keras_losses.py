@@ -287,6 +287,18 @@ class TestEvidence:
         assert {"modules_in_eval": 0, "modules_in_train": 0} == found
         assert 2 == trial.tensor("loop/modules").statistics()["sum"][0]
 
+    def test_a_part_that_is_called_as_in_evaluation_is_so_on_purpose(self, tmp_path):
+        """As what was trained before, whose statistics are to stay."""
+        keras.utils.set_random_seed(0)
+        backbone = keras.Sequential([keras.Input((4,)), layers.BatchNormalization()])
+        given = keras.Input((4,))
+        made = keras.Model(given, layers.Dense(3)(backbone(given, training=False)))
+        made.compile("sgd", LOSS)
+        trial = watched(tmp_path / "run", made)
+
+        assert 1 == trial.tensor("loop/modules").statistics()["sum"][0]
+        assert 0 == trial.tensor("loop/modules_in_eval").statistics()["sum"][0]
+
     def test_what_the_optimizer_clips_is_measured_before(self, tmp_path):
         """With the most that it leaves."""
         made = classifier("sparse_categorical_crossentropy", "softmax")

@@ -32,6 +32,8 @@ class StepFacts:
         num_calls: How often a model was called with something.
         modules: Calls of layers that know training from evaluation,
         modules_in_training: and how many of them were as in training.
+        in_training: Whether a model was called as in training; what is in it and computes otherwise
+            does so on purpose.
         dropout: The largest share that one of these dropped.
         normalizes_batch: Whether one of them took the statistics of the batch.
         num_losses: How many losses the script computed itself.
@@ -43,6 +45,7 @@ class StepFacts:
     num_calls: int = 0
     modules: int = 0
     modules_in_training: int = 0
+    in_training: bool = False
     dropout: float = 0.0
     normalizes_batch: bool = False
     num_losses: int = 0

@@ -343,7 +343,8 @@ class BatchTracker:
         if facts.modules:
             numbers["loop/modules"] = facts.modules
             if self._mode is Mode.TRAIN:
-                numbers["loop/modules_in_eval"] = facts.modules - facts.modules_in_training
+                in_eval = 0 if facts.in_training else facts.modules - facts.modules_in_training
+                numbers["loop/modules_in_eval"] = in_eval
             else:
                 numbers["loop/modules_in_train"] = facts.modules_in_training
             if facts.dropout:
@@ -408,6 +409,7 @@ class BatchTracker:
                 facts.dropout = max(facts.dropout, float(getattr(layer, "rate", 0.0)))
             if in_training and isinstance(layer, keras.layers.BatchNormalization):
                 facts.normalizes_batch = True
+        facts.in_training |= call.is_outermost and bool(call.training)
         if not call.is_outermost or facts.num_calls >= MOST_BATCHES:
             return
         batch = f"batch_{facts.num_calls}" if facts.num_calls else "batch"
