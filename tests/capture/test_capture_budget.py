@@ -170,6 +170,15 @@ class TestThinning:
         more = [step for step in full if step % 50]  # its own are multiples of that
         assert [*range(106, 115), *range(1106, 1115), *range(2106, 2115)] == more
 
+    def test_after_the_first_evaluation_steps_are_observed_in_full(self, monkeypatch):
+        """What it leaves behind, such as its mode, shows there."""
+        training = Training(monkeypatch)
+        training.train(105, plain_ms=1, full_ms=10)
+        training.budget.thins(Mode.EVAL, 0)
+
+        full = [step for step in range(105, 130) if not training.budget.thins(Mode.TRAIN, step)]
+        assert [*range(105, 105 + FULL_STEPS)] == full
+
     def test_requested_collections_are_kept(self):
         budget = Budget(0.03, as_collections(["gradients:statistics:every=2", "/fc/:raw"]))
 

@@ -24,12 +24,11 @@ def test_runs_in_a_bucket_are_listed_judged_and_drawn(bucket):
         while (table := told(client.get("/api/runs")))["pending"]:
             pass
         about = told(client.get("/api/run", params={"run": "deep/faulty"}))
-        of_run = {"run": "healthy", "figure": "numbers"}
-        losses = told(client.get("/api/figure", params=of_run))
-        of_tensor = {"run": "healthy", "figure": "value", "name": "fc.weight", "step": "2"}
-        value = told(client.get("/api/figure", params=of_tensor))
+        losses = told(client.get("/api/scalars", params={"run": "healthy"}))
+        of_tensor = {"run": "healthy", "name": "fc.weight", "step": "2"}
+        value = told(client.get("/api/value", params=of_tensor))
 
     assert {"healthy", "deep/faulty"} == {run["name"] for run in table["runs"]}
     assert ("error", 2) == (about["severity"], about["findings"])
-    assert "loss/mse" == losses["layout"]["meta"]["tensor"]
-    assert "heatmap" == value["data"][0]["type"]
+    assert "loss/mse" == losses["lines"][0]["name"]
+    assert value["shape"] == [len(value["cells"]), len(value["cells"][0])]

@@ -90,7 +90,7 @@ class TestRunsOnS3:
         training = train(place, script, "60", "40", options=["--format", run_format])
         output, said = training.communicate(timeout=120)
         assert (0, True) == (training.returncode, output.endswith("trained\n"))
-        assert "(TRAIN 40) non_finite_origin" in said
+        assert "step 40 non_finite_origin" in said
 
         judged = json.loads(stepwatch("check", place, "--json").stdout)
         found = [(one["rule"], one["mode_step"]) for one in judged["findings"]]
@@ -119,7 +119,7 @@ class TestRunsOnS3:
         )
         try:
             told = next(line for line in watcher.stdout if "non_finite_origin" in line)
-            assert "TRAIN 5" in told
+            assert "step 5" in told
             assert training.poll() is None
         finally:
             training.kill()

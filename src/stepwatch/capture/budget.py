@@ -107,6 +107,7 @@ class Budget:
         self._reasons: dict[str, tuple[int, int]] = {}
         self._measured = _MEASURED
         self._train_step = 0
+        self._has_evaluated = False
         self._background: list[float] = []
         # Of full steps and of thin ones: what callbacks took, and the rest of the step.
         self._full: list[float] = []
@@ -117,7 +118,11 @@ class Budget:
         self._unseen_s = 0.0
 
     def thins(self, mode: Mode, mode_step: int) -> bool:
-        """Return whether of a step only what is kept is observed."""
+        """Return whether of a step only what is kept is observed; ask as it begins."""
+        if mode is Mode.EVAL and not self._has_evaluated:
+            # What an evaluation leaves behind, such as its mode, shows in the steps after it.
+            self._has_evaluated = True
+            self._full_until = max(self._full_until, self._train_step + 1 + FULL_STEPS)
         if self.period == 1 or mode_step < FULL_STEPS:
             return False
         if mode is Mode.TRAIN and mode_step < self._full_until:

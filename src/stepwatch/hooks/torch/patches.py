@@ -113,7 +113,11 @@ class Patches:
         backward = _backward_wrapper(emit("before_backward"), emit("after_backward"))
         self._wrap(torch.autograd, "backward", backward)
         gradients: Any = torch.autograd.grad
-        self._enter(gradients, _gradient_wrapper(emit("differentiated")))
+        derivatives = _gradient_wrapper(emit("differentiated"))
+        if getattr(gradients, "__closure__", None):  # somebody else stands in its place
+            self._wrap(torch.autograd, "grad", derivatives)
+        else:
+            self._enter(gradients, derivatives)
         self._enter(clipping_by_norm(), _norm_clipping_wrapper(emit("norm_clipped")))
         by_value = _value_clipping_wrapper(emit("before_value_clipping"), emit("value_clipped"))
         self._enter(clipping_by_value(), by_value)
