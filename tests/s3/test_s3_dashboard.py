@@ -29,6 +29,6 @@ def test_runs_in_a_bucket_are_listed_judged_and_drawn(bucket):
         value = told(client.get("/api/value", params=of_tensor))
 
     assert {"healthy", "deep/faulty"} == {run["name"] for run in table["runs"]}
-    assert ("error", 2) == (about["severity"], about["findings"])
+    assert ("error", 2) == (about["health"]["tone"], about["findings"])
     assert "loss/mse" == losses["lines"][0]["name"]
     assert value["shape"] == [len(value["cells"]), len(value["cells"][0])]
