@@ -33,8 +33,10 @@ def main(name: str, run: Callable[..., CompletedProcess[str]] = subprocess.run) 
         command = [sys.executable, "-m", "stepwatch", *arguments, "--run", "run", str(script)]
         done = run(command, cwd=folder, stderr=subprocess.PIPE, text=True, check=False, timeout=500)
         assert done.returncode == 0, done.stderr
-        assert f" {expected[1]}: " in done.stderr, done.stderr
-    print("\n".join(line for line in done.stderr.splitlines() if f") {expected[1]}: " in line))
+        # as it is found, and at the end
+        found = re.findall(rf"^.* {expected[1]}(?::.*)?$", done.stderr, re.MULTILINE)
+        assert found, done.stderr
+    print("\n".join(found))
 
 
 if __name__ == "__main__":
