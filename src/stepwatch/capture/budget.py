@@ -122,7 +122,7 @@ class Budget:
         if mode is Mode.EVAL and not self._has_evaluated:
             # What an evaluation leaves behind, such as its mode, shows in the steps after it.
             self._has_evaluated = True
-            self._full_until = max(self._full_until, self._train_step + 1 + FULL_STEPS)
+            self.observe_next_in_full("evaluated", FULL_STEPS)
         if self.period == 1 or mode_step < FULL_STEPS:
             return False
         if mode is Mode.TRAIN and mode_step < self._full_until:
@@ -208,8 +208,8 @@ class Budget:
 
         Processor time of the background thread counts as if training waited for all of it.
         """
-        unseen_s = self._unseen_s
-        rest = self._ended_at - self._began_at - self.spent_s + self._first_s - unseen_s
+        own_s = self.spent_s - self._first_s + self._unseen_s
+        rest = self._ended_at - self._began_at - own_s
         cost_s = self.cost_s()
         return cost_s / rest if cost_s is not None and rest > 0 else None
 
