@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ..judge.declaration import parameter
 from ..judge.rule import EvidenceView, Findings, NotApplicable, Rule
-from ..judge.step_view import StepView, TensorView
+from ..judge.step_view import StepNumber, StepView, TensorView
 from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.measures import Floats, listed, number
@@ -221,7 +223,7 @@ class RepeatedData(Rule):
         self._counts: Series[tuple[str, str], Floats] = Series(self.looks)
         self._totals: dict[tuple[str, str], Floats] = {}
         self._evaluated_totals: dict[tuple[str, str], Floats] = {}
-        self._first_evaluated: StepView | None = None
+        self._first_evaluated: StepNumber | None = None
         self._num_evaluated: dict[str, int] = {}
         self._evaluating: dict[str, int] = {}
         self._drawn: dict[tuple[str, str], _Drawn] = {}
@@ -231,12 +233,10 @@ class RepeatedData(Rule):
         if step.mode is Mode.EVAL:
             for worker in step.workers:
                 self._count_evaluated(step, worker)
-            for tensor in step.tensors("classes"):
-                if tensor.name.startswith(_PREFIX) and tensor.name in tensor.record.raw:
-                    key = tensor.worker, tensor.name
-                    self._first_evaluated = self._first_evaluated or step
-                    counts = np.asarray(tensor.value(), np.float64)
-                    self._evaluated_totals[key] = self._evaluated_totals.get(key, 0) + counts
+            for tensor, counts in _class_counts(step):
+                key = tensor.worker, tensor.name
+                self._first_evaluated = self._first_evaluated or step.at
+                self._evaluated_totals[key] = self._evaluated_totals.get(key, 0) + counts
             return
         if not step.trains:
             return
@@ -244,9 +244,8 @@ class RepeatedData(Rule):
         self._evaluating.clear()
         for worker in step.workers:
             yield from self._evaluate_batch(step, worker)
-        for tensor in step.tensors("classes"):
-            if tensor.name.startswith(_PREFIX) and tensor.name in tensor.record.raw:
-                yield from self._evaluate_classes(step, tensor)
+        for tensor, counts in _class_counts(step):
+            yield from self._evaluate_classes(step, tensor, counts)
 
     def finish(self) -> Findings:
         for (worker, name), evaluated in self._evaluated_totals.items():
@@ -268,6 +267,7 @@ class RepeatedData(Rule):
                 f"{share:.0%} of {number(evaluated.sum())} labels that were evaluated are of"
                 f" {'classes' if len(unseen) > 1 else 'class'} {which}, of which none of"
                 f" {number(trained.sum())} labels was in training, as far as they were looked at",
+                mode=Mode.EVAL.value,
                 worker=worker,
                 value=share,
                 threshold=LEAST_UNSEEN,
@@ -342,8 +342,7 @@ class RepeatedData(Rule):
             " indices are drawn",
         )
 
-    def _evaluate_classes(self, step: StepView, tensor: TensorView) -> Findings:
-        counts = np.asarray(tensor.value(), np.float64)
+    def _evaluate_classes(self, step: StepView, tensor: TensorView, counts: Floats) -> Findings:
         batches = list(step.tensors("batches", worker=tensor.worker))
         if len(counts) < 3 or not 0 < counts.sum() <= _samples(batches):
             return
@@ -439,6 +438,13 @@ _UNSEEN = (
     " last rows for validation_split"
 )
 _SORTED = "shuffle the data: DataLoader(..., shuffle=True)"
+
+
+def _class_counts(step: StepView) -> Iterator[tuple[TensorView, Floats]]:
+    """Yield how many labels of each class there are, where that was counted."""
+    for tensor in step.tensors("classes"):
+        if tensor.name.startswith(_PREFIX) and tensor.name in tensor.record.raw:
+            yield tensor, np.asarray(tensor.value(), np.float64)
 
 
 def _samples(batches: list[TensorView]) -> int:

@@ -66,7 +66,7 @@ class LossHistory:
             return None
         self._last_evaluated = at
         self.judged = True
-        now = self._median(len(self.losses)) if math.isfinite(loss) else loss
+        now = self.last if math.isfinite(loss) else loss
         return self.losses[earlier - 1][1], self._median(earlier), now
 
     def _beginning(self) -> float:
