@@ -539,8 +539,7 @@ class Tracker(HookGuard):
             self._gather()
             self.optimizers.steps(optimizer)
             self._learning_rates(step, optimizer)
-            self._carried.clear()
-            self._passed_over = True
+            self._pass_over()
             self._loss_scale = None
             return
         self._black_box.settle(step)
@@ -591,6 +590,11 @@ class Tracker(HookGuard):
             self.steps.close()
 
     # Steps that went as usual so far
+
+    def _pass_over(self) -> None:
+        """Forget which gradients are left over: that is known from step to step only."""
+        self._carried.clear()
+        self._passed_over = True
 
     def keep_gradients_of(self, optimizer: torch.optim.Optimizer) -> None:
         """Note which gradients an optimizer leaves over for a step that is observed in full."""
@@ -664,8 +668,7 @@ class Tracker(HookGuard):
             thins = self._recorder.thins_next(mode)
             self.events.detail = Detail.LOSSES if thins else Detail.FULL
             if thins:
-                self._carried.clear()  # which gradients are left over is known from step to step
-                self._passed_over = True
+                self._pass_over()
                 self._usual.begin()
             self.last_models = {}
         self._on_step(mode)
