@@ -153,7 +153,8 @@ class TestRunsOnS3:
 
         assert 0 == box.returncode, box.stderr
         last = re.search(r"^last step +(\d+)", box.stdout, re.MULTILINE)
-        assert last and 0 < int(last[1]) <= 50, box.stdout
+        assert last is not None, box.stdout
+        assert 0 < int(last[1]) <= 50
 
     def test_workers_write_one_run(self, place, script):
         """Each from its process, as they would from their machines."""

@@ -315,10 +315,10 @@ class Progress:
     def _print_length(self, end: End) -> None:
         seconds = time.monotonic() - self._began
         counted = ", ".join(f"{count} {mode}" for mode, count in self._steps.items())
-        if end.steps < sum(self._steps.values()):  # the configuration left some out
-            steps = f"saved {end.steps} of {counted} steps"
-        else:
-            steps = f"{plural(end.steps, 'step')} ({counted or 'none'})"
+        total = sum(self._steps.values())
+        steps = f"{plural(max(total, end.steps), 'step')} ({counted or 'none'})"
+        if end.steps < total:  # the configuration left some out
+            steps = f"saved {end.steps} of {steps}"
         self.print_line(f"{end.state}, {steps} in {seconds:.1f} s")
         if end.cost and end.cost_s is not None:
             # Of a short training the start is most.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -49,7 +49,14 @@ _STOPS, _STOPS_AT, _TRAINS_AT = (
     f"boosting/{what}/" for what in ("stops_by", "stops_at", "trains_at")
 )
 _SECOND = f"{_PREFIX}second_derivative/"
-_UNSPLIT = "boosting/unsplit_rounds"
+_ROUND, _UNSPLIT = "boosting/round", "boosting/unsplit_rounds"
+_RATE = "hyperparameters/learning_rate"
+#: Boosting whose trees stay as they were grown, each multiplied by the learning rate.
+_BOOSTERS = ("hyperparameters/booster", "hyperparameters/boosting")
+_SHRUNK = ("gbtree", "gbdt")
+#: A model has gone less than half of the way, and in the last tenth of its rounds it improves by
+#: this much of what it does on average, or more.
+HALF, STILL = 0.5, 0.5
 
 #: What a metric of Keras takes for right, and what its labels or predictions are instead.
 METRICS: Mapping[str, tuple[str, str]] = {
@@ -141,6 +148,47 @@ class _Stopping:
             len(one) >= unnamed and worsens(one, self.sign) for one in judged
         )
 
+    @property
+    def is_improving(self) -> bool:
+        """Return whether no round was better than the last."""
+        return self.sign * self.values[-1] >= max(self.sign * value for value in self.values)
+
+
+@dataclass(slots=True)
+class _Boosted:
+    """How a boosted model is trained, and its loss on the training data.
+
+    Args:
+        rate: Its learning rate: each tree goes this share of the way that is left.
+        step: The last step.
+        num_rounds: How many rounds there were.
+        losses: By name, the number of rounds until then and the value.
+    """
+
+    rate: float
+    step: StepNumber = field(default_factory=lambda: StepNumber(0, 0))
+    num_rounds: int = 0
+    losses: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
+
+    @property
+    def reached(self) -> float:
+        """The share of the way from a constant to the labels that all trees can go together.
+
+        Of squared errors ``1 - (1 - rate) ** rounds`` (Friedman: Greedy function approximation,
+        2001, shrinkage), from 0 to 1; other objectives go about as far.
+        """
+        return float(1 - (1 - min(self.rate, 1.0)) ** self.num_rounds)
+
+    def still_improves(self) -> str:
+        """Return the name of a loss that falls at the end as it did on average, or an empty one."""
+        for name, values in self.losses.items():
+            (began, first), (ended, last) = values[0], values[-1]
+            turned, middle = max(one for one in values if one[0] <= 0.9 * ended or one == values[0])
+            usual = (first - last) / max(ended - began, 1)
+            if began < turned and (middle - last) / (ended - turned) >= STILL * usual > 0:
+                return name
+        return ""
+
 
 class Setup(Rule):
     """A part of the training that was put together so that it cannot do what it is for.
@@ -156,17 +204,19 @@ class Setup(Rule):
     told that less is better of what ought to rise, or the other way round. ``metric``: a metric
     counts what its labels are not. ``unsplit``: no tree of boosting has a split.
     ``early_stopping``: the metric that ends boosting early gets worse from the first round on by
-    what it is told, and better by its name, or while training makes it so.
+    what it is told, and better by its name, or while training makes it so. ``few_rounds``: boosting
+    ends while it still improves as it did, and its learning rate times its rounds are too little.
     """
 
     name = "setup"
-    needs = ("setup", "classes", "losses", "boosting")
+    needs = ("setup", "classes", "losses", "boosting", "hyperparameters")
     training_only = True
     per_model = True
     sign: ClassVar[Mapping[str, str]] = {
         "class_weights*": "loss_input",
         "monitor*": "schedule",
         "early_stopping*": "schedule",
+        "few_rounds*": "schedule",
         "unsplit*": "loss_input",
         "metric*": "other",
         "*": "mode",
@@ -183,6 +233,7 @@ class Setup(Rule):
         self._slow: dict[tuple[str, str], float] = {}
         self._first_step = self._last_step = -1
         self._stopping: dict[tuple[str, str], _Stopping] = {}
+        self._boosted: dict[str, _Boosted] = {}
 
     def check(self, step: StepView) -> Findings:
         self._last_step = step.mode_step
@@ -196,6 +247,7 @@ class Setup(Rule):
         if has_setup or any("classes" in one for one in held):
             yield from self._class_weights(step)
         if any("boosting" in one for one in held):
+            self._count_rounds(step)
             yield from self._unsplit(step)
             yield from self._stopped_by(step)
 
@@ -218,6 +270,42 @@ class Setup(Rule):
                     " those of the raw margins, through the sigmoid or softmax, and not all about"
                     " zero; else lower min_child_weight, gamma or min_data_in_leaf",
                 )
+
+    def _count_rounds(self, step: StepView) -> None:
+        """Remember the learning rate of a model, and what its loss was after how many rounds."""
+        for record in step.records:
+            worker = record.worker
+            for rate in _shrinkages(step, worker):
+                self._boosted[worker] = _Boosted(rate)
+            if (known := self._boosted.get(worker)) is None:
+                continue
+            known.step = step.at
+            if (tensor := step.tensor(_ROUND, worker)) is not None:
+                known.num_rounds = int(tensor.scalar) + 1
+            for loss in step.tensors("losses", worker=worker):
+                known.losses.setdefault(loss.name, []).append((known.num_rounds, loss.scalar))
+
+    def _ended_early(self) -> Findings:
+        """Judge the rounds that a model had, once it has no more."""
+        for worker, known in self._boosted.items():
+            stops = [one for (of, _), one in self._stopping.items() if of == worker]
+            name = known.still_improves()
+            if not name or known.reached >= HALF or not all(one.is_improving for one in stops):
+                continue
+            yield self.finding(
+                known.step,
+                name,
+                f"{known.num_rounds} rounds with a learning rate of {number(known.rate)} take"
+                f" predictions {known.reached:.0%} of the way from a constant to the labels, and"
+                f" {name} still fell as it did on average when training ended",
+                condition="few_rounds",
+                mode="TRAIN",
+                worker=worker,
+                value=known.reached,
+                threshold=HALF,
+                remedy="raise the learning rate (eta), 0.05 to 0.3 is usual, or the number of"
+                " rounds, and let early stopping find their end: the model is underfitted",
+            )
 
     def _stopped_by(self, step: StepView) -> Findings:
         """Judge the direction of metrics that end boosting early."""
@@ -374,6 +462,7 @@ class Setup(Rule):
                 )
 
     def finish(self) -> Findings:
+        yield from self._ended_early()
         for (worker, name), known in self._stopping.items():
             if not known.ought and known.is_wrong(LEAST_AT_END):
                 yield self._stopping_found(worker, name, known)
@@ -511,6 +600,14 @@ def direction(metric: str) -> int:
     if "neg" in name or "_at_" in name:
         return 0
     return -1 if _FALLS.search(name) else 1 if _RISES.search(name) else 0
+
+
+def _shrinkages(step: StepView, worker: str) -> Iterator[float]:
+    """Yield the learning rate of a model whose first round a step is, if its trees are shrunk."""
+    rate = step.tensor(_RATE, worker)
+    boosters = [tensor for name in _BOOSTERS if (tensor := step.tensor(name, worker)) is not None]
+    if rate is not None and any(tensor.value().item() in _SHRUNK for tensor in boosters):
+        yield rate.scalar
 
 
 def worsens(values: Sequence[float], sign: float) -> bool:

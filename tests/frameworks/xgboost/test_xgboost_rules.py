@@ -89,6 +89,17 @@ class TestSetup:
 
         assert conditions == [one.condition for one in found(trial, "setup")[0]]
 
+    @pytest.mark.parametrize(
+        ("rate", "rounds", "conditions"),
+        [(0.001, 150, ["few_rounds"]), (0.01, 60, ["few_rounds"]), (0.3, 20, []), (0.02, 100, [])],
+    )
+    def test_a_learning_rate_too_small_for_its_rounds(self, tmp_path, rate, rounds, conditions):
+        """By the factor that all trees together take the predictions to the labels."""
+        x = table()
+        trial, _ = trained(tmp_path / "run", {"eta": rate}, x, x.sum(1), rounds)
+
+        assert conditions == [one.condition for one in found(trial, "setup")[0]]
+
     @pytest.mark.parametrize(("maximize", "is_found"), [(None, True), (True, False)])
     @pytest.mark.parametrize("by", ["train", "estimator"])
     def test_early_stopping_of_a_metric_that_rises(self, tmp_path, by, maximize, is_found):
