@@ -210,7 +210,7 @@ class TestChanceHeldOut:
 
     NAME = "cross_entropy"
 
-    def found(self, *, train, evaluated, confusion, rounds=6):
+    def found(self, *, train, evaluated, confusion, rounds=6, looks=24):
         """Return the conditions found in a training with an evaluation after each 20 steps."""
         watch, at = Watch(["chance_level:num_steps=40"]), 0
         for _ in range(rounds):
@@ -223,6 +223,9 @@ class TestChanceHeldOut:
                         "labels": {f"label/{self.NAME}": np.arange(32) % 2},
                         "classes": {f"confusion/{self.NAME}": matrix},
                     }
+                    looks -= mode is Mode.EVAL
+                    if mode is Mode.EVAL and looks < 0:
+                        del values["classes"]
                     watch.evaluate(full_step(values, at, mode))
                     at += 1
         return [one.condition for one in watch.finish()]
@@ -232,6 +235,11 @@ class TestChanceHeldOut:
     def test_it_is_told_at_the_end(self):
         assert ["held_out"] == self.found(train=0.4, evaluated=0.8, confusion=self.BY_CHANCE)
 
+    def test_a_few_guesses_are_enough(self):
+        assert ["held_out"] == self.found(
+            train=0.4, evaluated=0.8, confusion=self.BY_CHANCE, looks=1
+        )
+
     @pytest.mark.parametrize(
         "but",
         [
@@ -239,6 +247,7 @@ class TestChanceHeldOut:
             {"confusion": RIGHT},  # right more often than by chance, and too sure of the rest
             {"train": 0.69},  # it has learned nothing yet
             {"rounds": 4},
+            {"looks": 0},  # by a thin evaluation
         ],
     )
     def test_else_it_is_not(self, but):

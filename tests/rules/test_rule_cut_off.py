@@ -119,10 +119,14 @@ class TestFrozenAsDrawn:
 
     SHAPE = (24, 40)
 
-    def conditions(self, frozen, trained=((40, 3),)):
+    def conditions(self, frozen, trained=((40, 3),), before=()):
         rng = np.random.default_rng(0)
         watch, found = Watch(["untrained_parameter"]), []
-        for at in range(12):
+        for at, shape in enumerate(before):
+            values = rng.normal(size=shape)
+            earlier = [(info("earlier", "weights", values, trainable=True), values)]
+            watch.evaluate(StepView([record(earlier, step=at)]))
+        for at in range(len(before), len(before) + 12):
             tensors = [(info("base", "weights", frozen, trainable=False), frozen)]
             for number, shape in enumerate(trained):
                 values = rng.normal(size=shape)
@@ -136,6 +140,12 @@ class TestFrozenAsDrawn:
     @pytest.mark.parametrize("limit", [math.sqrt(6 / 64), 1 / math.sqrt(40)])
     def test_they_were_never_trained(self, limit):
         assert "frozen_as_drawn" in self.conditions(self.drawn(limit))
+
+    def test_what_was_trained_before_has_not_come_here(self):
+        """An encoder was trained, and another one of its shapes is frozen."""
+        drawn = self.drawn(1 / math.sqrt(40))
+        assert "frozen_anew" in self.conditions(drawn, before=[self.SHAPE])
+        assert "frozen_as_drawn" in self.conditions(drawn, before=[(24, 41)])
 
     @pytest.mark.parametrize("but", ["trained", "another limit", "copy"])
     def test_else_they_may_be_meant(self, but):

@@ -329,6 +329,18 @@ class TestUntrainedParameter:
         """It changes."""
         assert [] == self.causes([self.step(n, n, 1.0, optimizer_groups=0) for n in range(20)])
 
+    def test_what_is_let_go_of_between_full_steps(self):
+        """It was trained, as a teacher before its student, and is far from what was seen last."""
+        steps = [self.step(n, 1.0 + n, 1.0, optimizer_groups=1) for n in range(20)]
+        steps += [self.step(n, 90.0, optimizer_groups=0) for n in range(300, 330)]
+        assert [] == self.causes(steps)
+
+    def test_another_of_the_same_name(self):
+        """No step makes one so much larger: the optimizer holds the one before."""
+        steps = [self.step(n, 1.0 + n / 100, 1.0, optimizer_groups=1) for n in range(20)]
+        steps += [self.step(n, 90.0, 1.0, optimizer_groups=0) for n in range(20, 50)]
+        assert ["not_in_optimizer"] == [cause for cause, *_ in self.causes(steps)]
+
     def test_gradients_that_change_nothing(self):
         assert [("unchanged", 10, "w")] == self.causes([self.step(n, 1.0, 0.5) for n in range(20)])
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from stepwatch.model.steps import Mode
 from stepwatch.rules.leakage import Overlap
+from tests.support.rules.made_steps import full_step, judged
 
 
 def trained(samples, *, looks=30, shuffled=True, size=16):
@@ -56,3 +58,20 @@ class TestOverlap:
         overlap.evaluate(list(range(80)))
 
         assert not overlap.shares
+
+
+def sampled(at, mode, name):
+    """Return a step at which digests of 40 samples of 160 were taken."""
+    samples = np.random.default_rng(at).choice(160, 40, replace=False)
+    return full_step({"samples": {f"sample/{name}": samples}}, at, mode)
+
+
+def test_a_model_that_is_trained_no_longer_labels_data_for_another():
+    """A teacher, trained before, is given all that the student is trained on."""
+    steps = [sampled(at, Mode.TRAIN, "teacher") for at in range(30)]
+    for at in range(30, 90, 2):
+        steps += [sampled(at, Mode.TRAIN, "student"), sampled(at + 1, Mode.EVAL, "teacher")]
+
+    assert [] == judged("label_leak", steps)[0]
+    asked = [sampled(at + 100, Mode.EVAL, "student") for at in range(10)]
+    assert ["overlap"] == [one.condition for one in judged("label_leak", [*steps, *asked])[0]]

@@ -96,6 +96,9 @@ class Budget:
         self._kept: dict[str, bool] = {}
         #: Every so many steps one is observed in full.
         self.period = 1
+        # All that it was since it was first chosen, and from which step on.
+        self._periods: set[int] = set()
+        self._thinned_from = 0
         #: What callbacks of ours took on the training's thread, seconds.
         self.spent_s = 0.0
         self._began_at = self._ended_at = self._before_s = self._before_background_s = 0.0
@@ -229,7 +232,9 @@ class Budget:
         was_guess = self._unseen_share is None
         if len(self._thin) >= _MEASURED and full > 0:
             unseen = statistics.median(self._rest_of_full) - statistics.median(self._rest_of_thin)
-            self._unseen_share = min(max(unseen / full, 0.0), _MOST_UNSEEN)
+            share = min(max(unseen / full, 0.0), _MOST_UNSEEN)
+            # Of few steps on a busy machine it is anything: what was measured before counts, too.
+            self._unseen_share = share if was_guess else (share + (self._unseen_share or 0.0)) / 2
         unseen_share = _UNSEEN if self._unseen_share is None else self._unseen_share
         full *= factor + unseen_share
         thin = statistics.median(self._thin) * factor if self._thin else 0.0
@@ -249,9 +254,26 @@ class Budget:
         rungs = PERIODS.index(period) - PERIODS.index(self.period)
         if rungs > 0 or rungs < (0 if was_guess else -1):
             self.period = period
-            which = f"1 step in {period}" if period > 1 else "every step"
-            rest = "; losses of all" if period > 1 else ""
+            self._thinned_from = self._thinned_from or mode_step + 1
+            self._periods.add(period)
+            rest = "; losses of all" if max(self._periods) > 1 else ""
             self.changed(
-                f"from step {mode_step + 1} on {which} is observed in full{rest} (observing one"
-                f" takes {1000 * full:.3g} ms, the step itself {1000 * plain:.3g} ms)"
+                f"from step {self._thinned_from} on {_every(self._periods)} is observed in"
+                f" full{rest} (observing one takes {1000 * full:.3g} ms, the step itself"
+                f" {1000 * plain:.3g} ms)"
             )
+
+
+def _every(periods: set[int]) -> str:
+    """Return how often one step was observed, or how often at least and at most.
+
+    Example:
+        >>> _every({1}), _every({5}), _every({2, 5, 20}), _every({1, 10})
+        ('every step', '1 step in 5', '1 step in 2 to 20', 'every step to 1 in 10')
+    """
+    least, most = min(periods), max(periods)
+    if most == 1:
+        return "every step"
+    if least == 1:
+        return f"every step to 1 in {most}"
+    return f"1 step in {least}" + (f" to {most}" if most > least else "")

@@ -286,9 +286,9 @@ class Recorder:
         """Wait until every closed step is stored; return whether, within so many seconds."""
         return self._carrier.store_steps(timeout)
 
-    def covered(self, line: str) -> None:
-        """Note what of a model is captured, for the note at the end."""
-        self._coverage.append(line)
+    def covered(self, line: str, instead_of: str = "") -> None:
+        """Note what of a model is captured, for the note at the end, or note it anew."""
+        self._coverage = [*(one for one in self._coverage if one != instead_of), line]
 
     def before_close(self, leave: Callable[[], str]) -> None:
         """Call ``leave`` first when the run is closed; it returns its failure, or ""."""

@@ -178,6 +178,7 @@ class Hook:
         self._stopped: TrainingStopped | None = None
         self.recorder.hooks.append(self)
         self.recorder.before_close(self.let_go)
+        self._budget_line = ""
         self.budget.changed = self._on_budget
         atexit.register(self._close_at_exit)
 
@@ -293,8 +294,10 @@ class Hook:
             self._on_begin(self)
 
     def _on_budget(self, line: str) -> None:
-        self._say(line)
-        self.recorder.covered(line)
+        if not self._budget_line:  # how often later on is for who asks: it is stored
+            self._say(line)
+        self.recorder.covered(line, instead_of=self._budget_line)
+        self._budget_line = line
 
     # What a hook brings along
 

@@ -46,6 +46,8 @@ SAME, LOOKS, STILL = 0.1, 5, 1.1
 ROUNDS = 5
 #: Of fewer labels the frequencies seem less even than they are, so guessing seems cheaper.
 LEAST_PER_CLASS = 20
+#: In evaluations guesses are told from chance by fewer, if so many were seen.
+LEAST_HELD_OUT, LEAST_GUESSES = 5, 30
 
 
 def entropy(counts: Floats) -> float:
@@ -213,7 +215,8 @@ class ChanceLevel(Rule):
             if window is None or held_out.num_rounds < ROUNDS or not held_out.confusions:
                 continue
             counted = added([one.astype(np.int64) for one in held_out.confusions]).astype(float)
-            if held_out.name in self._weighted or counted.sum() < LEAST_PER_CLASS * len(counted):
+            least = max(LEAST_HELD_OUT * len(counted), LEAST_GUESSES)
+            if held_out.name in self._weighted or counted.sum() < least:
                 continue
             chance, z = entropy(counted.sum(1)), agreement_z(counted)
             trained = float(np.mean([*window.losses][-(len(window.losses) + 3) // 4 :]))

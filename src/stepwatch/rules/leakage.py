@@ -162,9 +162,11 @@ class LabelLeak(Rule):
         self._reported = False
 
     def check(self, step: StepView) -> Findings:
-        for tensor in step.tensors("samples"):
-            if tensor.name in tensor.record.raw:
-                yield from self._evaluate_samples(step, tensor)
+        sampled = [tensor for tensor in step.tensors("samples") if tensor.name in tensor.record.raw]
+        if step.trains and sampled:
+            self._models = {tensor.name for tensor in sampled}
+        for tensor in sampled:
+            yield from self._evaluate_samples(step, tensor)
         if step.trains:
             for label in step.tensors("labels"):
                 yield from self._evaluate_target(step, label)
@@ -175,11 +177,10 @@ class LabelLeak(Rule):
         overlap = self._overlap
         samples = tensor.value().ravel().tolist()
         if step.trains:
-            self._models.add(tensor.name)
             overlap.train(samples)
             return
         if tensor.name not in self._models:
-            return  # of another model, as a teacher that labels the training data
+            return  # of a model that is not trained now, as a teacher that labels training data
         if step.mode is not Mode.EVAL or self._reported or not overlap.evaluate(samples):
             return
         self._evaluated = True

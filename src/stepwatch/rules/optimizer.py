@@ -373,6 +373,12 @@ _STEP_IT = (
 )
 
 
+_LENGTH = (
+    "make the schedule as long as the training: it counts calls of scheduler.step(), or steps of"
+    " the optimizer, and one that is meant in epochs is stepped once an epoch"
+)
+
+
 class LearningRateAnomaly(Rule):
     """A learning rate that a schedule, stepped too often or made too short, has led astray.
 
@@ -592,7 +598,7 @@ class LearningRateAnomaly(Rule):
                 value=rate.last,
                 threshold=rate.peak / 2,
                 condition=f"short {name}",
-                remedy="make the schedule as long as the training, in steps of the optimizer",
+                remedy=_LENGTH,
             )
 
     def _evaluate_rate(self, step: StepView, worker: str, name: str, value: float) -> Findings:
@@ -626,7 +632,7 @@ class LearningRateAnomaly(Rule):
                 value=value,
                 threshold=self.ended_ratio * rate.peak,
                 condition=f"{'ended' if rate.peak else 'zero'} {name}",
-                remedy="make the schedule as long as the training, or end the training",
+                remedy=_LENGTH,
             )
         is_low = value < LOW * rate.peak
         if value != before:
@@ -654,7 +660,7 @@ class LearningRateAnomaly(Rule):
                 value=value,
                 threshold=rate.low,
                 condition=f"turned {name}",
-                remedy="make the schedule as long as the training, in steps of the optimizer",
+                remedy=_LENGTH,
             )
 
     def _evaluate_jump(self, step: StepView) -> Findings:

@@ -279,8 +279,9 @@ class Setup(Rule):
                 self._boosted[worker] = _Boosted(rate)
             if (known := self._boosted.get(worker)) is None:
                 continue
+            known.num_rounds += step.train_step - known.step.train_step if known.num_rounds else 0
             known.step = step.at
-            if (tensor := step.tensor(_ROUND, worker)) is not None:
+            if (tensor := step.tensor(_ROUND, worker)) is not None:  # not between full steps
                 known.num_rounds = int(tensor.scalar) + 1
             for loss in step.tensors("losses", worker=worker):
                 known.losses.setdefault(loss.name, []).append((known.num_rounds, loss.scalar))

@@ -158,6 +158,13 @@ CAUSES = {
         "load trained weights before they are frozen (in Keras weights='imagenet' or"
         " load_weights()), or let them train",
     ),
+    "frozen_anew": (
+        "are frozen at values as they are drawn for a new layer, at {k} steps in a row, while"
+        " others train, and weights of the same shapes were trained before: what was learnt there"
+        " has not come here",
+        "copy the trained weights before they are frozen (set_weights(), load_state_dict()), or"
+        " take the trained layers themselves, not ones that are made anew",
+    ),
     "frozen_again": (
         "were trained at first and have been frozen at {k} steps in a row, though an optimizer"
         " holds them",
@@ -288,7 +295,7 @@ class Training:
     """
 
     def __init__(self, k: int) -> None:
-        self._k = k
+        self._k, self._step = k, -1
         self._memory = NamedRows((_WIDTH,))
         self._layouts: WeakKeyDictionary[Layout, _Parameters] = WeakKeyDictionary()
 
@@ -296,6 +303,7 @@ class Training:
         self,
         group: TensorGroup,
         names: tuple[str, ...],
+        step: int,
         *,
         skipped: bool,
         is_new_part: bool = False,
@@ -305,9 +313,11 @@ class Training:
         Args:
             group: The parameters.
             names: Their names.
+            step: The number of the step, as TRAIN counts it.
             skipped: The step will change nothing, and that is as it should be.
             is_new_part: Another optimizer steps for the first time.
         """
+        follows, self._step = step <= self._step + 1, step
         layout = group.record.layout
         parameters = self._layouts.get(layout)
         if parameters is None:
@@ -320,7 +330,7 @@ class Training:
         memory[new, _FIRST:] = np.tile(signature[new], 2)
         if is_new_part:  # who makes another optimizer may have frozen them before
             memory[parameters.frozen, _GOT_ONE] = 0
-        self._count(memory, parameters, statistics, signature, skipped=skipped)
+        self._count(memory, parameters, statistics, signature, follows=follows, skipped=skipped)
         self._memory.values[rows] = memory
         conditions = self._conditions(memory, parameters)
         trains = parameters.trainable & ~parameters.unheld & (memory[:, _GOT_ONE] > 0)
@@ -348,6 +358,7 @@ class Training:
         statistics: Floats,
         signature: Floats,
         *,
+        follows: bool,
         skipped: bool,
     ) -> None:
         memory[:, _STEPS] += 1
@@ -355,7 +366,7 @@ class Training:
         memory[:, _HELD] += parameters.held
         # Another parameter of the same name: no step changes the norm of one by so much.
         norms = np.sqrt(np.stack([signature[:, -1], memory[:, -1]]))
-        is_another = np.abs(norms[0] - norms[1]) > ANOTHER * norms.max(axis=0)
+        is_another = follows & (np.abs(norms[0] - norms[1]) > ANOTHER * norms.max(axis=0))
         memory[parameters.unheld & is_another & (memory[:, _UNHELD] == 0), _HELD] = 0
         moved = (signature != memory[:, _LAST:]).any(axis=1)  # perhaps by hand, without optimizer
         memory[:, _LAST:] = signature
@@ -680,7 +691,11 @@ class UntrainedParameter(Rule):
         self._training: dict[str, Training] = {}
         self._adapters: dict[str, Adapters] = {}
         self._rates: dict[tuple[str, str], float] = {}
-        self._not_drawn: set[str] = set()  # workers, of whose frozen weights no more is asked
+        # Of each worker: the frozen weights of which no more is asked, and the shapes of those that
+        # were trained.
+        self._not_drawn: dict[str, set[str]] = {}
+        self._trained: dict[str, dict[str, tuple[int, ...]]] = {}
+        self._frozen: WeakKeyDictionary[Layout, dict[str, tuple[int, ...]]] = WeakKeyDictionary()
 
     def check(self, step: StepView) -> Findings:
         self._steps += 1
@@ -694,6 +709,7 @@ class UntrainedParameter(Rule):
                 *training.add(
                     group,
                     names,
+                    step.mode_step,
                     skipped=skipped,
                     is_new_part=step.scalar("optimizer/begins", worker) > 0,
                 ),
@@ -712,15 +728,29 @@ class UntrainedParameter(Rule):
         yield from self._zero_grad(step)
 
     def _drawn(self, step: StepView, group: TensorGroup) -> Findings:
+        """Judge frozen weights, once for each model: those of another one may be others."""
         worker = group.record.worker
-        if worker in self._not_drawn:
+        known = self._not_drawn.setdefault(worker, set())
+        trained = self._trained.setdefault(worker, {})
+        layout = group.record.layout
+        frozen = self._frozen.get(layout)
+        if frozen is None:
+            of = {info.name: info for info in group.infos}
+            frozen = self._frozen[layout] = {
+                name: info.shape for name, info in of.items() if info.trainable is False
+            }
+            trained.update((name, info.shape) for name, info in of.items() if info.trainable)
+        if known.issuperset(frozen):
             return
         members = frozen_as_drawn(group)
         if not members:
-            self._not_drawn.add(worker)
+            known.update(frozen)
         if self.persists((worker, "drawn"), bool(members), self.k):
-            self._not_drawn.add(worker)
-            yield self._finding(step, worker, "frozen_as_drawn", members, len(group.infos), "info")
+            known.update(frozen)
+            before = Counter(shape for name, shape in trained.items() if name not in frozen)
+            is_anew = Counter(frozen[name] for name in members) <= before
+            cause, severity = ("frozen_anew", "warning") if is_anew else ("frozen_as_drawn", "info")
+            yield self._finding(step, worker, cause, members, len(group.infos), severity)
 
     def _unchanged(self, step: StepView, group: TensorGroup, members: list[str]) -> Findings:
         """Find parameters that stand still, those apart whose updates 16 bits cannot hold."""

@@ -465,7 +465,14 @@ class TestCollapse:
         assert pytest.approx(0) == relative_spread(mse, np.ones((10, 16)), label)
         assert pytest.approx(1) == relative_spread(logits, np.log(label / (1 - label)), label)
         assert relative_spread(mse, label[:4], label[:4]) is None
-        assert relative_spread(LossCall("", None, None), label, label) is None
+        assert relative_spread(LossCall(CROSS_ENTROPY, None, None), label, label) is None
+
+    def test_a_loss_of_the_script_compares_what_has_the_same_shape(self):
+        label = np.random.default_rng(0).uniform(size=(10, 16))
+        own = LossCall("", None, None)
+
+        assert pytest.approx(1) == relative_spread(own, label, label)
+        assert relative_spread(own, label[:, :8], label) is None
 
 
 @pytest.mark.parametrize(("sign", "found"), [(1, ["against_metric"]), (-1, [])])

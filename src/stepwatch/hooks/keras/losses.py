@@ -186,7 +186,9 @@ def relative_spread(call: LossCall, prediction: Array, label: Array) -> float | 
         than ``LEAST_COMPARED`` samples or elements of each, for labels that do not differ, and for
         losses that compare no elements.
     """
-    is_known = call.function in _ELEMENTWISE and prediction.shape == label.shape
+    # One of the script's own, without a name, compares what has the same shape.
+    may_compare = not call.function or call.function in _ELEMENTWISE
+    is_known = may_compare and prediction.shape == label.shape
     if not is_known or prediction.ndim < 2 or not np.issubdtype(label.dtype, np.floating):
         return None
     size = math.prod(prediction.shape[1:])
