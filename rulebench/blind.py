@@ -104,7 +104,8 @@ def first_looks() -> list[str]:
         "| batch | faulty | detected | cause named | healthy | accused |",
         "|---|---|---|---|---|---|",
     ]
-    for path in sorted(BATCHES.glob("*/first_look.json")):
+    looks = BATCHES.glob("*/first_look.json")
+    for path in sorted(looks, key=lambda one: int(one.parent.name.rpartition("_")[2])):
         look = json.loads(path.read_text())
         faulty, healthy = look["faulty"], look["healthy"]
         cells = [

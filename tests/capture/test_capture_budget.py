@@ -179,6 +179,16 @@ class TestThinning:
         full = [step for step in range(105, 130) if not training.budget.thins(Mode.TRAIN, step)]
         assert [*range(105, 105 + FULL_STEPS)] == full
 
+    def test_evaluations_that_come_next_are_observed_in_full_too(self, monkeypatch):
+        """Training may be over where something is asked for."""
+        training = Training(monkeypatch)
+        training.train(105, plain_ms=1, full_ms=10)
+        thins = [training.budget.thins(Mode.EVAL, step) for step in range(15)]
+        training.budget.observe_next_in_full("checkpoint")
+        thins += [training.budget.thins(Mode.EVAL, step) for step in range(15, 19)]
+
+        assert [True, False, False, True, True] == thins[-5:]
+
     def test_requested_collections_are_kept(self):
         budget = Budget(0.03, as_collections(["gradients:statistics:every=2", "/fc/:raw"]))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from functools import partial
 
 import pytest
 import torch
@@ -11,7 +13,14 @@ from torch.utils.data import DataLoader, TensorDataset
 from stepwatch import LiveWatch, TorchHook, Trial
 from stepwatch.formats.saved_weights import all_saved
 from stepwatch.rules import Finding
-from tests.support.rules.resume_programs import SCENARIOS, Net, adam, best_at_the_end, stages
+from tests.support.rules.resume_programs import (
+    SCENARIOS,
+    Net,
+    adam,
+    best_at_the_end,
+    stages,
+    train,
+)
 from tests.support.rules.rule_runs import assert_live_is_replay, judge
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -48,6 +57,53 @@ def test_a_schedule_that_may_be_of_another_stage_is_of_no_weight(tmp_path):
 
     one = Finding.from_json(found)
     assert ("schedule", "info") == (one.condition, one.severity)
+
+
+def keeps(copied):
+    """Train a model, and load what was kept of it in the middle."""
+    model = Net()
+    optimizer = adam(model)
+    train(model, optimizer)
+    kept = copied(model.state_dict())
+    train(model, optimizer)
+    model.load_state_dict(kept)
+    model.eval()
+    with torch.no_grad():
+        model(torch.randn(4, 12))
+
+
+def syncs(*, from_target=False, anew=False):
+    """Train a model and copy it, or to it, a few times."""
+    model, target = Net(), Net()
+    optimizer = adam(model)
+    for _ in range(6):
+        train(model, optimizer)
+        given, other = (model, target) if from_target else (target, model)
+        given.load_state_dict(other.state_dict())
+        optimizer = adam(model) if anew else optimizer
+    train(model, optimizer)
+
+
+class TestGivenWhileItTrains:
+    def conditions(self, program, run):
+        found, _ = judge(program, "resume", run)
+        return [Finding.from_json(one).condition for one in found]
+
+    def test_a_state_dict_that_is_no_copy_restores_nothing(self, tmp_path):
+        """It holds the parameters themselves."""
+        assert ["live Net"] == self.conditions(partial(keeps, dict), tmp_path / "run")
+
+    def test_a_copy_restores_what_was_kept(self, tmp_path):
+        assert [] == self.conditions(partial(keeps, copy.deepcopy), tmp_path / "run")
+
+    def test_a_target_network_that_is_copied_the_wrong_way(self, tmp_path):
+        program = partial(syncs, from_target=True)
+        assert ["again Net"] == self.conditions(program, tmp_path / "run")
+
+    @pytest.mark.parametrize("settings", [{}, {"from_target": True, "anew": True}])
+    def test_the_right_way_and_who_begins_anew(self, settings, tmp_path):
+        """As the folds of a cross-validation, each with an optimizer of its own."""
+        assert [] == self.conditions(partial(syncs, **settings), tmp_path / "run")
 
 
 class Trains:

@@ -179,3 +179,54 @@ class TestSlowAtEnd:
     def test_a_training_that_ends_in_its_warm_up(self, scheduled, total, is_found):
         """Is found once it is over, and once: on the way it might still have come."""
         assert ([("slow_at_end", "warning")] if is_found else []) == waiting(scheduled, total)
+
+
+def ended(rates, *, level=None, every=1):
+    """Return what is found at the end, of rates known at all steps and schedules at some.
+
+    Args:
+        level: What the rate is of what the schedule is for; ``None`` for an unknown schedule.
+        every: At every so many steps the schedule is known, of the first 60.
+    """
+    watch = Watch(RULE)
+    for step, rate in enumerate(rates):
+        kinds = {"learning_rates": {"learning_rate/0": [rate]}}
+        if level is not None and step < 60 and step % every == 0:
+            names = ("optimizer_steps", "scheduler_steps", "backwards", "schedulers")
+            kinds["loop"] = dict(
+                zip(
+                    [f"loop/{name}" for name in names],
+                    [step + 1.0, step + 1.0, 1.0, 1.0],
+                    strict=False,
+                )
+            ) | {"loop/scheduler_level": level(rate)}
+        watch.evaluate(step_of(kinds, step, Mode.TRAIN))
+    return [one.condition.partition(" ")[0] for one in watch.finish()]
+
+
+class TestLongWarmUp:
+    """Warm-up steps are counted in steps of the optimizer, 10,000 of which never come."""
+
+    def rates(self, warm_up, count=300, peak=1e-3):
+        return [peak * min(1.0, (step + 1) / warm_up) for step in range(count)]
+
+    @pytest.mark.parametrize(("warm_up", "found"), [(10_000, ["long_warm_up"]), (200, [])])
+    def test_a_training_that_is_over_before(self, warm_up, found):
+        assert found == ended(self.rates(warm_up), level=lambda rate: rate / 1e-3)
+
+    def test_a_schedule_that_sets_the_rate_alone(self):
+        """As that of the first Transformer, whose optimizer has a rate of 1."""
+        rates = [0.02 * step for step in self.rates(4000)]
+        assert [] == ended(rates, level=lambda rate: rate)
+
+
+class TestEarly:
+    """Milestones of epochs that are taken for steps."""
+
+    @pytest.mark.parametrize(
+        ("milestones", "found"),
+        [((12, 17), ["early"]), ((120, 170), []), ((12,), [])],
+    )
+    def test_all_lie_at_the_very_beginning(self, milestones, found):
+        rates = [0.1 * 0.2 ** sum(step >= one for one in milestones) for step in range(ALL)]
+        assert found == ended(rates)

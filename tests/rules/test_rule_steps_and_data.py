@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stepwatch.errors import ConfigError
+from stepwatch.judge.step_view import StepView
 from stepwatch.model.steps import Mode
 from stepwatch.rules import parse_rules
 from stepwatch.rules.data import dependence
 from stepwatch.rules.weight_updates import least_change
 from stepwatch.rules.weights import frozen_inside
 from tests.support.rules.made_steps import full_step, judged
-from tests.support.rules.rule_records import info, row_of, step_of
+from tests.support.rules.rule_records import info, record, row_of, step_of
 from tests.support.rules.rule_runs import assert_live_is_replay, judge
 from tests.support.rules.scenarios import first_of_each_rule
 from tests.support.rules.step_programs import STEPS
@@ -261,6 +262,16 @@ class TestStepSize:
 
             assert expected == [one.condition for one in found]
 
+    @pytest.mark.parametrize(("apart", "found"), [(1, ["diverged"]), (200, [])])
+    def test_what_happened_between_full_steps_is_not_within_a_few(self, apart, found):
+        """A second loss may well come up while weights grow, over thousands of steps."""
+        steps = [
+            _trained(apart * at, weight=1.0 + 0.4 * at, loss=1e-4 if at < 5 else 0.5)
+            for at in range(8)
+        ]
+
+        assert found == [one.condition for one in judged("step_size", steps)[0]]
+
     def test_weights_that_grow_are_not_judged_without_a_loss(self):
         steps = [step_of({"weights": {"a": [1.0 + at]}}, at) for at in range(50)]
 
@@ -460,6 +471,19 @@ class TestRepeatedData:
         for step in steps:
             for tensor in step.tensors("batches"):
                 tensor.record.digests[tensor.name] = 7 + tensor.info.shape[0]
+
+        assert found == [one.condition for one in judged("repeated_data", steps)[0]]
+
+    @pytest.mark.parametrize(("trainable", "found"), [(None, ["same_batch"]), (True, [])])
+    def test_points_that_a_solution_is_differentiated_at_may_stay(self, trainable, found):
+        def batch(n, at, mode):
+            one = np.ones((n, 1))
+            tensors = [(info("batch/0", "batches", one, trainable=trainable), one)]
+            made = record(tensors, step=at, mode=mode, mode_step=max(0, at - 1))
+            made.digests["batch/0"] = n
+            return StepView([made])
+
+        steps = [batch(40, 0, Mode.EVAL), *(batch(8, at, Mode.TRAIN) for at in range(1, 31))]
 
         assert found == [one.condition for one in judged("repeated_data", steps)[0]]
 

@@ -30,6 +30,8 @@ PERIODS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 # So many full steps are measured before the period is chosen; each time that it is chosen anew,
 # twice as many as before, so that it settles, and the most from then on.
 _MEASURED, _MOST_MEASURED = 8, 256
+# So many EVAL steps are, where the next TRAIN steps are asked for: training may be over.
+_FULL_EVALS = 2
 # What goes on being wrong is observed in full again after so many steps.
 _AGAIN = 1000
 #: What a step may cost however short it is, seconds: a share of a millisecond is no evidence.
@@ -104,6 +106,7 @@ class Budget:
         self._began_at = self._ended_at = self._before_s = self._before_background_s = 0.0
         self._first_s = 0.0
         self._full_until = FULL_STEPS
+        self._eval_step, self._full_eval_until = -1, 0
         self._start_s = START_S  # what is left of it
         self._processor_s = 0.0  # of this thread, when the last step ended
         # For each reason to observe in full: when it was last given, and when that began.
@@ -122,6 +125,8 @@ class Budget:
 
     def thins(self, mode: Mode, mode_step: int) -> bool:
         """Return whether of a step only what is kept is observed; ask as it begins."""
+        if mode is Mode.EVAL:
+            self._eval_step = mode_step
         if mode is Mode.EVAL and not self._has_evaluated:
             # What an evaluation leaves behind, such as its mode, shows in the steps after it.
             self._has_evaluated = True
@@ -130,10 +135,12 @@ class Budget:
             return False
         if mode is Mode.TRAIN and mode_step < self._full_until:
             return False
+        if mode is Mode.EVAL and mode_step < self._full_eval_until:
+            return False
         return mode_step % self.period != 0
 
     def observe_next_in_full(self, reason: str = "not finite", steps: int = 10) -> bool:
-        """Have the next TRAIN steps observed in full.
+        """Have the next TRAIN steps, and the first EVAL steps that come, observed in full.
 
         Where the reason goes on, as with weights that are nan, they are once in a thousand steps.
 
@@ -151,6 +158,7 @@ class Budget:
             return False
         self._reasons[reason] = now, now
         self._full_until = max(self._full_until, now + steps)
+        self._full_eval_until = self._eval_step + 1 + _FULL_EVALS
         return True
 
     def keeps(self, tensor: str, kind: str) -> bool:

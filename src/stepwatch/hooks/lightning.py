@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from ..capture.guard import guarded
@@ -12,8 +13,10 @@ from .torch.trainers import TorchTrainerHook
 
 if "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules:
     from pytorch_lightning import Callback, LightningModule, Trainer
+    from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 else:
     from lightning.pytorch import Callback, LightningModule, Trainer
+    from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
 
 
 class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may not be installed
@@ -62,6 +65,8 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
     def on_train_start(self, trainer: Any, pl_module: LightningModule) -> None:
         self._trains = trainer
         self.begins()
+        for name, sign in _monitors(trainer):
+            self.torch.observe(f"setup/monitor/{name}", "setup", sign, Mode.TRAIN)
 
     @guarded
     def on_train_batch_start(self, trainer: Any, pl_module: LightningModule, *_: Any) -> None:
@@ -121,3 +126,13 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
         metrics = trainer.callback_metrics
         before, self._logged = self._logged, dict(metrics)
         return {name: value for name, value in metrics.items() if before.get(name) is not value}
+
+
+def _monitors(trainer: Any) -> Iterator[tuple[str, float]]:
+    """Yield the callbacks that monitor something: the name, and -1 where less is better."""
+    for callback in trainer.callbacks:
+        monitor = getattr(callback, "monitor", None)
+        sign = {"min": -1.0, "max": 1.0}.get(getattr(callback, "mode", ""))
+        chooses = not isinstance(callback, ModelCheckpoint) or callback.save_top_k > 0
+        if isinstance(callback, (EarlyStopping, ModelCheckpoint)) and monitor and sign and chooses:
+            yield f"{type(callback).__name__}/{monitor}", sign

@@ -90,6 +90,10 @@ class TransformersHook(TorchTrainerHook, TrainerCallback):  # type: ignore[misc]
         self._control = control
         self.torch.accumulates(args.gradient_accumulation_steps)
         self.begins()
+        if args.metric_for_best_model and args.greater_is_better is not None:
+            name = f"setup/monitor/TrainingArguments/{args.metric_for_best_model}"
+            sign = 1.0 if args.greater_is_better else -1.0
+            self.torch.observe(name, "setup", sign, Mode.TRAIN)
 
     @guarded
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:

@@ -25,7 +25,8 @@ class TensorInfo:
         collection: Its built-in collection, one of ``collection.BUILT_IN``.
         dtype: The name numpy or ml_dtypes gives it, such as ``float32`` or ``bfloat16``.
         shape: Its shape, ``()`` for a scalar.
-        trainable: Whether gradients are wanted for it; ``None`` for what is no parameter.
+        trainable: Whether gradients are wanted for it; ``None`` for what is no parameter, but true
+            for an input that gradients are wanted for.
         optimizer_groups: How many parameter groups of optimizers hold it; ``None`` for what is
             no parameter or when no optimizer was known yet.
         offset: Where the shard that this worker holds begins in the whole tensor, whose shape is

@@ -191,7 +191,8 @@ class RepeatedData(Rule):
 
     ``same_batch``: what the model is given is bit for bit the same at ``num_steps`` TRAIN steps in
     a row, and fewer samples than were evaluated at once, others: it is not all the data there is. A
-    training on all data at each step is accepted, and so is one that never evaluates.
+    training on all data at each step is accepted, and so is one that never evaluates, or that
+    differentiates by its inputs, as a physics-informed network at the points it is given.
     ``one_class``: all labels so far are of one class out of three or more. ``class_by_class``: each
     step holds hardly more than one class, and the next another, as in data that is sorted and not
     shuffled. ``unseen_class``: at the end, labels that were evaluated are of classes that training
@@ -293,6 +294,8 @@ class RepeatedData(Rule):
         digests = tuple(batch.digest for batch in batches)
         known = tuple(digest for digest in digests if digest is not None)
         before, times, at = self._batches.get(worker, ((), 0, 0))
+        if any(batch.info.trainable for batch in batches):
+            return  # points at which a solution of an equation is differentiated may stay
         # Where steps in between were not observed, an epoch may have passed.
         is_next = step.mode_step == at + 1
         times = times + is_next if known and known == before else 1

@@ -255,6 +255,10 @@ LOW = 0.01
 #: So many steps of a schedule make a run that it ends in its warm-up of; and so many where it was
 #: made for at least half the steps of the optimizer.
 LATE, LATE_OF_STEPS, MADE_OF_STEPS = 5, 3, 0.5
+#: A learning rate of an optimizer that is no rate but left to the factors of its schedule.
+FACTOR_ONLY = 0.5
+#: Milestones that all lie in such a part of a training are meant in epochs.
+EARLY = 0.05
 #: A decay compounds over so many changes at least: the logarithms of their ratios differ by the
 #: same number, within this share of it, and the last is so many times the first; it fell to such a
 #: share within these changes, and to such a share of its peak. Of a cosine, or a line to zero, the
@@ -341,6 +345,7 @@ class _Rate:
         ended_at: The first of them.
         num_falls: Changes downwards in a row, at the last TRAIN steps of a schedule.
         changed_at: The TRAIN step at which it changed last.
+        num_drops: Changes downwards so far.
         compounding: Its last changes, if each is by a smaller ratio than the one before.
     """
 
@@ -352,6 +357,7 @@ class _Rate:
     ended_at: int = 0
     num_falls: int = 0
     changed_at: int = 0
+    num_drops: int = 0
     compounding: _Compounding = field(default_factory=_Compounding)
 
 
@@ -436,8 +442,9 @@ class LearningRateAnomaly(Rule):
         self._recent: Series[str, float] = Series(50)
         self._jump: _Jump | None = None
         self._warm: set[str] = set()
-        # Of workers whose learning rate waits: the step, and what is known of its schedule there.
-        self._waiting: dict[str, tuple[StepNumber, Sequence[float]]] = {}
+        # Of each worker what was last known of its schedules, and the highest learning rate there.
+        self._schedules: dict[str, tuple[Sequence[float], float]] = {}
+        self._last_step = StepNumber(0, 0)
         self._rounds = 0
         self._trained = False
         self._plateaus: dict[str, Plateau] = {}
@@ -450,6 +457,7 @@ class LearningRateAnomaly(Rule):
         if not rates:
             return
         self._steps += 1
+        self._last_step = step.at
         if self._steps == 1:
             self._first_step = step.mode_step
         for record in step.records:
@@ -517,7 +525,10 @@ class LearningRateAnomaly(Rule):
     def _evaluate_level(self, step: StepView, worker: str, loop: Sequence[float]) -> Findings:
         """Judge how far a schedule came from where its warm-up begins."""
         steps, scheduled, _, made, level, _ = loop
-        self._waiting.pop(worker, None)
+        highest = max(
+            (one.scalar for one in step.tensors("learning_rates", worker=worker)), default=0
+        )
+        self._schedules[worker] = loop, highest
         if level >= WARM:
             self._warm.add(worker)  # what falls again later waits for no warm-up
         waits = made > 0 and worker not in self._warm and level < WARM and steps >= self.slow_steps
@@ -525,8 +536,6 @@ class LearningRateAnomaly(Rule):
         slow = waits and 0 < scheduled < WARM * steps
         if not never and not slow:
             return
-        if slow:
-            self._waiting[worker] = step.at, loop
         yield self.finding(
             step,
             "loop/scheduler_steps",
@@ -542,25 +551,83 @@ class LearningRateAnomaly(Rule):
         )
 
     def finish(self) -> Findings:
-        for worker, (at, loop) in self._waiting.items():
-            steps, scheduled, _, _, level, total = loop
-            of_steps = total >= MADE_OF_STEPS * steps
-            if scheduled < (LATE_OF_STEPS if of_steps else LATE):
-                continue
-            made = f", which was made for {number(total)}," if of_steps else ""
-            yield self.finding(
-                at,
-                "loop/scheduler_steps",
-                f"the training ends in its warm-up: the learning rate is {number(level)} of what"
-                f" its schedule is for, after {number(steps)} steps of the optimizer and"
-                f" {number(scheduled)} of the schedule{made} at step {at.train_step}",
-                worker=worker,
-                mode="TRAIN",
-                value=level,
-                threshold=WARM,
-                condition="slow_at_end",
-                remedy=_STEP_IT,
-            )
+        for worker, (loop, then) in self._schedules.items():
+            rates = [rate for (of, _), rate in self._rates.items() if of == worker]
+            yield from self._evaluate_warm_up(worker, loop, then, rates)
+        for (worker, name), rate in self._rates.items():
+            yield from self._evaluate_early(worker, name, rate)
+
+    @property
+    def _num_trained(self) -> int:
+        return self._last_step.train_step - self._first_step + 1
+
+    def _evaluate_warm_up(
+        self, worker: str, loop: Sequence[float], then: float, rates: Sequence[_Rate]
+    ) -> Findings:
+        """Judge a training that ends before its learning rate is what its schedule is for.
+
+        Args:
+            loop: What was last known of the schedule; learning rates are known to the end.
+            then: The highest learning rate at that step.
+            rates: Those of the worker.
+        """
+        steps, scheduled, _, made, level, total = loop
+        if not (made > 0 and level > 0 and then > 0 and scheduled > 0) or worker in self._warm:
+            return
+        # Of a budget that step may be long ago: the schedule went on as it did.
+        passed = max(1.0, self._num_trained / steps)
+        steps, scheduled = round(passed * steps), round(passed * scheduled)
+        level *= max(rate.peak for rate in rates) / then
+        if level >= WARM or steps < self.slow_steps:
+            return
+        rests = self._last_step.train_step - max(rate.changed_at for rate in rates)
+        rises = any(rate.last >= rate.peak for rate in rates) and rests <= LATE
+        of_steps = total >= MADE_OF_STEPS * steps
+        is_slow = scheduled < WARM * steps
+        if is_slow and scheduled < (LATE_OF_STEPS if of_steps else LATE):
+            return
+        # An optimizer whose rate is 1 leaves it to its schedule.
+        if not is_slow and not (rises and then / loop[4] < FACTOR_ONLY):
+            return
+        made_for = f", which was made for {number(total)}," if is_slow and of_steps else ""
+        yield self.finding(
+            self._last_step,
+            "loop/scheduler_steps",
+            f"the training ends in its warm-up: the learning rate is {number(level)} of what"
+            f" its schedule is for, after {number(steps)} steps of the optimizer and"
+            f" {number(scheduled)} of the schedule{made_for} at step {self._last_step.train_step}",
+            worker=worker,
+            mode="TRAIN",
+            value=level,
+            threshold=WARM,
+            condition="slow_at_end" if is_slow else "long_warm_up",
+            remedy=_STEP_IT
+            if is_slow
+            else "make the warm-up shorter than the training, in steps of the optimizer: 1% to 10%"
+            " of them is usual (warmup_ratio in Transformers)",
+        )
+
+    def _evaluate_early(self, worker: str, name: str, rate: _Rate) -> Findings:
+        """Judge a learning rate whose milestones all lie at the very beginning."""
+        trained, until = self._num_trained, rate.changed_at - self._first_step
+        is_early = until < EARLY * trained and trained >= self.slow_steps / EARLY / 10
+        if rate.num_drops < 2 or not is_early or rate.last > rate.peak / 10:
+            return
+        yield self.finding(
+            self._last_step,
+            name,
+            f"{name}: it fell from {number(rate.peak)} to {number(rate.last)} within {until} TRAIN"
+            f" steps and stayed there for {trained - until}: all milestones of its schedule lie in"
+            f" the first {EARLY:.0%} of the training",
+            worker=worker,
+            mode="TRAIN",
+            value=until / trained,
+            threshold=EARLY,
+            condition=f"early {name}",
+            remedy="boundaries of a schedule are steps of the optimizer in Keras and optax, and"
+            " calls of scheduler.step() in PyTorch: multiply those meant in epochs by the steps of"
+            " an epoch",
+        )
 
     def _evaluate_compounding(
         self, step: StepView, worker: str, name: str, rate: _Rate
@@ -641,6 +708,7 @@ class LearningRateAnomaly(Rule):
                 rate.compounding.add(step.mode_step, value)
                 yield from self._evaluate_compounding(step, worker, name, rate)
             rate.num_falls = rate.num_falls + 1 if value < before else 0
+            rate.num_drops += value < before
         if rate.num_falls >= SMOOTH:
             yield from self._evaluate_rest(step, worker, name, rate)
         if value > before:

@@ -13,6 +13,7 @@ from ..formats.saved_weights import FIRST_BATCHES, batch_digest
 from ..judge.declaration import parameter
 from ..judge.rule import Findings, NotApplicable, Rule
 from ..judge.step_view import StepView, TensorView
+from ..model.finding import Finding
 from ..model.json_text import parse_json
 from ..numerics.measures import listed, number
 
@@ -22,6 +23,10 @@ SAME_RATE = 1.01
 WHOLE = 0.9
 #: So many of the weights that are compared, and at least so many, differ where they were made anew.
 RESET_SHARE, MIN_COMPARED = 0.75, 2
+
+#: Before the class of a model that was given its own parameters, after so many TRAIN steps; or the
+#: same ones again, so often.
+_LIVE, _AGAIN = "checkpoint/live/", "checkpoint/again/"
 
 Facts = Mapping[str, Any]
 
@@ -80,11 +85,14 @@ class Resume(Rule):
     ``schedule``: the learning rate is not the one that was loaded, because of a schedule that was
     made anew, or the schedule in the file was not loaded. ``data_replayed``: the weights are of the
     middle of an epoch, and the first batches are those with which their run began.
+
+    ``live``, also after training: a model is given its own parameters, as those of the best epoch
+    that were kept without a copy. ``again``: a model that is trained is given the same weights
+    again and again, as where a target network is copied the wrong way.
     """
 
     name = "resume"
     needs = ("checkpoints", "batches")
-    training_only = True
     sign = "loaded"
     lacks = NotApplicable("no weights were loaded from a file and then trained")
 
@@ -100,22 +108,16 @@ class Resume(Rule):
 
     def check(self, step: StepView) -> Findings:
         for tensor in step.tensors("checkpoints"):
+            if (found := _given(tensor)) is not None:
+                self._evaluated = True
+                yield self._finding(step, tensor, found)
+                continue
             document = _document(tensor)
             if document is None:
                 continue
             self._evaluated = True
             for found in self._judge(document):
-                yield self.finding(
-                    step,
-                    tensor,
-                    found.message,
-                    condition=found.condition,
-                    severity=found.severity,
-                    value=found.value,
-                    threshold=found.threshold,
-                    remedy=found.remedy,
-                    evidence={"cause": found.condition.partition(" ")[0]},
-                )
+                yield self._finding(step, tensor, found)
             self._replays.pop(tensor.worker, None)
             for one in document["weights"]:
                 saved = one["saved"]
@@ -123,7 +125,21 @@ class Resume(Rule):
                 if enough and saved["mid_epoch"] and saved["step"] > FIRST_BATCHES:
                     replay = _Replay(one, saved["batches"], step.mode_step)
                     self._replays[tensor.worker] = replay
-        yield from self._compare_batches(step)
+        if step.trains:
+            yield from self._compare_batches(step)
+
+    def _finding(self, step: StepView, tensor: TensorView, found: _Found) -> Finding:
+        return self.finding(
+            step,
+            tensor,
+            found.message,
+            condition=found.condition,
+            severity=found.severity,
+            value=found.value,
+            threshold=found.threshold,
+            remedy=found.remedy,
+            evidence={"cause": found.condition.partition(" ")[0]},
+        )
 
     def _judge(self, document: Facts) -> Iterator[_Found]:
         for one in document["weights"]:
@@ -284,6 +300,33 @@ class Resume(Rule):
                     worker=record.worker,
                     evidence={"cause": "data_replayed"},
                 )
+
+
+def _given(tensor: TensorView) -> _Found | None:
+    """Return what is wrong with what a model was given while it trains, if that is what it is."""
+    if tensor.name.startswith(_LIVE):
+        name = tensor.name.removeprefix(_LIVE)
+        return _Found(
+            f"live {name}",
+            f"{name} was given its own parameters by load_state_dict() after"
+            f" {tensor.scalar:.0f} TRAIN steps, which changes nothing: what was kept of it is no"
+            " copy, and went on training with it",
+            "keep a copy, such as copy.deepcopy(model.state_dict()): a state_dict() holds the"
+            " parameters themselves",
+            value=tensor.scalar,
+        )
+    if tensor.name.startswith(_AGAIN):
+        name = tensor.name.removeprefix(_AGAIN)
+        return _Found(
+            f"again {name}",
+            f"{name}, which is trained, was given the same weights by load_state_dict()"
+            f" {tensor.scalar:.0f} times, each after TRAIN steps of one optimizer: what is learnt"
+            " is overwritten",
+            "see which of two models is copied into which: a target network is given the weights of"
+            " the one that is trained, target.load_state_dict(policy.state_dict())",
+            value=tensor.scalar,
+        )
+    return None
 
 
 def _document(tensor: TensorView) -> Facts | None:

@@ -49,6 +49,7 @@ _STOPS, _STOPS_AT, _TRAINS_AT = (
     f"boosting/{what}/" for what in ("stops_by", "stops_at", "trains_at")
 )
 _SECOND = f"{_PREFIX}second_derivative/"
+_ENDS, _TOTAL, _LEFT = (f"{_PREFIX}schedule_{what}/" for what in ("ends", "total", "left"))
 _ROUND, _UNSPLIT = "boosting/round", "boosting/unsplit_rounds"
 _RATE = "hyperparameters/learning_rate"
 #: Boosting whose trees stay as they were grown, each multiplied by the learning rate.
@@ -201,7 +202,8 @@ class Setup(Rule):
     not there when training ends. ``class_weights``: the weights of classes rise with how often they
     occur. ``second_derivative``: derivatives of derivatives are zero, as activations have corners
     and no curve. ``uncalled``: a layer of a Keras model is never called. ``monitor``: a callback is
-    told that less is better of what ought to rise, or the other way round. ``metric``: a metric
+    told that less is better of what ought to rise, or the other way round. ``schedule``: one of
+    Keras is over long before the steps that ``fit`` is asked for. ``metric``: a metric
     counts what its labels are not. ``unsplit``: no tree of boosting has a split.
     ``early_stopping``: the metric that ends boosting early gets worse from the first round on by
     what it is told, and better by its name, or while training makes it so. ``few_rounds``: boosting
@@ -215,6 +217,7 @@ class Setup(Rule):
     sign: ClassVar[Mapping[str, str]] = {
         "class_weights*": "loss_input",
         "monitor*": "schedule",
+        "schedule*": "schedule",
         "early_stopping*": "schedule",
         "few_rounds*": "schedule",
         "unsplit*": "loss_input",
@@ -351,6 +354,7 @@ class Setup(Rule):
         yield from self._momentum(step)
         yield from self._uncalled(step)
         yield from self._monitored(step)
+        yield from self._scheduled(step)
         yield from self._metrics(step)
 
     def _repeated(self, step: StepView) -> Findings:
@@ -516,16 +520,39 @@ class Setup(Rule):
                 ought = direction(monitored)
                 if not ought or tensor.scalar * ought > 0:
                     continue
-                mode, way = ("min", "rise") if ought > 0 else ("max", "fall")
+                mode, way = ("mode='min'", "rise") if ought > 0 else ("mode='max'", "fall")
+                right = f"mode='{'max' if ought > 0 else 'min'}'"
+                if callback == "TrainingArguments":
+                    mode, right = (f"greater_is_better={one}" for one in (ought < 0, ought > 0))
                 yield self.finding(
                     step,
                     tensor,
                     f"{callback} takes {'less' if ought > 0 else 'more'} of {monitored} for better"
-                    f" (mode='{mode}'), which ought to {way}",
+                    f" ({mode}), which ought to {way}: the worst is kept for the best",
                     condition=f"monitor {callback}",
                     value=tensor.scalar,
                     threshold=float(ought),
-                    remedy=f"give {callback} mode='{'max' if ought > 0 else 'min'}'",
+                    remedy=f"give {callback} {right}",
+                )
+
+    def _scheduled(self, step: StepView) -> Findings:
+        """Judge schedules of which it is known before when they are over."""
+        for group in prefixed(step, "setup", _ENDS):
+            for tensor in group:
+                name, worker = tensor.name.removeprefix(_ENDS), tensor.worker
+                total, left = step.scalars((f"{_TOTAL}{name}", f"{_LEFT}{name}"), worker)
+                yield self.finding(
+                    step,
+                    tensor,
+                    f"{name} comes to its end within {number(tensor.scalar)} of {number(total)}"
+                    f" steps: from there on the learning rate is {number(left)} of what it is at"
+                    " first",
+                    condition=f"schedule {name}",
+                    value=tensor.scalar / total,
+                    threshold=1.0,
+                    worker=worker,
+                    remedy="schedules count steps of the optimizer, not epochs: multiply boundaries"
+                    " and decay_steps by the steps of an epoch",
                 )
 
     def _metrics(self, step: StepView) -> Findings:

@@ -436,7 +436,7 @@ class StepSize(Rule):
         self._steps += 1
         losses = losses_of(step, self._losses)
         for name, value in losses.items():
-            self._of_loss.setdefault(name, _Loss()).add(value)
+            self._of_loss.setdefault(name, _Loss()).add(step.mode_step, value)
         if self._steps <= _EARLY_STEPS:
             yield from self._evaluate_start(step, losses)
         for group, names in self._weights.groups(step):
@@ -480,17 +480,17 @@ class StepSize(Rule):
         )
 
     def _evaluate_divergence(self, step: StepView, worker: str, weights: _WeightNorms) -> Findings:
-        before = weights.recent[0]
+        at, before = weights.recent[0]
         if not weights.norm > 2 * before > 0:
             return
         for name, loss in self._of_loss.items():
-            least, now = min(loss.tail), loss.tail[-1]
+            least, now = loss.least_since(step.mode_step - WITHIN), loss.tail[-1]
             falls = now < -JUMP * max(1.0, abs(loss.head[0]))
             if math.isfinite(now) and not (now > JUMP * least > 0 or falls):
                 continue
             condition = "unbounded" if falls else "diverged"
             least = loss.head[0] if falls else least
-            since = len(weights.recent) - 1
+            since = step.mode_step - at
             steps = "one step" if since == 1 else f"{since} steps"
             yield self.finding(
                 step,
@@ -577,11 +577,13 @@ class _Loss:
 
     head: list[float] = field(default_factory=list)
     tail: deque[float] = field(default_factory=lambda: deque(maxlen=_LAST))
+    steps: deque[int] = field(default_factory=lambda: deque(maxlen=_LAST))  # of the tail
     best: float = math.inf
 
-    def add(self, value: float) -> None:
+    def add(self, step: int, value: float) -> None:
         if len(self.head) < _FIRST:
             self.head.append(value)
+        self.steps.append(step)
         self.tail.append(value)
         if len(self.tail) == _LAST:
             self.best = min(self.best, self.now)
@@ -594,6 +596,11 @@ class _Loss:
     @property
     def now(self) -> float:
         return float(np.median(self.tail))
+
+    def least_since(self, step: int) -> float:
+        """Return the least it was after a step, by what is remembered; infinity for none."""
+        after = (one for at, one in zip(self.steps, self.tail, strict=True) if at > step)
+        return min(after, default=math.inf)
 
     def fell(self, by: float) -> bool:
         """Return whether it fell by a fraction of its magnitude; false if it is not finite."""
@@ -619,8 +626,9 @@ class _WeightNorms:
         #: The largest step that was measured, as a fraction of the norm; infinite before.
         self.largest_step = math.inf
         self.highest_rate = self.rate = 0.0
-        #: The norms of the last steps, this one included.
-        self.recent: deque[float] = deque(maxlen=WITHIN)
+        #: Steps and norms of the last ``WITHIN`` steps, this one included, and of the one before it
+        #: at least.
+        self.recent: deque[tuple[int, float]] = deque(maxlen=WITHIN)
         #: After how many steps the learning rate was higher than ever before.
         self.last_rise = 0
 
@@ -635,7 +643,9 @@ class _WeightNorms:
         self.norm = global_norm(group.record.statistics[group.rows])
         if not self.num_steps:
             self.first = self.norm
-        self.recent.append(self.norm)
+        while len(self.recent) > 1 and self.recent[0][0] <= step.mode_step - WITHIN:
+            self.recent.popleft()
+        self.recent.append((step.mode_step, self.norm))
         self.rate = rate = float(np.abs(rates).max(initial=0.0))
         if rate > self.highest_rate:
             self.highest_rate, self.last_rise = rate, self.num_steps

@@ -761,7 +761,11 @@ class UntrainedParameter(Rule):
         narrow = [name for name in members if is_moved and infos[name].dtype in _NARROW]
         wide = [name for name in members if name not in narrow]
         if wide:
-            yield self._finding(step, own, "unchanged", wide, len(infos), "warning")
+            # Where optimizers are not known, as in JAX, some may be frozen by a mask of updates.
+            is_known = any(infos[name].optimizer_groups is not None for name in wide)
+            is_all = is_known or len(wide) == len(sizes)
+            severity = "warning" if is_all else "info"
+            yield self._finding(step, own, "unchanged", wide, len(infos), severity)
         if narrow:
             # Gains of one, as of normalizations, stand still where the others move.
             still = sum(sizes.get(name, 0) for name in narrow)

@@ -120,6 +120,38 @@ class TestMonitors:
         assert found == ([("monitor ModelCheckpoint", "warning")] if best else [])
 
 
+SCHEDULES = keras.optimizers.schedules
+
+
+class TestSchedules:
+    """Of 5 epochs of 64 steps each, by what is known before."""
+
+    @pytest.mark.parametrize(
+        ("schedule", "expected"),
+        [
+            (lambda: SCHEDULES.PiecewiseConstantDecay([3, 5], [1e-2, 2e-3, 4e-4]), True),
+            (lambda: SCHEDULES.ExponentialDecay(1e-2, 2, 0.5), True),
+            (lambda: SCHEDULES.CosineDecay(1e-2, 5), True),
+            (lambda: SCHEDULES.PiecewiseConstantDecay([190, 270], [1e-2, 2e-3, 4e-4]), False),
+            (lambda: SCHEDULES.ExponentialDecay(1e-2, 64, 0.5), False),
+            (lambda: SCHEDULES.CosineDecay(1e-2, 320, warmup_target=2e-2, warmup_steps=32), False),
+            (lambda: 1e-2, False),
+        ],
+    )
+    def test_one_that_is_over_at_the_beginning_is_named(self, schedule, expected, tmp_path):
+        """It counts steps of the optimizer, and was given epochs."""
+        keras.utils.set_random_seed(0)
+        x, y = _data("binary", 64 * 8)
+        rate = schedule()
+        model = keras.Sequential([keras.layers.Dense(1, "sigmoid")])
+        model.compile(keras.optimizers.SGD(rate), BINARY)
+        with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            model.fit(x, y, batch_size=8, epochs=5, verbose=0)
+        found = [one.condition for one in watch(Trial(tmp_path / "run"), ["setup"])]
+
+        assert found == ([f"schedule {type(rate).__name__}"] if expected else [])
+
+
 def _by_counts(y):
     counts = np.bincount(y.astype(int))
     return (counts / counts.sum())[y.astype(int)]

@@ -11,9 +11,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
 
 from stepwatch.hooks.lightning import LightningHook
 from stepwatch.model.steps import Mode
+from stepwatch.rules import watch
 from stepwatch.trial import Trial
 from tests.frameworks.lightning.test_lightning_contract import SCRIPT
 from tests.support.frameworks.lightning.lightning_trainings import loader, quiet_trainer, training
@@ -58,6 +60,26 @@ class TestModes:
 
         assert 2 + 3 == len(trial.steps(Mode.EVAL))
         assert 5 == len(trial.steps(Mode.PREDICT))
+
+
+class TestMonitors:
+    @pytest.mark.parametrize(("mode", "found"), [("min", ["EarlyStopping"]), ("max", [])])
+    def test_one_that_is_told_the_wrong_direction_is_named(self, hook, tmp_path, mode, found):
+        """By default less is better, whatever is monitored."""
+        stops = EarlyStopping("val_accuracy", mode=mode, strict=False)
+        keeps = [
+            ModelCheckpoint(tmp_path, monitor="val_accuracy", save_top_k=-1),
+            ModelCheckpoint(tmp_path, monitor="val_loss"),
+        ]
+        trainer = quiet_trainer(
+            PL, tmp_path, max_epochs=1, callbacks=[hook, stops], limit_val_batches=0
+        )
+        trainer.callbacks += keeps
+        trainer.fit(REGRESSION(), loader(4))
+        hook.close()
+
+        judged = watch(Trial(hook.recorder.store.url), ["setup"])
+        assert [f"monitor {name}" for name in found] == [one.condition for one in judged]
 
 
 class TestMetrics:

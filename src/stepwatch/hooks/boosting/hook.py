@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from ...capture.budget import FULL_STEPS
 from ...capture.guard import guarded
 from ...capture.plan import RAW
 from ...errors import TrainingStopped
@@ -118,6 +119,8 @@ class BoostingHook(Hook):
         """A round is over: observe it, and hand on its steps."""
         with self._lock:
             self._last = one
+            if one.trained is not None and one.trained.begins:
+                self.budget.observe_next_in_full("another model", FULL_STEPS)
             for metric in one.metrics:
                 self._observe_metric(metric)
             for name, value in zip(_NUMBERS, (one.number, *one.shape), strict=True):

@@ -11,7 +11,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import keras
@@ -57,12 +57,14 @@ class _Fit:
         is_weighted: Whether it has weights of classes or samples, and none for validation.
         kept: The ``id`` of each normalization whose running statistics are no longer those of a new
             layer: it may keep them on purpose. Within a step of JAX they cannot be read.
+        schedule: What is known of a schedule that is over too early, by name.
     """
 
     callbacks: object = None
     class_weights: Floats | None = None
     is_weighted: bool = False
     kept: frozenset[int] = frozenset()
+    schedule: Mapping[str, float] = field(default_factory=dict)
 
     def monitors(self) -> Iterator[tuple[str, float]]:
         """Yield the callbacks that monitor something: the name, and -1 where less is better."""
@@ -102,6 +104,7 @@ class Setup:
                 given = inspect.signature(original).bind_partial(model, *args, **named).arguments
                 weights = _class_weights(given), _is_weighted(given)
                 self._fit = _Fit(given.get("callbacks"), *weights, frozenset(_kept(model)))
+                self._fit = replace(self._fit, schedule=dict(_schedule(model, given)))
             try:
                 return original(model, *args, **named)
             finally:
@@ -133,6 +136,7 @@ class Setup:
         if len(facts.batches) == 1:
             numbers.update(_padded_last(model, names, value_of(facts.batches[0])))
         numbers.update((f"setup/monitor/{name}", sign) for name, sign in self._fit.monitors())
+        numbers.update(self._fit.schedule)
         if self._fit.is_weighted:
             numbers.update((f"setup/weighted/{name}", 1.0) for name in {"loss": 0, **calls})
         call = calls.get("loss") if len(calls) == 1 else None
@@ -336,6 +340,58 @@ def _fit_of(metric: str, call: LossCall, prediction: Array, label: Array) -> tup
         return metric, 0.0 if is_of_classes else 1.0
     rows = values.sum(1 if is_of_classes else -1)
     return "rows", float(((abs(rows - 1) < 1e-3) & (values.min() >= 0)).mean())
+
+
+# Where a schedule is looked at, as shares of the steps of a training. It is over at the first of
+# them from which on it stays as it is, or next to nothing; that is too early up to such a share.
+_LOOKS = (0, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9, 1)
+_STAYS_EARLY, _ENDS_EARLY, _FELL, _NOTHING = 0.05, 0.3, 0.1, 5e-4
+#: Of fewer steps nothing is said.
+_LEAST_SCHEDULED = 200
+
+
+def _schedule(model: Any, given: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield what is known of a schedule of Keras that is over long before the training.
+
+    Args:
+        given: The arguments of ``fit``.
+    """
+    schedule: Any = getattr(model.optimizer, "_learning_rate", None)
+    is_schedule = isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule)
+    total = _steps_of(given)
+    if not is_schedule or not _is_of_keras(schedule) or total < _LEAST_SCHEDULED:
+        return
+    first = int(keras.ops.convert_to_numpy(model.optimizer.iterations))
+    rates = [
+        float(keras.ops.convert_to_numpy(schedule(first + round(share * total))))
+        for share in _LOOKS
+    ]
+    peak = max(rates)
+    is_over = {
+        _STAYS_EARLY: [rate <= _FELL * peak and rate == rates[-1] for rate in rates],
+        _ENDS_EARLY: [rate <= _NOTHING * peak for rate in rates],
+    }
+    for most, over in is_over.items():
+        share = next((one for at, one in enumerate(_LOOKS) if all(over[at:])), 1.0)
+        if share <= most:
+            name = type(schedule).__name__
+            yield f"setup/schedule_ends/{name}", float(round(share * total))
+            yield f"setup/schedule_total/{name}", float(total)
+            yield f"setup/schedule_left/{name}", rates[_LOOKS.index(share)] / peak
+            return
+
+
+def _steps_of(given: Mapping[str, Any]) -> int:
+    """Return how many steps ``fit`` is asked for; 0 where that is not known."""
+    x: Any = given.get("x")
+    steps = given.get("steps_per_epoch")
+    if steps is None and isinstance(x, np.ndarray):
+        trained = len(x) * (1 - float(given.get("validation_split") or 0.0))
+        steps = math.ceil(trained / int(given.get("batch_size") or 32))
+    elif steps is None:
+        steps = len(x) if hasattr(x, "__len__") and not isinstance(x, (dict, list)) else 0
+    epochs = int(given.get("epochs") or 1) - int(given.get("initial_epoch") or 0)
+    return int(steps) * max(0, epochs)
 
 
 def _is_weighted(given: Mapping[str, Any]) -> bool:

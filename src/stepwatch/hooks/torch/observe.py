@@ -189,15 +189,22 @@ class Observer:
             step.add_statistics(self._info(info.name, info.collection, info.dtype, info.shape), row)
 
     def tensor(
-        self, step: OpenStep, name: str, value: torch.Tensor, collection: str, function: str = ""
+        self,
+        step: OpenStep,
+        name: str,
+        value: torch.Tensor,
+        collection: str,
+        function: str = "",
+        trainable: bool | None = None,
     ) -> None:
         """Observe a tensor.
 
         Args:
             function: The function that computed it, or the loss function that was given it.
+            trainable: True for an input that gradients are wanted for.
         """
         shape = () if value.is_nested else value.shape  # a nested one has none
-        info = self._info(name, collection, dtype_name(value.dtype), shape, function)
+        info = self._info(name, collection, dtype_name(value.dtype), shape, function, trainable)
         self._add_known(step, info, value)
 
     def scalar(self, step: OpenStep, name: str, value: object, collection: str) -> None:
@@ -371,12 +378,13 @@ class Observer:
         dtype: str,
         shape: tuple[int, ...],
         function: str = "",
+        trainable: bool | None = None,
     ) -> TensorInfo:
         if name in self._infos:
             info = self._infos[name]
             if info.shape == shape and info.dtype == dtype:
                 return info
-        info = TensorInfo(name, collection, dtype, tuple(shape), function=function)
+        info = TensorInfo(name, collection, dtype, tuple(shape), trainable, function=function)
         self._infos[name] = info
         return info
 

@@ -54,7 +54,8 @@ class Batches:
         for given in filter(None, (inputs, call_keywords())):
             for path, tensor in tensors_in(given, name):
                 if tensor.grad_fn is None:  # else it is what another model made, and no data
-                    self._observer.tensor(step, path, tensor, "batches")
+                    wanted = tensor.requires_grad or None
+                    self._observer.tensor(step, path, tensor, "batches", trainable=wanted)
 
 
 #: Above so many elements a sample of them is used.

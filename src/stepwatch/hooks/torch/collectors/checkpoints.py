@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from weakref import WeakSet, ref
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 import numpy as np
 import torch
@@ -45,6 +45,10 @@ from ..observe import Observer, on_host
 from ..tensors import dtype_name, evenly_spaced, plain, readable, to_numpy
 
 COLLECTION, NAME = "checkpoints", "checkpoint/loaded"
+#: Before the class of a module that was given its own parameters, or the same ones again and again.
+LIVE, AGAIN = "checkpoint/live/", "checkpoint/again/"
+#: How often that is; of so many loads, by so many weights.
+MOST_AGAIN, _MOST_GIVEN, _FEW_COMPARED = 4, 16, 8
 #: Of more bytes no digests are taken: that would take longer than a training should wait.
 MOST_BYTES = 64 << 30
 #: Of so many tensors, and so many elements of each, it is compared whether they are still there.
@@ -200,6 +204,25 @@ class _Load:
     num_compared: int = 0
 
 
+@dataclass
+class _Given:
+    """The weights that a module was given while it is trained.
+
+    Args:
+        trained_by: The optimizers that hold its parameters.
+        content: Digests of some of them.
+        num_same: How often these came in a row.
+        num_loads: How often any came.
+        at_step: After how many TRAIN steps the last ones did.
+    """
+
+    trained_by: list[ref[torch.optim.Optimizer]]
+    content: list[int | None] = field(default_factory=list)
+    num_same: int = 0
+    num_loads: int = 0
+    at_step: int = -1
+
+
 class Checkpoints:
     """Observes saving and loading; a subscriber of ``checkpoint_calls`` and of steps.
 
@@ -229,6 +252,10 @@ class Checkpoints:
         self._files: list[_File] = []
         self._of_files: dict[int, tuple[int, _File]] = {}
         self._loads: list[_Load] = []
+        # What the next step is given, by name; and of each module that is trained, what it was
+        # given.
+        self._told: dict[str, float] = {}
+        self._given: WeakKeyDictionary[torch.nn.Module, _Given] = WeakKeyDictionary()
         # Since the last document: optimizers and schedulers that were loaded, or made.
         self._rates_loaded: dict[int, list[float]] = {}
         self._loaded: WeakSet[torch.optim.Optimizer] = WeakSet()
@@ -352,6 +379,12 @@ class Checkpoints:
         if before is None or before.module() is not module or not isinstance(state, Mapping):
             return
         given = _as_weights(state)
+        trained_by = self._trained_by(module) if self._num_steps() else []
+        if trained_by:
+            if before.are(given):
+                self._tell(LIVE, module, self._num_steps())
+            elif (times := self._count_again(module, trained_by)) >= MOST_AGAIN:
+                self._tell(AGAIN, module, times)
         file = self._file_of(given.values())
         if file is None or not given:
             return
@@ -361,6 +394,41 @@ class Checkpoints:
         digests = digests_of(given)
         facts["saved"] = self._who_saved(digests)
         self._add(module, facts, before, [name for name in given if name in own], file)
+
+    def _trained_by(self, module: torch.nn.Module) -> list[ref[torch.optim.Optimizer]]:
+        """Return the optimizers that hold a parameter of a module."""
+        own = {id(one) for one in module.parameters()}
+        return [
+            ref(optimizer)
+            for optimizer in self._optimizers
+            if any(id(one) in own for group in optimizer.param_groups for one in group["params"])
+        ]
+
+    def _count_again(
+        self, module: torch.nn.Module, trained_by: list[ref[torch.optim.Optimizer]]
+    ) -> int:
+        """Return how often a module was given the same weights while an optimizer went on.
+
+        Of so many loads at most, each after TRAIN steps: who begins anew makes an optimizer anew.
+        """
+        known = self._given.setdefault(module, _Given(trained_by))
+        if known.num_loads >= _MOST_GIVEN or known.at_step == self._num_steps():
+            return 0
+        known.num_loads += 1
+        known.at_step = self._num_steps()
+        now = _parameters_of(module)
+        matrices = [name for name, one in now.items() if one.dim() > 1]
+        samples = [_sample(now[name]) for name in _spread(matrices, _FEW_COMPARED)]
+        content = [None if one is None else digest(one.numpy()) for one in samples]
+        is_same = content == known.content and trained_by == known.trained_by and any(content)
+        known.num_same = known.num_same + 1 if is_same else 1
+        known.content, known.trained_by = content, trained_by
+        return known.num_same
+
+    def _tell(self, what: str, module: torch.nn.Module, value: float) -> None:
+        """Store a number with the next step that is observed in full."""
+        self._told[f"{what}{type(module).__name__}"] = float(value)
+        self._observe_in_full()
 
     def pretrained(self, model: torch.nn.Module, info: Mapping[str, Any]) -> None:
         """A model of transformers was made of a file."""
@@ -459,8 +527,11 @@ class Checkpoints:
         """Whether a document is due at the end of the next TRAIN step."""
         return bool(self._loads or self._rates_loaded)
 
-    def begin(self, step: OpenStep, model: torch.nn.Module, *_: object) -> None:  # noqa: ARG002
+    def begin(self, step: OpenStep, model: torch.nn.Module, *_: object) -> None:
         """A model begins to run."""
+        if self._told and step.wants(COLLECTION):
+            self._observer.numbers(step, self._told, COLLECTION)
+            self._told = {}
         if not self._loads:
             return
         inside = {id(part) for part in unwrap(model).modules()}
@@ -597,19 +668,43 @@ class Checkpoints:
 
 @dataclass
 class _Before:
-    """A module before weights are loaded into it."""
+    """A module before weights are loaded into it.
+
+    Args:
+        parameters: The identities of its parameters.
+        tied: The names of those that have several.
+        places: Where the data of its matrices lie, by name.
+    """
 
     module: ref[torch.nn.Module]
     parameters: set[int]
     tied: list[tuple[str, ...]]
+    places: dict[str, int]
 
     @classmethod
     def of(cls, module: torch.nn.Module) -> _Before:
         names: dict[int, list[str]] = {}
+        places: dict[str, int] = {}
         for name, parameter in _parameters_of(module).items():
             names.setdefault(id(parameter), []).append(name)
+            if parameter.dim() > 1 and (place := _place(parameter)):
+                places[name] = place
         tied = [tuple(each) for each in names.values() if len(each) > 1]
-        return cls(ref(module), {*names}, tied)
+        return cls(ref(module), {*names}, tied, places)
+
+    def are(self, given: Mapping[str, torch.Tensor]) -> bool:
+        """Return whether weights are the very ones that the module had."""
+        return bool(self.places) and all(
+            (one := given.get(name)) is not None and _place(one) == place
+            for name, place in self.places.items()
+        )
+
+
+def _place(tensor: torch.Tensor) -> int:
+    """Return where the data of a tensor lie; 0 for one without an address of its own."""
+    if tensor.layout is not torch.strided or type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+        return 0
+    return tensor.data_ptr()
 
 
 def _parameters_of(module: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
