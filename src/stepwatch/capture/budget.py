@@ -30,8 +30,6 @@ PERIODS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 # So many full steps are measured before the period is chosen; each time that it is chosen anew,
 # twice as many as before, so that it settles, and the most from then on.
 _MEASURED, _MOST_MEASURED = 8, 256
-# So many EVAL steps are, where the next TRAIN steps are asked for: training may be over.
-_FULL_EVALS = 2
 # What goes on being wrong is observed in full again after so many steps.
 _AGAIN = 1000
 #: What a step may cost however short it is, seconds: a share of a millisecond is no evidence.
@@ -130,7 +128,7 @@ class Budget:
         if mode is Mode.EVAL and not self._has_evaluated:
             # What an evaluation leaves behind, such as its mode, shows in the steps after it.
             self._has_evaluated = True
-            self.observe_next_in_full("evaluated", FULL_STEPS)
+            self.observe_next_in_full("evaluated", FULL_STEPS, evaluations=0)
         if self.period == 1 or mode_step < FULL_STEPS:
             return False
         if mode is Mode.TRAIN and mode_step < self._full_until:
@@ -139,14 +137,17 @@ class Budget:
             return False
         return mode_step % self.period != 0
 
-    def observe_next_in_full(self, reason: str = "not finite", steps: int = 10) -> bool:
-        """Have the next TRAIN steps, and the first EVAL steps that come, observed in full.
+    def observe_next_in_full(
+        self, reason: str = "not finite", steps: int = 10, evaluations: int = 2
+    ) -> bool:
+        """Have the next TRAIN and EVAL steps observed in full: training may be over.
 
         Where the reason goes on, as with weights that are nan, they are once in a thousand steps.
 
         Args:
             reason: Any word.
-            steps: How many.
+            steps: How many of TRAIN,
+            evaluations: and how many of EVAL.
 
         Returns:
             Whether they are.
@@ -158,7 +159,8 @@ class Budget:
             return False
         self._reasons[reason] = now, now
         self._full_until = max(self._full_until, now + steps)
-        self._full_eval_until = self._eval_step + 1 + _FULL_EVALS
+        if evaluations:
+            self._full_eval_until = self._eval_step + 1 + evaluations
         return True
 
     def keeps(self, tensor: str, kind: str) -> bool:

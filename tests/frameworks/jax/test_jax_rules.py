@@ -87,3 +87,30 @@ def test_a_rate_that_is_gone_long_before_the_training_ends_is_found(schedule, fo
             w, state = train_step(w, state)
 
     assert found == [one.condition.split()[0] for one in live.findings]
+
+
+@pytest.mark.parametrize("typed", [False, True])
+@pytest.mark.parametrize("way", ["same", "split", "folded", "by name"])
+def test_a_random_key_that_is_used_again_is_found(way, typed, tmp_path):
+    """All batches are one then, unless the key is folded with the number of the step."""
+    x = np.random.default_rng(0).normal(size=(200, 4)).astype("float32")
+    live = LiveWatch(["setup"])
+    with JaxHook(run=tmp_path / "run", listeners=[live], say=lambda _: None, strict=True):
+
+        @jax.jit
+        def train_step(w, number, key):
+            key = jax.random.fold_in(key, number) if way == "folded" else key
+            chosen = jnp.asarray(x)[jax.random.choice(key, 200, (16,))]
+            gradients = jax.grad(lambda w: ((chosen @ w - chosen[:, 0]) ** 2).mean())(w)
+            return w - 0.1 * gradients
+
+        w, key = jnp.zeros(4), (jax.random.key if typed else jax.random.PRNGKey)(0)
+        for number in range(40):
+            given = key
+            if way == "split":
+                key, given = jax.random.split(key)
+            named = {"key": given} if way == "by name" else {}
+            w = train_step(w, number, *([] if named else [given]), **named)
+
+    expected = ["same_key train_step"] if way in ("same", "by name") else []
+    assert expected == [one.condition for one in live.findings]

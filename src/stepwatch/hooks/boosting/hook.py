@@ -118,9 +118,9 @@ class BoostingHook(Hook):
     def observe_round(self, one: Round) -> None:
         """A round is over: observe it, and hand on its steps."""
         with self._lock:
-            self._last = one
-            if one.trained is not None and one.trained.begins:
+            if self._last is not None and one.trained is not None and one.trained.begins:
                 self.budget.observe_next_in_full("another model", FULL_STEPS)
+            self._last = one
             for metric in one.metrics:
                 self._observe_metric(metric)
             for name, value in zip(_NUMBERS, (one.number, *one.shape), strict=True):

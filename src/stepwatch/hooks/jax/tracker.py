@@ -29,6 +29,7 @@ from ...numerics.statistics import summarize
 from ..base import own_time, timed
 from ..observations import DEPENDENCE, has_non_finite_loss
 from .graphs import compared_in_graph
+from .keys import RepeatedKeys
 from .modules import (
     ModuleCalls,
     ModulePaths,
@@ -120,6 +121,15 @@ class Steps:
         if level != NOTHING:
             step.claim(info)[:] = summarize(found)
             step.add_more(info, found, level)
+
+    def add_number(self, name: str, collection: str, value: float) -> bool:
+        """Add a number to the open step; return whether it is stored."""
+        step = self._recorder.open_step(self.last_mode)
+        info = TensorInfo(name, collection, "float64", ())
+        level = step.level(info)
+        if level != NOTHING:
+            step.add(info, np.asarray(value), level)
+        return level != NOTHING
 
     def settle(self) -> None:
         """Read what is waiting, and end the step that it belongs to."""
@@ -217,6 +227,8 @@ class Tracker:
         self._plans = GraphPlans()
         self._plan = GraphPlan(recorder.new_step(Mode.TRAIN))
         self.names, self.modules = ParameterNames(), ModulePaths()
+        #: The random keys that functions which train are given.
+        self.keys = RepeatedKeys()
         #: All parameters with regard to which something was differentiated: ``None`` for what
         #: was captured, else why it was not.
         self.parameters: dict[str, str | None] = {}
@@ -254,9 +266,21 @@ class Tracker:
         else:
             output, stats = carrier.with_stats(self._plan)(*args, **kwargs)
         carrier.mode = self._steps.take(stats, step) or carrier.mode
+        if stats.trains:
+            self._add_keys(str(getattr(carrier, "__name__", "function")), args, kwargs)
         if compared is not None:
             self._steps.add_compared(*compared)
         return output
+
+    @timed
+    @guarded
+    def _add_keys(self, function: str, args: Any, kwargs: Any) -> None:
+        """Note whether a function that trains is given the same random key again."""
+        count = self.keys.add(function, args, kwargs)
+        if count and self.keys.is_new(function):
+            self.budget.observe_next_in_full("same key")
+            if self._steps.add_number(f"setup/same_key/{function}", "setup", float(count)):
+                self.keys.tell(function)
 
     @timed
     @guarded

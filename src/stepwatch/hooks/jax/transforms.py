@@ -18,6 +18,7 @@ import jax
 
 from ...model.steps import Mode
 from ..patching import PatchSet
+from .keys import RepeatedKeys, instrumented_fold
 from .modules import ModuleCalls
 from .packed_stats import GraphPlan, TraceStats
 from .schedules import Schedules
@@ -291,6 +292,11 @@ def _collecting(*, in_loop: bool = False) -> Iterator[Callable[[], TraceStats]]:
         yield lambda: tracker.closed(collector)
 
 
+def _keys() -> RepeatedKeys | None:
+    tracker = active_tracker()
+    return None if tracker is None else tracker.keys
+
+
 class Patches:
     """Replaces what makes functions out of functions; made once for all hooks."""
 
@@ -308,6 +314,7 @@ class Patches:
             (jax, "checkpoint", instrumented_checkpoint),
             (jax, "remat", instrumented_checkpoint),
             (jax.lax, "scan", InstrumentedScan),
+            (jax.random, "fold_in", instrumented_fold(_keys)),
         ]
         for module, name, make in replacements:
             self._replaced.put(module, name, make)
