@@ -92,13 +92,13 @@ METRICS: Mapping[str, tuple[str, str]] = {
 
 _ATTENTION = {
     "over_samples": (
-        "is taken over dimension 0, the samples of the batch: what is predicted for one depends on"
+        "taken over dimension 0, the samples of the batch: what is predicted for one depends on"
         " the others",
         "give it dim=-1, or the dimension of the classes or positions; without a dim, softmax"
         " takes dimension 0 of three",
     ),
     "padding_only": (
-        "attends to padding only: the tokens that its key padding mask leaves are all the same, and"
+        "only padding is seen, for the tokens that the key padding mask leaves are all one, and"
         " those that it hides are not",
         "invert the mask: of a key padding mask of PyTorch True is what is ignored, so"
         " src_key_padding_mask=(ids == pad)",
@@ -409,7 +409,7 @@ class Setup(Rule):
                     yield self.finding(
                         step,
                         group[0],
-                        f"{listed(names)} {what}",
+                        f"{listed(names)}: {what}",
                         condition=condition,
                         value=float(len(names)),
                         threshold=0.0,
@@ -545,9 +545,9 @@ class Setup(Rule):
                 yield self.finding(
                     step,
                     tensor,
-                    f"{name} was given the same random key at {number(tensor.scalar)} steps in a"
-                    f" row up to step {step.train_step}: what it draws, as a batch, noise or"
-                    " dropout, is the same each time",
+                    f"{name} was given the same random key, {in_a_row(int(tensor.scalar), 'step')},"
+                    f" up to step {step.train_step}: what it draws, as a batch, noise or dropout,"
+                    " is the same each time",
                     condition=f"same_key {name}",
                     value=tensor.scalar,
                     threshold=1.0,

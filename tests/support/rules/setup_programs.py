@@ -249,18 +249,21 @@ def attends(dim, *, first=True):
 class Padded(nn.Module):
     """Attends to tokens, of which those that pad a sample are 0."""
 
-    def __init__(self, hides):
+    def __init__(self, hides, has_positions):
         super().__init__()
         self.embed, self.head, self.hides = nn.Embedding(12, 8), nn.Linear(8, 4), hides
+        self.positions = nn.Embedding(6, 8) if has_positions else None
         layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
         self.encoder = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
 
     def forward(self, tokens):
-        mask = self.hides(tokens)
-        return self.head(self.encoder(self.embed(tokens), src_key_padding_mask=mask).mean(1))
+        mask, embedded = self.hides(tokens), self.embed(tokens)
+        if self.positions is not None:
+            embedded = embedded + self.positions(torch.arange(6).expand(tokens.shape))
+        return self.head(self.encoder(embedded, src_key_padding_mask=mask).mean(1))
 
 
-def pads(hides, *, as_numbers=False):
+def pads(hides, *, as_numbers=False, has_positions=False):
     torch.manual_seed(0)
     tokens = torch.randint(1, 12, (256, 6)) * (torch.arange(6) < torch.randint(2, 6, (256, 1)))
 
@@ -268,7 +271,7 @@ def pads(hides, *, as_numbers=False):
         hidden = hides(one)
         return torch.zeros(one.shape).masked_fill(hidden, -torch.inf) if as_numbers else hidden
 
-    _train(Padded(mask), steps=40, data=(tokens, tokens[:, 0] % 4))
+    _train(Padded(mask, has_positions), steps=40, data=(tokens, tokens[:, 0] % 4))
 
 
 class Residual(nn.Module):
@@ -408,6 +411,9 @@ CASES = {
     "a mask that hides tokens": Case(partial(pads, lambda one: one != 0), "padding_only"),
     "the same in numbers": Case(
         partial(pads, lambda one: one != 0, as_numbers=True), "padding_only"
+    ),
+    "the same beside an embedding of positions": Case(
+        partial(pads, lambda one: one != 0, has_positions=True), "padding_only"
     ),
     "a mask that hides padding": Case(partial(pads, lambda one: one == 0)),
     "a mask that hides all but the first": Case(partial(pads, lambda one: one.cumsum(1) > one)),

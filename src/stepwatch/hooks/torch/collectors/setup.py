@@ -12,6 +12,7 @@ import math
 import re
 import sys
 import sysconfig
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
@@ -43,6 +44,8 @@ LEAST_MOMENTUM = 0.01
 #: So many masks are compared with tokens, of these arguments; of fewer different tokens that one
 #: hides nothing is said. What is added to a logit to hide it is below the last.
 _MOST_MASKS = 16
+# Masks are compared with so many of what was embedded last.
+_MOST_EMBEDDED = 4
 _MASKS = ("src_key_padding_mask", "key_padding_mask", "tgt_key_padding_mask")
 _SEVERAL, _HIDDEN = 3, -10_000.0
 # The graphs behind so many calls of recurrent layers are looked through.
@@ -124,7 +127,8 @@ class Setup:
         # The samples of the batch that a model was given last; 0 where they are not known.
         self._num_samples = 0
         # The tokens that an embedding was given last; how many masks were compared with such.
-        self._tokens: torch.Tensor | None = None
+        # What is embedded in the step, the last of it: positions are beside tokens.
+        self._embedded: deque[torch.Tensor] = deque(maxlen=_MOST_EMBEDDED)
         self._num_masks = 0
         self._in_masks: dict[str, float] = {}
         # What recurrent layers returned since gradients were computed, and of how many in all.
@@ -244,23 +248,30 @@ class Setup:
         """A module returned: note what it embeds, or which of that it attends to or goes over."""
         inputs, keywords = given
         if isinstance(module, torch.nn.Embedding) and inputs:
-            tokens: object = inputs[0]
-            is_known = type(tokens) is torch.Tensor and tokens.is_cpu and tokens.dim() == 2
-            self._tokens = tokens if isinstance(tokens, torch.Tensor) and is_known else None
+            tokens = inputs[0]
+            if type(tokens) is torch.Tensor and tokens.is_cpu and tokens.dim() == 2:
+                self._embedded.append(tokens)
             return
-        if isinstance(module, torch.nn.RNNBase) and self._tokens is not None and inputs:
-            self._note_sequence(module, name, inputs[0], output)
+        if not self._embedded:
             return
-        if not keywords or self._tokens is None or self._num_masks >= _MOST_MASKS:
+        if isinstance(module, torch.nn.RNNBase) and inputs:
+            self._note_sequence(module, name, inputs[0], output, self._embedded[-1])
+            return
+        if not keywords or self._num_masks >= _MOST_MASKS:
             return
         mask = next((keywords[key] for key in _MASKS if keywords.get(key) is not None), None)
         if type(mask) is torch.Tensor:
             self._num_masks += 1
-            if leaves_padding_only(self._tokens, mask):
+            if any(leaves_padding_only(tokens, mask) for tokens in self._embedded):
                 self._in_masks[f"setup/padding_only/{name}"] = 1.0
 
     def _note_sequence(
-        self, module: torch.nn.RNNBase, name: str, given: object, output: object
+        self,
+        module: torch.nn.RNNBase,
+        name: str,
+        given: object,
+        output: object,
+        tokens: torch.Tensor,
     ) -> None:
         """Note what a recurrent layer made of tokens that are padded, if it was not told so."""
         if self._num_sequences >= _MOST_RECURRENT or module.bidirectional:
@@ -268,16 +279,15 @@ class Setup:
         # A packed sequence knows its lengths.
         if type(given) is not torch.Tensor or not isinstance(output, tuple):
             return
-        if self._tokens is None or given.dim() != 3 or self._tokens.shape != given.shape[:2]:
+        if given.dim() != 3 or tokens.shape != given.shape[:2]:
             return
         self._num_sequences += 1
         whole, last = output
         last = last[0] if isinstance(last, tuple) else last
         if whole.grad_fn is None or last.grad_fn is None:
             return
-        tokens = self._tokens if module.batch_first else self._tokens.T
         with isolated_compute("cpu"):
-            share = padded_share(to_numpy(tokens))
+            share = padded_share(to_numpy(tokens if module.batch_first else tokens.T))
         if share:
             edges = (whole.grad_fn, whole.output_nr), (last.grad_fn, last.output_nr)
             self._sequences.append(_Sequence(name, share, *edges, int(module.batch_first)))
@@ -285,7 +295,8 @@ class Setup:
     def complete(self, step: OpenStep) -> None:
         """A TRAIN step ends."""
         numbers = self._numbers | self._in_graphs | self._in_masks | self._in_sequences
-        self._numbers, self._right, self._tokens = {}, set(), None
+        self._numbers, self._right = {}, set()
+        self._embedded.clear()
         self._sequences = []
         curved, self._curved = self._curved, {}
         for name, count in curved.items() if step.wants(COLLECTION) else ():
