@@ -9,7 +9,7 @@ import pytest
 
 from stepwatch.model.steps import Mode
 from stepwatch.rules import StepView, Watch
-from tests.support.rules.rule_records import loss_steps, step_of
+from tests.support.rules.rule_records import info, loss_steps, record, step_of
 
 nan, inf = math.nan, math.inf
 
@@ -399,3 +399,33 @@ class TestLossAndMetrics:
 
     def test_a_loss_that_is_one_of_several_is_not_judged(self):
         assert [] == self._found({"accuracy": _slide(0.9, 0.1)}, others=["mse_loss"])
+
+
+class TestUphill:
+    """Weights that a script moves by hand, of a loss that is the sum of their squares."""
+
+    def found(self, move, *, groups=None, count=12):
+        """Return the conditions found; ``move`` returns the change of weights of a gradient."""
+        weights, steps = np.array([[0.5, -0.4], [0.3, 0.9]]), []
+        for at in range(count):
+            gradients = 2 * weights
+            tensors = [(info("loss/L", "losses"), float((weights**2).sum()))]
+            for number, (weight, gradient) in enumerate(zip(weights, gradients, strict=True)):
+                held = info(f"w{number}", "weights", weight, optimizer_groups=groups)
+                tensors += [(held, weight), (info(f"gradient/w{number}", "gradients"), gradient)]
+            steps.append(StepView([record(tensors, step=at)]))
+            weights = weights + move(gradients, at)
+        return [one.condition for one in run("loss_direction", steps)]
+
+    def test_a_step_with_the_wrong_sign(self):
+        assert ["uphill"] == self.found(lambda gradient, _: 0.1 * gradient)
+
+    def test_a_step_that_is_too_far_has_the_right_one(self):
+        """It overshoots, and the loss rises all the same."""
+        assert [] == self.found(lambda gradient, _: -1.2 * gradient)
+
+    def test_so_has_one_that_goes_too_far_later_on(self):
+        assert [] == self.found(lambda gradient, at: gradient * (0.3 if at > 1 else -0.1))
+
+    def test_an_optimizer_knows_its_sign(self):
+        assert [] == self.found(lambda gradient, _: 0.1 * gradient, groups=1)

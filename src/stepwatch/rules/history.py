@@ -7,16 +7,20 @@ from collections import deque
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from ..judge.step_view import StepNumber
+from ..model.record import Layout, StepRecord
 from ..model.steps import Mode
-from ..numerics.measures import MAD_TO_STD, theil_sen
+from ..numerics.measures import MAD_TO_STD, Floats, theil_sen
+from ..numerics.statistics import SUM
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
+Rows = npt.NDArray[np.intp]
 
 
 #: Where medians are known no better than by this fraction, a plateau may be a fall, until so many
@@ -514,3 +518,76 @@ def spread_out(count: int, most: int) -> npt.NDArray[np.intp]:
     if count <= most:
         return np.arange(count)
     return np.round(np.linspace(0, count - 1, most)).astype(np.intp)
+
+
+#: Weights that no optimizer of PyTorch holds went up their gradients at so many looks, in such a
+#: part of them, by so many standard deviations.
+_LEAST_UPHILL, _PART_UPHILL, _Z_UPHILL = 12, 0.65, 3.4
+
+
+class Uphill:
+    """Counts how often weights went the way of their gradients, by the sums of their elements.
+
+    Whatever the optimizer does with a gradient, its step has mostly the other sign. Compared are
+    steps that follow each other, and weights that no optimizer is known to hold: one of PyTorch
+    knows its sign.
+    """
+
+    def __init__(self) -> None:
+        self._known: WeakKeyDictionary[Layout, _Free] = WeakKeyDictionary()
+        self._before: tuple[tuple[str, ...], int, Floats, Floats] | None = None
+        self._began_uphill: bool | None = None
+        #: At how many looks, at weights one by one, they went uphill; and at how many at all.
+        self.num_uphill = self.num_looks = 0
+
+    def add(self, record: StepRecord, mode_step: int) -> None:
+        """Add a TRAIN step of one worker; weights are those with which it began."""
+        if (free := self._known.get(record.layout)) is None:
+            free = self._known[record.layout] = _Free.of(record.layout)
+        weights, gradients = (record.statistics[one, SUM] for one in (free.rows, free.gradients))
+        before, self._before = self._before, (free.names, mode_step, weights, gradients)
+        if before is None or before[:2] != (free.names, mode_step - 1):
+            return
+        with np.errstate(invalid="ignore", over="ignore"):
+            signs = np.sign(weights - before[2]) * np.sign(before[3])
+        ups, downs = int((signs > 0).sum()), int((signs < 0).sum())
+        self._began_uphill = ups > downs if self._began_uphill is None else self._began_uphill
+        self.num_uphill += ups
+        self.num_looks += ups + downs
+
+    def holds(self) -> bool:
+        """Return whether weights go uphill, and did from the first look on.
+
+        What momentum has thrown too far may go so later on, at a learning rate that is too high.
+        """
+        if self.num_looks < _LEAST_UPHILL or not self._began_uphill:
+            return False
+        part = self.num_uphill / self.num_looks
+        return part >= _PART_UPHILL and (2 * part - 1) * math.sqrt(self.num_looks) >= _Z_UPHILL
+
+
+@dataclass(frozen=True, eq=False)
+class _Free:
+    """Weights that no optimizer of PyTorch holds, with a gradient.
+
+    Args:
+        names: Theirs.
+        rows: Where they stand,
+        gradients: and where their gradients do.
+    """
+
+    names: tuple[str, ...]
+    rows: Rows
+    gradients: Rows
+
+    @classmethod
+    def of(cls, layout: Layout) -> _Free:
+        found = [
+            (row, gradient)
+            for row in layout.rows_of.get("weights", ())
+            if not layout.tensors[row].optimizer_groups
+            and (gradient := layout.row_of.get(f"gradient/{layout.tensors[row].name}")) is not None
+        ]
+        both = np.array(found, np.intp).reshape(-1, 2)
+        names = tuple([layout.tensors[row].name for row, _ in found])
+        return cls(names, both[:, 0], both[:, 1])

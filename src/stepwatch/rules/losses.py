@@ -12,6 +12,7 @@ from ..judge.declaration import parameter
 from ..judge.rule import EvidenceView, Findings, Rule, Selection
 from ..judge.step_view import StepNumber, StepView
 from ..model.finding import Finding
+from ..model.record import StepRecord
 from ..model.steps import Mode
 from ..numerics.measures import (
     loss_fall_percent,
@@ -31,6 +32,7 @@ from .history import (
     Round,
     RoundLosses,
     Rounds,
+    Uphill,
 )
 from .logged_metrics import NOT_TRAINING
 from .setup import direction
@@ -39,6 +41,8 @@ from .shared import is_loss, is_scalar, losses_of, named_losses
 #: A metric falls with its loss if of so much at first, at least, at most such a part is left, and
 #: such a part of the loss is gone; the medians of fifths may rise by the last part in between.
 MUCH, LEFT, GONE, WAVER = 0.3, 0.4, 0.2, 0.05
+#: By so much a loss has risen for good where weights go the wrong way.
+RISEN = 1.2
 #: So many values of a metric, and of the loss, are enough to judge; it is judged at each so many.
 LEAST_METRICS, LEAST_LOSSES, EVERY = 10, 100, 10
 
@@ -52,10 +56,12 @@ class LossDirection(Rule):
 
     ``against_metric``: the one loss falls, and so do all metrics of the training that ought to
     rise, as an accuracy or an IoU, to a fraction of what they were: as where a score is minimized.
+    ``uphill``: the one loss rises, and weights that no optimizer of PyTorch holds go the way of
+    their gradients: a step that was written by hand has the wrong sign.
     """
 
     name = "loss_direction"
-    needs = ("losses", "loop", "metrics")
+    needs = ("losses", "loop", "metrics", "weights", "gradients")
     needed_steps = "consecutive"
     training_only = True
     per_model = True
@@ -68,6 +74,7 @@ class LossDirection(Rule):
         self._first = FirstValues(3)
         self._fall: dict[str, Fifths] = {}  # of each loss
         self._metrics: dict[str, Fifths] = {}
+        self._uphill: dict[str, Uphill] = {}
 
     def check(self, step: StepView) -> Findings:
         losses = losses_of(step, self._losses)
@@ -80,6 +87,8 @@ class LossDirection(Rule):
         (name, value), *_ = losses.items()
         yield from self._evaluate_metrics(step, name, value)
         first = self._first.of(name, value)
+        for record in step.records:
+            yield from self._evaluate_way(step, record, name, value, first)
         for worker in step.workers:
             weight = step.scalar("loop/loss_weight", worker)
             times = self.streak(worker, weight < 0)
@@ -97,6 +106,29 @@ class LossDirection(Rule):
                     condition="maximized",
                     remedy="take the minus away from the loss, or from the score it is made of",
                 )
+
+    def _evaluate_way(
+        self, step: StepView, record: StepRecord, name: str, value: float, first: float
+    ) -> Findings:
+        """Judge which way weights go."""
+        if "gradients" not in record.layout.rows_of:
+            return  # as between full steps
+        uphill = self._uphill.setdefault(record.worker, Uphill())
+        uphill.add(record, step.mode_step)
+        if first > 0 and not value <= RISEN * first and uphill.holds():
+            yield self.finding(
+                step,
+                name,
+                f"{name}: it is maximized: weights went up their gradients at {uphill.num_uphill}"
+                f" of {uphill.num_looks} looks up to step {step.train_step}, and the loss rose from"
+                f" {number(first)} to {number(value)}",
+                worker=record.worker,
+                value=uphill.num_uphill / uphill.num_looks,
+                threshold=0.5,
+                condition="uphill",
+                remedy="look at the sign of the update: subtract the gradient, w -= lr * gradient;"
+                " updates of optax are added as they are, optax.apply_updates(params, updates)",
+            )
 
     def _evaluate_metrics(self, step: StepView, name: str, value: float) -> Findings:
         loss = self._fall.setdefault(name, Fifths())
