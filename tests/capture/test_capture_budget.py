@@ -189,6 +189,17 @@ class TestThinning:
 
         assert [True, False, False, True, True] == thins[-5:]
 
+    def test_what_is_asked_for_now_and_then_is_granted_a_few_times(self, monkeypatch):
+        """As in meta-learning, where each task of some dozens of steps has an optimizer."""
+        training = Training(monkeypatch)
+        training.train(105, plain_ms=1, full_ms=10)
+        granted = []
+        for _ in range(40):
+            training.train(32, plain_ms=1, full_ms=10)
+            granted.append(training.budget.observe_next_in_full("another optimizer"))
+
+        assert 6 <= sum(granted) <= 8
+
     def test_requested_collections_are_kept(self):
         budget = Budget(0.03, as_collections(["gradients:statistics:every=2", "/fc/:raw"]))
 

@@ -341,6 +341,19 @@ class TestUntrainedParameter:
         steps += [self.step(n, 90.0, 1.0, optimizer_groups=0) for n in range(20, 50)]
         assert ["not_in_optimizer"] == [cause for cause, *_ in self.causes(steps)]
 
+    def test_a_model_that_did_not_run_may_keep_its_last_gradients(self):
+        """It was adapted by an optimizer that is gone."""
+        for owner, expected in (("old", []), ("new", ["nothing_trained"])):
+            held = info(f"{owner}.weight", "weights", [1.0], optimizer_groups=0)
+            tensors = [
+                (held, [1.0]),
+                (info(f"gradient/{owner}.weight", "gradients"), [1.0]),
+                (info("output/new", "outputs"), [1.0]),
+            ]
+            steps = [StepView([record(tensors, step=at)]) for at in range(20)]
+
+            assert expected == [cause for cause, *_ in self.causes(steps)]
+
     def test_gradients_that_change_nothing(self):
         assert [("unchanged", 10, "w")] == self.causes([self.step(n, 1.0, 0.5) for n in range(20)])
 

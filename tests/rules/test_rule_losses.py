@@ -401,6 +401,25 @@ class TestLossAndMetrics:
         assert [] == self._found({"accuracy": _slide(0.9, 0.1)}, others=["mse_loss"])
 
 
+class TestWindingDown:
+    @pytest.mark.parametrize(("last", "found"), [(1.0, True), (0.01, False)])
+    def test_a_plateau_as_the_learning_rate_comes_to_its_end(self, last, found):
+        """The loss rests where it is, which is not low for a contrastive one."""
+        rules = ["loss_not_decreasing:num_steps=40,smooth=5,converged_ratio=0.5,plain_only=true"]
+        steps = [
+            step_of(
+                {
+                    "losses": {"loss/L": max(4.0, 5.0 - at / 50)},
+                    "learning_rates": {"learning_rate/0": 1.0 if at < 60 else last},
+                },
+                at,
+            )
+            for at in range(150)
+        ]
+
+        assert found == bool(run(rules, steps))
+
+
 class TestUphill:
     """Weights that a script moves by hand, of a loss that is the sum of their squares."""
 

@@ -467,7 +467,19 @@ class TestRepeatedData:
         """As a budget may look at one step of each epoch, where nothing is shuffled."""
         same, all_of_it = ({"batches": {"batch/0": np.ones((n, 2))}} for n in (8, 40))
         steps = [step_of(all_of_it, 0, Mode.EVAL)]
-        steps += [step_of(same, 1 + apart * at, mode_step=apart * at) for at in range(30)]
+        steps += [step_of(same, 1 + apart * at, mode_step=apart * at) for at in range(50)]
+        for step in steps:
+            for tensor in step.tensors("batches"):
+                tensor.record.digests[tensor.name] = 7 + tensor.info.shape[0]
+
+        assert found == [one.condition for one in judged("repeated_data", steps)[0]]
+
+    @pytest.mark.parametrize(("count", "found"), [(32, []), (50, ["same_batch"])])
+    def test_a_few_steps_on_one_batch_adapt_a_model(self, count, found):
+        """As those of a task in meta-learning; between full steps far apart it may stay as well."""
+        same = {"batches": {"batch/0": np.ones((8, 2))}}
+        steps = [step_of({"batches": {"batch/0": np.ones((40, 2))}}, 0, Mode.EVAL)]
+        steps += [step_of(same, 1 + at, mode_step=at) for at in range(count) if at < 15 or at > 40]
         for step in steps:
             for tensor in step.tensors("batches"):
                 tensor.record.digests[tensor.name] = 7 + tensor.info.shape[0]
@@ -483,7 +495,7 @@ class TestRepeatedData:
             made.digests["batch/0"] = n
             return StepView([made])
 
-        steps = [batch(40, 0, Mode.EVAL), *(batch(8, at, Mode.TRAIN) for at in range(1, 31))]
+        steps = [batch(40, 0, Mode.EVAL), *(batch(8, at, Mode.TRAIN) for at in range(1, 51))]
 
         assert found == [one.condition for one in judged("repeated_data", steps)[0]]
 

@@ -32,6 +32,8 @@ PERIODS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _MEASURED, _MOST_MEASURED = 8, 256
 # What goes on being wrong is observed in full again after so many steps.
 _AGAIN = 1000
+# What is wrong now and then is so many times; and then in such a share of all steps.
+_OFTEN, _OFTEN_SHARE = 5, 0.01
 #: What a step may cost however short it is, seconds: a share of a millisecond is no evidence.
 LEAST_S = 0.1e-3
 # What is left of the share is for what cannot be measured. As long as observing took more than the
@@ -107,8 +109,9 @@ class Budget:
         self._eval_step, self._full_eval_until = -1, 0
         self._start_s = START_S  # what is left of it
         self._processor_s = 0.0  # of this thread, when the last step ended
-        # For each reason to observe in full: when it was last given, and when that began.
-        self._reasons: dict[str, tuple[int, int]] = {}
+        # For each reason to observe in full: when it was last given, when that began, and how often
+        # it was followed.
+        self._reasons: dict[str, tuple[int, int, int]] = {}
         self._measured = _MEASURED
         self._train_step = 0
         self._has_evaluated = False
@@ -153,11 +156,12 @@ class Budget:
             Whether they are.
         """
         now = self._train_step + 1
-        last, first = self._reasons.get(reason, (-_AGAIN, -_AGAIN))
-        if now - last <= 2 * steps and now - first < _AGAIN:
-            self._reasons[reason] = now, first
+        last, first, count = self._reasons.get(reason, (-_AGAIN, -_AGAIN, 0))
+        goes_on = now - last <= 2 * steps and now - first < _AGAIN
+        if goes_on or count * steps > _OFTEN * steps + _OFTEN_SHARE * now:
+            self._reasons[reason] = now, first, count
             return False
-        self._reasons[reason] = now, now
+        self._reasons[reason] = now, now, count + 1
         self._full_until = max(self._full_until, now + steps)
         if evaluations:
             self._full_eval_until = self._eval_step + 1 + evaluations

@@ -186,13 +186,18 @@ def dependence(counts: Floats) -> float:
     return float(above_chance / (min(steps, classes) - 1))
 
 
+#: So many steps that follow each other are looked at: steps apart may be those of an epoch each.
+IN_A_ROW = 10
+
+
 class RepeatedData(Rule):
     """Training data of which there is too little variety from step to step.
 
-    ``same_batch``: what the model is given is bit for bit the same at ``num_steps`` TRAIN steps in
-    a row, and fewer samples than were evaluated at once, others: it is not all the data there is. A
-    training on all data at each step is accepted, and so is one that never evaluates, or that
-    differentiates by its inputs, as a physics-informed network at the points it is given.
+    ``same_batch``: what the model is given is bit for bit the same over ``num_steps`` TRAIN steps,
+    ``IN_A_ROW`` of which follow each other, and fewer samples than were evaluated at once, others:
+    it is not all the data there is. A training on all data at each step is accepted, and so is one
+    that never evaluates, or that differentiates by its inputs, as a physics-informed network at the
+    points it is given.
     ``one_class``: all labels so far are of one class out of three or more. ``class_by_class``: each
     step holds hardly more than one class, and the next another, as in data that is sorted and not
     shuffled. ``unseen_class``: at the end, labels that were evaluated are of classes that training
@@ -210,7 +215,7 @@ class RepeatedData(Rule):
     sign = "data"
     view = EvidenceView("losses", "mean")
 
-    num_steps: int = parameter(20, "TRAIN steps in a row with one batch.", at_least=2)
+    num_steps: int = parameter(40, "TRAIN steps with one batch.", at_least=2)
     looks: int = parameter(10, "Steps at which classes were counted.", at_least=2)
     depends: float = parameter(
         0.5,
@@ -220,7 +225,9 @@ class RepeatedData(Rule):
     )
 
     def begin(self) -> None:
-        self._batches: dict[str, tuple[tuple[int, ...], int, int]] = {}
+        # Of each worker the last batch, at how many steps that follow each other, the last of them,
+        # and the first at which it was this batch.
+        self._batches: dict[str, tuple[tuple[int, ...], int, int, int]] = {}
         self._counts: Series[tuple[str, str], Floats] = Series(self.looks)
         self._totals: dict[tuple[str, str], Floats] = {}
         self._evaluated_totals: dict[tuple[str, str], Floats] = {}
@@ -282,7 +289,7 @@ class RepeatedData(Rule):
         What is the batch that is trained on shows no others, as where parts of a graph are masked.
         """
         batches = list(step.tensors("batches", worker=worker))
-        trained, *_ = self._batches.get(worker, ((), 0, 0))
+        trained, *_ = self._batches.get(worker, ((),))
         if trained and all(batch.digest in trained for batch in batches):
             return
         so_far = self._evaluating.get(worker, 0) + _samples(batches)
@@ -293,20 +300,22 @@ class RepeatedData(Rule):
         batches = list(step.tensors("batches", worker=worker))
         digests = tuple(batch.digest for batch in batches)
         known = tuple(digest for digest in digests if digest is not None)
-        before, times, at = self._batches.get(worker, ((), 0, 0))
+        before, times, at, since = self._batches.get(worker, ((), 0, 0, 0))
         if any(batch.info.trainable for batch in batches):
             return  # points at which a solution of an equation is differentiated may stay
         # Where steps in between were not observed, an epoch may have passed.
         is_next = step.mode_step == at + 1
-        times = times + is_next if known and known == before else 1
-        self._batches[worker] = known, times, step.mode_step
+        is_same = bool(known) and known == before
+        times, since = (times + is_next, since) if is_same else (1, step.mode_step)
+        self._batches[worker] = known, times, step.mode_step, since
         samples, evaluated = _samples(batches), self._num_evaluated.get(worker, 0)
+        times = step.mode_step - since + 1 if times >= min(IN_A_ROW, self.num_steps) else 0
         if len(known) == len(digests) and times >= self.num_steps and samples < evaluated:
             yield self.finding(
                 step,
                 batches[0].name,
-                f"{batches[0].name}: the same {samples} samples, bit for bit, at {times} TRAIN"
-                f" steps in a row up to step {step.train_step}; {evaluated} are evaluated",
+                f"{batches[0].name}: the same {samples} samples, bit for bit, over {times} TRAIN"
+                f" steps up to step {step.train_step}; {evaluated} are evaluated",
                 worker=worker,
                 value=float(times),
                 threshold=float(self.num_steps),

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import ClassVar, Literal
 
+import numpy as np
+
 from ..judge.declaration import parameter
 from ..judge.rule import EvidenceView, Findings, Rule, Selection
 from ..judge.step_view import StepNumber, StepView
@@ -43,6 +45,8 @@ from .shared import is_loss, is_scalar, losses_of, named_losses
 MUCH, LEFT, GONE, WAVER = 0.3, 0.4, 0.2, 0.05
 #: By so much a loss has risen for good where weights go the wrong way.
 RISEN = 1.2
+#: Below this fraction of its peak a learning rate winds a training down.
+WINDING_DOWN = 0.1
 #: So many values of a metric, and of the loss, are enough to judge; it is judged at each so many.
 LEAST_METRICS, LEAST_LOSSES, EVERY = 10, 100, 10
 
@@ -410,8 +414,9 @@ class LossNotDecreasing(Rule):
     plain_only: bool = parameter(
         False,
         "Judge no loss that may be right not to fall: that of a training in which several"
-        " optimizers update in one step, as adversarial ones do, one that was ever negative, or"
-        " one that is a tenth of another or less.",
+        " optimizers update in one step, as adversarial ones do, one that was ever negative, one"
+        " that is a tenth of another or less, or a plateau below a tenth of the learning rate's"
+        " peak.",
     )
 
     def begin(self) -> None:
@@ -424,9 +429,14 @@ class LossNotDecreasing(Rule):
         self._last_eval = -1
         self._circumstances = Circumstances()
         self._objectives = Objectives() if self.plain_only else None
+        self._rates = (0.0, 0.0)  # the highest learning rate so far, and the last
 
     def check(self, step: StepView) -> Findings:
         self._circumstances.add(step)
+        if step.trains:
+            for group in step.groups("learning_rates"):
+                rate = float(np.abs(group.quantity("mean")).max())
+                self._rates = max(self._rates[0], rate), rate
         if not step.is_of(self.mode):
             return
         mode = step.mode.value
@@ -485,6 +495,9 @@ class LossNotDecreasing(Rule):
             verdict = "plateau" if series.bad or verdict == "plateau" else ""
         if verdict == "rose" and self._circumstances.targets_grew(name, then_step.number):
             verdict = ""
+        peak, rate = self._rates
+        if verdict == "plateau" and self.plain_only and rate < WINDING_DOWN * peak:
+            verdict = ""  # a schedule that comes to its end holds the loss where it is
         verdict = series.settled(verdict, now)
         started, series.bad = bool(verdict) and not series.bad, bool(verdict)
         if started:

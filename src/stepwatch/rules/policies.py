@@ -16,7 +16,7 @@ from ..judge.step_view import StepView, TensorView
 from ..model.finding import Finding
 from ..numerics.measures import number
 from ..numerics.statistics import Statistics
-from .shared import in_a_row
+from .shared import CROSS_ENTROPIES, in_a_row
 
 #: Returns that grow by less than this from step to step are discounted the wrong way.
 DISCOUNTED = 0.9995
@@ -317,7 +317,8 @@ class RlUpdate(Rule):
         if found.count < LEAST_ROWS:
             return
         self._evaluated |= of_ratio
-        if not loop.signal and loop.num_looks >= self.consecutive:
+        is_mask = not of_ratio and _has_cross_entropy(step, worker)
+        if not loop.signal and loop.num_looks >= self.consecutive and not is_mask:
             yield self._finding(
                 step,
                 tensor,
@@ -503,3 +504,12 @@ class RlUpdate(Rule):
 def _distance_from(center: float, found: Statistics) -> float:
     """Return the root mean square distance of the elements of a tensor from a number."""
     return math.hypot(found.std, found.mean - center)
+
+
+def _has_cross_entropy(step: StepView, worker: str) -> bool:
+    """Return whether a step has a loss of classes beside one that is weighted sample by sample.
+
+    The weights may be a mask then, as that of pseudo labels which are sure enough.
+    """
+    losses = step.tensors("losses", worker=worker)
+    return any(loss.info.function in CROSS_ENTROPIES for loss in losses)

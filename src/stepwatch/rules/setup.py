@@ -48,7 +48,7 @@ LEAST_NAMED, LEAST_UNNAMED, LEAST_AT_END, CLEAR = 4, 20, 8, 3.0
 _STOPS, _STOPS_AT, _TRAINS_AT = (
     f"boosting/{what}/" for what in ("stops_by", "stops_at", "trains_at")
 )
-_SECOND, _SAME_KEY = f"{_PREFIX}second_derivative/", f"{_PREFIX}same_key/"
+_SECOND = f"{_PREFIX}second_derivative/"
 _ENDS, _TOTAL, _LEFT = (f"{_PREFIX}schedule_{what}/" for what in ("ends", "total", "left"))
 _ROUND, _UNSPLIT = "boosting/round", "boosting/unsplit_rounds"
 _RATE = "hyperparameters/learning_rate"
@@ -89,6 +89,21 @@ METRICS: Mapping[str, tuple[str, str]] = {
     ),
 }
 
+
+#: What a function of JAX was given, what that means, and what to do.
+_REPEATS = {
+    "same_key": (
+        "random key",
+        "what it draws, as a batch, noise or dropout, is the same each time",
+        "take a new one for each step: key, subkey = jax.random.split(key), or"
+        " jax.random.fold_in(key, step)",
+    ),
+    "same_state": (
+        "optimizer state",
+        "its count stays, so moments and schedules begin anew each time",
+        "return the state that optimizer.update() returns, and pass it to the next step",
+    ),
+}
 
 _ATTENTION = {
     "over_samples": (
@@ -203,8 +218,9 @@ class Setup(Rule):
     occur. ``second_derivative``: derivatives of derivatives are zero, as activations have corners
     and no curve. ``uncalled``: a layer of a Keras model is never called. ``monitor``: a callback is
     told that less is better of what ought to rise, or the other way round. ``schedule``: one of
-    Keras is over long before the steps that ``fit`` is asked for. ``same_key``: a function of JAX
-    draws with the same random key at each step. ``metric``: a metric
+    Keras is over long before the steps that ``fit`` is asked for. ``same_key``,
+    ``same_state``: a function of JAX is given the same random key, or state of an optimizer, at
+    each step. ``metric``: a metric
     counts what its labels are not. ``unsplit``: no tree of boosting has a split.
     ``early_stopping``: the metric that ends boosting early gets worse from the first round on by
     what it is told, and better by its name, or while training makes it so. ``few_rounds``: boosting
@@ -356,7 +372,7 @@ class Setup(Rule):
         yield from self._uncalled(step)
         yield from self._monitored(step)
         yield from self._scheduled(step)
-        yield from self._keys(step)
+        yield from self._repeats(step)
         yield from self._metrics(step)
 
     def _repeated(self, step: StepView) -> Findings:
@@ -537,23 +553,22 @@ class Setup(Rule):
                     remedy=f"give {callback} {right}",
                 )
 
-    def _keys(self, step: StepView) -> Findings:
-        """Judge functions of JAX that were given one random key again and again."""
-        for group in prefixed(step, "setup", _SAME_KEY):
-            for tensor in group:
-                name = tensor.name.removeprefix(_SAME_KEY)
+    def _repeats(self, step: StepView) -> Findings:
+        """Judge functions of JAX that were given the same again and again."""
+        for condition, (given, what, remedy) in _REPEATS.items():
+            prefix = f"{_PREFIX}{condition}/"
+            for group in prefixed(step, "setup", prefix):
+                name, count = group.names[0].removeprefix(prefix), int(group[0].scalar)
                 yield self.finding(
                     step,
-                    tensor,
-                    f"{name} was given the same random key, {in_a_row(int(tensor.scalar), 'step')},"
-                    f" up to step {step.train_step}: what it draws, as a batch, noise or dropout,"
-                    " is the same each time",
-                    condition=f"same_key {name}",
-                    value=tensor.scalar,
+                    group[0],
+                    f"function {name} was given the same {given}, {in_a_row(count, 'step')}, up to"
+                    f" step {step.train_step}: {what}",
+                    condition=f"{condition} {name}",
+                    value=float(count),
                     threshold=1.0,
-                    worker=tensor.worker,
-                    remedy="take a new one for each step: key, subkey = jax.random.split(key), or"
-                    " jax.random.fold_in(key, step)",
+                    worker=group.record.worker,
+                    remedy=remedy,
                 )
 
     def _scheduled(self, step: StepView) -> Findings:

@@ -200,6 +200,7 @@ class _Parameters:
     gradient_rows: npt.NDArray[np.intp]
     frozen: Mask
     inside: Mask
+    idle: Mask  # no optimizer holds them, and their modules did not run
 
     @classmethod
     def of(cls, group: TensorGroup) -> _Parameters:
@@ -208,16 +209,19 @@ class _Parameters:
         trainable = np.array([info.trainable is not False for info in infos])
         foreign = np.array([info.name.startswith(FOREIGN) for info in infos])
         groups = [info.optimizer_groups for info in infos]
+        without = np.array([held == 0 for held in groups])
+        idle = without & ~_ran(group)
         return cls(
             trainable,
             foreign,
             np.array([bool(held) for held in groups]),
-            trainable & ~foreign & np.array([held == 0 for held in groups]),
+            trainable & ~foreign & without & ~idle,
             trainable & np.array([held is not None and held > 1 for held in groups]),
             rows >= 0,
             rows,
             (rows < 0) & np.array([is_frozen(info) for info in infos], bool),
             frozen_inside(infos),
+            idle,
         )
 
     def is_replaced(self) -> Mask:
@@ -230,6 +234,31 @@ class _Parameters:
         if trains.any() or not self.held.any():
             return np.zeros(len(self.held), bool)
         return self.unheld & self.has_gradient
+
+
+def _ran(group: TensorGroup) -> Mask:
+    """Return which parameters are of modules that ran in the step, as far as outputs tell.
+
+    A model of an earlier part of a script may still be there, with the gradients of its last step.
+    """
+    layout = group.record.layout
+    if not len(layout.rows_of.get("outputs", ())):
+        return np.ones(len(group.infos), bool)
+    return np.array(
+        [
+            "." not in info.name
+            or any(f"output/{one}" in layout.row_of for one in _owners(info.name))
+            for info in group.infos
+        ],
+        bool,
+    )
+
+
+def _owners(parameter: str) -> Iterator[str]:
+    """Yield the module of a parameter, and what that is in, from the inside out."""
+    while "." in parameter:
+        parameter = parameter.rpartition(".")[0]
+        yield parameter
 
 
 def frozen_as_drawn(group: TensorGroup) -> list[str]:
@@ -247,22 +276,43 @@ def frozen_as_drawn(group: TensorGroup) -> list[str]:
     if not copied:
         return []  # nothing is trained at all
     for row, info in zip(group.rows.tolist(), group.infos, strict=True):
-        size = math.prod(info.shape)
-        if info.trainable is not False or len(info.shape) < 2 or size < LEAST_DRAWN:
+        if info.trainable is not False or not _is_large_matrix(info):
             continue
         copied[info.shape] -= 1
         is_copy &= copied[info.shape] >= 0
-        least, most, squares = group.record.statistics[row, [MIN, MAX, SUM_SQ]].tolist()
-        largest, parts = max(-least, most), math.prod(info.shape[:-2])
-        limits = (
-            math.sqrt(6 / (parts * sum(info.shape[-2:]))),
-            1 / math.sqrt(math.prod(info.shape[1:])),
-        )
-        is_uniform = abs(math.sqrt(3 * squares / size) / largest - 1) < NEAR if largest else False
-        if not (is_uniform and any(abs(largest / limit - 1) < NEAR for limit in limits)):
+        if not _is_as_drawn(group.record.statistics[row], info):
             return []
         found.append(info.name)
     return [] if is_copy else found
+
+
+def _is_large_matrix(info: TensorInfo) -> bool:
+    return len(info.shape) > 1 and math.prod(info.shape) >= LEAST_DRAWN
+
+
+def _is_as_drawn(statistics: Floats, info: TensorInfo) -> bool:
+    """Return whether a matrix is uniform up to one of the limits; see ``frozen_as_drawn``."""
+    least, most, squares = statistics[[MIN, MAX, SUM_SQ]].tolist()
+    largest, parts = max(-least, most), math.prod(info.shape[:-2])
+    if not largest:
+        return False
+    limits = (
+        math.sqrt(6 / (parts * sum(info.shape[-2:]))),
+        1 / math.sqrt(math.prod(info.shape[1:])),
+    )
+    is_uniform = abs(math.sqrt(3 * squares / math.prod(info.shape)) / largest - 1) < NEAR
+    return is_uniform and any(abs(largest / limit - 1) < NEAR for limit in limits)
+
+
+def are_as_drawn(group: TensorGroup, names: Sequence[str]) -> bool:
+    """Return whether the matrices among some parameters are as they are drawn for new layers."""
+    chosen = set(names)
+    drawn = [
+        _is_as_drawn(group.record.statistics[row], info)
+        for row, info in zip(group.rows.tolist(), group.infos, strict=True)
+        if info.name in chosen and _is_large_matrix(info)
+    ]
+    return bool(drawn) and all(drawn)
 
 
 def trains_head(group: TensorGroup, unheld: Sequence[str]) -> bool:
@@ -382,7 +432,7 @@ class Training:
         if not skipped:
             squares = statistics[parameters.gradient_rows, SUM_SQ]
             # a row of -1 reads the last row, which is then masked
-            memory[:, _MOVING] += parameters.has_gradient & (squares > 0)
+            memory[:, _MOVING] += parameters.has_gradient & ~parameters.idle & (squares > 0)
 
     def _conditions(self, memory: Floats, parameters: _Parameters) -> dict[str, Mask]:
         k = self._k
@@ -391,8 +441,11 @@ class Training:
         stuck = (memory[:, _MOVING] > k) & (memory[:, _CHANGED] == 0) & (memory[:, _UNHELD] == 0)
         return {
             "no_gradient": without & parameters.trainable & ~parameters.foreign,
-            # What was trained before is no longer: that is another part of the script.
-            "not_in_optimizer": (memory[:, _UNHELD] >= k) & (memory[:, _HELD] == 0),
+            # What was trained before is no longer: that is another part of the script. And what
+            # never had a gradient is a copy, or a model that is asked.
+            "not_in_optimizer": (memory[:, _UNHELD] >= k)
+            & (memory[:, _HELD] == 0)
+            & (memory[:, _GOT_ONE] > 0),
             "all_frozen": (memory[:, _STEPS] >= k)
             & (memory[:, _CHANGED] == 0)
             & (not parameters.trainable.any()),
@@ -720,9 +773,11 @@ class UntrainedParameter(Rule):
                     continue
                 if cause == "no_gradient" and _are_zeroed(step, group, members):
                     cause = "zeroed"
+                # What was never trained is no base to train a head on.
                 is_head = cause == "not_in_optimizer" and trains_head(group, members)
+                is_meant = is_head and not are_as_drawn(group, members)
                 yield self._finding(
-                    step, worker, cause, members, len(names), "info" if is_head else "warning"
+                    step, worker, cause, members, len(names), "info" if is_meant else "warning"
                 )
             yield from self._drawn(step, group)
         yield from self._zero_grad(step)

@@ -90,7 +90,7 @@ def test_a_rate_that_is_gone_long_before_the_training_ends_is_found(schedule, fo
 
 
 @pytest.mark.parametrize("typed", [False, True])
-@pytest.mark.parametrize("way", ["same", "split", "folded", "by name"])
+@pytest.mark.parametrize("way", ["same", "drawn anew", "split", "folded", "by name"])
 def test_a_random_key_that_is_used_again_is_found(way, typed, tmp_path):
     """All batches are one then, unless the key is folded with the number of the step."""
     x = np.random.default_rng(0).normal(size=(200, 4)).astype("float32")
@@ -109,8 +109,33 @@ def test_a_random_key_that_is_used_again_is_found(way, typed, tmp_path):
             given = key
             if way == "split":
                 key, given = jax.random.split(key)
+            elif way == "drawn anew":  # and the new one is lost
+                _, given = jax.random.split(key)
             named = {"key": given} if way == "by name" else {}
             w = train_step(w, number, *([] if named else [given]), **named)
 
-    expected = ["same_key train_step"] if way in ("same", "by name") else []
+    expected = ["same_key train_step"] if way in ("same", "drawn anew", "by name") else []
+    assert expected == [one.condition for one in live.findings]
+
+
+@pytest.mark.parametrize("passes_on", [True, False])
+def test_a_state_of_an_optimizer_that_is_not_passed_on_is_found(passes_on, tmp_path):
+    """Its count stays, and its moments begin anew at each step."""
+    x = np.random.default_rng(0).normal(size=(32, 4)).astype("float32")
+    live = LiveWatch(["setup"])
+    with JaxHook(run=tmp_path / "run", listeners=[live], say=lambda _: None, strict=True):
+        optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(0.01))
+
+        @jax.jit
+        def train_step(w, state):
+            gradients = jax.grad(lambda w: ((x @ w - x[:, 0]) ** 2).mean())(w)
+            updates, new = optimizer.update(gradients, state)
+            return optax.apply_updates(w, updates), new if passes_on else state
+
+        w = jnp.zeros(4)
+        state = optimizer.init(w)
+        for _ in range(40):
+            w, state = train_step(w, state)
+
+    expected = [] if passes_on else ["same_state train_step"]
     assert expected == [one.condition for one in live.findings]

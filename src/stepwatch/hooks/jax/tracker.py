@@ -29,7 +29,6 @@ from ...numerics.statistics import summarize
 from ..base import own_time, timed
 from ..observations import DEPENDENCE, has_non_finite_loss
 from .graphs import compared_in_graph
-from .keys import RepeatedKeys
 from .modules import (
     ModuleCalls,
     ModulePaths,
@@ -48,6 +47,7 @@ from .packed_stats import (
     on_host,
     trace_steps,
 )
+from .repeats import RepeatedArguments
 
 # What belongs to the step before, where a call has nothing else: an update may be one of its own.
 _BESIDE = frozenset({"scalars", "tensors", "learning_rates"})
@@ -122,14 +122,13 @@ class Steps:
             step.claim(info)[:] = summarize(found)
             step.add_more(info, found, level)
 
-    def add_number(self, name: str, collection: str, value: float) -> bool:
-        """Add a number to the open step; return whether it is stored."""
+    def add_number(self, name: str, collection: str, value: float) -> None:
+        """Add a number to the open step, if it is wanted there."""
         step = self._recorder.open_step(self.last_mode)
         info = TensorInfo(name, collection, "float64", ())
         level = step.level(info)
         if level != NOTHING:
             step.add(info, np.asarray(value), level)
-        return level != NOTHING
 
     def settle(self) -> None:
         """Read what is waiting, and end the step that it belongs to."""
@@ -227,8 +226,8 @@ class Tracker:
         self._plans = GraphPlans()
         self._plan = GraphPlan(recorder.new_step(Mode.TRAIN))
         self.names, self.modules = ParameterNames(), ModulePaths()
-        #: The random keys that functions which train are given.
-        self.keys = RepeatedKeys()
+        #: What functions that train are given.
+        self.arguments = RepeatedArguments()
         #: All parameters with regard to which something was differentiated: ``None`` for what
         #: was captured, else why it was not.
         self.parameters: dict[str, str | None] = {}
@@ -267,20 +266,18 @@ class Tracker:
             output, stats = carrier.with_stats(self._plan)(*args, **kwargs)
         carrier.mode = self._steps.take(stats, step) or carrier.mode
         if stats.trains:
-            self._add_keys(str(getattr(carrier, "__name__", "function")), args, kwargs)
+            self._add_arguments(str(getattr(carrier, "__name__", "function")), args, kwargs)
         if compared is not None:
             self._steps.add_compared(*compared)
         return output
 
     @timed
     @guarded
-    def _add_keys(self, function: str, args: Any, kwargs: Any) -> None:
-        """Note whether a function that trains is given the same random key again."""
-        count = self.keys.add(function, args, kwargs)
-        if count and self.keys.is_new(function):
-            self.budget.observe_next_in_full("same key")
-            if self._steps.add_number(f"setup/same_key/{function}", "setup", float(count)):
-                self.keys.tell(function)
+    def _add_arguments(self, function: str, args: Any, kwargs: Any) -> None:
+        """Note whether a function that trains is given the same key, or state, again and again."""
+        for kind, count in self.arguments.add(function, args, kwargs):
+            self.budget.observe_next_in_full(kind)
+            self._steps.add_number(f"setup/{kind}/{function}", "setup", float(count))
 
     @timed
     @guarded

@@ -18,9 +18,9 @@ import jax
 
 from ...model.steps import Mode
 from ..patching import PatchSet
-from .keys import RepeatedKeys, instrumented_fold
 from .modules import ModuleCalls
 from .packed_stats import GraphPlan, TraceStats
+from .repeats import RepeatedArguments, instrumented_fold
 from .schedules import Schedules
 
 if TYPE_CHECKING:
@@ -292,9 +292,9 @@ def _collecting(*, in_loop: bool = False) -> Iterator[Callable[[], TraceStats]]:
         yield lambda: tracker.closed(collector)
 
 
-def _keys() -> RepeatedKeys | None:
+def _arguments() -> RepeatedArguments | None:
     tracker = active_tracker()
-    return None if tracker is None else tracker.keys
+    return None if tracker is None else tracker.arguments
 
 
 class Patches:
@@ -314,7 +314,7 @@ class Patches:
             (jax, "checkpoint", instrumented_checkpoint),
             (jax, "remat", instrumented_checkpoint),
             (jax.lax, "scan", InstrumentedScan),
-            (jax.random, "fold_in", instrumented_fold(_keys)),
+            (jax.random, "fold_in", instrumented_fold(_arguments)),
         ]
         for module, name, make in replacements:
             self._replaced.put(module, name, make)

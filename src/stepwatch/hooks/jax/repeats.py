@@ -1,0 +1,109 @@
+"""What a training function of JAX is given again and again, though it should be another each time.
+
+Functions of JAX draw the same numbers for the same random key: whoever passes one key at each step
+draws the same batch, dropout masks or noise each time. A key that is folded with a count inside of
+the function is another at each step. And the state of an optimizer of optax that is not passed on
+counts no step: its moments and its schedule begin anew each time.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+KEY, STATE = "same_key", "same_state"
+#: So many calls in a row with the very same values.
+LEAST_CALLS = 20
+# So many calls of each function are looked at: to read a value may wait for the device.
+_MOST_CALLS = 32
+
+Function = Callable[..., Any]
+
+
+class RepeatedArguments:
+    """Counts how often in a row each function is given one random key, or one optimizer state."""
+
+    def __init__(self) -> None:
+        #: Whether a key was folded with a traced value, as the number of the step.
+        self.are_folded = False
+        self._num_calls: Counter[str] = Counter()
+        self._last: dict[tuple[str, str, str], tuple[bytes, int]] = {}
+
+    def add(
+        self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Iterator[tuple[str, int]]:
+        """Add a call that trains; yield what was the same for long, and in how many calls.
+
+        Args:
+            function: Its name.
+            args: What it was called with by position,
+            kwargs: and by name.
+        """
+        self._num_calls[function] += 1
+        if self._num_calls[function] > _MOST_CALLS:
+            return
+        given = {str(place): value for place, value in enumerate(args)} | dict(kwargs)
+        for place, value in given.items():
+            for kind, content in ((KEY, _key(value)), (STATE, _counts(value))):
+                if content is None:
+                    continue
+                last, count = self._last.get((function, place, kind), (b"", 0))
+                count = count + 1 if content == last else 1
+                self._last[function, place, kind] = content, count
+                if count >= LEAST_CALLS and not (kind == KEY and self.are_folded):
+                    yield kind, count
+
+
+def _key(value: Any) -> bytes | None:
+    """Return what is in a random key, typed or not; ``None`` for anything else."""
+    if not isinstance(value, jax.Array) or isinstance(value, jax.core.Tracer) or value.ndim > 1:
+        return None
+    if jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key):
+        return bytes(np.asarray(jax.random.key_data(value)).tobytes())
+    if value.dtype == np.uint32 and value.shape == (2,):
+        return bytes(np.asarray(value).tobytes())
+    return None
+
+
+def _counts(value: Any) -> bytes | None:
+    """Return how many steps a state of optax has counted; ``None`` for what is none, or does not.
+
+    A chain has a tuple of states.
+    """
+    parts = value if type(value) is tuple else (value,)
+    if not any(type(part).__module__.startswith("optax.") for part in parts):
+        return None
+    counts = [
+        np.asarray(leaf)
+        for leaf in jax.tree.leaves(value)
+        if isinstance(leaf, jax.Array) and leaf.ndim == 0 and leaf.dtype == np.int32
+    ]
+    return b"".join(one.tobytes() for one in counts) or None
+
+
+def instrumented_fold(
+    arguments: Callable[[], RepeatedArguments | None],
+) -> Callable[[Function], Function]:
+    """Return what makes what stands in the place of ``jax.random.fold_in``.
+
+    Args:
+        arguments: Returns those that are counted now.
+    """
+
+    def wrapper(fold_in: Function) -> Function:
+        @functools.wraps(fold_in)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            counted = arguments()
+            given = (*args[1:], *kwargs.values())
+            if counted is not None and any(isinstance(one, jax.core.Tracer) for one in given):
+                counted.are_folded = True
+            return fold_in(*args, **kwargs)
+
+        return call
+
+    return wrapper
