@@ -210,7 +210,7 @@ class RepeatedData(Rule):
 
     name = "repeated_data"
     needs = ("batches", "classes", "samples")
-    needed_steps = "num_steps"
+    needed_steps = "looks"
     per_model = True
     sign = "data"
     view = EvidenceView("losses", "mean")
