@@ -157,6 +157,9 @@ class Link:
 
 
 _SHOW = "stepwatch show {run} --tensor '{tensor}'"
+_RATES = (
+    "look at the learning rate: stepwatch show {run} --tensor '^learning_rate/' --statistic mean"
+)
 _REPLAY = "run the step again: stepwatch replay {run} --step {step}"
 _LOOK = "look at the steps around it: stepwatch report {run}"
 _TENTH = "train once with a tenth of the learning rate"
@@ -171,8 +174,8 @@ _BATCHES = (
 )
 
 SIGNS = {
-    "schedule": Sign(f"look at the schedule: {_SHOW} --statistic mean", late=20),
-    "rate": Sign(f"look at the schedule: {_SHOW} --statistic mean", late=10),
+    "schedule": Sign(_RATES, late=20),
+    "rate": Sign(_RATES, late=10),
     "mode": Sign(f"see since when: {_SHOW} --statistic mean", late=10),
     "stale": Sign("train once with zero_grad() right before backward()", late=10),
     "scale": Sign(f"look at the weight of the loss, or the norm: {_SHOW}", late=10),
