@@ -1,10 +1,10 @@
 """transformers: a learning rate lost its exponent.
 
-The warm-up hides it for some steps. What moves first are the embeddings.
+Within a few steps the loss grows a hundredfold, and so do the weights.
 
     stepwatch run examples/03_transformers.py
 
-Found: `embedding_drift`, and what followed from it. Mended by `learning_rate=3e-3`.
+Found: `step_size`, as the training diverged. Mended by `learning_rate=3e-3`.
 """
 
 import torch
