@@ -4,7 +4,7 @@
 
     stepwatch run examples/05_jax.py
 
-Found: `loss_not_decreasing`. Mended by `optax.scale(-1e-2)`.
+Found: `loss_direction`. Mended by `optax.scale(-1e-2)`.
 """
 
 import jax
