@@ -126,8 +126,8 @@ class Setup:
         self._in_graphs: dict[str, float] = {}
         # The samples of the batch that a model was given last; 0 where they are not known.
         self._num_samples = 0
-        # The tokens that an embedding was given last; how many masks were compared with such.
-        # What is embedded in the step, the last of it: positions are beside tokens.
+        # What embeddings were given last in this step, as tokens beside their positions; how many
+        # masks were compared with such.
         self._embedded: deque[torch.Tensor] = deque(maxlen=_MOST_EMBEDDED)
         self._num_masks = 0
         self._in_masks: dict[str, float] = {}
