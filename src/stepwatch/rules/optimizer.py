@@ -575,9 +575,9 @@ class LearningRateAnomaly(Rule):
         if not (made > 0 and level > 0 and then > 0 and scheduled > 0) or worker in self._warm:
             return
         # Of a budget that step may be long ago: the schedule went on as it did.
-        passed = max(1.0, self._num_trained / steps)
+        passed, meant = max(1.0, self._num_trained / steps), then / level
         steps, scheduled = round(passed * steps), round(passed * scheduled)
-        level *= max(rate.peak for rate in rates) / then
+        level = max(rate.peak for rate in rates) / meant
         if level >= WARM or steps < self.slow_steps:
             return
         rests = self._last_step.train_step - max(rate.changed_at for rate in rates)
@@ -587,7 +587,7 @@ class LearningRateAnomaly(Rule):
         if is_slow and scheduled < (LATE_OF_STEPS if of_steps else LATE):
             return
         # An optimizer whose rate is 1 leaves it to its schedule.
-        if not is_slow and not (rises and then / loop[4] < FACTOR_ONLY):
+        if not is_slow and not (rises and meant < FACTOR_ONLY):
             return
         made_for = f", which was made for {number(total)}," if is_slow and of_steps else ""
         yield self.finding(
@@ -610,7 +610,7 @@ class LearningRateAnomaly(Rule):
     def _evaluate_early(self, worker: str, name: str, rate: _Rate) -> Findings:
         """Judge a learning rate whose milestones all lie at the very beginning."""
         trained, until = self._num_trained, rate.changed_at - self._first_step
-        is_early = until < EARLY * trained and trained >= self.slow_steps / EARLY / 10
+        is_early = until < EARLY * trained and trained >= 2 * self.slow_steps
         if rate.num_drops < 2 or not is_early or rate.last > rate.peak / 10:
             return
         yield self.finding(
