@@ -34,6 +34,10 @@ class RepeatedArguments:
         self._num_calls: Counter[str] = Counter()
         self._last: dict[tuple[str, str, str], tuple[bytes, int]] = {}
 
+    def looks_at(self, function: str) -> bool:
+        """Return whether its next call is to be added."""
+        return self._num_calls[function] < _MOST_CALLS
+
     def add(
         self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Iterator[tuple[str, int]]:
@@ -45,8 +49,6 @@ class RepeatedArguments:
             kwargs: and by name.
         """
         self._num_calls[function] += 1
-        if self._num_calls[function] > _MOST_CALLS:
-            return
         given = {str(place): value for place, value in enumerate(args)} | dict(kwargs)
         for place, value in given.items():
             for kind, content in ((KEY, _key(value)), (STATE, _counts(value))):

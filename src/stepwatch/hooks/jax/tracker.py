@@ -265,8 +265,9 @@ class Tracker:
         else:
             output, stats = carrier.with_stats(self._plan)(*args, **kwargs)
         carrier.mode = self._steps.take(stats, step) or carrier.mode
-        if stats.trains:
-            self._add_arguments(str(getattr(carrier, "__name__", "function")), args, kwargs)
+        function = str(getattr(carrier, "__name__", "function"))
+        if stats.trains and self.arguments.looks_at(function):
+            self._add_arguments(function, args, kwargs)
         if compared is not None:
             self._steps.add_compared(*compared)
         return output
