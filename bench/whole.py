@@ -2,12 +2,13 @@
 
 Each script of ``bench/whole`` is an ordinary training that prints how many steps it made in a
 second. It runs as a process: by ``python``, by ``stepwatch run`` with all defaults, by the same
-with ``OPTIONS``, and by ``bench/whole/others.py`` with the tools that are installed. They take
+with other options, and by ``bench/whole/others.py`` with the tools that are installed. They take
 turns, round after round, so that what else the machine does hits all of them. Numbers are medians
 over rounds; those on the end, memory and processor are of ``stepwatch run`` with all defaults.
 
     python bench/whole.py                     # all scripts that can run here, 3 rounds
-    python bench/whole.py tabular gpt --rounds 5 --tools wandb tensorboard
+    python bench/whole.py tabular gpt --rounds 5 --ways stepwatch wandb tensorboard
+    python bench/whole.py "gpt_gpu --size 1b" --ways stepwatch
     python bench/whole.py --quick             # two scripts, one round, our own command only
     python bench/whole.py keras_dense --python ~/envs/keras/bin/python
 """
@@ -29,7 +30,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 SCRIPTS = Path(__file__).with_name("whole")
-#: How many steps each script makes, some seconds of training, and the module it needs.
+#: By a script and what it is given: how many steps, some seconds of training, and what it needs.
 STEPS = {
     "tabular": (4000, "torch"),
     "tabular_loader": (2500, "torch"),
@@ -48,13 +49,17 @@ STEPS = {
     "keras_cnn": (300, "keras"),
     "jax_mlp": (2000, "optax"),
     "xgb": (200, "xgboost"),
+    "gpt_gpu --size 120m": (300, "cuda"),
+    "gpt_gpu --size 120m --compile": (300, "cuda"),
+    "gpt_gpu --size 1b": (100, "cuda"),
+    "gpt_gpu --size 1b --compile": (100, "cuda"),
 }
 QUICK = ("tabular", "gpt")
 KERAS_BACKENDS = ("torch", "jax", "tensorflow")
-#: Options of ``stepwatch run`` that are measured beside the defaults.
-OPTIONS = ("--budget none", "--companion")
+#: Our own command: with all defaults, and what is measured beside them.
+OURS = {"stepwatch": (), "budget-none": ("--budget", "none"), "companion": ("--companion",)}
 #: They are put on optimizers of torch, so other trainings would run without them.
-_WITH_TOOLS = ("torch", "lightning", "transformers")
+_WITH_TOOLS = ("torch", "lightning", "transformers", "cuda")
 TOOLS = ("wandb", "wandb-watch", "trackio", "tensorboard")
 _PRIVATE = re.compile(rb"Private_Dirty:\s+(\d+) kB")
 _RESULT = re.compile(rb"steps_per_s=(\S+) loss=(\S+)")
@@ -138,34 +143,28 @@ def measure(command: list[str], environment: dict[str, str], folder: Path) -> Me
     )
 
 
-def commands(python: str, script: Path, steps: int, tools: list[str]) -> dict[str, list[str]]:
-    """Return how a script is run in each way, ``python`` first."""
-    arguments = [str(script), "--steps", str(steps)]
-    others = str(SCRIPTS / "others.py")
-    return {
-        "python": [python, *arguments],
-        "stepwatch": [python, "-m", "stepwatch", "run", *arguments],
-        **{
-            options: [python, "-m", "stepwatch", "run", *options.split(), *arguments]
-            for options in OPTIONS
-        },
-        **{tool: [python, others, tool, *arguments] for tool in tools},
-    }
+def command(way: str, python: str, name: str) -> list[str]:
+    """Return how a script is run in a way: ``python``, one of ``OURS``, or one of ``TOOLS``."""
+    script, *given = name.split()
+    arguments = [str(SCRIPTS / f"{script}.py"), *given, "--steps", str(STEPS[name][0])]
+    if way == "python":
+        return [python, *arguments]
+    if way in OURS:
+        return [python, "-m", "stepwatch", "run", *OURS[way], *arguments]
+    return [python, str(SCRIPTS / "others.py"), way, *arguments]
 
 
 def compare(
-    name: str, python: str, tools: list[str], rounds: int, backend: str
+    name: str, python: str, ways: list[str], rounds: int, backend: str
 ) -> dict[str, list[Measurement]]:
     """Run a script in all ways, in turn; a way that fails is left out from then on."""
-    steps = STEPS[name][0]
-    ways = commands(python, SCRIPTS / f"{name}.py", steps, tools)
-    found: dict[str, list[Measurement]] = {way: [] for way in ways}
+    found: dict[str, list[Measurement]] = {way: [] for way in ("python", *ways)}
     environment = {**os.environ, "KERAS_BACKEND": backend, "WANDB_MODE": "offline"}
     for _ in range(rounds):
         for way in list(found):
             folder = Path(tempfile.mkdtemp(prefix="stepwatch-bench-"))
             try:
-                found[way].append(measure(ways[way], environment, folder))
+                found[way].append(measure(command(way, python, name), environment, folder))
             except RuntimeError as error:
                 print(f"{name}, {way}: {error}", file=sys.stderr)
                 del found[way]
@@ -176,11 +175,11 @@ def compare(
     return found
 
 
-def row(name: str, found: dict[str, list[Measurement]], tools: list[str]) -> str:
+def row(name: str, found: dict[str, list[Measurement]], ways: list[str]) -> str:
     """Return a line of the table: the plain step, then how many times it each way takes."""
     plain = statistics.median(one.step_ms for one in found["python"])
     cells = [name, f"{plain:.2f} ms"]
-    for way in ("stepwatch", *OPTIONS, *tools):
+    for way in ways:
         ours = found.get(way)
         cells.append(f"{statistics.median(x.step_ms for x in ours) / plain:.2f}" if ours else "-")
     ours = found.get("stepwatch")
@@ -198,11 +197,13 @@ def row(name: str, found: dict[str, list[Measurement]], tools: list[str]) -> str
 
 
 def _median(found: list[Measurement], field: str) -> float:
-    return statistics.median(getattr(one, field) for one in found)
+    return float(statistics.median(getattr(one, field) for one in found))
 
 
 def _has(python: str, module: str) -> bool:
     code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
+    if module == "cuda":
+        code = "import sys, torch; sys.exit(not torch.cuda.is_available())"
     return subprocess.run([python, "-c", code], check=False).returncode == 0
 
 
@@ -211,18 +212,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("scripts", nargs="*", choices=[[], *STEPS], help="all by default")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--tools", nargs="+", default=None, choices=TOOLS, help="all installed")
+    parser.add_argument(
+        "--ways", nargs="+", choices=[*OURS, *TOOLS], help="beside python; all installed by default"
+    )
     parser.add_argument("--python", default=sys.executable, help="which Python runs the scripts")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", type=Path, help="also write every measurement to this file")
     given = parser.parse_args()
     if given.quick:
-        given.scripts, given.rounds, given.tools = given.scripts or list(QUICK), 1, []
-    tools = given.tools
-    if tools is None:
-        module = {"wandb-watch": "wandb"}
-        tools = [tool for tool in TOOLS if _has(given.python, module.get(tool, tool))]
-    head = ["script", "python", "stepwatch run", *(f"with {one}" for one in OPTIONS), *tools]
+        given.scripts, given.rounds = given.scripts or list(QUICK), 1
+        given.ways = list(OURS)
+    ways = given.ways
+    if ways is None:
+        package = {"wandb-watch": "wandb"}
+        ways = [*OURS, *(one for one in TOOLS if _has(given.python, package.get(one, one)))]
+    head = ["script", "python", *ways]
     head += ["longer at the end", "longer in all", "more memory", "of it private"]
     head += ["processor", "same loss"]
     print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
@@ -236,10 +240,10 @@ def main() -> None:
             if backend and not _has(given.python, backend):
                 continue
             label = f"{name}, {backend}" if backend else name
-            beside = tools if module in _WITH_TOOLS else []
-            found = compare(name, given.python, beside, given.rounds, backend)
+            fits = [one for one in ways if one in OURS or module in _WITH_TOOLS]
+            found = compare(name, given.python, fits, given.rounds, backend)
             if found:
-                print(row(label, found, tools), flush=True)
+                print(row(label, found, ways), flush=True)
                 kept[label] = {way: [asdict(one) for one in all_] for way, all_ in found.items()}
     if given.json:
         given.json.write_text(json.dumps(kept, indent=1))
