@@ -6,6 +6,9 @@ a tensor is copied, and the copies of many are reduced together. Together they s
 ``TABLE_CHUNK`` elements: with the tensor that would exceed it, all that waits is reduced at once,
 and that tensor is not copied.
 
+On a GPU for which Triton compiles, kernels of ours read a tensor where it lies, at once; see
+``gpu_rows``. Elsewhere operations of PyTorch do the same, as follows.
+
 To be reduced, tensors are cut into rows of a few fixed widths, the widest first, and rows of one
 width from many tensors make a table. What is left at the end of a tensor is padded with nan, which
 is left out of everything like any nan, and is subtracted from their number on the host.
@@ -21,6 +24,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 from weakref import ref
 
 import numpy as np
@@ -34,8 +38,22 @@ from ...model.record import TensorInfo
 from ...numerics.digest import FACTORS, GAMMA, SHIFTS
 from ...numerics.exponents import LOWEST, NUM_BINS
 from ...numerics.packed import unpack_rows
-from ...numerics.statistics import ABS_MIN, COUNT, MAX, MIN, NAN, NUM_FIELDS, Row, merge
+from ...numerics.statistics import (
+    ABS_MIN,
+    COUNT,
+    MAX,
+    MIN,
+    NAN,
+    NUM_FIELDS,
+    ZEROS,
+    Row,
+    merge,
+    summarize,
+)
 from .internals import isolated_compute
+
+if TYPE_CHECKING:
+    from .gpu_rows import GpuRows
 
 # Elements are taken so many at a time: as 64-bit integers they are 32 MiB.
 DIGEST_CHUNK = 2**22
@@ -277,6 +295,36 @@ def _memory_layout(tensor: torch.Tensor) -> tuple[object, ...]:
     return tensor.storage_offset(), is_whole, tensor.is_conj(), tensor.is_neg()
 
 
+_kernels: dict[torch.device, type[GpuRows] | None] = {}
+
+
+def rows_kernel(device: torch.device) -> type[GpuRows] | None:
+    """Return what reduces tensors on a device in one launch; ``None`` where that does not work."""
+    if device not in _kernels:
+        _kernels[device] = _tried_kernel(device) if device.type == "cuda" else None
+    return _kernels[device]
+
+
+def _tried_kernel(device: torch.device) -> type[GpuRows] | None:
+    """Return ``GpuRows`` if it finds the statistics of one tensor and of two."""
+    try:
+        from .gpu_rows import GpuRows
+
+        values = [0.0, float("nan"), float("inf"), -float("inf"), 1.5, -2.5, 1e-40] * 300
+        tensor, rows = torch.tensor(values, device=device), GpuRows()
+        rows.reduce([(0, tensor)])
+        rows.reduce([(1, tensor), (2, tensor)])
+        _, merged = rows.merge()
+        found, expected = _unpacked(merged.cpu().numpy()), summarize(np.array(values, np.float32))
+    except Exception:  # noqa: BLE001  no Triton, or no compiler or no GPU that it knows
+        return None
+    return GpuRows if np.allclose(found, expected, rtol=1e-12, atol=0) else None
+
+
+def _unpacked(rows: Rows) -> Rows:
+    return unpack_rows(rows[:, : ZEROS + 1], rows[:, MIN:])
+
+
 class DeviceBatch:
     """Statistics, and other packed values of 64 bits, that are still on accelerators."""
 
@@ -287,6 +335,7 @@ class DeviceBatch:
         self._unread: dict[torch.device, list[tuple[int, torch.Tensor]]] = defaultdict(list)
         self._num_unread = 0
         self._in_burst = False
+        self._kernels: dict[torch.device, GpuRows] = {}  # with what they reduced so far
         self._pending: list[tuple[Callable[[PackedBits], None], torch.Tensor]] = []
         self._found: list[tuple[npt.NDArray[np.intp], Rows]] = []
 
@@ -313,14 +362,17 @@ class DeviceBatch:
         self._last = TensorVersion(tensor)
         self._notes.append([note])
         self._sizes.append(tensor.numel())
-        self._num_unread += tensor.numel()
-        if self._in_burst or self._num_unread >= TABLE_CHUNK:
+        by_kernel = rows_kernel(tensor.device) is not None
+        if not by_kernel:
+            self._num_unread += tensor.numel()
+        is_read = (by_kernel and not self._in_burst) or self._num_unread >= TABLE_CHUNK
+        if self._in_burst or is_read:
             kept = tensor
         else:
             with isolated_compute(tensor.device.type):
                 kept = tensor.clone()
         self._unread[tensor.device].append((len(self._sizes) - 1, kept))
-        if self._num_unread >= TABLE_CHUNK:
+        if is_read:
             self.reduce()
 
     def defer(self, sent: torch.Tensor, note: Callable[[PackedBits], None]) -> None:
@@ -332,7 +384,24 @@ class DeviceBatch:
         unread, self._unread, self._num_unread = self._unread, defaultdict(list), 0
         for device, tensors in unread.items():
             with isolated_compute(device.type):
-                _reduce(tensors, self._wait)
+                if not self._reduce_by_kernel(device, tensors):
+                    _reduce(tensors, self._wait)
+
+    def _reduce_by_kernel(
+        self, device: torch.device, tensors: list[tuple[int, torch.Tensor]]
+    ) -> bool:
+        """Launch what reduces tensors; return whether that works there."""
+        kernel = rows_kernel(device)
+        if kernel is None:
+            return False
+        rows = self._kernels.setdefault(device, kernel())
+        try:
+            with torch.cuda.device(device):
+                rows.reduce([(number, _flat(tensor)) for number, tensor in tensors])
+        except Exception:  # noqa: BLE001  it cannot read one of these
+            _kernels[device] = None
+            return False
+        return True
 
     def _wait(self, sent: torch.Tensor, width: int, owners: list[int], rows: list[int]) -> None:
         row_owners = np.repeat(np.array(owners), rows)
@@ -343,9 +412,20 @@ class DeviceBatch:
         found = unpack_table(sent.view(np.float64).reshape(NUM_PACKED, -1), width)
         self._found.append((owners, found))
 
+    def _found_merged(self, owners: list[int], sent: PackedBits) -> None:
+        rows = _unpacked(sent.view(np.float64).reshape(-1, NUM_FIELDS))
+        self._found.append((np.array(owners, np.intp), rows))
+
     def collect(self) -> None:
         """Move all that is pending to the host, in one transfer from each device, and note it."""
         self.reduce()
+        for device, kernel in self._kernels.items():
+            if kernel:
+                with isolated_compute(device.type), torch.cuda.device(device):
+                    owners, merged = kernel.merge()
+                self.defer(
+                    merged.view(torch.int64).reshape(-1), partial(self._found_merged, owners)
+                )
         waiting, self._pending = self._pending, []
         for device in dict.fromkeys(sent.device for _, sent in waiting):
             here = [one for one in waiting if one[1].device == device]
@@ -428,7 +508,13 @@ class DeviceRows(DeviceBatch):
         """Compute where the tensor is what is saved of it, but for its full value."""
         if info.name not in self._step:
             self._step.statistics_of(self._step.add_row(info))[:] = _EMPTY
-        self.add(tensor, partial(self._note_statistics, info.name))
+        if tensor.numel() == 1:  # it says everything of itself
+            with isolated_compute(tensor.device.type):
+                number = torch.empty(1, dtype=torch.float64, device=tensor.device)
+                number.copy_(tensor.detach().reshape(1))
+            self.defer(number.view(torch.int64), partial(self._note_number, info.name))
+        else:
+            self.add(tensor, partial(self._note_statistics, info.name))
         if level & DIGEST:
             with isolated_compute(tensor.device.type):
                 digest = device_digest(tensor).reshape(1)
@@ -440,6 +526,9 @@ class DeviceRows(DeviceBatch):
 
     def _note_digest(self, name: str, sent: PackedBits) -> None:
         self._step.digests[name] = int(sent[0]) % 2**64
+
+    def _note_number(self, name: str, sent: PackedBits) -> None:
+        self._note_statistics(name, summarize(sent.view(np.float64)))
 
     def _note_statistics(self, name: str, row: Row) -> None:
         mine = self._step.statistics_of(self._step.row_of(name))

@@ -173,8 +173,16 @@ class Observer:
             self._with_gradients = True
 
     def loss(self, step: OpenStep, name: str, value: torch.Tensor, function: str) -> bool:
-        """Observe a loss, and which function computed it; return whether it could be."""
-        self.tensor(step, name, _as_scalar(value), "losses", function)
+        """Observe a loss, and which function computed it; return whether it could be.
+
+        If nothing else of the step is observed, it is read at once, not when the step ends: that
+        waits for the model, but not for the backward pass, and what is not finite is known.
+        """
+        value = _as_scalar(value)
+        if step.has_only_losses and type(value) is torch.Tensor and not on_host(value):
+            with isolated_compute(value.device.type):
+                value = value.cpu()
+        self.tensor(step, name, value, "losses", function)
         return name not in self.refused
 
     def known_scalar(self, name: str) -> TensorInfo | None:

@@ -170,7 +170,7 @@ class UsualSteps:
         info = self._tracker.observer.known_scalar(self._tracker.loss_name(name))
         if info is None or not self._is_usual(value, info):
             return False
-        number = value.item()
+        number = value.item()  # on a GPU it waits for the model alone, and what is wrong is known
         if not math.isfinite(number):
             return False
         self._losses[info.name] = info, number
@@ -180,7 +180,6 @@ class UsualSteps:
         """Return whether of a loss that was not observed in this step its value is all."""
         return (
             type(value) is torch.Tensor
-            and value.is_cpu
             and value.requires_grad
             and value.shape == info.shape
             and dtype_name(value.dtype) == info.dtype
