@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import keras
 import numpy as np
 import pytest
@@ -18,6 +21,31 @@ COLUMNS = {
     "jax": "Keras on JAX",
     "torch": "Keras on PyTorch",
 }
+
+LOOP_WITH_TARGET = """
+import keras
+import torch
+
+def network():
+    layers = [keras.layers.Input((4,)), keras.layers.Dense(16, "relu"), keras.layers.Dense(2)]
+    return keras.Sequential(layers)
+
+keras.utils.set_random_seed(0)
+net, target = network(), network()
+target.set_weights(net.get_weights())
+optimizer = keras.optimizers.Adam(1e-3)
+weights = net.trainable_weights
+optimizer.build(weights)
+for _ in range(40):
+    x = torch.randn(16, 4)
+    with torch.no_grad():
+        wanted = x.sum(1) + 0.5 * target(x).amax(1)
+    loss = torch.nn.functional.smooth_l1_loss(net(x)[:, 0], wanted)
+    net.zero_grad()
+    loss.backward()
+    with torch.no_grad():
+        optimizer.apply([one.value.grad for one in weights], weights)
+"""
 
 
 class TestParity:
@@ -58,3 +86,15 @@ class TestGradientsOfTorch:
         alarms = watch(Trial(tmp_path / "run"), ["untrained_parameter"])
 
         assert found == [one.condition for one in alarms]
+
+    def test_a_target_network_of_a_loop_by_hand_is_not_trained(self, tmp_path):
+        """Keras calls layers as it builds models, which is no training of them."""
+        script = tmp_path / "script.py"
+        script.write_text(LOOP_WITH_TARGET)
+        run = tmp_path / "run"
+        command = [sys.executable, "-m", "stepwatch", "run", "--run", str(run), str(script)]
+        subprocess.run(command, check=True, cwd=tmp_path, stdout=subprocess.DEVNULL)
+
+        trial = Trial(run)
+        assert any(name.startswith("gradient/") for name in trial.tensor_names())
+        assert list(watch(trial, ["untrained_parameter"])) == []

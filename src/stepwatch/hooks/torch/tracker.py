@@ -303,7 +303,7 @@ class Tracker(HookGuard):
             self.loss_depth += 1
         # The root again: its last forward was broken off by what no hook notices, Ctrl-C.
         elif self.root is None or module is self.root:
-            if self.is_model(module):
+            if self.is_model(module) and not _are_symbolic(inputs):
                 self.root = module
                 self._begin(module, inputs)
         elif self.names.of(module) is None:
@@ -333,7 +333,11 @@ class Tracker(HookGuard):
     def before_thin_forward(self, module: torch.nn.Module, inputs: tuple[object, ...]) -> None:
         if isinstance(module, Loss):
             self.loss_depth += 1
-        elif (self.root is None or module is self.root) and self.is_model(module):
+        elif (
+            (self.root is None or module is self.root)
+            and self.is_model(module)
+            and not _are_symbolic(inputs)
+        ):
             self.root = module
             self._begin(module, inputs)
             if self.events.detail is Detail.LOSSES:
@@ -684,3 +688,11 @@ class Tracker(HookGuard):
         if not math.isnan(self._num_stale):
             self.observer.scalar(step, "optimizer/stale_gradients", self._num_stale, "optimizer")
         self._num_stale = 0
+
+
+def _are_symbolic(inputs: tuple[object, ...]) -> bool:
+    """Return whether a model is only asked for shapes, as Keras does while it builds layers."""
+    return any(
+        one.is_meta if isinstance(one, torch.Tensor) else type(one).__name__ == "KerasTensor"
+        for one in inputs
+    )
