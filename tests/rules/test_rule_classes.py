@@ -255,6 +255,65 @@ class TestChanceHeldOut:
         assert [] == self.found(**usual | but)
 
 
+class TestMoreClassesLater:
+    def test_classes_that_come_up_later_are_counted_with_the_others(self):
+        """The matrix of a step has as many rows as the largest class so far."""
+        watch, rng = Watch(["chance_level:num_steps=50"]), np.random.default_rng(0)
+        found = []
+        for at in range(120):
+            size = 2 if at < 80 else 3
+            kinds = {
+                "losses": {"loss/cross_entropy": np.float32(1.2)},
+                "predictions": {"prediction/cross_entropy": np.zeros((32, size), np.float32)},
+                "labels": {"label/cross_entropy": np.arange(32) % size},
+                "classes": {"confusion/cross_entropy": rng.integers(8, 12, (size, size))},
+                "batches": {"batch/0": np.zeros((32, 2), np.float32)},
+            }
+            found += watch.evaluate(full_step(kinds, at))
+
+        assert ["guessing"] == [one.condition for one in found]
+
+
+class TestMeanHeldOut:
+    """A regression that is worse than the mean of its targets where it is evaluated."""
+
+    def found(
+        self, *, train=0.1, evaluated=1.5, shift=0.0, rounds=1, shape=(32, 1), trained_last=False
+    ):
+        watch, at = Watch(["chance_level:num_steps=40"]), 0
+        targets = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+        parts = [(Mode.TRAIN, train, 60, 0.0), (Mode.EVAL, evaluated, 4, shift)] * rounds
+        for mode, loss, count, away in [*parts, *parts[:1]] if trained_last else parts:
+            for _ in range(count):
+                values = {
+                    "losses": {"loss/mse_loss": np.float32(loss)},
+                    "predictions": {"prediction/mse_loss": targets},
+                    "labels": {"label/mse_loss": targets + np.float32(away)},
+                }
+                watch.evaluate(full_step(values, at, mode))
+                at += 1
+        return [one.condition for one in watch.finish()]
+
+    def test_one_evaluation_after_the_training_is_enough(self):
+        assert ["held_out"] == self.found()
+
+    def test_so_are_several_within_it(self):
+        assert ["held_out"] == self.found(rounds=6, trained_last=True)
+
+    @pytest.mark.parametrize(
+        "but",
+        [
+            {"evaluated": 0.5},
+            {"train": 0.8},  # it has learned little
+            {"shift": 2.0},  # the mean of the training is far off there, too
+            {"shape": (32, 8)},  # as images are, of which some are harder
+            {"trained_last": True},  # one evaluation, which was early
+        ],
+    )
+    def test_else_it_is_not(self, but):
+        assert [] == self.found(**but)
+
+
 class TestWeightedLosses:
     @pytest.mark.parametrize("named", ["setup/class_weight/mse_loss", "setup/weighted/mse_loss"])
     def test_what_guessing_costs_is_not_known_of_them(self, named):

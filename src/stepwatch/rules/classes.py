@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -18,6 +18,7 @@ from ..errors import ConfigError
 from ..judge.declaration import parameter
 from ..judge.rule import EvidenceView, Findings, Rule, Selection
 from ..judge.step_view import StepView, TensorView
+from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.measures import Floats, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
@@ -48,6 +49,10 @@ ROUNDS = 5
 LEAST_PER_CLASS = 20
 #: In evaluations guesses are told from chance by fewer, if so many were seen.
 LEAST_HELD_OUT, LEAST_GUESSES = 5, 30
+#: So many targets tell what guessing their mean costs, in the one evaluation after the training.
+LEAST_TARGETS = 100
+#: A mean square below this part of guessing has been learned.
+LEARNED = 0.5
 
 
 def entropy(counts: Floats) -> float:
@@ -109,12 +114,18 @@ class _HeldOut:
     step: int = 0
     num_rounds: int = 0
     best: float = math.inf
+    #: Its mean in the evaluation after the last TRAIN step; nan if there is none.
+    last: float = math.nan
     losses: list[float] = field(default_factory=list)
     confusions: list[Floats] = field(default_factory=list)
+    #: Number, sum and sum of squares of targets, where each sample has one.
+    moments: list[Floats] = field(default_factory=list)
 
     def end(self) -> None:
+        self.last = math.nan
         if self.losses:
-            self.best = min(self.best, float(np.mean(self.losses)))
+            self.last = float(np.mean(self.losses))
+            self.best = min(self.best, self.last)
             self.num_rounds += 1
             self.losses = []
 
@@ -133,7 +144,9 @@ class ChanceLevel(Rule):
     that gives the mean of the data. At the end, a cross-entropy that fell below guessing in TRAIN
     and in none of ``ROUNDS`` or more evaluations, while the guesses in these agree with the labels
     no more often than by chance (``held_out``): what is learned is no rule that goes from inputs to
-    labels.
+    labels. Likewise a mean square of one target a sample that fell below half of guessing in TRAIN,
+    and in evaluations is above what the mean of the training's targets costs there: in ``ROUNDS``,
+    or in the one after the last TRAIN step.
 
     Judged are steps with one such loss: two may play against each other. It gives no weights to
     classes or samples, and must have come to rest, within ``rest`` from the first half of the
@@ -199,7 +212,7 @@ class ChanceLevel(Rule):
         if step.mode is not Mode.EVAL:
             return
         for loss in step.tensors("losses"):
-            if loss.info.function not in CROSS_ENTROPIES:
+            if loss.info.function not in (*CROSS_ENTROPIES, "mse_loss"):
                 continue
             held_out = self._held_out.setdefault(loss.name, _HeldOut(loss.name, loss.worker))
             held_out.step = step.number
@@ -207,37 +220,85 @@ class ChanceLevel(Rule):
             confusion = loss.record.raw.get(f"confusion/{loss.name.partition('/')[2]}")
             if confusion is not None:
                 held_out.confusions.append(np.asarray(confusion, np.float64))
+            label = of_same_loss(step, loss, "label")
+            if label is not None and math.prod(label.info.shape[1:]) == 1:
+                held_out.moments.append(label.record.statistics[label.row, [COUNT, SUM, SUM_SQ]])
 
     def finish(self) -> Findings:
         for held_out in self._held_out.values():
             held_out.end()
             window = self._windows.get(held_out.name)
-            if window is None or held_out.num_rounds < ROUNDS or not held_out.confusions:
+            if window is None or held_out.name in self._weighted:
                 continue
-            counted = added([one.astype(np.int64) for one in held_out.confusions]).astype(float)
-            least = max(LEAST_HELD_OUT * len(counted), LEAST_GUESSES)
-            if held_out.name in self._weighted or counted.sum() < least:
-                continue
-            chance, z = entropy(counted.sum(1)), agreement_z(counted)
             trained = float(np.mean([*window.losses][-(len(window.losses) + 3) // 4 :]))
-            limit = (1 - self.margin) * chance
-            if held_out.best >= limit > trained and not z >= self.min_z:
-                yield self.finding(
-                    held_out.step,
-                    held_out.name,
-                    f"{held_out.name}: in training it fell to {number(trained)}, and in"
-                    f" {held_out.num_rounds} evaluations never below {number(held_out.best)};"
-                    f" guessing classes by their frequency costs {number(chance)}, and guesses"
-                    " there agree with the labels no more often than by chance",
-                    worker=held_out.worker,
-                    mode="EVAL",
-                    value=held_out.best,
-                    threshold=limit,
-                    condition="held_out",
-                    remedy="check that each label belongs to its sample, in the data of training"
-                    " and in those of the evaluation, and that both are prepared alike",
-                    evidence={"guessing": chance, "agreement_z": z},
-                )
+            if held_out.confusions:
+                yield from self._evaluate_held_out(held_out, trained)
+            elif held_out.moments and window.moments:
+                yield from self._evaluate_held_out_targets(held_out, window, trained)
+
+    def _evaluate_held_out(self, held_out: _HeldOut, trained: float) -> Findings:
+        """Judge evaluations of a cross-entropy that fell to ``trained`` in TRAIN."""
+        counted = _all_counts(held_out.confusions)
+        least = max(LEAST_HELD_OUT * len(counted), LEAST_GUESSES)
+        if held_out.num_rounds < ROUNDS or counted.sum() < least:
+            return
+        chance, z = entropy(counted.sum(1)), agreement_z(counted)
+        limit = (1 - self.margin) * chance
+        if held_out.best >= limit > trained and not z >= self.min_z:
+            yield self._held_out_finding(
+                held_out,
+                f"in training it fell to {number(trained)}, and in {held_out.num_rounds}"
+                f" evaluations never below {number(held_out.best)}; guessing classes by their"
+                f" frequency costs {number(chance)}, and guesses there agree with the labels no"
+                " more often than by chance",
+                held_out.best,
+                limit,
+                {"guessing": chance, "agreement_z": z},
+            )
+
+    def _evaluate_held_out_targets(
+        self, held_out: _HeldOut, window: _Window, trained: float
+    ) -> Findings:
+        """Judge evaluations of a mean square that fell to ``trained`` in TRAIN."""
+        count, total, squares = np.sum(window.moments, axis=0)
+        mean = total / count
+        in_training = squares / count - mean**2
+        count, total, squares = np.sum(held_out.moments, axis=0)
+        guessing = squares / count - 2 * mean * total / count + mean**2
+        value = held_out.best if held_out.num_rounds >= ROUNDS else held_out.last
+        if count >= LEAST_TARGETS and value > guessing and trained < LEARNED * in_training:
+            yield self._held_out_finding(
+                held_out,
+                f"in training it fell to {number(trained)}, in evaluation it is {number(value)}"
+                f"{' at best' if held_out.num_rounds >= ROUNDS else ''}, and to predict the mean of"
+                f" the training's targets there costs {number(guessing)}",
+                value,
+                guessing,
+                {"guessing": guessing},
+            )
+
+    def _held_out_finding(
+        self,
+        held_out: _HeldOut,
+        what: str,
+        value: float,
+        threshold: float,
+        evidence: Mapping[str, float],
+    ) -> Finding:
+        return self.finding(
+            held_out.step,
+            held_out.name,
+            f"{held_out.name}: {what}",
+            worker=held_out.worker,
+            mode="EVAL",
+            value=value,
+            threshold=threshold,
+            condition="held_out",
+            remedy="check that each label belongs to its sample, in the data of training and in"
+            " those of the evaluation, and that both are prepared alike: with the same scaling,"
+            " vocabulary and numbers of ids",
+            evidence=evidence,
+        )
 
     def _evaluate_spreads(self, step: StepView) -> Findings:
         for group in prefixed(step, "classes", "spread/"):
@@ -349,10 +410,15 @@ class ChanceLevel(Rule):
             return float(squares / number_of - (total / number_of) ** 2), math.nan
         if not window.confusions:
             return math.nan, math.nan
-        counted = np.sum(window.confusions, axis=0)
+        counted = _all_counts(window.confusions)
         if counted.sum() < LEAST_PER_CLASS * len(counted):
             return math.nan, math.nan
         return entropy(counted.sum(1)), agreement_z(counted)
+
+
+def _all_counts(confusions: Iterable[Floats]) -> Floats:
+    """Return the sum of counts, of as many classes as the largest has."""
+    return added([one.astype(np.int64) for one in confusions]).astype(np.float64)
 
 
 def _are_halves(confusions: Sequence[Floats]) -> bool:
