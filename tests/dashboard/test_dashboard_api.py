@@ -152,10 +152,11 @@ class TestColumns:
             arrays = {"loss/mse": np.float32(loss), "batch/0": np.zeros((samples, 2), np.float32)}
             writer.write(as_batches(make_record(4 + at, arrays, mode=Mode.EVAL, mode_step=at)))
         writer.close(End("finished", 1, 6))
-        lines = api.scalars(Trial(tmp_path / "run"), {})["lines"]
-        (evaluated,) = [line for line in lines if line["mode"] == "EVAL"]
+        told = api.scalars(Trial(tmp_path / "run"), {})
+        (evaluated,) = [line for line in told["lines"] if line["mode"] == "EVAL"]
 
         assert ([4], [1.75], [1], [4]) == tuple(evaluated[one] for one in ("x", "y", "low", "high"))
+        assert 4 == told["last_step"]  # the figure goes as far
 
     def test_a_step_counts_as_often_as_the_optimizer_steps(self, tmp_path):
         """With gradients of two batches in each update, six batches are three steps."""

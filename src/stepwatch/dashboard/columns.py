@@ -150,7 +150,7 @@ class Columns:
         if not terms:
             lines += self._derived(points, within, since)
         return {
-            **self._frame(within),
+            **self._frame(within or (0, max(self.axis.end, 0))),
             "lines": lines,
             "marks": self.marks(),
             "more": max(0, len(wanted) - _MOST_SCALARS),
@@ -215,7 +215,8 @@ class Columns:
         """Return a statistic of one tensor, with the findings about it."""
         lines = self.lines(name, statistic, points=points, within=within, since=since)
         about = [one for one in self.findings() if one.tensor == name]
-        return {**self._frame(within), "lines": lines, "marks": self.marks(about)}
+        shown = within or (0, max(self.axis.end, 0))
+        return {**self._frame(shown), "lines": lines, "marks": self.marks(about)}
 
     def usual_statistic(self, name: str) -> str:
         """Return what to draw of a tensor by default."""

@@ -34,6 +34,7 @@ class StepAxis:
     def __init__(self, trial: Trial) -> None:
         self.steps = trial.step_numbers(Mode.TRAIN)
         self._within = trial.mode_step_numbers(Mode.TRAIN)
+        self._all = trial.step_numbers()
         self._batches = _batch_rows(trial)
         self.accumulated = _accumulated(trial)
 
@@ -73,6 +74,11 @@ class StepAxis:
     def last(self) -> int:
         """The last optimizer step; -1 for none."""
         return int(self._within[-1]) // self.accumulated if len(self._within) else -1
+
+    @property
+    def end(self) -> int:
+        """Where the last step of any mode lies, as of an evaluation at the end; -1 for none."""
+        return int(self.of(self._all[-1:])[0]) if len(self._all) else -1
 
     def knots(self, trial: Trial, kind: str) -> dict[str, list[float]]:
         """Return points between which another count of steps is a straight line.

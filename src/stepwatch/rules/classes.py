@@ -247,7 +247,8 @@ class ChanceLevel(Rule):
         if held_out.best >= limit > trained and not z >= self.min_z:
             yield self._held_out_finding(
                 held_out,
-                f"in training it fell to {number(trained)}, and in {held_out.num_rounds}"
+                f"what is learned does not hold for the evaluated data: in training it fell to"
+                f" {number(trained)}, and in {held_out.num_rounds}"
                 f" evaluations never below {number(held_out.best)}; guessing classes by their"
                 f" frequency costs {number(chance)}, and guesses there agree with the labels no"
                 " more often than by chance",
@@ -269,9 +270,10 @@ class ChanceLevel(Rule):
         if count >= LEAST_TARGETS and value > guessing and trained < LEARNED * in_training:
             yield self._held_out_finding(
                 held_out,
-                f"in training it fell to {number(trained)}, in evaluation it is {number(value)}"
-                f"{' at best' if held_out.num_rounds >= ROUNDS else ''}, and to predict the mean of"
-                f" the training's targets there costs {number(guessing)}",
+                f"what is learned does not hold for the evaluated data: in training it fell to"
+                f" {number(trained)}, in evaluation it is {number(value)}"
+                f"{' at best' if held_out.num_rounds >= ROUNDS else ''}, where to predict the mean"
+                f" of the training's targets costs {number(guessing)}",
                 value,
                 guessing,
                 {"guessing": guessing},
