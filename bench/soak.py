@@ -16,14 +16,17 @@ import subprocess
 import sys
 import tempfile
 import threading
+import urllib.error
 import urllib.request
+from http import HTTPStatus
 from pathlib import Path
 
-#: What an open page asks for.
+#: What an open page asks for at first; from then on of numbers only what came since.
 ASKED = (
     "api/runs",
     "api/run?run=run",
-    "api/figure?run=run&figure=numbers&collection=losses&points=600",
+    "api/scalars?run=run&points=600",
+    "api/matrix?run=run&collection=gradients&points=600",
 )
 COLUMNS = (
     "step",
@@ -66,17 +69,28 @@ def memory_mib(pid: int) -> float:
 
 
 def look(url: str, ended: threading.Event) -> None:
-    """Ask for what an open page asks for, as often as it does."""
+    """Ask for what an open page asks for, as often as it does.
+
+    Raises:
+        urllib.error.HTTPError: The dashboard does not know what it is asked for.
+    """
     root, _, token = url.partition("?token=")
+    since = ""
     while not ended.wait(1.0):
         for path in ASKED:
             asked = urllib.request.Request(
-                root + path, headers={"Authorization": f"Bearer {token}"}
+                root + path + (since if "scalars" in path else ""),
+                headers={"Authorization": f"Bearer {token}"},
             )
             try:
-                urllib.request.urlopen(asked, timeout=60).read()
-            except OSError:
-                break
+                answer = json.load(urllib.request.urlopen(asked, timeout=60))
+            except urllib.error.HTTPError as error:
+                if error.code != HTTPStatus.NOT_FOUND:
+                    raise
+                break  # there is no run yet
+            if answer.get("lines"):
+                width = max(line["width"] for line in answer["lines"])
+                since = f"&width={width}&since={answer['last_step'] // width * width}"
 
 
 def main() -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import os
 import re
 import secrets
 import socket
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 from ..errors import ConfigError, StoreError
 from ..plugins.registry import require
@@ -49,6 +53,7 @@ class Server:
         require("starlette", extra="dashboard")
         from .app import make_app
 
+        _return_memory()
         names = {"localhost", self.host, socket.gethostname()}
         config = uvicorn.Config(
             make_app(self.location, names=sorted(names), token=self.token),
@@ -62,6 +67,23 @@ class Server:
             uvicorn.Server(config).run(sockets=[self.listener])
         except asyncio.CancelledError:  # Ctrl-C in the moment before it serves
             raise KeyboardInterrupt from None
+
+
+# As malloc.h of the C library of GNU has them.
+_MMAP_THRESHOLD, _ARENA_MAX = -3, -8
+_LARGE_BYTES = 2**18
+
+
+def _return_memory() -> None:
+    """Have memory given back as it is freed: to read a long run takes much of it for a moment.
+
+    Arrow's own allocator keeps it, as does the C library in an area for each thread.
+    """
+    pa.set_memory_pool(pa.system_memory_pool())
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
+    if mallopt is not None:
+        mallopt(_MMAP_THRESHOLD, _LARGE_BYTES)
+        mallopt(_ARENA_MAX, 2)
 
 
 def listen(location: str, *, host: str, port: int, token: str | None = None) -> Server:

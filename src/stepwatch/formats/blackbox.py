@@ -37,7 +37,7 @@ import socket
 import struct
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
@@ -513,7 +513,9 @@ def last_record(steps: ScalarSteps) -> StepRecord:
     return last
 
 
-def read_frames(store: Store, worker: str | None = None) -> list[Frame]:
+def read_frames(
+    store: Store, worker: str | None = None, *, left_out: Collection[str] = ()
+) -> list[Frame]:
     """Return the frames of a run's rings and dumps, each once, in order for each worker.
 
     Messages to a companion, which say nothing of the training, are left out.
@@ -521,13 +523,20 @@ def read_frames(store: Store, worker: str | None = None) -> list[Frame]:
     Args:
         store: Where the run lies; it may still be written.
         worker: Only this one's.
+        left_out: Kinds that are not wanted either; a ring may hold 100,000 steps of a few numbers
+            each, in ``STEPS_FRAME``.
     """
     found: dict[tuple[str, int], CompleteFrame] = {}
     for who, wholes in rings_and_dumps(store):
         if worker in (None, who):
             found |= {(who, whole.sequence): whole for whole in wholes}
-    frames = (decode_frame(who, found[who, number]) for who, number in sorted(found))
-    kept = (frame for frame in frames if frame.kind != MESSAGE_FRAME)
+    unwanted = (MESSAGE_FRAME, *left_out)
+    frames = (
+        decode_frame(who, found[who, number])
+        for who, number in sorted(found)
+        if not any(is_of_kind(found[who, number].payload, kind) for kind in unwanted)
+    )
+    kept = (frame for frame in frames if frame.kind not in unwanted)
     return _with_steps([each for frame in kept for each in step_frames(frame)])
 
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..formats.blackbox import BLACKBOX_FOLDER, read_frames
+from ..formats.blackbox import BLACKBOX_FOLDER, STEPS_FRAME, read_frames
 from ..model.finding import Finding
 from ..model.steps import Mode
 from ..trial import Series, Trial
@@ -423,7 +423,7 @@ def replayable(trial: Trial) -> frozenset[int]:
     """Return the global TRAIN steps of a run that can be run again."""
     if len(trial.workers) != 1 or not trial.store.list(BLACKBOX_FOLDER):
         return frozenset()
-    frames = read_frames(trial.store)
+    frames = read_frames(trial.store, left_out=[STEPS_FRAME])  # which have no inputs
     train = (frame for frame in frames if frame.meta.get("mode") == Mode.TRAIN.value)
     number = {frame.mode_step: int(frame.meta["step"]) for frame in train}
     return frozenset(number[step] for step in replayable_steps(frames))
