@@ -612,6 +612,27 @@ _WIDTH = _LAST + len(_SIGNATURE)
 STARTS_AT_ZERO = r"bias|beta|shift|lora_B"
 
 
+def is_first_output(layout: Layout, tensor: TensorInfo) -> bool:
+    """Return whether a tensor is in the first element of all tuples that modules returned.
+
+    What a layer computes is what it returns first; what else it returns, such as a bias of
+    positions or the state of a cell, may be zero by design. True for what is no output.
+    """
+    root, *parts = tensor.name.split("/")
+    if root != "output":
+        return True
+    for index in range(1, len(parts)):
+        if parts[index].isdecimal() and int(parts[index]) > 0:
+            around = "/".join((root, *parts[:index]))
+            # Beside the output of what it lies in, "1" is the name of a layer.
+            is_tuple = around not in layout.row_of and any(
+                name == f"{around}/0" or name.startswith(f"{around}/0/") for name in layout.row_of
+            )
+            if is_tuple:
+                return False
+    return True
+
+
 class AllZero(TensorRule):
     """Tensors of which everything, or too much, is zero.
 
@@ -622,7 +643,7 @@ class AllZero(TensorRule):
     example = "outputs"
     sign = "inactive"
     view = EvidenceView(statistic="zero_fraction")
-    compat: ClassVar[Mapping[str, object]] = {"skip_initial": False}
+    compat: ClassVar[Mapping[str, object]] = {"skip_initial": False, "skip_further": False}
 
     threshold: float = parameter(
         100.0, "Percentage of zeros that is too much.", above=0, at_most=100
@@ -634,6 +655,16 @@ class AllZero(TensorRule):
     skip_initial: bool = parameter(
         True, "Leave out, at step 0, biases and others that start at zero; `false` in compat."
     )
+    skip_further: bool = parameter(
+        True, "Of a tuple that a module returns look at the first element; `false` in compat."
+    )
+
+    def begin(self) -> None:
+        super().begin()
+        if self.skip_further:
+            self._tensors = Selection(
+                self.collection_names, self.tensor_regex, keep=is_first_output
+            )
 
     def concerns(self, step: StepView) -> bool:
         return any(True for _ in self._tensors.groups(step))
