@@ -14,6 +14,7 @@ from tests.support.frameworks.xgboost.xgboost_trainings import found, parts, tab
 pytestmark = pytest.mark.framework
 
 BINARY = {"objective": "binary:logistic"}
+UNSEEN = "unseen_class class_count/validation"
 OVERFIT = next(spec for spec in DEFAULT_RULES if spec.startswith("overfit"))
 NOT_DECREASING = next(spec for spec in DEFAULT_RULES if spec.startswith("loss_not_decreasing"))
 
@@ -135,6 +136,19 @@ class TestClasses:
         trial, _ = trained(tmp_path / "run", BINARY, x, x[:, 0] > threshold, 11)
 
         assert conditions == [one.condition for one in found(trial, "class_imbalance")[0]]
+
+    @pytest.mark.parametrize(("is_sorted", "conditions"), [(True, [UNSEEN]), (False, [])])
+    def test_a_class_that_is_evaluated_and_not_trained(self, tmp_path, is_sorted, conditions):
+        """As of rows class by class, of which the last are split off."""
+        x = table()
+        y = (x[:, 0] > 0) + 2.0 * (x[:, 1] > 0)
+        order = np.argsort(y) if is_sorted else np.arange(len(y))
+        parameters = {"objective": "multi:softprob", "num_class": 4}
+        trial, _ = trained(tmp_path / "run", parameters, x[order], y[order], 21)
+        findings = found(trial, "repeated_data")[0]
+
+        assert conditions == [one.condition for one in findings]
+        assert all("none of 200 labels was in training" in one.message for one in findings)
 
     def test_labels_that_nothing_tells(self, tmp_path):
         """Are confused in the validation data, whatever the training data say."""
