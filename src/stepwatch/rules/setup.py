@@ -51,6 +51,7 @@ _STOPS, _STOPS_AT, _TRAINS_AT = (
 _SECOND = f"{_PREFIX}second_derivative/"
 _ENDS, _TOTAL, _LEFT = (f"{_PREFIX}schedule_{what}/" for what in ("ends", "total", "left"))
 _ROUND, _UNSPLIT = "boosting/round", "boosting/unsplit_rounds"
+_CENSORED, _OBJECTIVE = "boosting/censored", "hyperparameters/objective"
 _RATE = "hyperparameters/learning_rate"
 #: Boosting whose trees stay as they were grown, each multiplied by the learning rate.
 _BOOSTERS = ("hyperparameters/booster", "hyperparameters/boosting")
@@ -225,6 +226,7 @@ class Setup(Rule):
     ``early_stopping``: the metric that ends boosting early gets worse from the first round on by
     what it is told, and better by its name, or while training makes it so. ``few_rounds``: boosting
     ends while it still improves as it did, and its learning rate times its rounds are too little.
+    ``uncensored``: of times of events (survival) each is that of one that was seen.
     """
 
     name = "setup"
@@ -238,6 +240,7 @@ class Setup(Rule):
         "early_stopping*": "schedule",
         "few_rounds*": "schedule",
         "unsplit*": "loss_input",
+        "uncensored*": "loss_input",
         "metric*": "other",
         "*": "mode",
     }
@@ -269,6 +272,7 @@ class Setup(Rule):
         if any("boosting" in one for one in held):
             self._count_rounds(step)
             yield from self._unsplit(step)
+            yield from self._uncensored(step)
             yield from self._stopped_by(step)
 
     def _unsplit(self, step: StepView) -> Findings:
@@ -290,6 +294,31 @@ class Setup(Rule):
                     " those of the raw margins, through the sigmoid or softmax, and not all about"
                     " zero; else lower min_child_weight, gamma or min_data_in_leaf",
                 )
+
+    def _uncensored(self, step: StepView) -> Findings:
+        """Find times of events that are learnt as if the event of each row had been seen."""
+        for group in prefixed(step, "boosting", f"{_CENSORED}$"):
+            self._evaluated = True
+            objective = step.tensor(_OBJECTIVE, group.record.worker)
+            if group[0].scalar > 0 or objective is None:
+                continue
+            is_cox = objective.value().item() == "survival:cox"
+            yield self.finding(
+                step,
+                group[0],
+                f"{objective.value().item()} learns from no censored row, as"
+                f" {'no label is negative' if is_cox else 'all label bounds are equal'}: every time"
+                " counts as that of an event, which is so only if the event of each row was seen",
+                condition="uncensored",
+                severity="info",
+                value=0.0,
+                threshold=0.0,
+                worker=group.record.worker,
+                remedy="give rows that had no event until they were last seen a negative label"
+                if is_cox
+                else "give rows that had no event until they were last seen label_upper_bound=inf,"
+                " and that time as label_lower_bound",
+            )
 
     def _count_rounds(self, step: StepView) -> None:
         """Remember the learning rate of a model, and what its loss was after how many rounds."""

@@ -101,6 +101,22 @@ class TestSetup:
 
         assert conditions == [one.condition for one in found(trial, "setup")[0]]
 
+    @pytest.mark.parametrize("objective", ["survival:aft", "survival:cox"])
+    @pytest.mark.parametrize(("until", "found_of"), [(5.0, []), (np.inf, [("uncensored", "info")])])
+    def test_times_of_which_none_is_censored(self, tmp_path, objective, until, found_of):
+        """Each counts as that of an event, also where the study was closed before it."""
+        x = table()
+        times = np.exp(x[:, 0] + 0.3 * noise())
+        is_seen, times = times <= until, np.minimum(times, until)
+        data = xgboost.DMatrix(x, label=np.where(is_seen, times, -times))
+        data.set_float_info("label_lower_bound", times)
+        data.set_float_info("label_upper_bound", np.where(is_seen, times, np.inf))
+        with XGBoostHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            xgboost.train({"objective": objective, "nthread": 1}, data, 12)
+        findings = found(Trial(tmp_path / "run"), "setup")[0]
+
+        assert found_of == [(one.condition, one.severity) for one in findings]
+
     @pytest.mark.parametrize(("maximize", "is_found"), [(None, True), (True, False)])
     @pytest.mark.parametrize("by", ["train", "estimator"])
     def test_early_stopping_of_a_metric_that_rises(self, tmp_path, by, maximize, is_found):
