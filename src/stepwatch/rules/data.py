@@ -237,7 +237,7 @@ class RepeatedData(Rule):
         # Of each loss the classes at the first looks, and the TRAIN step of the last one.
         self._first_counts: dict[tuple[str, str], list[Floats]] = {}
         self._last_look: dict[tuple[str, str], int] = {}
-        # Of each worker that boosts: the labels that all of its rounds are trained on.
+        # Of each worker that boosts: the labels that its rounds are trained on.
         self._boosted: dict[str, Floats] = {}
         self._num_trained = 0
         self._evaluated_totals: dict[tuple[str, str], Floats] = {}
@@ -256,8 +256,8 @@ class RepeatedData(Rule):
                 key = tensor.worker, tensor.name
                 self._first_evaluated = self._first_evaluated or step.at
                 # Boosting evaluates all of them in each round.
-                before = 0 if tensor.worker in self._boosted else self._evaluated_totals.get(key, 0)
-                self._evaluated_totals[key] = before + counts
+                so_far = 0 if tensor.worker in self._boosted else self._evaluated_totals.get(key, 0)
+                self._evaluated_totals[key] = so_far + counts
             return
         if not step.trains:
             return
@@ -270,7 +270,10 @@ class RepeatedData(Rule):
             if tensor.worker not in boosting:
                 yield from self._evaluate_classes(step, tensor, counts)
             elif len(counts) > 2:
-                self._boosted[tensor.worker] = counts
+                before = self._boosted.get(tensor.worker, counts)
+                is_alike = before.shape == counts.shape
+                # Later rounds of a model may be trained on other rows.
+                self._boosted[tensor.worker] = np.maximum(before, counts) if is_alike else counts
 
     def finish(self) -> Findings:
         for (worker, name), evaluated in self._evaluated_totals.items():

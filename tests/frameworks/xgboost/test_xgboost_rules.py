@@ -166,6 +166,22 @@ class TestClasses:
         assert conditions == [one.condition for one in findings]
         assert all("none of 200 labels was in training" in one.message for one in findings)
 
+    def test_a_model_that_is_trained_on_with_other_classes(self, tmp_path):
+        """What was trained before counts, too."""
+        x = table()
+        y = (x[:, 0] > 0) + 2.0 * (x[:, 1] > 0)
+        everything, model = xgboost.DMatrix(x, label=y), None
+        parameters = {"objective": "multi:softprob", "num_class": 4, "nthread": 1}
+        with XGBoostHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            for part in (y < 2, y >= 2):
+                data = xgboost.DMatrix(x[part], label=y[part])
+                evals = [(everything, "validation")]
+                model = xgboost.train(
+                    parameters, data, 20, evals=evals, xgb_model=model, verbose_eval=False
+                )
+
+        assert [] == found(Trial(tmp_path / "run"), "repeated_data")[0]
+
     def test_labels_that_nothing_tells(self, tmp_path):
         """Are confused in the validation data, whatever the training data say."""
         x = table()
