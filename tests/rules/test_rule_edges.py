@@ -243,6 +243,26 @@ class TestAllZero:
         assert [1] == steps_at(run("all_zero:tensor_regex=bias", steps))
         assert [0] == steps_at(run("all_zero:tensor_regex=bias,skip_initial=false", steps))
 
+    @pytest.mark.parametrize(
+        ("outputs", "settings", "expected"),
+        [
+            ({"a/0": 1.0, "a/1": 0.0}, "", []),
+            ({"a/0": 1.0, "a/1": 0.0}, ",skip_further=false", ["output/a/1"]),
+            ({"a/0": 0.0, "a/1": 0.0}, "", ["output/a/0"]),
+            ({"a/0/h": 1.0, "a/1/0": 0.0, "a/1/1": 0.0}, "", []),
+            ({"a/1": 0.0}, "", ["output/a/1"]),
+            ({"0": 1.0, "1": 0.0}, "", ["output/1"]),
+            ({"a.0": 1.0, "a.1": 0.0}, "", ["output/a.1"]),
+            ({"a/0": 1.0, "a/1": 0.0, "a": 1.0}, "", ["output/a/1"]),
+        ],
+        ids=["second", "compat", "first", "nested", "only", "at_the_root", "dots", "layers"],
+    )
+    def test_what_else_a_module_returns_may_be_zero(self, outputs, settings, expected):
+        """A layer is dead if the first thing that it returns is zero; "1" may be its name."""
+        step = step_of({"outputs": {f"output/{name}": [one] for name, one in outputs.items()}})
+        found = run(f"all_zero:collection_names=outputs{settings}", [step])
+        assert expected == [finding.tensor for finding in found]
+
     def test_tensors_that_die_together_are_one_finding(self):
         def step(number):
             late = 0.0 if number >= 5 else 1.0

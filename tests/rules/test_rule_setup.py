@@ -10,7 +10,8 @@ from torch import nn
 
 from stepwatch import TorchHook
 from stepwatch.rules.plateau import _is_accuracy
-from stepwatch.rules.setup import direction, follows_counts
+from stepwatch.rules.setup import follows_counts
+from stepwatch.rules.shared import direction
 from stepwatch.trial import Trial
 from tests.support.rules.made_steps import full_step, judged
 from tests.support.rules.rule_runs import assert_live_is_replay, judge

@@ -462,6 +462,34 @@ class TestRepeatedData:
 
         assert found == [one.condition for one in judged("repeated_data", steps)[0]]
 
+    @pytest.mark.parametrize(
+        ("trained", "found"),
+        [
+            ([(at, [4, 2, 1, 1, 0]) for at in range(200)], ["unseen_class class_count/L"]),
+            ([(at, [4, 2, 1, 1, 0]) for at in range(12)], []),
+            ([(at, [4, 4, 0, 0, 0] if at < 99 else [0, 0, 4, 4, 0]) for at in range(200)], []),
+        ],
+        ids=["always looked at", "not looked at later on", "in tasks"],
+    )
+    def test_classes_may_be_trained_between_two_looks(self, trained, found):
+        """Where classes come in tasks, one look in many may miss some."""
+        looks = [(at, count, Mode.TRAIN) for at, count in trained]
+        looks.append((200, [0, 0, 0, 0, 8], Mode.EVAL))
+        steps = [
+            full_step(
+                {
+                    "batches": {"batch/0": np.full((8, 2), float(at))},
+                    "classes": {"class_count/L": np.array(count)},
+                },
+                at,
+                mode,
+                mode_step=0 if mode is Mode.EVAL else at,
+            )
+            for at, count, mode in looks
+        ]
+
+        assert found == [one.condition for one in judged("repeated_data", steps)[0]]
+
     @pytest.mark.parametrize(("apart", "found"), [(1, ["same_batch"]), (25, [])])
     def test_the_same_batch_an_epoch_later_is_no_repetition(self, apart, found):
         """As a budget may look at one step of each epoch, where nothing is shuffled."""

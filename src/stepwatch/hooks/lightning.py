@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from ..capture.guard import guarded
@@ -37,6 +37,8 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
     def __init__(self, run: Any, **options: Any) -> None:
         self._trains: Any = None
         self._logged: dict[str, Any] = {}
+        # Batches of this training so far, while for none of them a loss was returned to train on.
+        self._num_without_loss: int | None = None
         super().__init__(run, **options)
 
     # A trainer may be copied, or sent to a process that it spawns, which has no hook.
@@ -65,6 +67,7 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
     def on_train_start(self, trainer: Any, pl_module: LightningModule) -> None:
         self._trains = trainer
         self.begins()
+        self._num_without_loss = 0 if pl_module.automatic_optimization else None
         for name, sign in _monitors(trainer):
             self.torch.observe(f"setup/monitor/{name}", "setup", sign, Mode.TRAIN)
 
@@ -74,8 +77,12 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
         self.torch.accumulates(trainer.accumulate_grad_batches)
 
     @guarded
-    def on_train_batch_end(self, trainer: Any, pl_module: LightningModule, *_: Any) -> None:
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: LightningModule, outputs: Any = None, *_: Any
+    ) -> None:
         """A batch is over: save what was logged; of several in one step it is merged."""
+        if self._num_without_loss is not None:
+            self._count_without_loss(outputs)
         self.save_metrics({"epoch": trainer.current_epoch, **self._new(trainer)}, Mode.TRAIN)
 
     @guarded
@@ -114,6 +121,19 @@ class LightningHook(TorchTrainerHook, Callback):  # type: ignore[misc]  # it may
     @guarded
     def on_predict_end(self, trainer: Any, pl_module: LightningModule) -> None:
         self.torch.set_mode(self._mode)
+
+    def _count_without_loss(self, outputs: Any) -> None:
+        """Observe for how many batches ``training_step`` returned nothing, up to the first loss.
+
+        An empty mapping is what Lightning makes of that; of a batch that is skipped it has none.
+        """
+        if not isinstance(outputs, Mapping):
+            return
+        self._num_without_loss = None if outputs else (self._num_without_loss or 0) + 1
+        if self._num_without_loss and self.torch.captures and self.recorder.is_open(Mode.TRAIN):
+            self.torch.observe(
+                "loop/batches_without_loss", "loop", self._num_without_loss, Mode.TRAIN
+            )
 
     def _new(self, trainer: Any) -> dict[str, Any]:
         """Return what was logged since the last time: the trainer keeps the last of each.

@@ -256,6 +256,7 @@ class XGBoostHook(BoostingHook, TrainingCallback):  # type: ignore[misc]  # xgbo
             _evaluated(model, train, evals),
             begins=begins,
             stops_by=_stops_by(container),
+            censored=_censored(train, self._config.get("objective", "")) if begins else None,
         )
         self.observe_round(Round(number, metrics, shape, trained))
 
@@ -272,6 +273,17 @@ def _stops_by(container: Any) -> dict[str, float]:
         for data, metrics in callback.stopping_history.items()
         for metric in metrics
     }
+
+
+def _censored(train: Any, objective: str) -> float | None:
+    """Return the share of rows whose event was not seen; ``None`` if no such times are learnt."""
+    if objective == "survival:aft":
+        lower, upper = (train.get_float_info(f"label_{side}_bound") for side in ("lower", "upper"))
+        return float(np.mean(lower != upper)) if len(lower) == len(upper) > 0 else None
+    if objective == "survival:cox":
+        labels = train.get_label()
+        return float(np.mean(labels < 0)) if len(labels) else None
+    return None
 
 
 def _metrics(history: Mapping[str, Mapping[str, Any]], trains: Collection[str]) -> list[Metric]:

@@ -22,6 +22,9 @@ FOREIGN_SHARE = 0.5
 #: What is reported of classes that training never had: the share of all labels that are evaluated,
 #: if of as many labels of training so many would be of them.
 LEAST_UNSEEN, LEAST_EXPECTED = 0.05, 20
+#: Other classes may be trained where nothing was looked at after this part of the run, or where
+#: classes depend on the step like this at the first looks and the last: they come in tasks.
+LATE, IN_TASKS = 2 / 3, 0.1
 #: So few samples are learnt by heart, to see that the model can.
 BY_HEART = 64
 _DERIVATIVES = ("derivatives:statistics:steps=5+20+100+500+2000+10000",)
@@ -201,7 +204,8 @@ class RepeatedData(Rule):
     ``one_class``: all labels so far are of one class out of three or more. ``class_by_class``: each
     step holds hardly more than one class, and the next another, as in data that is sorted and not
     shuffled. ``unseen_class``: at the end, labels that were evaluated are of classes that training
-    never had, as where sorted data is split before it is shuffled. ``few_samples``: batches repeat
+    never had, as where sorted data is split before it is shuffled; not where other classes come
+    while it trains, and some may not have been looked at. ``few_samples``: batches repeat
     the same few samples, by their digests, and evaluations show that there are many more.
 
     Classes are judged from ``looks`` steps on at which they were counted, their order over the last
@@ -230,6 +234,12 @@ class RepeatedData(Rule):
         self._batches: dict[str, tuple[tuple[int, ...], int, int, int]] = {}
         self._counts: Series[tuple[str, str], Floats] = Series(self.looks)
         self._totals: dict[tuple[str, str], Floats] = {}
+        # Of each loss the classes at the first looks, and the TRAIN step of the last one.
+        self._first_counts: dict[tuple[str, str], list[Floats]] = {}
+        self._last_look: dict[tuple[str, str], int] = {}
+        # Of each worker that boosts: the labels that its rounds are trained on.
+        self._boosted: dict[str, Floats] = {}
+        self._num_trained = 0
         self._evaluated_totals: dict[tuple[str, str], Floats] = {}
         self._first_evaluated: StepNumber | None = None
         self._num_evaluated: dict[str, int] = {}
@@ -238,13 +248,16 @@ class RepeatedData(Rule):
 
     def check(self, step: StepView) -> Findings:
         yield from self._evaluate_samples(step)
+        self._num_trained = step.train_step
         if step.mode is Mode.EVAL:
             for worker in step.workers:
                 self._count_evaluated(step, worker)
             for tensor, counts in _class_counts(step):
                 key = tensor.worker, tensor.name
                 self._first_evaluated = self._first_evaluated or step.at
-                self._evaluated_totals[key] = self._evaluated_totals.get(key, 0) + counts
+                # Boosting evaluates all of them in each round.
+                so_far = 0 if tensor.worker in self._boosted else self._evaluated_totals.get(key, 0)
+                self._evaluated_totals[key] = so_far + counts
             return
         if not step.trains:
             return
@@ -252,17 +265,23 @@ class RepeatedData(Rule):
         self._evaluating.clear()
         for worker in step.workers:
             yield from self._evaluate_batch(step, worker)
+        boosting = {group.record.worker for group in step.groups("boosting")}
         for tensor, counts in _class_counts(step):
-            yield from self._evaluate_classes(step, tensor, counts)
+            if tensor.worker not in boosting:
+                yield from self._evaluate_classes(step, tensor, counts)
+            elif len(counts) > 2:
+                before = self._boosted.get(tensor.worker, counts)
+                is_alike = before.shape == counts.shape
+                # Later rounds of a model may be trained on other rows.
+                self._boosted[tensor.worker] = np.maximum(before, counts) if is_alike else counts
 
     def finish(self) -> Findings:
         for (worker, name), evaluated in self._evaluated_totals.items():
-            trained = self._totals.get((worker, name))
+            trained = self._boosted.get(worker)
+            if trained is None:
+                trained = self._looked_at(worker, name)
             step = self._first_evaluated
             if trained is None or step is None or trained.shape != evaluated.shape:
-                continue
-            drawn = (one for (of, _), one in self._drawn.items() if of == worker)
-            if any(len(one.trained) <= BY_HEART for one in drawn):
                 continue
             unseen = np.flatnonzero((trained == 0) & (evaluated > 0))
             share = float(evaluated[unseen].sum() / max(evaluated.sum(), 1))
@@ -274,7 +293,8 @@ class RepeatedData(Rule):
                 name,
                 f"{share:.0%} of {number(evaluated.sum())} labels that were evaluated are of"
                 f" {'classes' if len(unseen) > 1 else 'class'} {which}, of which none of"
-                f" {number(trained.sum())} labels was in training, as far as they were looked at",
+                f" {number(trained.sum())} labels was in training"
+                f"{'' if worker in self._boosted else ', as far as they were looked at'}",
                 mode=Mode.EVAL.value,
                 worker=worker,
                 value=share,
@@ -282,6 +302,16 @@ class RepeatedData(Rule):
                 condition=f"unseen_class {name}",
                 remedy=_UNSEEN,
             )
+
+    def _looked_at(self, worker: str, name: str) -> Floats | None:
+        """Return the labels of training of each class, if no class can have been overlooked."""
+        key = worker, name
+        drawn = (one for (of, _), one in self._drawn.items() if of == worker)
+        if key not in self._totals or any(len(one.trained) <= BY_HEART for one in drawn):
+            return None
+        is_late = self._last_look[key] >= LATE * (self._num_trained - 1)
+        in_tasks = dependence(np.array([*self._first_counts[key], *self._counts[key]])) > IN_TASKS
+        return self._totals[key] if is_late and not in_tasks else None
 
     def _count_evaluated(self, step: StepView, worker: str) -> None:
         """Remember how many samples one evaluation had, all its steps together.
@@ -361,6 +391,10 @@ class RepeatedData(Rule):
         key = tensor.worker, tensor.name
         recent = self._counts.add(key, counts)
         total = self._totals[key] = self._totals.get(key, 0) + counts
+        self._last_look[key] = step.train_step
+        first = self._first_counts.setdefault(key, [])
+        if len(first) < self.looks:
+            first.append(counts)
         if len(recent) < self.looks:
             return
         table = np.array(recent)
@@ -447,7 +481,7 @@ MOST_DRAWN = 256
 _ONE_CLASS = "look at the labels after all conversions: something makes them all the same"
 _UNSEEN = (
     "shuffle the data before it is split, and split it class by class (stratify); Keras takes the"
-    " last rows for validation_split"
+    " last rows for validation_split, and so does train_test_split(shuffle=False)"
 )
 _SORTED = "shuffle the data: DataLoader(..., shuffle=True)"
 

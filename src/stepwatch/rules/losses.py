@@ -37,8 +37,7 @@ from .history import (
     Uphill,
 )
 from .logged_metrics import NOT_TRAINING
-from .setup import direction
-from .shared import is_loss, is_scalar, losses_of, named_losses
+from .shared import direction, is_loss, is_scalar, losses_of, named_losses
 
 #: A metric falls with its loss if of so much at first, at least, at most such a part is left, and
 #: such a part of the loss is gone; the medians of fifths may rise by the last part in between.

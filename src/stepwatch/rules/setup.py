@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -13,11 +10,12 @@ import numpy.typing as npt
 
 from ..judge.declaration import parameter
 from ..judge.rule import Findings, NotApplicable, Rule
-from ..judge.step_view import StepNumber, StepView
+from ..judge.step_view import StepView
 from ..model.finding import Finding
 from ..model.record import StepRecord
 from ..numerics.measures import Floats, listed, number
-from .shared import in_a_row, prefixed, summaries
+from .boosting import Boosting
+from .shared import direction, in_a_row, prefixed, summaries
 
 _PREFIX = "setup/"
 #: A class with fewer labels says nothing; the classes must differ so much in them, and in weight.
@@ -34,31 +32,8 @@ _MOMENTUM = (
     " share that is kept"
 )
 
-_FALLS = re.compile(r"(loss|error|err|mse|mae|rmse|mape|msle|ppl|perplexity|wer|crossentropy)$")
-_RISES = re.compile(
-    r"(^|_)(acc|accuracy|auc|aucpr|auroc|precision|recall|f1|fbeta|mcc|kappa|qwk|iou|miou|dice|psnr"
-    r"|ssim|r2|ndcg|mrr|bleu|(\w+_)?accuracy|f1_(score|macro|micro|weighted)|r2_score|mean_io_u"
-    r"|one_hot_io_u|io_u)(_\d+)?$"
-)
-
-#: Of a metric that ends boosting early so many values are judged where its name tells what is
-#: better, so many where it does not, and so many of these at the end; what it was and is must
-#: differ by so many times what half of its changes are smaller than.
-LEAST_NAMED, LEAST_UNNAMED, LEAST_AT_END, CLEAR = 4, 20, 8, 3.0
-_STOPS, _STOPS_AT, _TRAINS_AT = (
-    f"boosting/{what}/" for what in ("stops_by", "stops_at", "trains_at")
-)
 _SECOND = f"{_PREFIX}second_derivative/"
 _ENDS, _TOTAL, _LEFT = (f"{_PREFIX}schedule_{what}/" for what in ("ends", "total", "left"))
-_ROUND, _UNSPLIT = "boosting/round", "boosting/unsplit_rounds"
-_RATE = "hyperparameters/learning_rate"
-#: Boosting whose trees stay as they were grown, each multiplied by the learning rate.
-_BOOSTERS = ("hyperparameters/booster", "hyperparameters/boosting")
-_SHRUNK = ("gbtree", "gbdt")
-#: A model has gone less than half of the way, and in the last tenth of its rounds it improves by
-#: this much of what it does on average, or more.
-HALF, STILL = 0.5, 0.5
-
 #: What a metric of Keras takes for right, and what its labels or predictions are instead.
 METRICS: Mapping[str, tuple[str, str]] = {
     "accuracy": (
@@ -121,91 +96,6 @@ _ATTENTION = {
 }
 
 
-@dataclass(slots=True)
-class _Stopping:
-    """What a metric was that ends a training early, and on the data that are trained on.
-
-    Args:
-        sign: -1 where less of it is taken for better.
-        ought: 1 where more is better by its name, -1 where less is; 0 if unknown.
-        step: The last step.
-        values: On the data that end the training.
-        trained: On those that are trained on, if it was evaluated there.
-        improved: Whether a round was better than the first, by what it is told.
-    """
-
-    sign: float
-    ought: int
-    step: StepNumber = field(default_factory=lambda: StepNumber(0, 0))
-    improved: bool = False
-    values: list[float] = field(default_factory=list)
-    trained: list[float] = field(default_factory=list)
-
-    def add(self, step: StepNumber, value: float, trained: float) -> None:
-        """Take in a round; nan for what was not evaluated."""
-        self.step = step
-        self.values.append(value)
-        self.improved |= self.sign * (value - self.values[0]) > 0
-        if not math.isnan(trained):
-            self.trained.append(trained)
-
-    def is_wrong(self, unnamed: int) -> bool:
-        """Return whether the first rounds stay the best ones because of the direction.
-
-        Args:
-            unnamed: Of so many values, where the name does not tell what is better.
-        """
-        if self.ought:
-            enough = len(self.values) >= LEAST_NAMED and self.ought != self.sign
-            return enough and worsens(self.values, self.sign)
-        # Its own training tells what is better.
-        judged = self.values, self.trained
-        return not self.improved and all(
-            len(one) >= unnamed and worsens(one, self.sign) for one in judged
-        )
-
-    @property
-    def is_improving(self) -> bool:
-        """Return whether no round was better than the last."""
-        return self.sign * self.values[-1] >= max(self.sign * value for value in self.values)
-
-
-@dataclass(slots=True)
-class _Boosted:
-    """How a boosted model is trained, and its loss on the training data.
-
-    Args:
-        rate: Its learning rate: each tree goes this share of the way that is left.
-        step: The last step.
-        num_rounds: How many rounds there were.
-        losses: By name, the number of rounds until then and the value.
-    """
-
-    rate: float
-    step: StepNumber = field(default_factory=lambda: StepNumber(0, 0))
-    num_rounds: int = 0
-    losses: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
-
-    @property
-    def reached(self) -> float:
-        """The share of the way from a constant to the labels that all trees can go together.
-
-        Of squared errors ``1 - (1 - rate) ** rounds`` (Friedman: Greedy function approximation,
-        2001, shrinkage), from 0 to 1; other objectives go about as far.
-        """
-        return float(1 - (1 - min(self.rate, 1.0)) ** self.num_rounds)
-
-    def still_improves(self) -> str:
-        """Return the name of a loss that falls at the end as it did on average, or an empty one."""
-        for name, values in self.losses.items():
-            (began, first), (ended, last) = values[0], values[-1]
-            turned, middle = max(one for one in values if one[0] <= 0.9 * ended or one == values[0])
-            usual = (first - last) / max(ended - began, 1)
-            if began < turned and (middle - last) / (ended - turned) >= STILL * usual > 0:
-                return name
-        return ""
-
-
 class Setup(Rule):
     """A part of the training that was put together so that it cannot do what it is for.
 
@@ -225,6 +115,7 @@ class Setup(Rule):
     ``early_stopping``: the metric that ends boosting early gets worse from the first round on by
     what it is told, and better by its name, or while training makes it so. ``few_rounds``: boosting
     ends while it still improves as it did, and its learning rate times its rounds are too little.
+    ``uncensored``: of times of events (survival) each is that of one that was seen.
     """
 
     name = "setup"
@@ -238,6 +129,7 @@ class Setup(Rule):
         "early_stopping*": "schedule",
         "few_rounds*": "schedule",
         "unsplit*": "loss_input",
+        "uncensored*": "loss_input",
         "metric*": "other",
         "*": "mode",
     }
@@ -252,8 +144,7 @@ class Setup(Rule):
         # Of normalizations whose statistics hardly move: the share that is new, by worker and name.
         self._slow: dict[tuple[str, str], float] = {}
         self._first_step = self._last_step = -1
-        self._stopping: dict[tuple[str, str], _Stopping] = {}
-        self._boosted: dict[str, _Boosted] = {}
+        self._boosting = Boosting(self, self.rounds)
 
     def check(self, step: StepView) -> Findings:
         self._last_step = step.mode_step
@@ -267,101 +158,8 @@ class Setup(Rule):
         if has_setup or any("classes" in one for one in held):
             yield from self._class_weights(step)
         if any("boosting" in one for one in held):
-            self._count_rounds(step)
-            yield from self._unsplit(step)
-            yield from self._stopped_by(step)
-
-    def _unsplit(self, step: StepView) -> Findings:
-        for group in prefixed(step, "boosting", f"{_UNSPLIT}$"):
-            count = group[0].scalar
-            self._evaluated = True
-            if count >= self.rounds:
-                yield self.finding(
-                    step,
-                    group[0],
-                    f"no tree has a split in {number(count)} rounds up to step"
-                    f" {step.train_step}: the"
-                    " model says the same of every row, and nothing is learnt",
-                    condition="unsplit",
-                    value=count,
-                    threshold=float(self.rounds),
-                    worker=group.record.worker,
-                    remedy="of an objective of your own see whether its gradient and hessian are"
-                    " those of the raw margins, through the sigmoid or softmax, and not all about"
-                    " zero; else lower min_child_weight, gamma or min_data_in_leaf",
-                )
-
-    def _count_rounds(self, step: StepView) -> None:
-        """Remember the learning rate of a model, and what its loss was after how many rounds."""
-        for record in step.records:
-            worker = record.worker
-            for rate in _shrinkages(step, worker):
-                self._boosted[worker] = _Boosted(rate)
-            if (known := self._boosted.get(worker)) is None:
-                continue
-            known.num_rounds += step.train_step - known.step.train_step if known.num_rounds else 0
-            known.step = step.at
-            if (tensor := step.tensor(_ROUND, worker)) is not None:  # not between full steps
-                known.num_rounds = int(tensor.scalar) + 1
-            for loss in step.tensors("losses", worker=worker):
-                known.losses.setdefault(loss.name, []).append((known.num_rounds, loss.scalar))
-
-    def _ended_early(self) -> Findings:
-        """Judge the rounds that a model had, once it has no more."""
-        for worker, known in self._boosted.items():
-            stops = [one for (of, _), one in self._stopping.items() if of == worker]
-            name = known.still_improves()
-            if not name or known.reached >= HALF or not all(one.is_improving for one in stops):
-                continue
-            yield self.finding(
-                known.step,
-                name,
-                f"{known.num_rounds} rounds with a learning rate of {number(known.rate)} take"
-                f" predictions {known.reached:.0%} of the way from a constant to the labels, and"
-                f" {name} still fell as it did on average when training ended",
-                condition="few_rounds",
-                mode="TRAIN",
-                worker=worker,
-                value=known.reached,
-                threshold=HALF,
-                remedy="raise the learning rate (eta), 0.05 to 0.3 is usual, or the number of"
-                " rounds, and let early stopping find their end: the model is underfitted",
-            )
-
-    def _stopped_by(self, step: StepView) -> Findings:
-        """Judge the direction of metrics that end boosting early."""
-        for group in prefixed(step, "boosting", _STOPS):
-            worker = group.record.worker
-            for tensor in group:
-                name = tensor.name.removeprefix(_STOPS)
-                ought = direction(name.partition("-")[2])
-                known = self._stopping.setdefault((worker, name), _Stopping(tensor.scalar, ought))
-                value, trained = step.scalars((f"{_STOPS_AT}{name}", f"{_TRAINS_AT}{name}"), worker)
-                known.add(step.at, value, trained)
-                self._evaluated = True
-                if known.is_wrong(LEAST_UNNAMED):
-                    yield self._stopping_found(worker, name, known)
-
-    def _stopping_found(self, worker: str, name: str, known: _Stopping) -> Finding:
-        first, last, less = known.values[0], known.values[-1], known.sign < 0
-        why = f"which ought to {'rise' if less else 'fall'}"
-        if not known.ought:
-            why = "and on the training data too"
-        return self.finding(
-            known.step,
-            f"{_STOPS}{name}",
-            f"early stopping takes {'less' if less else 'more'} of {name} for better, {why}: it"
-            f" {'rose' if less else 'fell'} from {number(first)} in the first round to"
-            f" {number(last)} at step {known.step.train_step}, and the first rounds are taken"
-            " for the best",
-            condition=f"early_stopping {name}",
-            mode="TRAIN",
-            worker=worker,
-            value=last,
-            threshold=first,
-            remedy=f"tell it that {'more' if less else 'less'} is better: XGBoost takes"
-            f" maximize={less}, and LightGBM what a metric returns as is_higher_better",
-        )
+            yield from self._boosting.check(step)
+            self._evaluated |= self._boosting.is_judged
 
     def _objects(self, step: StepView) -> Findings:
         yield from self._repeated(step)
@@ -485,10 +283,7 @@ class Setup(Rule):
                 )
 
     def finish(self) -> Findings:
-        yield from self._ended_early()
-        for (worker, name), known in self._stopping.items():
-            if not known.ought and known.is_wrong(LEAST_AT_END):
-                yield self._stopping_found(worker, name, known)
+        yield from self._boosting.finish()
         steps = self._last_step - self._first_step + 1
         by_worker: dict[str, list[str]] = {}
         for (worker, name), share in self._slow.items():
@@ -649,50 +444,6 @@ class Setup(Rule):
             remedy="weigh classes by the inverse of how often they occur:"
             " samples / (classes * count)",
         )
-
-
-def direction(metric: str) -> int:
-    """Return 1 for a metric of which more is better, -1 for less, by its name; 0 if unknown.
-
-    Example:
-        >>> direction("val_accuracy"), direction("val_loss"), direction("val_dice_loss")
-        (1, -1, -1)
-        >>> direction("neg_loss")
-        0
-    """
-    name = metric.lower()
-    if "neg" in name or "_at_" in name:
-        return 0
-    return -1 if _FALLS.search(name) else 1 if _RISES.search(name) else 0
-
-
-def _shrinkages(step: StepView, worker: str) -> Iterator[float]:
-    """Yield the learning rate of a model whose first round a step is, if its trees are shrunk."""
-    rate = step.tensor(_RATE, worker)
-    boosters = [tensor for name in _BOOSTERS if (tensor := step.tensor(name, worker)) is not None]
-    if rate is not None and any(tensor.value().item() in _SHRUNK for tensor in boosters):
-        yield rate.scalar
-
-
-def worsens(values: Sequence[float], sign: float) -> bool:
-    """Return whether a metric got clearly worse than it was in the first round.
-
-    Args:
-        values: The metric, of one round after the other; nan is never worse.
-        sign: 1 where more is better, -1 for less.
-
-    Example:
-        >>> worsens([0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.6], -1)
-        True
-        >>> worsens([0.6, 0.7, 0.5, 0.6, 0.65, 0.7, 0.5, 0.6], -1)
-        False
-    """
-    found = -sign * np.array(values)
-    late = found[len(found) // 2 :]
-    if len(late) < 2 or not (late > found[0]).all():
-        return False
-    usual = float(np.median(np.abs(np.diff(late))))
-    return bool(late.mean() - found[0] > CLEAR * usual)
 
 
 def follows_counts(weights: Floats, counts: npt.NDArray[np.int64]) -> bool:

@@ -281,3 +281,26 @@ def dependence_samples(step: StepView) -> Iterator[tuple[TensorView, DependenceS
             continue
         if value.size == _SIZE:
             yield tensor, DependenceSample(*np.where(value < 0, np.nan, value).tolist())
+
+
+_FALLS = re.compile(r"(loss|error|err|mse|mae|rmse|mape|msle|ppl|perplexity|wer|crossentropy)$")
+_RISES = re.compile(
+    r"(^|_)(acc|accuracy|auc|aucpr|auroc|precision|recall|f1|fbeta|mcc|kappa|qwk|iou|miou|dice|psnr"
+    r"|ssim|r2|ndcg|mrr|bleu|(\w+_)?accuracy|f1_(score|macro|micro|weighted)|r2_score|mean_io_u"
+    r"|one_hot_io_u|io_u)(_\d+)?$"
+)
+
+
+def direction(metric: str) -> int:
+    """Return 1 for a metric of which more is better, -1 for less, by its name; 0 if unknown.
+
+    Example:
+        >>> direction("val_accuracy"), direction("val_loss"), direction("val_dice_loss")
+        (1, -1, -1)
+        >>> direction("neg_loss")
+        0
+    """
+    name = metric.lower()
+    if "neg" in name or "_at_" in name:
+        return 0
+    return -1 if _FALLS.search(name) else 1 if _RISES.search(name) else 0

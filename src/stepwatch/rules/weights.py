@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..errors import ConfigError
 from ..judge.declaration import parameter
 from ..judge.rule import EvidenceView, Findings, NamedRows, Rule, Selection
-from ..judge.step_view import StepView, TensorGroup
+from ..judge.step_view import StepNumber, StepView, TensorGroup
 from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
 from ..numerics.measures import Floats, listed, number, zero_percent
@@ -98,6 +98,12 @@ CAUSES = {
         "wanted a gradient and had none when the optimizer stepped, in {k} steps or more: it was"
         " set to zero after backward()",
         "call zero_grad() before backward(), or after the optimizer's step, and not between them",
+    ),
+    "not_returned": (
+        "never got a gradient in {k} steps or more: training_step returned no loss (None) for any"
+        " batch, so Lightning skips backward() and nothing is trained",
+        "return the loss at the end of training_step, alone or as the 'loss' of a dict; self.log()"
+        " does not train on it",
     ),
     "not_in_optimizer": (
         "are in no optimizer and never change, at {k} steps in a row",
@@ -612,6 +618,27 @@ _WIDTH = _LAST + len(_SIGNATURE)
 STARTS_AT_ZERO = r"bias|beta|shift|lora_B"
 
 
+def is_first_output(layout: Layout, tensor: TensorInfo) -> bool:
+    """Return whether a tensor is in the first element of all tuples that modules returned.
+
+    What a layer computes is what it returns first; what else it returns, such as a bias of
+    positions or the state of a cell, may be zero by design. True for what is no output.
+    """
+    root, *parts = tensor.name.split("/")
+    if root != "output":
+        return True
+    for index in range(1, len(parts)):
+        if parts[index].isdecimal() and int(parts[index]) > 0:
+            around = "/".join((root, *parts[:index]))
+            # Beside the output of what it lies in, "1" is the name of a layer.
+            is_tuple = around not in layout.row_of and any(
+                name == f"{around}/0" or name.startswith(f"{around}/0/") for name in layout.row_of
+            )
+            if is_tuple:
+                return False
+    return True
+
+
 class AllZero(TensorRule):
     """Tensors of which everything, or too much, is zero.
 
@@ -622,7 +649,7 @@ class AllZero(TensorRule):
     example = "outputs"
     sign = "inactive"
     view = EvidenceView(statistic="zero_fraction")
-    compat: ClassVar[Mapping[str, object]] = {"skip_initial": False}
+    compat: ClassVar[Mapping[str, object]] = {"skip_initial": False, "skip_further": False}
 
     threshold: float = parameter(
         100.0, "Percentage of zeros that is too much.", above=0, at_most=100
@@ -634,6 +661,16 @@ class AllZero(TensorRule):
     skip_initial: bool = parameter(
         True, "Leave out, at step 0, biases and others that start at zero; `false` in compat."
     )
+    skip_further: bool = parameter(
+        True, "Of a tuple that a module returns look at the first element; `false` in compat."
+    )
+
+    def begin(self) -> None:
+        super().begin()
+        if self.skip_further:
+            self._tensors = Selection(
+                self.collection_names, self.tensor_regex, keep=is_first_output
+            )
 
     def concerns(self, step: StepView) -> bool:
         return any(True for _ in self._tensors.groups(step))
@@ -700,25 +737,31 @@ def _zero_weight(step: StepView, group: TensorGroup, output: str) -> str:
     return ""
 
 
-def _are_zeroed(step: StepView, group: TensorGroup, members: Sequence[str]) -> bool:
-    """Return whether parameters without gradients are all that train, and gradients were zeroed."""
-    num_trainable = sum(bool(info.trainable) for info in group.infos)
-    lost = step.scalar("loop/backwards_lost", group.record.worker)
-    return lost >= 1 and len(members) == num_trainable
+def _why_without(step: StepView, group: TensorGroup, members: Sequence[str]) -> str:
+    """Return the cause, of those in ``CAUSES``, for which parameters never had a gradient."""
+    if len(members) == sum(bool(info.trainable) for info in group.infos):
+        worker = group.record.worker
+        if step.scalar("loop/backwards_lost", worker) >= 1:
+            return "zeroed"
+        if step.scalar("loop/batches_without_loss", worker) >= 1:
+            return "not_returned"
+    return "no_gradient"
 
 
 class UntrainedParameter(Rule):
     """Parameters that training leaves as they are, or trains wrongly, from the first step on.
 
-    What is found, each after ``k`` TRAIN steps: parameters that never got a gradient; that no
-    optimizer holds; that several groups hold; that an optimizer holds but no model has; that get
-    gradients and never change; and gradients that are not set to zero between steps. Parameters
-    that are frozen are left out of this. They are found if an optimizer holds them and they were
-    trained at first (``frozen_again``), or are one of several blocks that are built the same way,
-    one before it trains, and so does what comes after it (``frozen_inside``). Of low-rank adapters
-    also the matrix that begins at zero, if it stays so: because it is frozen while the other one
-    trains (``adapter_frozen``), or gets a gradient of exact zeros (``adapter_zero``); or the last
-    layer of the model is frozen as it was initialized (``adapter_head``).
+    What is found, each after ``k`` TRAIN steps: parameters that never got a gradient, and why where
+    that is known: gradients are set to zero before the optimizer steps (``zeroed``), or the
+    ``training_step`` of Lightning returns no loss (``not_returned``); that no optimizer holds; that
+    several groups hold; that an optimizer holds but no model has; that get gradients and never
+    change; and gradients that are not set to zero between steps. Parameters that are frozen are
+    left out of this. They are found if an optimizer holds them and they were trained at first
+    (``frozen_again``), or are one of several blocks that are built the same way, one before it
+    trains, and so does what comes after it (``frozen_inside``). Of low-rank adapters also the
+    matrix that begins at zero, if it stays so: because it is frozen while the other one trains
+    (``adapter_frozen``), or gets a gradient of exact zeros (``adapter_zero``); or the last layer of
+    the model is frozen as it was initialized (``adapter_head``).
     """
 
     name = "untrained_parameter"
@@ -744,6 +787,8 @@ class UntrainedParameter(Rule):
         self._training: dict[str, Training] = {}
         self._adapters: dict[str, Adapters] = {}
         self._rates: dict[tuple[str, str], float] = {}
+        # Of each worker whose training returns no loss: the last step, and what is to be told.
+        self._not_returned: dict[str, tuple[StepNumber, list[str], int]] = {}
         # Of each worker: the frozen weights of which no more is asked, and the shapes of those that
         # were trained.
         self._not_drawn: dict[str, set[str]] = {}
@@ -771,8 +816,11 @@ class UntrainedParameter(Rule):
                 if cause == "unchanged":
                     yield from self._unchanged(step, group, members)
                     continue
-                if cause == "no_gradient" and _are_zeroed(step, group, members):
-                    cause = "zeroed"
+                if cause == "no_gradient":
+                    cause = _why_without(step, group, members)
+                if cause == "not_returned":
+                    self._not_returned[worker] = step.at, members, len(names)
+                    continue
                 # What was never trained is no base to train a head on.
                 is_head = cause == "not_in_optimizer" and trains_head(group, members)
                 is_meant = is_head and not are_as_drawn(group, members)
@@ -781,6 +829,22 @@ class UntrainedParameter(Rule):
                 )
             yield from self._drawn(step, group)
         yield from self._zero_grad(step)
+        yield from self._without_loss(step)
+
+    def _without_loss(self, step: StepView) -> Findings:
+        """Find trainings that return no loss; without one there may be nothing to train on yet."""
+        for worker, (_, members, total) in tuple(self._not_returned.items()):
+            self._not_returned[worker] = step.at, members, total
+            is_returned = not step.scalar("loop/batches_without_loss", worker) >= 1
+            has_loss = any(True for _ in step.tensors("losses", worker=worker))
+            if is_returned or has_loss:
+                del self._not_returned[worker]
+            if has_loss and not is_returned:
+                yield self._finding(step.at, worker, "not_returned", members, total)
+
+    def finish(self) -> Findings:
+        for worker, (at, members, total) in self._not_returned.items():
+            yield self._finding(at, worker, "not_returned", members, total)
 
     def _drawn(self, step: StepView, group: TensorGroup) -> Findings:
         """Judge frozen weights, once for each model: those of another one may be others."""
@@ -866,12 +930,12 @@ class UntrainedParameter(Rule):
 
     def _finding(
         self,
-        step: StepView,
+        step: StepView | StepNumber,
         worker: str,
         cause: str,
         members: list[str],
         total: int,
-        severity: str,
+        severity: str = "warning",
     ) -> Finding:
         what, remedy = CAUSES[cause]
         what = what if len(members) > 1 else _of_one(what)
@@ -884,6 +948,7 @@ class UntrainedParameter(Rule):
             value=float(len(members)),
             threshold=0.0,
             severity=severity,
+            mode="TRAIN" if isinstance(step, StepNumber) else "",
             condition=cause,
             remedy=remedy,
             evidence={"cause": cause, "parameters": members[:20]},

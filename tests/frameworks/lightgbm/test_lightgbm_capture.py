@@ -268,6 +268,18 @@ class TestRules:
 
         assert 7.0 == found(trial, "tree_depth")[0][0].value
 
+    @pytest.mark.parametrize("is_sorted", [True, False])
+    def test_a_class_that_is_evaluated_and_not_trained(self, tmp_path, is_sorted):
+        """As of rows class by class, of which the last are split off."""
+        x = table()
+        y = (x[:, 0] > 0) + 2 * (x[:, 1] > 0)
+        order = np.argsort(y) if is_sorted else np.arange(len(y))
+        parameters = {"objective": "multiclass", "num_class": 4}
+        trial, _ = trained(tmp_path / "run", parameters, x[order], y[order])
+        conditions = [one.condition for one in found(trial, "repeated_data")[0]]
+
+        assert (["unseen_class class_count/validation"] if is_sorted else []) == conditions
+
     def test_noise_that_is_learnt_by_heart(self, tmp_path):
         """The validation loss rises while the training loss falls."""
         noise = np.random.default_rng(7).normal(size=400) > 0

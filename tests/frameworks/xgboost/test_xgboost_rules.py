@@ -14,6 +14,7 @@ from tests.support.frameworks.xgboost.xgboost_trainings import found, parts, tab
 pytestmark = pytest.mark.framework
 
 BINARY = {"objective": "binary:logistic"}
+UNSEEN = "unseen_class class_count/validation"
 OVERFIT = next(spec for spec in DEFAULT_RULES if spec.startswith("overfit"))
 NOT_DECREASING = next(spec for spec in DEFAULT_RULES if spec.startswith("loss_not_decreasing"))
 
@@ -100,6 +101,22 @@ class TestSetup:
 
         assert conditions == [one.condition for one in found(trial, "setup")[0]]
 
+    @pytest.mark.parametrize("objective", ["survival:aft", "survival:cox"])
+    @pytest.mark.parametrize(("until", "found_of"), [(5.0, []), (np.inf, [("uncensored", "info")])])
+    def test_times_of_which_none_is_censored(self, tmp_path, objective, until, found_of):
+        """Each counts as that of an event, also where the study was closed before it."""
+        x = table()
+        times = np.exp(x[:, 0] + 0.3 * noise())
+        is_seen, times = times <= until, np.minimum(times, until)
+        data = xgboost.DMatrix(x, label=np.where(is_seen, times, -times))
+        data.set_float_info("label_lower_bound", times)
+        data.set_float_info("label_upper_bound", np.where(is_seen, times, np.inf))
+        with XGBoostHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            xgboost.train({"objective": objective, "nthread": 1}, data, 12)
+        findings = found(Trial(tmp_path / "run"), "setup")[0]
+
+        assert found_of == [(one.condition, one.severity) for one in findings]
+
     @pytest.mark.parametrize(("maximize", "is_found"), [(None, True), (True, False)])
     @pytest.mark.parametrize("by", ["train", "estimator"])
     def test_early_stopping_of_a_metric_that_rises(self, tmp_path, by, maximize, is_found):
@@ -135,6 +152,35 @@ class TestClasses:
         trial, _ = trained(tmp_path / "run", BINARY, x, x[:, 0] > threshold, 11)
 
         assert conditions == [one.condition for one in found(trial, "class_imbalance")[0]]
+
+    @pytest.mark.parametrize(("is_sorted", "conditions"), [(True, [UNSEEN]), (False, [])])
+    def test_a_class_that_is_evaluated_and_not_trained(self, tmp_path, is_sorted, conditions):
+        """As of rows class by class, of which the last are split off."""
+        x = table()
+        y = (x[:, 0] > 0) + 2.0 * (x[:, 1] > 0)
+        order = np.argsort(y) if is_sorted else np.arange(len(y))
+        parameters = {"objective": "multi:softprob", "num_class": 4}
+        trial, _ = trained(tmp_path / "run", parameters, x[order], y[order], 21)
+        findings = found(trial, "repeated_data")[0]
+
+        assert conditions == [one.condition for one in findings]
+        assert all("none of 200 labels was in training" in one.message for one in findings)
+
+    def test_a_model_that_is_trained_on_with_other_classes(self, tmp_path):
+        """What was trained before counts, too."""
+        x = table()
+        y = (x[:, 0] > 0) + 2.0 * (x[:, 1] > 0)
+        everything, model = xgboost.DMatrix(x, label=y), None
+        parameters = {"objective": "multi:softprob", "num_class": 4, "nthread": 1}
+        with XGBoostHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            for part in (y < 2, y >= 2):
+                data = xgboost.DMatrix(x[part], label=y[part])
+                evals = [(everything, "validation")]
+                model = xgboost.train(
+                    parameters, data, 20, evals=evals, xgb_model=model, verbose_eval=False
+                )
+
+        assert [] == found(Trial(tmp_path / "run"), "repeated_data")[0]
 
     def test_labels_that_nothing_tells(self, tmp_path):
         """Are confused in the validation data, whatever the training data say."""

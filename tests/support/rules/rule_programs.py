@@ -79,6 +79,36 @@ def zero_weight(*, zero: bool) -> None:
     _fit(model, torch.optim.SGD(model.parameters(), lr=0.0), x, x[:, :1], steps=25)
 
 
+class _WithBias(nn.Linear):
+    """A layer that also returns its bias of positions, as attention of T5 does; it has none."""
+
+    def forward(self, given: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        found = super().forward(given)
+        return found, torch.zeros(len(found), 1)
+
+
+class _BetweenTuples(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.last = nn.Linear(16, 32), nn.Linear(32, 1)
+        self.attention = _WithBias(32, 32)
+
+    def forward(self, given: torch.Tensor) -> torch.Tensor:
+        found, bias = self.attention(self.first(given))
+        return torch.as_tensor(self.last(found + bias))
+
+
+def returns_a_tuple(*, zero: bool) -> None:
+    """A layer that also returns zeros by design, and whose weights are zero or not."""
+    model, rate = _BetweenTuples(), 0.0 if zero else 0.01
+    if zero:
+        nn.init.zeros_(model.attention.weight)
+        nn.init.zeros_(model.attention.bias)
+    x = _normal(64, 16)
+    _fit(model, torch.optim.SGD(model.parameters(), lr=rate), x, x[:, :1], steps=25)
+
+
 def random_labels() -> None:
     """A wide network learns by heart what cannot be learned."""
     torch.manual_seed(0)

@@ -74,6 +74,17 @@ def one_class(x, y, steps, **_):
     yield from batches(x, y * 0, steps)
 
 
+def without_last(x, y, steps, **_):
+    """Yield all classes but the last, as of sorted data that was split in order."""
+    yield from batches(x[y < 3], y[y < 3], steps)
+
+
+def tasks(x, y, steps, **_):
+    """Yield the first two classes, and then the other two, as where a model learns in tasks."""
+    for of_task in (y < 2, y >= 2):
+        yield from batches(x[of_task], y[of_task], steps // 2)
+
+
 def curriculum(x, y, steps, **_):
     """Yield three classes, and all of them from the half on."""
     known = y < 3
@@ -299,6 +310,9 @@ STEPS = [
     Scenario("repeated_data", partial(trains, 180, data=drawn), True),
     Scenario("repeated_data", partial(trains, 180, data=rare_class), False),
     Scenario("repeated_data", partial(trains, 180, data=by_heart), False),
+    Scenario("repeated_data", partial(trains, 120, data=without_last), True),
+    Scenario("repeated_data", partial(trains, 120, data=curriculum), False),
+    Scenario("repeated_data", partial(trains, 120, data=tasks), False),
     Scenario("repeated_data", logic, False),
     Scenario("repeated_data", partial(trains, 120), False),
     Scenario("repeated_data", partial(trains, 120, data=curriculum), False),

@@ -175,6 +175,8 @@ class BoostingHook(Hook):
         if one.begins:
             texts = model.hyperparameters().items()
             self._observe_all("hyperparameters", {name: parsed(text) for name, text in texts})
+            if one.censored is not None:
+                self._observe_named("boosting", "censored", np.asarray(one.censored, np.float64))
         if self.wants("feature_importance"):
             self._observe_all(
                 "feature_importance", self._computed("importances", model.importances)

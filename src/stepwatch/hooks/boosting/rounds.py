@@ -110,12 +110,15 @@ class TrainedModel:
         begins: Whether this is the first round of its training.
         stops_by: The metrics that end it early, as ``Metric.name``: -1 where less of it is taken
             for better, 1 for more.
+        censored: Share of the rows of training whose event was not seen, only that it was not
+            until then, or from then to then; ``None`` where no times of events are learnt.
     """
 
     model: Model
     data: Sequence[EvaluationSet]
     begins: bool
     stops_by: Mapping[str, float] = field(default_factory=dict)
+    censored: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

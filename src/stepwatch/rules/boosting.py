@@ -1,0 +1,293 @@
+"""What the rounds of boosting show of how a model was set up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..judge.rule import Findings, Rule
+from ..judge.step_view import StepNumber, StepView
+from ..model.finding import Finding
+from ..numerics.measures import number
+from .shared import direction, prefixed
+
+#: Of a metric that ends boosting early so many values are judged where its name tells what is
+#: better, so many where it does not, and so many of these at the end; what it was and is must
+#: differ by so many times what half of its changes are smaller than.
+LEAST_NAMED, LEAST_UNNAMED, LEAST_AT_END, CLEAR = 4, 20, 8, 3.0
+_STOPS, _STOPS_AT, _TRAINS_AT = (
+    f"boosting/{what}/" for what in ("stops_by", "stops_at", "trains_at")
+)
+_ROUND, _UNSPLIT = "boosting/round", "boosting/unsplit_rounds"
+_CENSORED, _OBJECTIVE = "boosting/censored", "hyperparameters/objective"
+_RATE = "hyperparameters/learning_rate"
+#: Boosting whose trees stay as they were grown, each multiplied by the learning rate.
+_BOOSTERS = ("hyperparameters/booster", "hyperparameters/boosting")
+_SHRUNK = ("gbtree", "gbdt")
+#: A model has gone less than half of the way, and in the last tenth of its rounds it improves by
+#: this much of what it does on average, or more.
+HALF, STILL = 0.5, 0.5
+
+
+@dataclass(slots=True)
+class _Stopping:
+    """What a metric was that ends a training early, and on the data that are trained on.
+
+    Args:
+        sign: -1 where less of it is taken for better.
+        ought: 1 where more is better by its name, -1 where less is; 0 if unknown.
+        step: The last step.
+        values: On the data that end the training.
+        trained: On those that are trained on, if it was evaluated there.
+        improved: Whether a round was better than the first, by what it is told.
+    """
+
+    sign: float
+    ought: int
+    step: StepNumber = field(default_factory=lambda: StepNumber(0, 0))
+    improved: bool = False
+    values: list[float] = field(default_factory=list)
+    trained: list[float] = field(default_factory=list)
+
+    def add(self, step: StepNumber, value: float, trained: float) -> None:
+        """Take in a round; nan for what was not evaluated."""
+        self.step = step
+        self.values.append(value)
+        self.improved |= self.sign * (value - self.values[0]) > 0
+        if not math.isnan(trained):
+            self.trained.append(trained)
+
+    def is_wrong(self, unnamed: int) -> bool:
+        """Return whether the first rounds stay the best ones because of the direction.
+
+        Args:
+            unnamed: Of so many values, where the name does not tell what is better.
+        """
+        if self.ought:
+            enough = len(self.values) >= LEAST_NAMED and self.ought != self.sign
+            return enough and worsens(self.values, self.sign)
+        # Its own training tells what is better.
+        judged = self.values, self.trained
+        return not self.improved and all(
+            len(one) >= unnamed and worsens(one, self.sign) for one in judged
+        )
+
+    @property
+    def is_improving(self) -> bool:
+        """Return whether no round was better than the last."""
+        return self.sign * self.values[-1] >= max(self.sign * value for value in self.values)
+
+
+@dataclass(slots=True)
+class _Boosted:
+    """How a boosted model is trained, and its loss on the training data.
+
+    Args:
+        rate: Its learning rate: each tree goes this share of the way that is left.
+        step: The last step.
+        num_rounds: How many rounds there were.
+        losses: By name, the number of rounds until then and the value.
+    """
+
+    rate: float
+    step: StepNumber = field(default_factory=lambda: StepNumber(0, 0))
+    num_rounds: int = 0
+    losses: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
+
+    @property
+    def reached(self) -> float:
+        """The share of the way from a constant to the labels that all trees can go together.
+
+        Of squared errors ``1 - (1 - rate) ** rounds`` (Friedman: Greedy function approximation,
+        2001, shrinkage), from 0 to 1; other objectives go about as far.
+        """
+        return float(1 - (1 - min(self.rate, 1.0)) ** self.num_rounds)
+
+    def still_improves(self) -> str:
+        """Return the name of a loss that falls at the end as it did on average, or an empty one."""
+        for name, values in self.losses.items():
+            (began, first), (ended, last) = values[0], values[-1]
+            turned, middle = max(one for one in values if one[0] <= 0.9 * ended or one == values[0])
+            usual = (first - last) / max(ended - began, 1)
+            if began < turned and (middle - last) / (ended - turned) >= STILL * usual > 0:
+                return name
+        return ""
+
+
+class Boosting:
+    """Judges the rounds of boosted models for a rule, whose findings it makes.
+
+    Args:
+        rule: The rule.
+        least_rounds: Trees without a split are judged after so many rounds.
+    """
+
+    def __init__(self, rule: Rule, least_rounds: int) -> None:
+        self._rule, self._least_rounds = rule, least_rounds
+        self._stopping: dict[tuple[str, str], _Stopping] = {}
+        self._boosted: dict[str, _Boosted] = {}
+        #: Whether anything could be judged so far.
+        self.is_judged = False
+
+    def check(self, step: StepView) -> Findings:
+        """Judge a step with a round."""
+        self._count_rounds(step)
+        yield from self._unsplit(step)
+        yield from self._uncensored(step)
+        yield from self._stopped_by(step)
+
+    def finish(self) -> Findings:
+        """Judge what can only be said at the end."""
+        yield from self._ended_early()
+        for (worker, name), known in self._stopping.items():
+            if not known.ought and known.is_wrong(LEAST_AT_END):
+                yield self._stopping_found(worker, name, known)
+
+    def _unsplit(self, step: StepView) -> Findings:
+        for group in prefixed(step, "boosting", f"{_UNSPLIT}$"):
+            count = group[0].scalar
+            self.is_judged = True
+            if count >= self._least_rounds:
+                yield self._rule.finding(
+                    step,
+                    group[0],
+                    f"no tree has a split in {number(count)} rounds up to step"
+                    f" {step.train_step}: the"
+                    " model says the same of every row, and nothing is learnt",
+                    condition="unsplit",
+                    value=count,
+                    threshold=float(self._least_rounds),
+                    worker=group.record.worker,
+                    remedy="of an objective of your own see whether its gradient and hessian are"
+                    " those of the raw margins, through the sigmoid or softmax, and not all about"
+                    " zero; else lower min_child_weight, gamma or min_data_in_leaf",
+                )
+
+    def _uncensored(self, step: StepView) -> Findings:
+        """Find times of events that are learnt as if the event of each row had been seen."""
+        for group in prefixed(step, "boosting", f"{_CENSORED}$"):
+            self.is_judged = True
+            objective = step.tensor(_OBJECTIVE, group.record.worker)
+            if group[0].scalar > 0 or objective is None:
+                continue
+            is_cox = objective.value().item() == "survival:cox"
+            yield self._rule.finding(
+                step,
+                group[0],
+                f"{objective.value().item()} learns from no censored row, as"
+                f" {'no label is negative' if is_cox else 'all label bounds are equal'}: every time"
+                " counts as that of an event, which is so only if the event of each row was seen",
+                condition="uncensored",
+                severity="info",
+                value=0.0,
+                threshold=0.0,
+                worker=group.record.worker,
+                remedy="give rows that had no event until they were last seen a negative label"
+                if is_cox
+                else "give rows that had no event until they were last seen label_upper_bound=inf,"
+                " and that time as label_lower_bound",
+            )
+
+    def _count_rounds(self, step: StepView) -> None:
+        """Remember the learning rate of a model, and what its loss was after how many rounds."""
+        for record in step.records:
+            worker = record.worker
+            for rate in _shrinkages(step, worker):
+                self._boosted[worker] = _Boosted(rate)
+            if (known := self._boosted.get(worker)) is None:
+                continue
+            known.num_rounds += step.train_step - known.step.train_step if known.num_rounds else 0
+            known.step = step.at
+            if (tensor := step.tensor(_ROUND, worker)) is not None:  # not between full steps
+                known.num_rounds = int(tensor.scalar) + 1
+            for loss in step.tensors("losses", worker=worker):
+                known.losses.setdefault(loss.name, []).append((known.num_rounds, loss.scalar))
+
+    def _ended_early(self) -> Findings:
+        """Judge the rounds that a model had, once it has no more."""
+        for worker, known in self._boosted.items():
+            stops = [one for (of, _), one in self._stopping.items() if of == worker]
+            name = known.still_improves()
+            if not name or known.reached >= HALF or not all(one.is_improving for one in stops):
+                continue
+            yield self._rule.finding(
+                known.step,
+                name,
+                f"{known.num_rounds} rounds with a learning rate of {number(known.rate)} take"
+                f" predictions {known.reached:.0%} of the way from a constant to the labels, and"
+                f" {name} still fell as it did on average when training ended",
+                condition="few_rounds",
+                mode="TRAIN",
+                worker=worker,
+                value=known.reached,
+                threshold=HALF,
+                remedy="raise the learning rate (eta), 0.05 to 0.3 is usual, or the number of"
+                " rounds, and let early stopping find their end: the model is underfitted",
+            )
+
+    def _stopped_by(self, step: StepView) -> Findings:
+        """Judge the direction of metrics that end boosting early."""
+        for group in prefixed(step, "boosting", _STOPS):
+            worker = group.record.worker
+            for tensor in group:
+                name = tensor.name.removeprefix(_STOPS)
+                ought = direction(name.partition("-")[2])
+                known = self._stopping.setdefault((worker, name), _Stopping(tensor.scalar, ought))
+                value, trained = step.scalars((f"{_STOPS_AT}{name}", f"{_TRAINS_AT}{name}"), worker)
+                known.add(step.at, value, trained)
+                self.is_judged = True
+                if known.is_wrong(LEAST_UNNAMED):
+                    yield self._stopping_found(worker, name, known)
+
+    def _stopping_found(self, worker: str, name: str, known: _Stopping) -> Finding:
+        first, last, less = known.values[0], known.values[-1], known.sign < 0
+        why = f"which ought to {'rise' if less else 'fall'}"
+        if not known.ought:
+            why = "and on the training data too"
+        return self._rule.finding(
+            known.step,
+            f"{_STOPS}{name}",
+            f"early stopping takes {'less' if less else 'more'} of {name} for better, {why}: it"
+            f" {'rose' if less else 'fell'} from {number(first)} in the first round to"
+            f" {number(last)} at step {known.step.train_step}, and the first rounds are taken"
+            " for the best",
+            condition=f"early_stopping {name}",
+            mode="TRAIN",
+            worker=worker,
+            value=last,
+            threshold=first,
+            remedy=f"tell it that {'more' if less else 'less'} is better: XGBoost takes"
+            f" maximize={less}, and LightGBM what a metric returns as is_higher_better",
+        )
+
+
+def _shrinkages(step: StepView, worker: str) -> Iterator[float]:
+    """Yield the learning rate of a model whose first round a step is, if its trees are shrunk."""
+    rate = step.tensor(_RATE, worker)
+    boosters = [tensor for name in _BOOSTERS if (tensor := step.tensor(name, worker)) is not None]
+    if rate is not None and any(tensor.value().item() in _SHRUNK for tensor in boosters):
+        yield rate.scalar
+
+
+def worsens(values: Sequence[float], sign: float) -> bool:
+    """Return whether a metric got clearly worse than it was in the first round.
+
+    Args:
+        values: The metric, of one round after the other; nan is never worse.
+        sign: 1 where more is better, -1 for less.
+
+    Example:
+        >>> worsens([0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.6], -1)
+        True
+        >>> worsens([0.6, 0.7, 0.5, 0.6, 0.65, 0.7, 0.5, 0.6], -1)
+        False
+    """
+    found = -sign * np.array(values)
+    late = found[len(found) // 2 :]
+    if len(late) < 2 or not (late > found[0]).all():
+        return False
+    usual = float(np.median(np.abs(np.diff(late))))
+    return bool(late.mean() - found[0] > CLEAR * usual)
