@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -24,12 +25,14 @@ from ..numerics.measures import (
     robust_log_z,
     robust_z,
 )
+from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .circumstances import Circumstances, Reason, Stages
 from .history import (
     Fifths,
     FirstValues,
     LossHistory,
     LossJump,
+    MeanGuess,
     RecentLosses,
     Round,
     RoundLosses,
@@ -38,11 +41,13 @@ from .history import (
 )
 from .logged_metrics import NOT_TRAINING
 from .setup import direction
-from .shared import is_loss, is_scalar, losses_of, named_losses
+from .shared import is_loss, is_scalar, losses_of, named_losses, of_same_loss
 
 #: A metric falls with its loss if of so much at first, at least, at most such a part is left, and
 #: such a part of the loss is gone; the medians of fifths may rise by the last part in between.
 MUCH, LEFT, GONE, WAVER = 0.3, 0.4, 0.2, 0.05
+#: An evaluation that ends above what guessing costs by so much is worse than that.
+WORSE = 1.02
 #: By so much a loss has risen for good where weights go the wrong way.
 RISEN = 1.2
 #: Below this fraction of its peak a learning rate winds a training down.
@@ -276,6 +281,9 @@ class Overfit(RoundRule):
     that only lies above that of training is information: many a model that generalizes has one.
     Where the training loss is weighted by classes or samples and that of validation is not, they
     are not compared, and only a rise counts.
+
+    At the end, a mean square that hardly falls below the variance of the targets in training, and
+    in evaluation ends above what guessing their mean costs (``guessing``).
     """
 
     name = "overfit"
@@ -296,16 +304,50 @@ class Overfit(RoundRule):
         # Losses that are weighted in TRAIN only, and what was said of bad rounds that go on.
         self._weighted: set[str] = set()
         self._said: dict[str, str] = {}
+        self._guesses: defaultdict[str, MeanGuess] = defaultdict(MeanGuess)
 
     def check(self, step: StepView) -> Findings:
         self._weighted |= named_losses(step, _WEIGHTED)
+        if step.mode in (Mode.TRAIN, Mode.EVAL):
+            for loss in step.tensors("losses"):
+                label = of_same_loss(step, loss, "label")
+                if loss.info.function == "mse_loss" and label is not None:
+                    moments = label.record.statistics[label.row, [COUNT, SUM, SUM_SQ]]
+                    self._guesses[loss.name].add_targets(step.mode, moments)
         yield from super().check(step)
+
+    def finish(self) -> Findings:
+        yield from super().finish()
+        for name, guess in self._guesses.items():
+            shares = guess.shares()
+            if shares is not None and name not in self._weighted:
+                yield self._guessed(name, guess.num_rounds, *shares)
+
+    def _guessed(self, name: str, num_rounds: int, train: float, validation: float) -> Finding:
+        return self.finding(
+            self._last,
+            name,
+            f"{name}: after {num_rounds} rounds training comes to {train:.0%} of what guessing the"
+            f" mean of the targets costs, and the evaluation to {validation:.0%}, and never was"
+            " clearly below: what little is learnt is learnt by heart",
+            mode=Mode.EVAL.value,
+            value=validation,
+            threshold=1.0,
+            severity="warning" if validation > WORSE else "info",
+            condition=f"{name} guessing",
+            remedy="check that each target belongs to its sample, as where one of both is shuffled"
+            " or sorted and the other is not; if the targets are as noisy as that, end the training"
+            " where the evaluation is best",
+            evidence={"train": train, "validation": validation, "rounds": num_rounds},
+        )
 
     def _evaluate(self, ended: Round, at: StepNumber, mode: str) -> Findings:
         if ended.first_step < self.start_step:
             return
         for name, train, validation in ended.pairs():
             self._evaluated = True
+            if name in self._guesses and len(ended.losses[Mode.TRAIN]) == 1:
+                self._guesses[name].add_round(train, validation)
             ratio = overfit_ratio(train, validation)
             if math.isnan(ratio):
                 continue
