@@ -648,8 +648,9 @@ class LossSpike(Rule):
     It is a warning where the loss is above all that it began with, the first 20, and information
     else; also where the batches became others with it, as in a curriculum: of another shape than
     any before, or with another number of targets. Between full steps that shows at the next one,
-    which is waited for. ``horizon_steps`` later it is reported whether the loss stayed up or went
-    on rising; a loss that came back gives no further finding.
+    which is waited for. Of policies and values of actions it is information, too: their targets
+    move, as when a target network is copied. ``horizon_steps`` later it is reported whether the
+    loss stayed up or went on rising; a loss that came back gives no further finding.
     """
 
     name = "loss_spike"
@@ -683,9 +684,12 @@ class LossSpike(Rule):
         self._stages = Stages()
         self._waiting: list[_Spike] = []  # until it is known whether a new stage began
         self._staged: set[str] = set()  # losses whose last spike is a new stage
+        # Of policies, and values of actions, targets move: a target network is copied, returns grow
+        self._by_reward = False
 
     def check(self, step: StepView) -> Findings:
         news = self._stages.news(step)
+        self._by_reward |= any("policy" in one.layout.rows_of for one in step.records)
         if news is not None:
             yield from self._settle(news)
         for name, loss in losses_of(step, self._losses).items():
@@ -748,7 +752,7 @@ class LossSpike(Rule):
             f" {self.window} before (> {number(self.k)})"
             + (f"; a new stage of training began: {news}" if news else ""),
             mode=spike.mode,
-            severity="warning" if spike.is_high and not news else "info",
+            severity="warning" if spike.is_high and not news and not self._by_reward else "info",
             value=spike.score,
             threshold=self.k,
             remedy="nothing, if the harder batches are meant"
@@ -770,7 +774,7 @@ class LossSpike(Rule):
         yield from self._settle("")
         diverged = not after < spike.loss
         what = "diverged" if diverged else "stayed up"
-        usual = "info" if name in self._staged else "warning"
+        usual = "info" if name in self._staged or self._by_reward else "warning"
         yield self.finding(
             step,
             name,
