@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import nn
 
 from stepwatch.rules import StepView, Watch
+from stepwatch.rules.circumstances import RawInputs
 from tests.support.rules.rule_records import info, record, step_of
+from tests.support.rules.rule_runs import judge
 
 RNG = np.random.default_rng(0)
 
@@ -141,3 +148,79 @@ def test_a_loss_may_rise_with_its_targets(growth, verdicts):
         found += watch.evaluate(step_of(kinds, at))
 
     assert verdicts == [one.evidence["verdict"] for one in found]
+
+
+def first_step(size, made, *, layer="dense", weight="dense/kernel"):
+    """Return a step of a model whose inputs, and what its first layer makes of them, are so large.
+
+    Args:
+        layer: The layer whose output it is.
+        weight: The first matrix.
+    """
+    return step_of(
+        {
+            "batches": {"batch/0": np.full((4, 3), size)},
+            "weights": {"normalization/mean": np.zeros(3), weight: np.full((3, 8), 0.1)},
+            "outputs": {f"output/{layer}": np.full((4, 8), made)},
+            "losses": {"loss/loss": 1.0},
+        },
+        0,
+    )
+
+
+class TestRawInputs:
+    @pytest.mark.parametrize(
+        ("step", "found"),
+        [
+            (first_step(300.0, 190.0), True),
+            (first_step(300.0, 190.0, layer="0", weight="0.weight"), True),
+            (first_step(300.0, 1.0), False),  # a layer of the model scaled them
+            (first_step(40.0, 3.5), False),
+            (first_step(1.0, 4.0), False),
+            (first_step(300.0, 190.0, layer="flatten"), False),  # of the first matrix nothing
+        ],
+    )
+    def test_inputs_are_raw_if_what_the_first_layer_makes_of_them_is_as_large(self, step, found):
+        inputs = RawInputs()
+        inputs.add(step, step.records[0])
+
+        assert found is bool(inputs.sentence)
+
+    def test_only_the_first_step_counts(self):
+        inputs = RawInputs()
+        for step in (first_step(1.0, 1.0), first_step(300.0, 190.0)):
+            inputs.add(step, step.records[0])
+
+        assert "" == inputs.sentence
+
+    def test_they_are_to_be_scaled_first(self):
+        inputs = RawInputs()
+        step = first_step(300.0, 190.0)
+        inputs.add(step, step.records[0])
+
+        assert "the inputs are not scaled, with a root mean square of 300" == inputs.sentence
+        assert inputs.remedy("lower the learning rate").endswith("; then lower the learning rate")
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("is_scaled", [False, True])
+def test_a_rate_that_is_too_high_for_raw_inputs_is_told_with_these(is_scaled, tmp_path):
+    """By the columns of a table: one of some hundreds, others of about one."""
+
+    def train():
+        torch.manual_seed(0)
+        x = torch.randn(64, 4) * torch.tensor([400.0, 1.0, 0.1, 5.0]) + 200
+        y = (x[:, 0] > 200).float()[:, None]
+        x = (x - x.mean(0)) / x.std(0) if is_scaled else x
+        model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=10.0 if is_scaled else 0.01)
+        for _ in range(40):
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+
+    findings, _ = judge(train, "step_size", tmp_path / "run")
+    messages = [json.loads(one)["message"] for one in findings]
+
+    assert messages
+    assert is_scaled is not any("the inputs are not scaled" in one for one in messages)

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from stepwatch.model.record import Layout
+from stepwatch.model.steps import Mode
 from stepwatch.numerics.measures import FEW_ROWS, any_non_finite
 from stepwatch.numerics.statistics import NAN, NUM_FIELDS, summarize
 from stepwatch.rules import Rule, Selection
-from stepwatch.rules.history import RecentLosses
+from stepwatch.rules.history import MeanGuess, RecentLosses
 from stepwatch.rules.shared import is_loss, is_scalar, losses_of, means
 from tests.support.rules.rule_records import info, step_of
 
@@ -109,3 +110,46 @@ class TestConcerns:
 
         rule = OfB()
         return Watch([Watched(rule, Scope(**scope))]), rule
+
+
+class TestMeanGuess:
+    """Targets are 0 and 2 as often: to guess 1 costs 1."""
+
+    @pytest.mark.parametrize(
+        ("train", "validation", "found"),
+        [
+            ([0.99, 0.98, 0.97, 0.96, 0.95, 0.95], [0.98, 0.99, 1.0, 1.01, 1.03, 1.05], True),
+            ([0.99, 0.98, 0.97, 0.96, 0.95, 0.95], [0.98, 0.98, 0.97, 0.97, 0.96, 0.97], False),
+            ([0.99, 0.98, 0.97, 0.96, 0.95, 0.95], [0.98, 0.93, 0.97, 1.0, 1.02, 1.05], False),
+            ([0.9, 0.8, 0.7, 0.6, 0.5, 0.4], [1.0, 1.0, 1.1, 1.1, 1.2, 1.2], False),
+            ([1.2, 1.1, 1.1, 1.1, 1.0, 1.0], [1.2, 1.1, 1.1, 1.1, 1.05, 1.05], False),
+            ([0.95] * 4, [1.05] * 4, False),
+        ],
+    )
+    def test_what_is_learnt_by_heart_holds_in_no_evaluation(self, train, validation, found):
+        guess = MeanGuess()
+        for mode, number in ((Mode.TRAIN, 1000), (Mode.EVAL, 100)):
+            guess.add_targets(mode, np.array([number, number, 2.0 * number]))
+        for pair in zip(train, validation, strict=True):
+            guess.add_round(*pair)
+
+        assert found is (guess.shares() is not None)
+
+    def test_targets_of_evaluations_that_lie_elsewhere_cost_more_to_guess(self):
+        """They are guessed by the mean of those of training: 1 for targets of 3 and 5 costs 10."""
+        guess = MeanGuess()
+        guess.add_targets(Mode.TRAIN, np.array([1000, 1000, 2000.0]))
+        guess.add_targets(Mode.EVAL, np.array([100, 400, 1700.0]))
+        for _ in range(5):
+            guess.add_round(0.95, 11.0)
+
+        assert (0.95, 1.1) == pytest.approx(guess.shares())
+
+    def test_of_few_targets_too_little_is_known(self):
+        guess = MeanGuess()
+        for mode in (Mode.TRAIN, Mode.EVAL):
+            guess.add_targets(mode, np.array([100, 100, 200.0]))
+        for _ in range(9):
+            guess.add_round(0.95, 1.1)
+
+        assert guess.shares() is None

@@ -200,6 +200,18 @@ class TestLossSpike:
         found = run("loss_spike", self.losses(after))
         assert any(what in finding.message and finding.step == 500 for finding in found)
 
+    @pytest.mark.parametrize(
+        ("after", "severities"),
+        [(2.5, ["info"]), (2.9, ["info", "info"]), (4.0, ["info", "error"])],
+    )
+    def test_of_the_values_of_actions_a_jump_is_information(self, after, severities):
+        """Their targets move when a target network is copied; a loss that diverged is an error."""
+        steps = self.losses(after)
+        steps[3] = step_of({"losses": {"L": 2.5}, "policy": {"value/target": [1.0, 2.0]}}, 3)
+        found = run("loss_spike", steps)
+
+        assert severities == [one.severity for one in found]
+
     def staged(self, *, length_of, full_every=1, spike_at=300):
         """Return steps whose sequences have a length, with a loss that jumps at one of them."""
         noise = 0.02 * np.random.default_rng(0).normal(size=520)

@@ -43,6 +43,16 @@ LARGE_START = 4.0
 FORGOTTEN = 0.5
 #: Dropping this share of all units, and a penalty that is this share of the loss, is much.
 DROPS, PENALIZES = 0.7, 0.8
+#: Inputs are not scaled if their root mean square is above the first, and what the first layer
+#: makes of them is above the second, and above their own divided by the first.
+RAW, UNIT = 10.0, 3.0
+#: What to do about it.
+SCALE = (
+    "give the model inputs that are scaled to mean 0 and standard deviation 1, each feature by its"
+    " own, or begin with a normalization layer"
+)
+# With these reasons, inputs that are not scaled may be what is behind it.
+_OF_INPUTS = frozenset({"overshot", "still", "faded", "swings", "flat", "data"})
 #: Targets grew if the median of their root mean square over so many full steps did by this factor.
 GROWN, GROWS_OVER, REMEMBERED = 1.1, 5, 200
 
@@ -200,6 +210,54 @@ class PaddedSequences:
         )
 
 
+class RawInputs:
+    """Remembers whether a model began with inputs that nobody scaled, nor a layer of its own.
+
+    What the first layer with a matrix makes of them at the first step is as large then.
+    """
+
+    def __init__(self) -> None:
+        self._is_known = False
+        self._size = math.nan
+
+    def add(self, step: StepView, record: StepRecord) -> None:
+        """Add a step of a worker; the first that shows inputs and outputs counts."""
+        rows = record.layout.rows_of
+        if self._is_known or "batches" not in rows or "outputs" not in rows:
+            return
+        self._is_known = True
+        sizes = [one.statistics.rms for one in step.tensors("batches", worker=record.worker)]
+        made = _first_output(step, record)
+        size = max((one for one in sizes if math.isfinite(one)), default=0.0)
+        if size > RAW and made > max(UNIT, size / RAW):
+            self._size = size
+
+    @property
+    def sentence(self) -> str:
+        """That inputs are not scaled; empty if they are, or that is not known."""
+        if math.isnan(self._size):
+            return ""
+        return f"the inputs are not scaled, with a root mean square of {number(self._size)}"
+
+    def remedy(self, remedy: str) -> str:
+        """Return what to do: to scale inputs first, if they are not."""
+        return f"{SCALE}; then {remedy}" if self.sentence else remedy
+
+
+def _first_output(step: StepView, record: StepRecord) -> float:
+    """Return the root mean square of what the first layer with a matrix returned; 0 if unknown."""
+    for row in record.layout.rows_of.get("weights", ()):
+        info = record.layout.tensors[row]
+        if len(info.shape) > 1:
+            for end in ".", "/":  # PyTorch and Keras put these before the name of a parameter
+                layer, _, _ = info.name.rpartition(end)
+                made = step.tensor(f"output/{layer}", record.worker)
+                if layer and made is not None:
+                    return made.statistics.rms
+            return 0.0
+    return 0.0
+
+
 _OBSERVED = frozenset({"weights", "labels", "gradients"})
 
 
@@ -211,6 +269,7 @@ class Circumstances:
         self._weights, self._clipped = WeightHistory(), ClippedGradients()
         self._first_gradient = math.nan
         self._padded = PaddedSequences()
+        self._inputs = RawInputs()
         self._last: StepRecord | None = None
         self._update = self._dropout = self._penalty = math.nan
         self._num_steps = 0
@@ -237,6 +296,7 @@ class Circumstances:
         self.by_reward |= "policy" in rows
         self._clipped.add(step, record)
         self._padded.add(step)
+        self._inputs.add(step, record)
         if "gradients" not in rows:
             return
         self._dropout = step.scalar("loop/dropout", record.worker)
@@ -267,6 +327,13 @@ class Circumstances:
         Args:
             losses: The last ones, in order.
         """
+        reason = self._reason(losses)
+        if reason is None or reason.cause not in _OF_INPUTS or not self._inputs.sentence:
+            return reason
+        sentence = f"{self._inputs.sentence}; {reason.sentence}"
+        return Reason(reason.cause, sentence, self._inputs.remedy(reason.remedy))
+
+    def _reason(self, losses: Sequence[float]) -> Reason | None:
         if self._last is None:
             return None
         gradient = global_norm(self._last.statistics[self._last.layout.rows_of["gradients"]])

@@ -295,6 +295,60 @@ class Rounds:
         return f"no loss was there in TRAIN and in EVAL after it; seen were {counts}"
 
 
+#: So many rounds tell that a mean square comes to nothing; the last of them are so many.
+_LEAST_ROUNDS, _LAST_ROUNDS = 5, 3
+#: Of fewer targets the variance is not known well enough.
+_LEAST_TARGETS = 1000
+#: In training at most such a part of the variance of the targets is explained, and in evaluation
+#: it never was more than such a part; less than the second is chance.
+_HARDLY, _CHANCE = 0.1, 0.05
+
+
+class MeanGuess:
+    """Mean squares of rounds, beside what it costs to guess the mean of the training targets."""
+
+    def __init__(self) -> None:
+        #: Number, sum and sum of squares of the targets, of TRAIN and EVAL steps.
+        self._moments = {mode: np.zeros(3) for mode in (Mode.TRAIN, Mode.EVAL)}
+        self._rounds: list[tuple[float, float]] = []
+
+    def add_targets(self, mode: Mode, moments: Floats) -> None:
+        """Add number, sum and sum of squares of the targets of a step."""
+        self._moments[mode] += moments
+
+    def add_round(self, train: float, validation: float) -> None:
+        self._rounds.append((train, validation))
+
+    @property
+    def num_rounds(self) -> int:
+        return len(self._rounds)
+
+    def shares(self) -> tuple[float, float] | None:
+        """Return the losses at the end in TRAIN and EVAL, each as a share of that of guessing.
+
+        ``None`` where training learnt something of the targets, nothing at all, or what holds in an
+        evaluation, too; and where that is not known.
+        """
+        (number_of, total, _), (in_eval, _, _) = self._moments.values()
+        if len(self._rounds) < _LEAST_ROUNDS or number_of < _LEAST_TARGETS or not in_eval:
+            return None
+        mean = total / number_of
+        costs = [_cost(moments, mean) for moments in self._moments.values()]
+        if not min(costs) > 0:
+            return None
+        found = np.array(self._rounds) / costs
+        train, validation = np.median(found[-_LAST_ROUNDS:], axis=0).tolist()
+        hardly = 1 - _HARDLY <= train < 1
+        by_chance = found[:, 1].min() >= 1 - _CHANCE and validation > 1
+        return (train, validation) if hardly and by_chance else None
+
+
+def _cost(moments: Floats, guess: float) -> float:
+    """Return the mean square of targets from a guess."""
+    number_of, total, squares = (moments / moments[0]).tolist()
+    return float(squares - 2 * guess * total + guess**2 * number_of)
+
+
 class RoundLosses:
     """The losses of one name in one mode, a round each: the best, and how much they scatter."""
 

@@ -33,6 +33,8 @@ DROPPED = 0.2
 SEVERAL = 1.3
 #: Looks at the graph of a loss that is written out.
 MIN_SAMPLES = 2
+#: At so many steps in a row there is a derivative of a derivative that has no graph.
+_WITHOUT_GRAPH = "setup/without_graph"
 #: The sentence and the remedy of each condition.
 CAUSES = {
     "probabilities": (
@@ -176,11 +178,12 @@ class LossInput(Rule):
     which many are dropped; shapes ``(n, 1)`` against ``(n,)``, also where the script writes the
     loss out; targets of which each is compared with several predictions; labels that are not those
     of the loss; a softmax where samples have several labels; and outputs of a sigmoid, tanh or ReLU
-    that press against their end while the targets lie beyond it.
+    that press against their end while the targets lie beyond it. By graphs: a second derivative of
+    a model by its inputs that was computed without a graph of its own, step after step.
     """
 
     name = "loss_input"
-    needs = ("predictions", "dependence")
+    needs = ("predictions", "dependence", "setup")
     training_only = True
     per_model = True
     sign = "loss_input"
@@ -211,6 +214,7 @@ class LossInput(Rule):
                 if self.persists(key, holds, least):
                     yield self._finding(step, given, condition, least)
         yield from self._evaluate_written(step)
+        yield from self._evaluate_derivatives(step)
 
     def unevaluated(self) -> str | None:
         if self._num_samples >= MIN_SAMPLES or self._steps >= self.consecutive:
@@ -236,6 +240,27 @@ class LossInput(Rule):
                     condition="broadcast",
                     remedy=CAUSES["broadcast"][1],
                     evidence={"cause": "broadcast"},
+                )
+
+    def _evaluate_derivatives(self, step: StepView) -> Findings:
+        """Judge derivatives of derivatives that were computed without a graph of their own."""
+        for worker in step.workers:
+            tensor = step.tensor(_WITHOUT_GRAPH, worker)
+            if tensor is not None and tensor.scalar >= self.consecutive:
+                yield self.finding(
+                    step,
+                    tensor,
+                    "the second derivative is computed without create_graph=True,"
+                    f" {in_a_row(int(tensor.scalar), 'step')} up to step {step.train_step}: the"
+                    " loss cannot be differentiated through it, so that the residual of a"
+                    " differential equation teaches the model nothing by it",
+                    value=tensor.scalar,
+                    threshold=float(self.consecutive),
+                    condition="without_graph",
+                    remedy="pass create_graph=True to each torch.autograd.grad of which the result"
+                    " enters the loss, the last one too; if it is only to be looked at, compute it"
+                    " now and then",
+                    evidence={"cause": "without_graph"},
                 )
 
     def _conditions(self, given: _Given) -> Iterator[tuple[str, bool, int]]:

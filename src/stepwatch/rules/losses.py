@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -24,12 +25,14 @@ from ..numerics.measures import (
     robust_log_z,
     robust_z,
 )
+from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .circumstances import Circumstances, Reason, Stages
 from .history import (
     Fifths,
     FirstValues,
     LossHistory,
     LossJump,
+    MeanGuess,
     RecentLosses,
     Round,
     RoundLosses,
@@ -37,11 +40,13 @@ from .history import (
     Uphill,
 )
 from .logged_metrics import NOT_TRAINING
-from .shared import direction, is_loss, is_scalar, losses_of, named_losses
+from .shared import direction, is_loss, is_scalar, losses_of, named_losses, of_same_loss
 
 #: A metric falls with its loss if of so much at first, at least, at most such a part is left, and
 #: such a part of the loss is gone; the medians of fifths may rise by the last part in between.
 MUCH, LEFT, GONE, WAVER = 0.3, 0.4, 0.2, 0.05
+#: An evaluation that ends above what guessing costs by so much is worse than that.
+WORSE = 1.02
 #: By so much a loss has risen for good where weights go the wrong way.
 RISEN = 1.2
 #: Below this fraction of its peak a learning rate winds a training down.
@@ -275,6 +280,9 @@ class Overfit(RoundRule):
     that only lies above that of training is information: many a model that generalizes has one.
     Where the training loss is weighted by classes or samples and that of validation is not, they
     are not compared, and only a rise counts.
+
+    At the end, a mean square that hardly falls below the variance of the targets in training, and
+    in evaluation ends above what guessing their mean costs (``guessing``).
     """
 
     name = "overfit"
@@ -295,16 +303,50 @@ class Overfit(RoundRule):
         # Losses that are weighted in TRAIN only, and what was said of bad rounds that go on.
         self._weighted: set[str] = set()
         self._said: dict[str, str] = {}
+        self._guesses: defaultdict[str, MeanGuess] = defaultdict(MeanGuess)
 
     def check(self, step: StepView) -> Findings:
         self._weighted |= named_losses(step, _WEIGHTED)
+        if step.mode in (Mode.TRAIN, Mode.EVAL):
+            for loss in step.tensors("losses"):
+                label = of_same_loss(step, loss, "label")
+                if loss.info.function == "mse_loss" and label is not None:
+                    moments = label.record.statistics[label.row, [COUNT, SUM, SUM_SQ]]
+                    self._guesses[loss.name].add_targets(step.mode, moments)
         yield from super().check(step)
+
+    def finish(self) -> Findings:
+        yield from super().finish()
+        for name, guess in self._guesses.items():
+            shares = guess.shares()
+            if shares is not None and name not in self._weighted:
+                yield self._guessed(name, guess.num_rounds, *shares)
+
+    def _guessed(self, name: str, num_rounds: int, train: float, validation: float) -> Finding:
+        return self.finding(
+            self._last,
+            name,
+            f"{name}: after {num_rounds} rounds training comes to {train:.0%} of what guessing the"
+            f" mean of the targets costs, and the evaluation to {validation:.0%}, and never was"
+            " clearly below: what little is learnt is learnt by heart",
+            mode=Mode.EVAL.value,
+            value=validation,
+            threshold=1.0,
+            severity="warning" if validation > WORSE else "info",
+            condition=f"{name} guessing",
+            remedy="check that each target belongs to its sample, as where one of both is shuffled"
+            " or sorted and the other is not; if the targets are as noisy as that, end the training"
+            " where the evaluation is best",
+            evidence={"train": train, "validation": validation, "rounds": num_rounds},
+        )
 
     def _evaluate(self, ended: Round, at: StepNumber, mode: str) -> Findings:
         if ended.first_step < self.start_step:
             return
         for name, train, validation in ended.pairs():
             self._evaluated = True
+            if name in self._guesses and len(ended.losses[Mode.TRAIN]) == 1:
+                self._guesses[name].add_round(train, validation)
             ratio = overfit_ratio(train, validation)
             if math.isnan(ratio):
                 continue
@@ -605,8 +647,9 @@ class LossSpike(Rule):
     It is a warning where the loss is above all that it began with, the first 20, and information
     else; also where the batches became others with it, as in a curriculum: of another shape than
     any before, or with another number of targets. Between full steps that shows at the next one,
-    which is waited for. ``horizon_steps`` later it is reported whether the loss stayed up or went
-    on rising; a loss that came back gives no further finding.
+    which is waited for. Of policies and values of actions it is information, too: their targets
+    move, as when a target network is copied. ``horizon_steps`` later it is reported whether the
+    loss stayed up or went on rising; a loss that came back gives no further finding.
     """
 
     name = "loss_spike"
@@ -640,9 +683,12 @@ class LossSpike(Rule):
         self._stages = Stages()
         self._waiting: list[_Spike] = []  # until it is known whether a new stage began
         self._staged: set[str] = set()  # losses whose last spike is a new stage
+        # Of policies, and values of actions, targets move: a target network is copied, returns grow
+        self._by_reward = False
 
     def check(self, step: StepView) -> Findings:
         news = self._stages.news(step)
+        self._by_reward |= any("policy" in one.layout.rows_of for one in step.records)
         if news is not None:
             yield from self._settle(news)
         for name, loss in losses_of(step, self._losses).items():
@@ -705,7 +751,7 @@ class LossSpike(Rule):
             f" {self.window} before (> {number(self.k)})"
             + (f"; a new stage of training began: {news}" if news else ""),
             mode=spike.mode,
-            severity="warning" if spike.is_high and not news else "info",
+            severity="warning" if spike.is_high and not news and not self._by_reward else "info",
             value=spike.score,
             threshold=self.k,
             remedy="nothing, if the harder batches are meant"
@@ -727,7 +773,7 @@ class LossSpike(Rule):
         yield from self._settle("")
         diverged = not after < spike.loss
         what = "diverged" if diverged else "stayed up"
-        usual = "info" if name in self._staged else "warning"
+        usual = "info" if name in self._staged or self._by_reward else "warning"
         yield self.finding(
             step,
             name,

@@ -18,7 +18,7 @@ from ..model.finding import Finding
 from ..model.record import Layout, StepRecord, TensorInfo
 from ..numerics.measures import Floats, global_norm, listed, non_finite, number
 from ..numerics.statistics import COUNT, SUM, SUM_ABS, SUM_SQ
-from .circumstances import RATIO, update_size
+from .circumstances import RATIO, RawInputs, update_size
 from .history import Series
 from .shared import (
     is_of_trainable,
@@ -431,9 +431,11 @@ class StepSize(Rule):
         self._of_worker: dict[str, _WeightNorms] = {}
         self._early_ratio = 0.0
         self._early_losses: dict[str, list[float]] = {}
+        self._inputs = RawInputs()
 
     def check(self, step: StepView) -> Findings:
         self._steps += 1
+        self._inputs.add(step, step.records[0])
         losses = losses_of(step, self._losses)
         for name, value in losses.items():
             self._of_loss.setdefault(name, _Loss()).add(step.mode_step, value)
@@ -465,17 +467,19 @@ class StepSize(Rule):
         if not (self._early_ratio > _EARLY_RATIO and first > 0 and now > _EARLY_RISE * first):
             return
         rate = next(iter(step.tensors("learning_rates")), None)
-        value_of = f" of {number(rate.scalar)}" if rate is not None else ""
+        what = "learning rate" + (f" of {number(rate.scalar)}" if rate is not None else "")
+        if self._inputs.sentence:
+            what = f"{self._inputs.sentence}, and for them the {what}"
         yield self.finding(
             step,
             name if rate is None else rate,
-            f"learning rate{value_of} is far too high: a step moved the weights by"
+            f"{what} is far too high: a step moved the weights by"
             f" {self._early_ratio:.0%} of their norm, where 0.1% is usual, and {name} went from"
             f" {number(first)} to {number(now)} in the first {_EARLY_STEPS} steps",
             value=self._early_ratio,
             threshold=_EARLY_RATIO,
             condition="far_too_high",
-            remedy="lower the learning rate a hundredfold, or warm it up",
+            remedy=self._inputs.remedy("lower the learning rate a hundredfold, or warm it up"),
             evidence={"loss": [first, now]},
         )
 
@@ -498,12 +502,16 @@ class StepSize(Rule):
                 f"training diverged: {name} went from {number(least)} to {number(now)} and the"
                 f" l2 norm of all trained weights from {number(before)} to {number(weights.norm)}"
                 f" within {steps}, up to step {step.train_step}, at a learning rate of"
-                f" {number(weights.rate)}",
+                f" {number(weights.rate)}"
+                + f"; {self._inputs.sentence}"
+                * bool(self._inputs.sentence),
                 worker=worker,
                 value=weights.norm / before,
                 threshold=2.0,
                 condition=condition,
-                remedy=_STEP_REMEDIES[condition],
+                remedy=_STEP_REMEDIES[condition]
+                if falls
+                else self._inputs.remedy(_STEP_REMEDIES[condition]),
                 evidence={"loss": [least, now], "norm": [before, weights.norm]},
             )
             return

@@ -13,7 +13,7 @@ from stepwatch.hooks.keras import KerasHook
 from stepwatch.rules import watch
 from stepwatch.trial import Trial
 from tests.support.frameworks import parity
-from tests.support.frameworks.keras import rule_trainings
+from tests.support.frameworks.keras import games, rule_trainings
 
 pytestmark = pytest.mark.framework
 COLUMNS = {
@@ -58,6 +58,34 @@ class TestParity:
                 getattr(rule_trainings, train)()
 
         assert parity.promised(COLUMNS[keras.backend.backend()]) == parity.judged(*runs)
+
+
+@pytest.mark.skipif(keras.backend.backend() == "jax", reason="fit keeps one optimizer there")
+class TestGames:
+    """A train step of one's own updates two networks by two losses, with an optimizer for each."""
+
+    @pytest.mark.parametrize(
+        ("wants", "apart", "found"),
+        [(1.0, False, ["helped"]), (1.0, True, ["helped"]), (0.0, False, []), (0.0, True, [])],
+    )
+    def test_a_generator_that_wants_to_be_recognized_is_found(self, wants, apart, found, tmp_path):
+        with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            games.play(wants, apart=apart)
+        alarms = watch(Trial(tmp_path / "run"), ["gan_collapse"])
+
+        assert found == [one.condition for one in alarms][:1]
+
+    def test_the_steps_of_optimizers_and_the_gradients_are_counted(self, tmp_path):
+        with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            games.play(0.0)
+        trial = Trial(tmp_path / "run")
+        updates, backwards = (
+            trial.tensor(f"loop/{name}").statistics()["sum"].tolist()
+            for name in ("optimizer_steps", "backwards")
+        )
+
+        assert [2, 4, 6] == updates[:3]
+        assert {2} == set(backwards)
 
 
 @pytest.mark.skipif(keras.backend.backend() != "torch", reason="others compute gradients anew")

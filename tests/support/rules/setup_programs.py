@@ -383,6 +383,85 @@ def solves(activation, *, penalty=False, also=False, steps=60):
         optimizer.step()
 
 
+def differentiates(loss_of, *, by_weights=False, steps=40):
+    """Fit a function of two inputs, with derivatives by these.
+
+    Args:
+        loss_of: Returns the loss, of the model, its inputs and the step.
+        by_weights: Whether each step also takes the product of the Hessian and the weights.
+    """
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for step in range(steps):
+        x = torch.rand(32, 2, requires_grad=True)
+        loss = loss_of(model, x, step)
+        if by_weights:
+            weights = list(model.parameters())
+            first = torch.autograd.grad(loss, weights, create_graph=True)
+            torch.autograd.grad(first[0].sum(), weights, retain_graph=True, allow_unused=True)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def _derivative(of, by, **options):
+    return torch.autograd.grad(of, by, torch.ones_like(of), **options)[0]
+
+
+def _boundary(model):
+    return model(torch.zeros(4, 2)).square().mean()
+
+
+def poisson(model, x, step, *, graph=False):
+    """The residual of an equation that holds second derivatives only, and a boundary."""
+    del step
+    first = _derivative(model(x), x, create_graph=True)
+    second = _derivative(first[:, 0:1], x, create_graph=graph)[:, 0:1]
+    return (second + torch.sin(x[:, 0:1])).square().mean() + _boundary(model)
+
+
+def heat(model, x, step, *, graph=False):
+    """That of one that holds a first derivative, too, which can be learnt."""
+    del step
+    first = _derivative(model(x), x, create_graph=True)
+    flux = -0.1 * first[:, 1]
+    keep = {"create_graph" if graph else "retain_graph": True}
+    second = torch.autograd.grad(outputs=flux.sum(), inputs=[x], **keep)[0][:, 1]
+    return (first[:, 0] + second).square().mean() + _boundary(model)
+
+
+def fits(model, x, step, *, every=1, attack=False):
+    """A fit of which the curve is printed, or that is trained on what misleads it."""
+    target = x.detach().prod(1, keepdim=True)
+    if attack:
+        gradient = _derivative((model(x) - target).square(), x)
+        return (model(x.detach() + 0.1 * gradient.sign()) - target).square().mean()
+    prediction = model(x)
+    if step % every == 0:
+        first = _derivative(prediction, x, create_graph=True)
+        _derivative(first[:, 0], x, retain_graph=True)
+    return (prediction - target).square().mean()
+
+
+def resamples(model, x, step):
+    """An equation that is learnt where its residual is steep."""
+    del step
+    first = _derivative(model(x), x, create_graph=True)
+    second = _derivative(first[:, 0], x, create_graph=True)[:, 0]
+    residual = (second + first[:, 1]).square()
+    weight = _derivative(residual, x, retain_graph=True).norm(dim=1)
+    return (weight * residual).mean() + _boundary(model)
+
+
+def probes(model, x, step):
+    """A gradient penalty, and now and then how fast it changes."""
+    first = _derivative(model(x), x, create_graph=True)
+    if step % 10 == 0:
+        _derivative(first[:, 0], x, retain_graph=True)
+    return (first.norm(dim=1) - 1).square().mean() + _boundary(model)
+
+
 class Case(NamedTuple):
     """A program, the rule, and the beginning of the condition it finds; empty for none."""
 
@@ -424,6 +503,27 @@ CASES = {
     "the second derivative of a tanh": Case(partial(solves, nn.Tanh)),
     "a gradient penalty": Case(partial(solves, nn.ReLU, penalty=True)),
     "one second derivative of two": Case(partial(solves, nn.ReLU, also=True)),
+    **{
+        f"a second derivative without a graph: {name}": Case(
+            partial(differentiates, loss_of), "without_graph", "loss_input"
+        )
+        for name, loss_of in {"of Poisson": poisson, "of heat": heat}.items()
+    },
+    **{
+        f"derivatives by inputs: {name}": Case(
+            partial(differentiates, loss_of, by_weights=name == "and by weights"), "", "loss_input"
+        )
+        for name, loss_of in {
+            "of Poisson": partial(poisson, graph=True),
+            "of heat": partial(heat, graph=True),
+            "of a fit": fits,
+            "of a fit, now and then": partial(fits, every=7),
+            "an attack": partial(fits, attack=True),
+            "where to sample": resamples,
+            "a penalty": probes,
+            "and by weights": probes,
+        }.items()
+    },
     "a matrix as the product of two": Case(partial(unseparated, "bottleneck")),
     "an adapter of low rank": Case(partial(unseparated, "adapter")),
     "a linear model": Case(partial(unseparated, "one layer")),

@@ -38,6 +38,8 @@ class StepFacts:
         normalizes_batch: Whether one of them took the statistics of the batch.
         num_losses: How many losses the script computed itself.
         num_stale: How many gradients hold those of the step before, too.
+        num_updates: How often optimizers were given gradients,
+        num_backwards: and how often the script computed these of losses of their own.
     """
 
     calls: dict[str, LossCall] = field(default_factory=dict)
@@ -50,6 +52,8 @@ class StepFacts:
     normalizes_batch: bool = False
     num_losses: int = 0
     num_stale: int = 0
+    num_updates: int = 0
+    num_backwards: int = 0
 
 
 class StepTrace:
@@ -69,6 +73,13 @@ class StepTrace:
         #: The optimizers that were given gradients.
         self.optimizers: list[object] = []
         self.facts = StepFacts()
+        self._num_differentiated = 0  # losses, when gradients were computed or used last
+
+    def differentiated(self) -> None:
+        """Gradients were computed, or are used: they are those of losses that are new since."""
+        if self.facts.num_losses > self._num_differentiated:
+            self._num_differentiated = self.facts.num_losses
+            self.facts.num_backwards += 1
 
     def add(self, tensor_ref: TensorRef) -> None:
         """Note a tensor; one that cannot leave the step is noted as missed."""

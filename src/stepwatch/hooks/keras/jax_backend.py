@@ -163,6 +163,7 @@ def differentiating(trace: StepTrace) -> Iterator[None]:
 
         def call(*args: Any, **given: Any) -> Any:
             (value, (beside, values)), gradients = differentiated(*args, **given)
+            trace.differentiated()
             for tensor_ref, one in zip(tensor_refs, values, strict=True):
                 trace.add(replace(tensor_ref, value=one))
             return ((value, beside) if has_aux else value), gradients

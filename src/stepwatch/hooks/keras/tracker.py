@@ -171,6 +171,8 @@ class BatchTracker:
         # Of a step that runs as Python: what is known of it, and values that are still needed.
         self._facts = StepFacts()
         self._values: dict[str, Any] = {}
+        # Steps of optimizers in a step that was observed in full, and in all so far.
+        self._num_updates = self._num_optimizer_steps = 0
 
     @property
     def failure(self) -> str:
@@ -260,11 +262,13 @@ class BatchTracker:
             wait()
             read()
             if not self._only_losses:
+                self._num_updates = self._facts.num_updates
                 self._observe_loop(seconds)
                 if self._kind == "train":
                     self._read_states(optimizer_variables)
                     self._read_variables(variables, optimizer_variables)
             self._values = {}
+        self._num_optimizer_steps += self._num_updates  # that of others is as of the last full one
         self.owner.is_over()
 
     @guarded
@@ -354,6 +358,9 @@ class BatchTracker:
         if self._mode is Mode.TRAIN and self._is_plain:
             # So its train_step computes it: one loss, differentiated once.
             numbers["loop/backwards"] = numbers["loop/loss_weight"] = 1.0
+        elif self._mode is Mode.TRAIN and facts.num_backwards and facts.num_updates:
+            numbers["loop/backwards"] = facts.num_backwards
+            numbers["loop/optimizer_steps"] = self._num_optimizer_steps + facts.num_updates
         if self._mode is Mode.TRAIN and (self._is_plain or facts.num_stale):
             stale = {"optimizer/stale_gradients": facts.num_stale}
             self._evidence.numbers(step, "optimizer", stale)
@@ -509,6 +516,8 @@ class BatchTracker:
             self._step_trace.facts.num_stale = len(gradients)
         number = len(self._step_trace.optimizers)
         self._step_trace.optimizers.append(optimizer)
+        self._step_trace.differentiated()
+        self._step_trace.facts.num_updates += 1
         rate = keras.ops.convert_to_tensor(optimizer.learning_rate)
         self._note(f"learning_rate/{number}", "learning_rates", rate)
 

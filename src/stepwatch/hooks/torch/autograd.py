@@ -20,8 +20,8 @@ import torch
 
 from .internals import output_shape
 
-# Larger graphs are not searched: this happens within somebody's step.
-_MOST_NODES = 20_000
+#: Larger graphs are not searched: this happens within somebody's step.
+MOST_NODES = 20_000
 _PREFIX = "_saved_"
 _RESULTS = re.compile(r"(result|output|out|indices|ret)s?\d*$")
 # Of these operations only what they were given is saved; of a division the divisor is enough.
@@ -179,7 +179,7 @@ def takes_last_only(loss: torch.Tensor, whole: Edge, last: Edge, dimension: int)
         dimension: Of the sequence in the first.
     """
     stack, seen, is_used = [loss.grad_fn], {loss.grad_fn}, False
-    while stack and len(seen) < _MOST_NODES:
+    while stack and len(seen) < MOST_NODES:
         node = stack.pop()
         for edge in () if node is None else node.next_functions:
             if edge in (whole, last):
@@ -439,7 +439,7 @@ def _forward_order(root: Any) -> dict[Any, Any]:
     """
     found: dict[Any, Any] = {}
     seen, stack = {root}, [(root, None, iter(root.next_functions))]
-    while stack and len(found) < _MOST_NODES:
+    while stack and len(found) < MOST_NODES:
         node, consumer, rest = stack[-1]
         producer = next((one for one, _ in rest if one is not None and one not in seen), None)
         if producer is not None:

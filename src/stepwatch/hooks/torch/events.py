@@ -7,7 +7,8 @@ failure of ours into training:
   of ``None`` may mean that the module raised;
 - ``before_loss`` (name, inputs, keywords); ``after_loss`` (name, value, inputs, keywords);
 - ``before_backward`` (roots); ``after_backward`` (), also after a failure;
-- ``differentiated`` (outputs, derivatives): by ``torch.autograd.grad``, with a graph of its own;
+- ``differentiated`` (outputs, inputs, derivatives, makes_graph=): by ``torch.autograd.grad``, and
+  whether with a graph of its own;
 - ``before_optimizer``, ``after_closure``, ``after_optimizer`` (optimizer): around its step, and
   each time that its closure returned;
 - ``before_scaled_step`` (scaler), ``after_scaled_step`` (optimizer), which may have been skipped;

@@ -245,14 +245,17 @@ def _backward_wrapper(before: Emit, after: Emit) -> Wrapper:
 
 
 def _gradient_wrapper(emit: Emit) -> Wrapper:
-    """Emit what derivatives were taken of, and these, where they may be differentiated again."""
+    """Emit what derivatives were taken of and by, these, and whether they have a graph."""
 
     def make(original: Any) -> Any:
         def grad(*args: Any, **kwargs: Any) -> Any:
             found = original(*args, **kwargs)
-            makes_graph = kwargs.get("create_graph") or any(args[_CREATE_GRAPH : _CREATE_GRAPH + 1])
-            if makes_graph and not torch.compiler.is_compiling():
-                emit(args[0] if args else kwargs.get("outputs"), found)
+            if not torch.compiler.is_compiling():
+                outputs = args[0] if args else kwargs.get("outputs")
+                inputs = args[1] if len(args) > 1 else kwargs.get("inputs")
+                makes_graph = any(args[_CREATE_GRAPH : _CREATE_GRAPH + 1])
+                makes_graph |= bool(kwargs.get("create_graph"))
+                emit(outputs, inputs, found, makes_graph=makes_graph)
             return found
 
         return grad

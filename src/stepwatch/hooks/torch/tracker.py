@@ -25,6 +25,7 @@ from .collectors.averaging import GradientAveraging
 from .collectors.batch import Batches, Channels, Samples
 from .collectors.checkpoints import Checkpoints
 from .collectors.dependence import Dependence
+from .collectors.derivatives import Derivatives
 from .collectors.embedding import Embeddings, Tokens
 from .collectors.logged import LoggedScalars
 from .collectors.loop import Loop
@@ -150,7 +151,10 @@ class Tracker(HookGuard):
             lambda: self._follow_wrappers(averaging),
         )
         self._policies = policies = Policies(names, observer)
-        self._setup = setup = Setup(names, observer, scalars, current)
+        self._setup = setup = Setup(names, observer)
+        self._derivatives = derivatives = Derivatives(
+            names, self.optimizers, observer, scalars, current
+        )
         #: Where in the script the parts of the training were made.
         self.sources = sources = Sources(names)
         self._updates = updates = Updates(parameters, scalars)
@@ -174,7 +178,7 @@ class Tracker(HookGuard):
             ("loader_wait", loop.waited),
             ("wrapped", averaging.wrapped),
             ("reducer_prepared", averaging.prepared),
-            ("differentiated", setup.differentiated),
+            ("differentiated", derivatives.taken),
             ("norm_clipped", clipping.norm_clipped),
             ("before_value_clipping", clipping.before_value_clipping),
             ("value_clipped", clipping.value_clipped),
@@ -210,7 +214,7 @@ class Tracker(HookGuard):
                 "step_ends",
                 *(dependence.forget, supervision.forget, checkpoints.complete),
                 *(policies.forget, loop.complete, setup.complete, logged.complete),
-                *(layers.complete, scalars.finish),
+                *(derivatives.complete, layers.complete, scalars.finish),
             ),
             (
                 "pauses",
@@ -460,6 +464,7 @@ class Tracker(HookGuard):
                 self.singular.search(roots, self.names.parameters)
         self._policies.before_backward(step, roots)
         self._setup.before_backward(step, roots)
+        self._derivatives.before_backward(roots)
 
     def before_thin_backward(self, roots: object) -> None:
         self._loop.num_backward_calls += 1

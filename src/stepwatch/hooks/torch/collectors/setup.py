@@ -13,7 +13,7 @@ import re
 import sys
 import sysconfig
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 from weakref import WeakKeyDictionary, ref
@@ -26,14 +26,13 @@ from ...observations import padded_share
 from ..autograd import (
     Edge,
     Product,
-    piecewise_derivatives,
     products,
     softmaxes_over_first,
     takes_last_only,
 )
-from ..internals import BatchNorm, in_transform, isolated_compute
+from ..internals import BatchNorm, isolated_compute
 from ..models import Names, uncompiled, unwrap
-from ..observe import Observer, Scalars
+from ..observe import Observer
 from ..tensors import tensors_in, to_numpy
 
 COLLECTION = "setup"
@@ -100,21 +99,10 @@ class _Sequence(NamedTuple):
 
 
 class Setup:
-    """Observes it in the collection ``setup``, of models that train.
+    """Observes it in the collection ``setup``, of models that train."""
 
-    Args:
-        current: Returns the step to which what happens now belongs.
-    """
-
-    def __init__(
-        self,
-        names: Names,
-        observer: Observer,
-        scalars: Scalars,
-        current: Callable[[], OpenStep],
-    ) -> None:
+    def __init__(self, names: Names, observer: Observer) -> None:
         self._names, self._observer = names, observer
-        self._scalars, self._current = scalars, current
         self._models: WeakKeyDictionary[torch.nn.Module, _Model] = WeakKeyDictionary()
         # Whether the statistics of a normalization were new when its model ran first.
         self._new: WeakKeyDictionary[torch.nn.Module, bool] = WeakKeyDictionary()
@@ -135,8 +123,6 @@ class Setup:
         self._sequences: list[_Sequence] = []
         self._num_sequences = 0
         self._in_sequences: dict[str, float] = {}
-        # How many elements of second derivatives are not zero in this step, by activations.
-        self._curved: dict[str, torch.Tensor] = {}
 
     def begin(self, step: OpenStep, model: torch.nn.Module, inputs: object) -> None:
         """A model begins to run."""
@@ -180,22 +166,6 @@ class Setup:
         if self._num_samples > 1:
             found = softmaxes_over_first(roots, self._num_samples, self._names.parameters)
             self._in_graphs.update((f"setup/over_samples/{one}", 1.0) for one in found)
-
-    def differentiated(self, outputs: object, derivatives: Sequence[torch.Tensor | None]) -> None:
-        """Derivatives were taken: note how many are not zero, if of derivatives of corners."""
-        step = self._current()
-        if in_transform() or step.mode is not Mode.TRAIN or not step.wants(COLLECTION):
-            return
-        given = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
-        activations = piecewise_derivatives(given)
-        if not activations:
-            return
-        key = f"setup/second_derivative/{'+'.join(activations)}"
-        for one in derivatives:
-            if type(one) is torch.Tensor:
-                with isolated_compute(one.device.type):
-                    count = one.detach().count_nonzero()
-                    self._curved[key] = self._curved[key] + count if key in self._curved else count
 
     def _look_at_ends(self, roots: object) -> None:
         """Note which recurrent layers give the loss only what is left after padding."""
@@ -298,9 +268,6 @@ class Setup:
         self._numbers, self._right = {}, set()
         self._embedded.clear()
         self._sequences = []
-        curved, self._curved = self._curved, {}
-        for name, count in curved.items() if step.wants(COLLECTION) else ():
-            self._scalars.add(step, name, COLLECTION, count)
         if numbers and step.wants(COLLECTION):
             self._observer.numbers(step, numbers, COLLECTION)
 
