@@ -47,11 +47,13 @@ class BlindRun:
         name: Of the program.
         answer: What is known of it.
         alarms: Its warnings and errors, one of each rule and condition.
+        status: The exit status; a healthy program that ends otherwise than by 0 was hurt by us.
     """
 
     name: str
     answer: Answer
     alarms: tuple[Finding, ...]
+    status: int = 0
 
 
 def programs(batch: Path) -> dict[Path, Answer]:
@@ -76,7 +78,7 @@ def run_batch(batch: Path, python: str = sys.executable) -> Iterator[BlindRun]:
         with tempfile.TemporaryDirectory() as folder:
             command = [python, "-m", "stepwatch", "run", "--quiet", "--run", "run", str(path)]
             environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-            subprocess.run(
+            ended = subprocess.run(
                 command,
                 cwd=folder,
                 env=environment,
@@ -84,7 +86,8 @@ def run_batch(batch: Path, python: str = sys.executable) -> Iterator[BlindRun]:
                 timeout=_LIMIT_S,
                 check=False,
             )
-            yield BlindRun(path.stem, answer, tuple(alarms(Path(folder) / "run")))
+            found = tuple(alarms(Path(folder) / "run"))
+            yield BlindRun(path.stem, answer, found, ended.returncode)
 
 
 def alarms(run: Path) -> Iterator[Finding]:

@@ -123,11 +123,13 @@ def run_blind(batch: str, python: str) -> None:
     for run in blind.run_batch(blind.BATCHES / batch, python):
         runs.append(run)
         found = ", ".join(f"{one.rule} {one.condition}".strip() for one in run.alarms) or "nothing"
+        if run.status:
+            found += f", ended with status {run.status}"
         kind = "faulty" if run.answer.faulty else "healthy"
         click.echo(f"{run.name:34} {run.answer.framework:16} {kind:8} {found[:100]}")
     for kind, faulty in (("faulty, detected", True), ("healthy, accused", False)):
         chosen = [run for run in runs if run.answer.faulty is faulty]
-        click.echo(f"{kind}: {sum(bool(run.alarms) for run in chosen)} of {len(chosen)}")
+        click.echo(f"{kind}: {sum(bool(run.alarms or run.status) for run in chosen)} of {len(chosen)}")
 
 
 @main.command()

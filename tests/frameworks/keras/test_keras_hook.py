@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from keras import layers
 
-from stepwatch.hooks.keras import KerasHook
+from stepwatch.hooks.keras import KerasHook, tracker
 from stepwatch.hooks.keras.backend import backend
 from stepwatch.model.record import TensorInfo
 from stepwatch.model.steps import Mode
@@ -222,3 +222,39 @@ class TestUsers:
 
         assert 4 == len(trial.steps("TRAIN"))
         assert 4 == len(trial.tensor("output/dense").steps("TRAIN"))
+
+    def test_a_model_that_is_built_by_its_first_batch(self, tmp_path):
+        """Its embedding has no table before."""
+
+        class Pairs(keras.Model):
+            def __init__(self):
+                super().__init__()
+                self.user = layers.Embedding(9, 4)
+
+            def call(self, x):
+                return keras.ops.sum(self.user(x), axis=(1, 2))[:, None]
+
+        made = Pairs()
+        made.compile("sgd", "mse")
+        ids = np.arange(64, dtype="int32").reshape(32, 2) % 9
+        data = [(ids, ids.sum(1, keepdims=True).astype("float32"))] * 3
+        trial, _ = watched(
+            tmp_path / "run", lambda: made.fit((one for one in data), steps_per_epoch=3, verbose=0)
+        )
+
+        assert 3 == len(trial.steps("TRAIN"))
+        (table,) = trial.tensor_names(collection="weights")
+        assert trial.steps("TRAIN")[-1] in trial.tensor(table).steps("TRAIN")
+
+    def test_a_model_that_cannot_be_described_trains_all_the_same(self, tmp_path, monkeypatch):
+        """Capturing is off from there on, and says why."""
+        monkeypatch.setattr(tracker, "ModelNames", lambda _: 1 / 0)
+        alone = model()
+        fit(alone)
+        with KerasHook(run=tmp_path / "run", say=lambda _: None) as hook:
+            made = model()
+            fit(made)
+
+        for one, other in zip(alone.get_weights(), made.get_weights(), strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert "ZeroDivisionError" in hook.failure

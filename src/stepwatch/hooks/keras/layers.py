@@ -36,11 +36,11 @@ class ModelNames:
         #: The variables that a layer may train, frozen ones included.
         self.weights: set[int] = set()
         self.num_variables = len(model.variables)
-        #: The ids of the tables of embeddings.
+        #: The ids of the tables of embeddings; a layer that no call has built yet has none.
         self.embeddings = {
             id(layer._embeddings)
             for layer in model._flatten_layers()
-            if isinstance(layer, keras.layers.Embedding)
+            if isinstance(layer, keras.layers.Embedding) and layer.built
         }
         self._used: set[str] = set()
         self._name(model, "")

@@ -13,7 +13,7 @@ from weakref import WeakSet
 import keras
 
 from ...capture.budget import Budget
-from ...capture.guard import guarded
+from ...capture.guard import give_up, guarded
 from ...capture.open_step import OpenStep
 from ...capture.recorder import Recorder
 from ...model.record import TensorInfo
@@ -680,7 +680,13 @@ class ModelFunctions:
             name = f"{kind}_function"
             held = getattr(model, name)
             if force or not (isinstance(held, InstrumentedFunction) and held.owner is self._owner):
-                tracker = BatchTracker(self._owner, model, kind)
+                try:
+                    tracker = BatchTracker(self._owner, model, kind)
+                except Exception:
+                    if self._owner.strict:
+                        raise
+                    give_up(self._owner, f"{type(model).__name__}.make_{kind}_function")
+                    return original(model, force)
                 run = self._backend.instrument(model, kind, partial(original, model, True), tracker)
                 setattr(model, name, InstrumentedFunction(self._owner, run))
                 self._models.add(model)
