@@ -129,7 +129,9 @@ def run_blind(batch: str, python: str) -> None:
         click.echo(f"{run.name:34} {run.answer.framework:16} {kind:8} {found[:100]}")
     for kind, faulty in (("faulty, detected", True), ("healthy, accused", False)):
         chosen = [run for run in runs if run.answer.faulty is faulty]
-        click.echo(f"{kind}: {sum(bool(run.alarms or run.status) for run in chosen)} of {len(chosen)}")
+        click.echo(
+            f"{kind}: {sum(bool(run.alarms or run.status) for run in chosen)} of {len(chosen)}"
+        )
 
 
 @main.command()
