@@ -93,6 +93,23 @@ class TestTrainSteps:
             info.optimizer_groups for info in seen_weights(seen) if info.optimizer_groups
         }
 
+    @pytest.mark.parametrize(("together", "groups"), [(False, 1), (True, 2)])
+    def test_two_optimizers_of_one_model_hold_it_twice_after_the_same_backward(
+        self, watched, together, groups
+    ):
+        """As an encoder that is trained by two losses in turn has two, each with its gradients."""
+        model = mlp()
+        first, second = sgd(model), sgd(model)
+        with watched() as seen:
+            for _ in range(5):
+                for optimizers in ([first, second],) if together else ([first], [second]):
+                    F.mse_loss(model(X), Y).backward()
+                    for optimizer in optimizers:
+                        optimizer.step()
+                    model.zero_grad()
+
+        assert groups == max(info.optimizer_groups for info in seen_weights(seen))
+
     def test_lbfgs_asks_several_times_within_one_step(self, watched):
         """Its closure runs forward and backward; the losses are merged."""
         model = mlp()

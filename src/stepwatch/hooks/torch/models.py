@@ -243,10 +243,6 @@ class TorchLossNames(LossNames):
         super().__init__(TORCH)
 
 
-#: An optimizer is no longer used if it did not step while each other one did so often.
-IDLE_ROUNDS = 4
-
-
 class Optimizers:
     """Every optimizer that lives: in the order in which they first stepped, then all others.
 
@@ -265,9 +261,9 @@ class Optimizers:
         self._is_ours = is_ours
         self._known: list[ref[torch.optim.Optimizer]] = []
         self._stepped: WeakSet[torch.optim.Optimizer] = WeakSet()
-        self._idle: WeakSet[torch.optim.Optimizer] = WeakSet()
-        self._last_step: WeakKeyDictionary[torch.optim.Optimizer, int] = WeakKeyDictionary()
-        self._num_steps = 0  # of all, while there are several
+        self._since_backward: WeakSet[torch.optim.Optimizer] = WeakSet()
+        #: Those that stepped after another one did, without gradients of their own.
+        self.together: WeakSet[torch.optim.Optimizer] = WeakSet()
         self._made: list[ref[torch.optim.Optimizer]] = []
         self._may_miss = True  # some may have been made unseen
         #: Grows whenever another one is found or steps for the first time.
@@ -294,24 +290,14 @@ class Optimizers:
             self._known = list(map(ref, others))
             self._stepped.add(optimizer)
             self.version += 1
-        if len(self._stepped) > 1:
-            self._note_use(optimizer)
+        self._since_backward.add(optimizer)
+        if len(self._since_backward) > 1 and not self.together >= self._since_backward:
+            self.together |= self._since_backward
+            self.version += 1
 
-    @property
-    def in_use(self) -> list[torch.optim.Optimizer]:
-        """All but those that stepped once and no longer do, as of an earlier stage."""
-        return [optimizer for optimizer in self if optimizer not in self._idle]
-
-    def _note_use(self, optimizer: torch.optim.Optimizer) -> None:
-        """Note that one of several steps, and which have not for long."""
-        self._num_steps += 1
-        self._last_step[optimizer] = self._num_steps
-        most = IDLE_ROUNDS * len(self._stepped)
-        for other in self._stepped:
-            is_idle = self._num_steps - self._last_step.setdefault(other, self._num_steps) > most
-            if is_idle != (other in self._idle):
-                (self._idle.add if is_idle else self._idle.discard)(other)
-                self.version += 1
+    def before_backward(self) -> None:
+        """Gradients are about to be computed, for whoever steps next."""
+        self._since_backward.clear()
 
     def made(self, optimizer: torch.optim.Optimizer) -> None:
         """Note that an optimizer was made."""
@@ -401,7 +387,7 @@ class Parameters:
         return found
 
     def _rebuild(self) -> None:
-        num_groups = Counter(map(id, _parameters(self._optimizers.in_use)))
+        num_groups = Counter(map(id, _parameters(self._optimizers.together)))
         for optimizer in self._optimizers:
             num_groups |= Counter(map(id, _parameters([optimizer])))
         self._names.refresh()

@@ -468,6 +468,7 @@ class Tracker(HookGuard):
 
     def before_thin_backward(self, roots: object) -> None:
         self._loop.num_backward_calls += 1
+        self.optimizers.before_backward()
         self.steps.before_backward()
         self._gather()
         if not self._loss_since_backward and isinstance(roots, torch.Tensor) and roots.numel() == 1:
