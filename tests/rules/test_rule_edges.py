@@ -263,6 +263,27 @@ class TestAllZero:
         found = run(f"all_zero:collection_names=outputs{settings}", [step])
         assert expected == [finding.tensor for finding in found]
 
+    @pytest.mark.parametrize(("norm", "remedy"), [(4.0, "learning rate a hundred"), (1.1, "dead")])
+    def test_a_jump_of_the_weights_before_is_the_cause(self, norm, remedy):
+        """Also in a step before the first that is judged."""
+
+        def step(number):
+            size = norm if number >= 1 else 1.0
+            return step_of(
+                {
+                    "weights": {"fc.weight": np.full((2, 2), size / 2)},
+                    "learning_rates": {"learning_rate/0": 0.1},
+                    "outputs": {"output/fc": [0.0 if number >= 3 else 1.0]},
+                },
+                number,
+            )
+
+        spec = "all_zero:collection_names=outputs,start_step=3"
+        (found,) = run(spec, [step(n) for n in range(9)])
+
+        assert remedy in found.remedy
+        assert ("weights from 1 to 4 by step 1" in found.message) == (norm == 4)
+
     def test_tensors_that_die_together_are_one_finding(self):
         def step(number):
             late = 0.0 if number >= 5 else 1.0

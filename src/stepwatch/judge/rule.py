@@ -255,6 +255,9 @@ class Rule:
         """
         return True
 
+    def look(self, step: StepView) -> None:
+        """Remember of a step before ``start_step`` what explains a later one."""
+
     def check(self, step: StepView) -> Iterable[Finding]:
         """Evaluate one step and yield what is wrong with it."""
         raise NotImplementedError

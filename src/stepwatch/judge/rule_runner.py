@@ -317,8 +317,11 @@ class RuleRunner:
         Returns:
             What is news.
         """
+        if step.number < self._first_step:
+            self._look(step)
+            return []
         if may_evaluate and self._takes_whole:
-            if not self._first_step <= step.number < self._end_step:
+            if step.number >= self._end_step:
                 return []
             view = step
         else:
@@ -339,6 +342,15 @@ class RuleRunner:
             self._fail(error)
             return []
         return self._news(found, view, at=self._in_mode[view.mode]) if found else found
+
+    def _look(self, step: StepView) -> None:
+        """Show the rule a step that comes before those that it judges."""
+        look = getattr(self.watched.rule, "look", None)
+        try:
+            if look is not None:
+                look(step)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._fail(error)
 
     def scan(self, window: ProfileWindow) -> list[Finding]:
         self.evaluations += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -73,7 +73,24 @@ class Reason:
 
 
 class WeightHistory:
-    """Remembers how large the weights of a model began, and when they jumped."""
+    """Remembers how large the trained weights of each worker began, and when they jumped."""
+
+    def __init__(self) -> None:
+        self._trained = Selection(("weights",), keep=is_trained)
+        self._of: dict[str, _Weights] = defaultdict(_Weights)
+
+    def add(self, step: StepView) -> None:
+        """Add a TRAIN step, of whatever detail."""
+        for trained, _ in self._trained.groups(step):
+            self._of[trained.record.worker].add(step, trained)
+
+    def reason(self, worker: str) -> Reason | None:
+        """Return that the weights were too large, from the first step on or after another."""
+        return self._of[worker].reason()
+
+
+class _Weights:
+    """How large the weights of one worker are."""
 
     def __init__(self) -> None:
         self._norm = self._first = math.nan
@@ -265,7 +282,6 @@ class Circumstances:
     """Remembers the first and the last step that was observed in full."""
 
     def __init__(self) -> None:
-        self._trained = Selection(("weights",), keep=is_trained)
         self._weights, self._clipped = WeightHistory(), ClippedGradients()
         self._first_gradient = math.nan
         self._padded = PaddedSequences()
@@ -286,9 +302,7 @@ class Circumstances:
         record = step.records[0]
         if _OBSERVED.isdisjoint(record.layout.rows_of):
             return  # as between full steps
-        for trained, _ in self._trained.groups(step):
-            if trained.record is record:
-                self._weights.add(step, trained)
+        self._weights.add(step)
         for label in step.tensors("labels", worker=record.worker):
             name = f"loss/{label.name.partition('/')[2]}"
             self._targets.add(name, (step.number, label.statistics.rms))
@@ -339,7 +353,7 @@ class Circumstances:
         gradient = global_norm(self._last.statistics[self._last.layout.rows_of["gradients"]])
         update = self._update
         moves = f"a step moves the weights by {number(update)} of their norm"
-        too_large = self._weights.reason()
+        too_large = self._weights.reason(self._last.worker)
         if too_large is not None:
             return too_large
         if self._penalty > PENALIZES:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -28,7 +27,7 @@ from ..numerics.measures import (
 from ..numerics.statistics import COUNT, MAX, MIN, NAN, NEGINF, POSINF, SUM_ABS, SUM_SQ
 from .circumstances import PaddedSequences, Reason, WeightHistory
 from .history import Norms, Series
-from .shared import in_a_row, is_of_trainable, is_scalar, is_trainable, is_trained, losses_of
+from .shared import in_a_row, is_of_trainable, is_scalar, is_trainable, losses_of
 
 
 class StaleGradients(Rule):
@@ -389,10 +388,11 @@ class VanishingGradient(Rule):
 
     def begin(self) -> None:
         self._tensors = Selection(("gradients",), keep=is_of_trained)
-        self._padded = PaddedSequences()
+        self._padded, self._weights = PaddedSequences(), WeightHistory()
 
     def check(self, step: StepView) -> Findings:
         self._padded.add(step)
+        self._weights.add(step)
         for group, names in self._tensors.groups(step):
             rows = group.record.statistics[group.rows]
             sizes = magnitude(rows)
@@ -438,16 +438,16 @@ class VanishingGradient(Rule):
                 else ""
             )
         )
-        padded = self._padded.reason()
+        reason = self._padded.reason() or self._weights.reason(group.record.worker)
         return self.finding(
             step,
             tensor,
-            f"{message}; {padded.sentence}" if padded else message,
+            f"{message}; {reason.sentence}" if reason else message,
             value=float(sizes[worst]),
             threshold=limit,
             condition="below",
-            remedy=padded.remedy
-            if padded
+            remedy=reason.remedy
+            if reason
             else "use activations that do not saturate, residual connections or normalization,"
             " or another initialization; with mixed precision, check the loss scale",
             evidence={"below": len(names), "first_in_depth": names[0], "tensors": names[:20]},
@@ -477,8 +477,7 @@ class ZeroGradients(Rule):
         self._gradients = Selection(("gradients",), keep=is_of_trained)
         self._losses = Selection(("losses",), keep=is_scalar)
         self._was_learning: set[str] = set()
-        self._trained = Selection(("weights",), keep=is_trained)
-        self._weights: dict[str, WeightHistory] = defaultdict(WeightHistory)
+        self._weights = WeightHistory()
 
     def concerns(self, step: StepView) -> bool:
         return any(True for _ in self._gradients.groups(step))
@@ -486,8 +485,7 @@ class ZeroGradients(Rule):
     def check(self, step: StepView) -> Findings:
         self._steps += 1
         losses = losses_of(step, self._losses)
-        for trained, _ in self._trained.groups(step):
-            self._weights[trained.record.worker].add(step, trained)
+        self._weights.add(step)
         for group, _ in self._gradients.groups(step):
             worker, rows = group.record.worker, group.record.statistics[group.rows]
             is_zero = bool((rows[:, COUNT] > 0).any() and not rows[:, NOT_ZERO].any())
@@ -501,7 +499,7 @@ class ZeroGradients(Rule):
 
     def _finding(self, step: StepView, group: TensorGroup, losses: Mapping[str, float]) -> Finding:
         constant = _first_constant(step, group.record)
-        too_large = self._weights[group.record.worker].reason()
+        too_large = self._weights.reason(group.record.worker)
         cause = _why_constant(step, group.record, losses, constant, too_large)
         return self.finding(
             step,

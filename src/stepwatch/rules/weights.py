@@ -21,6 +21,7 @@ from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
 from ..numerics.measures import Floats, listed, number, zero_percent
 from ..numerics.statistics import COUNT, MAX, MIN, NAN, SUM, SUM_ABS, SUM_SQ, ZEROS
+from .circumstances import WeightHistory
 from .shared import TensorRule, in_a_row, is_skipped, out_of_range
 
 Mask = npt.NDArray[np.bool_]
@@ -667,6 +668,7 @@ class AllZero(TensorRule):
 
     def begin(self) -> None:
         super().begin()
+        self._weights = WeightHistory()
         if self.skip_further:
             self._tensors = Selection(
                 self.collection_names, self.tensor_regex, keep=is_first_output
@@ -675,7 +677,12 @@ class AllZero(TensorRule):
     def concerns(self, step: StepView) -> bool:
         return any(True for _ in self._tensors.groups(step))
 
+    def look(self, step: StepView) -> None:
+        if step.trains:
+            self._weights.add(step)
+
     def check(self, step: StepView) -> Findings:
+        self.look(step)
         for group, names in self._tensors.groups(step):
             percent = self._percent(group)
             zero = percent >= self.threshold  # false for nan: empty, or nothing of it is finite
@@ -700,6 +707,9 @@ class AllZero(TensorRule):
         weight = _zero_weight(step, group, name)
         if weight:
             more += f"; {weight} is zero, too"
+        reason = self._weights.reason(group.record.worker)
+        if reason is not None:
+            more += f"; {reason.sentence}"
         return self.finding(
             step,
             group[0],
@@ -708,7 +718,9 @@ class AllZero(TensorRule):
             value=share,
             threshold=self.threshold,
             condition=leader,
-            remedy="the layer is disconnected, dead or initialized with zeros: check its inputs,"
+            remedy=reason.remedy
+            if reason is not None
+            else "the layer is disconnected, dead or initialized with zeros: check its inputs,"
             " activation and initialization, and lower the learning rate",
             evidence={"elements": count, "tensors": [name, *others][:20]},
         )
