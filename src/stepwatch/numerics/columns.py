@@ -40,7 +40,7 @@ def array(
         >>> array([1, 2, 3], pa.int8(), nulls=np.array([False, True, False])).to_pylist()
         [1, None, 3]
     """
-    dtype = None if kind is None else kind.to_pandas_dtype()
+    dtype = None if kind is None else _dtype(kind)
     values = np.ascontiguousarray(values, dtype)
     if values.ndim != 1:
         raise ValueError(f"a column has one axis, got shape {values.shape}")
@@ -185,10 +185,14 @@ def _offsets(lengths: npt.ArrayLike) -> pa.Buffer:
     return pa.py_buffer(ends.astype(np.int32))
 
 
+# Arrow before version 22 imports pandas to tell these.
+_DTYPES = {pa.from_numpy_dtype(dtype): dtype for dtype in map(np.dtype, "?bhiqBHIQefd")}
+
+
 def _dtype(kind: pa.DataType) -> np.dtype[Any]:
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+    dtype: np.dtype[Any] | None = _DTYPES.get(kind)
+    if dtype is None:
         raise TypeError(f"a column of numbers or truths is needed, got {kind}")
-    dtype: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
     return dtype
 
 
