@@ -1,5 +1,6 @@
 """Trains one model in several processes, which say how many they are and what they agree on."""
 
+import gc
 import os
 
 import torch
@@ -22,4 +23,8 @@ ranks = [None] * size
 dist.all_gather_object(ranks, rank)
 print(f"rank {rank} of {size}, met {ranks}, weights alike: {alike}", flush=True)
 print("host", os.environ["SM_CURRENT_HOST"], flush=True)
+# Its buckets end before the group that they use; else PyTorch now and then aborts at exit.
+del model, optimizer
+gc.collect()
+dist.barrier()
 dist.destroy_process_group()
