@@ -536,8 +536,7 @@ def read_frames(
         for who, number in sorted(found)
         if not any(is_of_kind(found[who, number].payload, kind) for kind in unwanted)
     )
-    kept = (frame for frame in frames if frame.kind not in unwanted)
-    return _with_steps([each for frame in kept for each in step_frames(frame)])
+    return _with_steps([each for frame in frames for each in step_frames(frame)])
 
 
 def _with_steps(frames: list[Frame]) -> list[Frame]:
