@@ -150,7 +150,7 @@ class Columns:
         if not terms:
             lines += self._derived(points, within, since)
         return {
-            **self._frame(within or (0, max(self.axis.end, 0))),
+            **self._frame(within, self.axis.end),
             "lines": lines,
             "marks": self.marks(),
             "more": max(0, len(wanted) - _MOST_SCALARS),
@@ -215,8 +215,7 @@ class Columns:
         """Return a statistic of one tensor, with the findings about it."""
         lines = self.lines(name, statistic, points=points, within=within, since=since)
         about = [one for one in self.findings() if one.tensor == name]
-        shown = within or (0, max(self.axis.end, 0))
-        return {**self._frame(shown), "lines": lines, "marks": self.marks(about)}
+        return {**self._frame(within, self.axis.end), "lines": lines, "marks": self.marks(about)}
 
     def usual_statistic(self, name: str) -> str:
         """Return what to draw of a tensor by default."""
@@ -282,7 +281,7 @@ class Columns:
         above, absent = self._offending(layers, collection, under)
         blank = [None] * len(first[kept])
         return {
-            **self._frame(None),
+            **self._frame(None, self.axis.last),
             "rows": [*layers.rows, *absent],
             "tensors": [*layers.are_tensors, *(True for _ in absent)],
             "names": len(layers.row_of),
@@ -346,9 +345,14 @@ class Columns:
             ]
         return found
 
-    def _frame(self, within: Window) -> dict[str, object]:
-        """Return what all figures of a run share: from which step to which their axis goes."""
-        first, last = within or (0, max(self.axis.last, 0))
+    def _frame(self, within: Window, end: int) -> dict[str, object]:
+        """Return from which step to which the axis of a figure goes: all that was asked for.
+
+        Args:
+            within: What was asked for; ``None`` for everything.
+            end: Where everything ends.
+        """
+        first, last = within or (0, max(end, 0))
         return {"first_step": first, "last_step": last, "accumulated": self.axis.accumulated}
 
     def _on_axis(self, steps: Ints, mode: str) -> tuple[Ints, Floats | None]:

@@ -311,7 +311,6 @@ STEPS = [
     Scenario("repeated_data", partial(trains, 180, data=rare_class), False),
     Scenario("repeated_data", partial(trains, 180, data=by_heart), False),
     Scenario("repeated_data", partial(trains, 120, data=without_last), True),
-    Scenario("repeated_data", partial(trains, 120, data=curriculum), False),
     Scenario("repeated_data", partial(trains, 120, data=tasks), False),
     Scenario("repeated_data", logic, False),
     Scenario("repeated_data", partial(trains, 120), False),

@@ -510,8 +510,7 @@ class DeviceRows(DeviceBatch):
             self._step.statistics_of(self._step.add_row(info))[:] = _EMPTY
         if tensor.numel() == 1:  # it says everything of itself
             with isolated_compute(tensor.device.type):
-                number = torch.empty(1, dtype=torch.float64, device=tensor.device)
-                number.copy_(tensor.detach().reshape(1))
+                number = tensor.detach().reshape(1).to(torch.float64, copy=True)
             self.defer(number.view(torch.int64), partial(self._note_number, info.name))
         else:
             self.add(tensor, partial(self._note_statistics, info.name))
