@@ -99,6 +99,23 @@ class TestThinSteps:
 
         assert 4 == len(seen.trial.tensor("output/0").steps("EVAL"))  # 0, 1, 5 and 10 of EVAL
 
+    def test_a_full_step_is_one_to_its_end_whatever_is_evaluated_in_it(self, every_fifth):
+        """Such as a target network, whose evaluations are thinned by a count of their own."""
+        teacher = mlp().eval()
+
+        def evaluates(prediction, y):
+            with torch.no_grad():
+                for _ in range(3):
+                    teacher(X)
+            return nn.functional.mse_loss(prediction, y)
+
+        with every_fifth() as seen:
+            fit(mlp(), steps=12, loss=evaluates)
+
+        # The first evaluation asks for two full steps more.
+        assert [0, 1, 2, 5, 10] == steps_of(seen, "gradient/0.weight")
+        assert [0, 1, 2, 5, 10] == steps_of(seen, "loop/loss_weight")
+
     def test_a_loss_that_is_not_finite_has_the_rest_of_its_step_observed(self, every_fifth):
         """And the operation that made it so, and the steps after it."""
 

@@ -332,7 +332,7 @@ class Tracker(HookGuard):
                     observe(step, module, name, given, output)
             if module is self.root:
                 self._loop.leave(step, is_trained=self.names.is_trained(module))
-                self.root = None
+                self._after_root(step)
 
     def before_thin_forward(self, module: torch.nn.Module, inputs: tuple[object, ...]) -> None:
         if isinstance(module, Loss):
@@ -357,7 +357,14 @@ class Tracker(HookGuard):
             step = self.steps.current()
             if step.mode is not Mode.TRAIN:
                 self._loop.leave(step, is_trained=self.names.is_trained(module))
-            self.root = None
+            self._after_root(step)
+
+    def _after_root(self, step: OpenStep) -> None:
+        """A model returned; an evaluation may have run within a step that goes on as it began."""
+        self.root = None
+        trained = self._recorder.opened.get(Mode.TRAIN) if step.mode is Mode.EVAL else None
+        if trained is not None:
+            self.events.detail = Detail.LOSSES if trained.has_only_losses else Detail.FULL
 
     def _begin(self, model: torch.nn.Module, inputs: object) -> None:
         mode = self.steps.on_forward(model)
