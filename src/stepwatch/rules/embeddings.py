@@ -53,6 +53,11 @@ class EmbeddingDrift(Rule):
     max_ratio: float = parameter(20.0, "The longest row relative to the median.", above=1)
     max_cosine: float = parameter(0.5, "The mean cosine of pairs of rows.", between=(0, 1))
     consecutive: int = parameter(3, "Looks in a row.", at_least=1)
+    settled_after: int = parameter(
+        100,
+        "TRAIN steps until rows that are alike are judged: what all share comes first.",
+        at_least=0,
+    )
 
     def begin(self) -> None:
         self._first = FirstValues(1)
@@ -79,7 +84,7 @@ class EmbeddingDrift(Rule):
         )
 
     def _evaluate(self, step: StepView, tensor: TensorView) -> Findings:
-        for condition, holds, value, limit, text in self._conditions(tensor):
+        for condition, holds, value, limit, text in self._conditions(step, tensor):
             key = tensor.worker, tensor.name, condition
             if self.persists(key, holds):
                 yield self.finding(
@@ -96,7 +101,9 @@ class EmbeddingDrift(Rule):
                     " check that its ids are what the tokenizer means",
                 )
 
-    def _conditions(self, tensor: TensorView) -> Iterator[tuple[str, bool, float, float, str]]:
+    def _conditions(
+        self, step: StepView, tensor: TensorView
+    ) -> Iterator[tuple[str, bool, float, float, str]]:
         """Yield condition, whether it is met, what was measured, the limit, and it in words."""
         values = np.asarray(tensor.value(), np.float64)
         median, largest, cosine = (float(values[at]) for at in (_MEDIAN, _LARGEST, _COSINE))
@@ -122,9 +129,10 @@ class EmbeddingDrift(Rule):
             f" as many times as long: {number(ratio)}",
         )
         first = self._first.of((tensor.worker, tensor.name, "alike"), cosine)
+        are_alike = cosine > self.max_cosine and cosine > 2 * max(first, 0.0)
         yield (
             "alike",
-            cosine > self.max_cosine and cosine > 2 * max(first, 0.0) and width >= LEAST_WIDTH,
+            are_alike and width >= LEAST_WIDTH and step.train_step >= self.settled_after,
             cosine,
             self.max_cosine,
             f"at first the mean cosine of two rows was {number(first)}, and it is {number(cosine)}",

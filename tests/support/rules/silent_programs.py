@@ -438,7 +438,7 @@ SILENT = [
     Scenario("output_logit_drift", classifier, False),
     Scenario(_EMBEDDING, partial(embeds, 3.0), True),
     Scenario(_EMBEDDING, partial(embeds, 1e-2), False),
-    Scenario(_EMBEDDING, partial(embeds, 0.1, alike=True), True),
+    Scenario(_EMBEDDING, partial(embeds, 0.1, alike=True, steps=160), True),
     Scenario("router_collapse", partial(routes, 30.0), True),
     Scenario("router_collapse", partial(routes, 0.0), False),
     Scenario("label_leak", partial(evaluates, seen=True), True),
