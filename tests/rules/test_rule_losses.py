@@ -144,6 +144,18 @@ class TestLossNotDecreasing:
         assert found == steps_at(run("loss_not_decreasing:plain_only=true", steps))
         assert [10] == steps_at(run("loss_not_decreasing", steps))
 
+    @pytest.mark.parametrize(("models", "found"), [(5, [104]), (6, [])])
+    def test_losses_of_many_models_one_after_the_other_are_left_out(self, models, found):
+        """As of copies that meta-learning trains; the last one of five is judged."""
+        steps = [
+            step_of(
+                {"losses": {"L": [1.0]}, "gradients": {f"model{min(n // 10, models - 1)}": [1]}}, n
+            )
+            for n in range(120)
+        ]
+        rule = "loss_not_decreasing:num_steps=64,plain_only=true"
+        assert found == steps_at(run(rule, steps))
+
     def test_a_loss_that_was_negative_is_left_out(self):
         """A policy gradient's may do what it likes; and that is said."""
         engine = Watch("loss_not_decreasing:plain_only=true")

@@ -203,6 +203,9 @@ class Rule:
     #: remembers of one loss says nothing of another.
     per_model: ClassVar[bool] = False
 
+    #: Of such a rule: how many models were trained so far, with the one that is.
+    num_models = 1
+
     #: Parameters, its own and those of ``Scope``, with which it behaves as SageMaker's does.
     compat: ClassVar[Mapping[str, object]] = {}
 

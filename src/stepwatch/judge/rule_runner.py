@@ -265,6 +265,7 @@ class RuleRunner:
         self._end_step: float = math.inf if scope.end_step is None else scope.end_step
         self._unused = copy.deepcopy(watched.rule) if per_model else None
         self._evaluated_before = False
+        self._num_models = 1
         self.evaluations = 0
         self.findings = 0
         self.stopped = False
@@ -366,6 +367,8 @@ class RuleRunner:
             rule = self.watched.rule
             self._evaluated_before |= self.evaluations > 0 and rule.unevaluated() is None
             self.watched = replace(self.watched, rule=copy.deepcopy(self._unused))
+            self._num_models += 1
+            self.watched.rule.num_models = self._num_models
 
     def tick(self, now_ns: int, last_steps: Mapping[str, int]) -> list[Finding]:
         tick = getattr(self.watched.rule, "tick", None)

@@ -190,6 +190,8 @@ def _collapses(fifths: Sequence[float]) -> bool:
 
 # A loss below this fraction of the largest has little influence on what is learnt.
 _SMALL_PART = 0.1
+# So many models one after the other are the copies of one, as meta-learning trains.
+_MANY_MODELS = 6
 
 
 class Objectives:
@@ -202,9 +204,14 @@ class Objectives:
         #: Why losses were left out, or "".
         self.why = ""
 
-    def plain(self, step: StepView, losses: Mapping[str, float]) -> dict[str, float]:
+    def plain(
+        self, step: StepView, losses: Mapping[str, float], num_models: int
+    ) -> dict[str, float]:
         """Return the losses of a step that can be judged by whether they fall."""
         apart, sums = self._apart, self._sums
+        if num_models >= _MANY_MODELS:
+            self.why = f"{num_models} models were trained one after the other"
+            return {}
         for name, loss in losses.items():
             if loss < 0:
                 apart.add(name)
@@ -455,9 +462,9 @@ class LossNotDecreasing(Rule):
     plain_only: bool = parameter(
         False,
         "Judge no loss that may be right not to fall: that of a training in which several"
-        " optimizers update in one step, as adversarial ones do, one that was ever negative, one"
-        " that is a tenth of another or less, or a plateau below a tenth of the learning rate's"
-        " peak.",
+        " optimizers update in one step, as adversarial ones do, or of six or more models one after"
+        " the other, as in meta-learning, one that was ever negative, one that is a tenth of"
+        " another or less, or a plateau below a tenth of the learning rate's peak.",
     )
 
     def begin(self) -> None:
@@ -483,7 +490,7 @@ class LossNotDecreasing(Rule):
         mode = step.mode.value
         losses = losses_of(step, self._losses)
         if self._objectives is not None:
-            losses = self._objectives.plain(step, losses)
+            losses = self._objectives.plain(step, losses, self.num_models)
         if self.mode is None and self._judges_eval and step.mode is not Mode.EVAL:
             return
         everything = self.mode == Mode.GLOBAL.value
