@@ -50,5 +50,6 @@ def test_a_report_on_the_profile(submit, tmp_path):
         }
         assert len(PROFILE_RULES) == len(numbers)
         assert 5 == numbers["StepOutlier"]["RuleParameters"]["stddev"]
-        assert 30 == numbers["OverallFrameworkMetrics"]["Datapoints"]
+        # Of 30 steps the first 11 are always seen in full.
+        assert 11 <= numbers["OverallFrameworkMetrics"]["Datapoints"] <= 30
         assert 0 < numbers["OverallSystemUsage"]["Datapoints"]
