@@ -34,7 +34,7 @@ class TestAdvice:
         ("state", "finding", "line"),
         [
             ("finished", None, "CONTINUE: Not judged"),
-            ("running", ("loss_spike", "warning", 30), "CONTINUE: M"),
+            ("running", ("loss_spike", "warning", 30), "CONTINUE: Loss spike, step 30: M"),
             ("running", ("non_finite_origin", "error", 30), "ROLL_BACK step 30: m"),
             ("failed", ("non_finite_origin", "error", 30), "ROLL_BACK step 30: m"),
             ("running", ("non_finite_origin", "error", 0), "STOP: m"),

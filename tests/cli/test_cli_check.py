@@ -46,8 +46,8 @@ class TestForPeople:
         lines = out.splitlines()
 
         assert 1 == status
-        assert lines[0].startswith("✕ ")
-        assert "the data are not finite" in lines[0]
+        assert "✕ First value that is not finite, step 5" == lines[0]
+        assert "the data are not finite" in lines[1]
         assert any(line.startswith("error non_finite_origin step 5") for line in lines)
         assert "  follows from it: exploding_tensor (step 5)" in lines
         assert any(f"stepwatch replay {folder / 'run'} --step 5" in line for line in lines)
@@ -207,7 +207,10 @@ class TestEpisodes:
         Progress("runs/a", stream=stream).summary(End("finished", 0, 2000), self.FOUND, [])
         said = stream.getvalue()
 
-        assert said.startswith("stepwatch: As good as guessing at step 400\n")
+        assert said.startswith(
+            "stepwatch: No better than guessing, step 400\n"
+            "stepwatch:   As good as guessing at step 400\n"
+        )
         assert "stepwatch:   step 400 chance_level\n" in said
         assert "stepwatch:     3 times, steps 400 to 1300\n" in said
         assert 1 == said.lower().count("as good as guessing")

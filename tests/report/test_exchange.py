@@ -183,7 +183,7 @@ class TestFormats:
             for line in lines
         )
         assert lines[-1].startswith("::notice title=stepwatch::")
-        assert f"/run: {found[0].verdict.headline.text}" in lines[-1]
+        assert f"/run: {found[0].verdict.headline.line}" in lines[-1]
 
     def test_markdown_has_a_table_of_causes_and_a_curve(self, found):
         """Until the values are no numbers any more."""

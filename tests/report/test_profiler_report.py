@@ -164,7 +164,7 @@ class TestOthers:
             one for one in sections(made)["gpu-utilization"].blocks if hasattr(one, "finding")
         ]
         assert "low_gpu_utilization" == cause.finding.rule
-        assert cause.finding.message == made.headline
+        assert cause.finding.message == made.lines[0]
 
     def test_operators_of_traced_windows(self):
         """What took less than 2 % is left out; a damaged trace counts for nothing."""

@@ -58,11 +58,12 @@ def faulty():
 
 class TestCauses:
     def test_the_answer_is_the_first_cause(self, faulty):
-        """The worst one, in one sentence; its severity is the colour of the page."""
+        """The worst one, and where; its severity is the colour of the page."""
         made = report(faulty)
 
         assert "run" == suits(faulty)
-        assert ORIGIN.message == made.headline
+        assert "First value that is not finite, step 50" == made.headline
+        assert ORIGIN.message == made.lines[0]
         assert "error" == made.tone
 
     def test_each_cause_has_the_steps_around_it(self, faulty):

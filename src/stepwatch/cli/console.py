@@ -125,8 +125,10 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> WidthAwa
 
 
 def print_headline(output: Console, headline: Headline) -> None:
-    """Print how a run stands: the sentence, what to do, and what is known of its end."""
-    print_hanging(output, f"{headline.mark} ", headline.text, TONE_STYLES[headline.tone])
+    """Print how a run stands: title and sentence, what to do, and what is known of its end."""
+    print_hanging(output, f"{headline.mark} ", headline.title, TONE_STYLES[headline.tone])
+    if headline.text != headline.title:
+        print_hanging(output, "  ", headline.text)
     for line in headline.details:
         print_hanging(output, "  ", line)
     if headline.remedy:

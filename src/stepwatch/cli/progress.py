@@ -327,8 +327,9 @@ class Progress:
             self.print_line(f"observing took {end.cost_s:.1f} s{share}, as far as it is measured")
 
     def _print_findings(self, head: Headline, found: Sequence[Chain]) -> None:
-        self.print_line(head.text)
-        for line in filter(None, [*head.details, head.remedy]):
+        self.print_line(head.title)
+        text = head.text if head.text != head.title else ""
+        for line in filter(None, [text, *head.details, head.remedy]):
             self.print_line(f"  {line}")
         shown = episodes(found)
         for one in shown[:_MOST_CHAINS]:

@@ -51,7 +51,7 @@ def overview(trial: Trial, query: Query) -> object:
     return {
         **_facts(trial),
         "verdict": judged.headline.outcome,
-        "headline": judged.headline.text,
+        "headline": judged.headline.title,
         "health": judged.headline.to_json(),
         "ending": ending and asdict(ending),
         "findings": len(judged.findings),

@@ -34,7 +34,7 @@ def rules_view(verdict: Verdict) -> dict[str, object]:
     rows = [{**status_fields(status), **_rule_view(status.rule)} for status in verdict.statuses]
     evaluated = {status.rule for status in verdict.statuses}
     return {
-        "headline": verdict.headline.text,
+        "headline": verdict.headline.title,
         "health": verdict.headline.to_json(),
         "verdict": verdict.headline.outcome,
         "rules": sorted(rows, key=lambda row: (_ORDER.index(str(row["outcome"])), row["rule"])),

@@ -45,7 +45,7 @@ class RunSummary:
         """Return the summary of a headline."""
         cause = "" if head.cause is None else head.cause.rule
         advice = advise(head).line()
-        return cls(head.outcome, head.text, advice, cause, head.remedy, findings, run)
+        return cls(head.outcome, head.line, advice, cause, head.remedy, findings, run)
 
     def values(self) -> dict[str, str | int]:
         """Return what is not empty, by name."""

@@ -62,7 +62,7 @@ def advise(headline: Headline) -> Advice:
         if headline.state == "failed":  # an exception of the script comes again
             return Advice("STOP", None, headline.text)
         return Advice("RESTART", None, headline.text)
-    return Advice("CONTINUE", None, headline.text)
+    return Advice("CONTINUE", None, headline.line)
 
 
 def _train_step(finding: Finding) -> int | None:

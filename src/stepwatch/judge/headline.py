@@ -97,6 +97,7 @@ class Headline:
             something, ``healthy`` where the core checks passed, ``no problem seen`` where some of
             them could not be made yet, ``not judged`` where no rule passed.
         tone: A severity, ``good`` or ``none``.
+        title: What a glance takes in: what was found in a few words and where, else the sentence.
         text: The sentence.
         state: See ``RunState``.
         steps: How many steps are complete.
@@ -112,6 +113,7 @@ class Headline:
 
     outcome: Outcome
     tone: Tone
+    title: str
     text: str
     state: str
     steps: int
@@ -129,12 +131,18 @@ class Headline:
         """The health of the run as one character: ``✕``, ``!``, ``✓``, or ``–`` for unknown."""
         return {"error": "✕", "warning": "!", "good": "✓"}.get(self.tone, "–")
 
+    @property
+    def line(self) -> str:
+        """The title and the sentence, for what has room for one line."""
+        return self.text if self.title == self.text else f"{self.title}: {self.text}"
+
     def to_json(self) -> dict[str, object]:
         """Return it as plain data of JSON's types."""
         return {
             "outcome": self.outcome,
             "tone": self.tone,
             "mark": self.mark,
+            "title": self.title,
             "text": self.text,
             "state": self.state,
             "steps": self.steps,
@@ -162,6 +170,7 @@ def headline(state: RunState, chains: Sequence[Chain], statuses: Sequence[RuleSt
     missing = too_early(outcomes)
     cause = chains[0].cause if chains else None
     found = "" if cause is None else sentence(cause.message)
+    title = "" if cause is None else f"{sentence(cause.title)}, {cause.where()}"
     ended = state.sentence()
     outcome: Outcome
     tone: Tone
@@ -175,12 +184,15 @@ def headline(state: RunState, chains: Sequence[Chain], statuses: Sequence[RuleSt
         outcome, tone, text = "no problem seen", "none", _no_problem(state, checks, missing)
     else:
         outcome, tone, text = "healthy", "good", _healthy(state, checks, outcomes)
+    title = title if outcome == "found" else text
     if state.state in ("stopped", "interrupted"):
-        text = f"{state.state.capitalize()} after step {state.shown_step}. {text}"
+        began = f"{state.state.capitalize()} after step {state.shown_step}. "
+        title, text = began + title, text if outcome == "found" else began + text
     details = [*([f"Found before: {found}"] if ended and found else []), *state.last]
     return Headline(
         outcome,
         tone,
+        title,
         text,
         state.state,
         state.steps,

@@ -43,7 +43,8 @@ class BlindSpots:
             >>> BlindSpots(not_asked=("loss_input",), workers_not_seen=1).lines()
             ['not asked: loss_input', '1 worker was not seen']
         """
-        texts = [f"{rule} lacked data: {why}" for rule, why in self.could_not_judge[:most]]
+        known = self.could_not_judge[:most]
+        texts = [f"{rule} lacked data: {why.partition('; seen were')[0]}" for rule, why in known]
         more = len(self.could_not_judge) - most
         texts += [f"{more} more rules lacked data"] if more > 0 else []
         if self.not_asked:

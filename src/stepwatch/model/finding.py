@@ -10,21 +10,8 @@ from types import NoneType
 
 from .html_text import html_table
 from .json_text import parse_json
+from .titles import title_of
 
-#: By condition, or by rule where its own name says little.
-_TITLES: Mapping[str, str] = {
-    "zero_grad": "gradients not zeroed",
-    "stale_gradients": "gradients not zeroed",
-    "not_in_optimizer": "parameters in no optimizer",
-    "eval_mode_in_training": "evaluation mode in training",
-    "train_mode_in_evaluation": "training mode in evaluation",
-    "non_finite_origin": "first value not finite",
-    "loss_not_decreasing": "loss does not fall",
-    "loss_input": "input of the loss",
-    "overfit": "overfitting",
-    "chance_level": "no better than guessing",
-    "step_size": "size of the steps",
-}
 _TRAINS = ("", "TRAIN", "GLOBAL")
 SEVERITIES = ("info", "warning", "error")
 
@@ -95,10 +82,9 @@ class Finding:
             >>> Finding("untrained_parameter", 3, "w", "", condition="zero_grad").title
             'gradients not zeroed'
             >>> Finding("input_drift", 3, "batch/0", "").title
-            'input drift'
+            'inputs drift'
         """
-        usual = self.rule.replace("_", " ")
-        return _TITLES.get(self.condition) or _TITLES.get(self.rule, usual)
+        return title_of(self.rule, self.condition)
 
     @property
     def train_step(self) -> int:

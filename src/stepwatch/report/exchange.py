@@ -223,7 +223,7 @@ def _sarif_run(one: Judged) -> dict[str, object]:
         "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notes}],
         "results": [_sarif_result(one, found, names) for found in one.verdict.findings],
         "properties": {
-            "headline": one.verdict.headline.text,
+            "headline": one.verdict.headline.line,
             "verdict": one.verdict.headline.outcome,
         },
     }
@@ -258,7 +258,7 @@ def github(runs: Sequence[Judged]) -> str:
             remedy = f"\n{found.remedy}" if found.remedy else ""
             text = f"{found.where()}: {found.message}{remedy}"
             lines.append(f"::{_COMMANDS[found.severity]} {','.join(fields)}::{_escaped(text)}")
-        verdict = _escaped(f"{one.verdict.run}: {one.verdict.headline.text}")
+        verdict = _escaped(f"{one.verdict.run}: {one.verdict.headline.line}")
         lines.append(f"::notice title=stepwatch::{verdict}")
     return "\n".join(lines) + "\n"
 
@@ -280,7 +280,12 @@ def markdown(runs: Sequence[Judged]) -> str:
 def _markdown_lines(one: Judged) -> Iterator[str]:
     verdict = one.verdict
     mark = _MARKS.get(verdict.headline.tone, "❔")
-    yield from (f"### {mark} `{_code(verdict.run)}`", "", f"**{_cell(verdict.headline.text)}**", "")
+    yield from (
+        f"### {mark} `{_code(verdict.run)}`",
+        "",
+        f"**{_cell(verdict.headline.title)}**",
+        "",
+    )
     causes = episodes(verdict.chains)
     if causes:
         yield from ("| | Rule | Where | What | Place |", "|---|---|---|---|---|")

@@ -252,11 +252,15 @@ def of_sections(
     return Report(
         kind,
         title(trial),
-        head.text,
+        head.title,
         head.tone,
         {**(more or {}), **facts(trial, verdict)},
         tuple(section for section in (*sections, _versions(trial)) if section.blocks),
-        (*head.details, *([f"What to do: {head.remedy}"] if head.remedy else [])),
+        (
+            *([head.text] if head.text != head.title else []),
+            *head.details,
+            *([f"What to do: {head.remedy}"] if head.remedy else []),
+        ),
         head.commands,
         head.traceback,
     )

@@ -4,15 +4,16 @@ import { el, tensorLink } from "./dom.js";
 import { count, number } from "./format.js";
 
 export function banner(about, run, ...facts) {
-  const { tone, remedy, details, cause } = about.health;
+  const { tone, title, text, remedy, details, cause } = about.health;
   const at = cause?.tensor && !about.ending
-    ? el("p", {}, "first in ", tensorLink(run, cause.tensor, cause.step), ` ${cause.where.includes("noticed") ? "since" : "at"} ${cause.where}`)
+    ? el("p", {}, "first in ", tensorLink(run, cause.tensor, cause.step))
     : null;
   const judge = about.verdict === "not judged" && about.state !== "running";
   return el(
     "div",
     { className: `banner ${tone}`, role: "status" },
-    el("p", { className: "headline" }, about.headline),
+    el("p", { className: "headline" }, title),
+    text === title ? null : el("p", {}, text),
     at,
     remedy ? el("p", { className: "remedy" }, el("b", {}, "What to do: "), remedy) : null,
     ...details.map((line) => el("p", {}, line)),

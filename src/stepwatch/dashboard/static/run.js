@@ -106,10 +106,11 @@ const label = (view) => views.find(([collection, statistic]) => collection === v
 
 function verdict(top, about, run) {
   const open = new Set([...top.querySelectorAll("details[open]")].map((one) => one.dataset.cause));
+  const isSaid = (chain) => !about.ending && chain.cause.finding_id === about.health.cause?.finding_id;
   top.replaceChildren(
-    banner(about, run, facts(about)),
+    banner(about, run, ...about.chains.filter(isSaid).map((chain) => around(chain, run, open)), facts(about)),
     ending(about) ?? "",
-    ...about.chains.map((chain) => cause(chain, run, open, !about.ending && chain.cause.finding_id === about.health.cause?.finding_id)),
+    ...about.chains.filter((chain) => !isSaid(chain)).map((chain) => cause(chain, run, open)),
     about.more ? el("p", { className: "about" }, `and ${plural(about.more, "more cause")}; see them with: stepwatch check --all`) : "",
   );
   const trace = top.querySelector(".traceback");
@@ -125,12 +126,11 @@ function facts(about) {
   return el("p", { className: "about" }, parts.filter(Boolean).join(" · "));
 }
 
-/** A cause and what followed; what the headline said already is not said again. */
-function cause(chain, run, open, said) {
-  const { cause: first } = chain;
-  const key = first.finding_id;
+/** What followed from a cause, how to confirm it, and what was not checked. */
+function around(chain, run, open) {
+  const key = chain.cause.finding_id;
   const followed = chain.consequences.length + chain.more;
-  const more = el(
+  return el(
     "details",
     { open: open.has(key), "data-cause": key },
     el("summary", {}, followed ? `${plural(followed, "finding")} followed` : "what to do next"),
@@ -138,13 +138,17 @@ function cause(chain, run, open, said) {
     el("p", {}, "to confirm: ", el("code", {}, chain.confirm)),
     ...unchecked(chain.not_checked).map((line) => el("p", { className: "about" }, line)),
   );
+}
+
+function cause(chain, run, open) {
+  const { cause: first } = chain;
   return el(
     "article",
     { className: `cause ${chain.severity}` },
     el("p", { className: "where" }, el("b", {}, first.title), ` ${first.where} `, first.tensor ? tensorLink(run, first.tensor, first.step) : ""),
-    said ? "" : el("p", {}, first.message),
-    first.remedy && !said ? el("p", { className: "remedy" }, first.remedy) : "",
-    more,
+    el("p", {}, first.message),
+    first.remedy ? el("p", { className: "remedy" }, first.remedy) : "",
+    around(chain, run, open),
   );
 }
 
@@ -161,7 +165,7 @@ function consequence(one, run) {
 }
 
 function unchecked(gaps) {
-  const lines = gaps.could_not_judge.map(([rule, why]) => `not checked: ${rule} lacked data: ${why}`);
+  const lines = gaps.could_not_judge.map(([rule, why]) => `not checked: ${rule} lacked data: ${why.split("; seen were")[0]}`);
   if (gaps.not_asked.length) lines.push(`not asked: ${gaps.not_asked.join(", ")}`);
   if (gaps.not_captured.length) lines.push(`not captured: ${gaps.not_captured.join(", ")}`);
   if (gaps.workers_not_seen) lines.push(`${plural(gaps.workers_not_seen, "worker")} not seen`);

@@ -171,8 +171,8 @@ function field(label, value, name, change) {
 function cell(run, key, notes) {
   const label = labelOf(key);
   const value = valueOf(run, key, notes);
-  if (key === "health") return el("td", { className: `health ${run.health?.tone ?? "none"}`, "data-label": label, title: run.health?.text }, el("span", { role: "img", "aria-label": healthNames[value] }, value));
-  if (key === "name") return el("td", { className: "name" }, link("run", { run: run.name }, run.name), ...tagsOf(run, notes).map((tag) => el("span", { className: "tag" }, tag)), run.error ? el("p", { className: "about" }, run.error) : run.health && run.health.tone !== "good" ? el("p", { className: "about verdict-line" }, run.health.text) : null);
+  if (key === "health") return el("td", { className: `health ${run.health?.tone ?? "none"}`, "data-label": label, title: run.health?.title }, el("span", { role: "img", "aria-label": healthNames[value] }, value));
+  if (key === "name") return el("td", { className: "name" }, link("run", { run: run.name }, run.name), ...tagsOf(run, notes).map((tag) => el("span", { className: "tag" }, tag)), run.error ? el("p", { className: "about" }, run.error) : run.health && run.health.tone !== "good" ? el("p", { className: "about verdict-line", title: run.health.text }, run.health.title) : null);
   if (key === "state") return el("td", { "data-label": label }, el("span", { className: `state ${run.state} ${run.health?.tone ?? ""}` }, run.state));
   if (key === "spark") return el("td", { className: "number", "data-label": label }, sparkline(run.spark ?? [], `loss of ${run.name}`));
   if (key === "started_ns") return el("td", { className: "number started_ns", "data-label": label }, moment(run.started_ns));
