@@ -289,7 +289,7 @@ class SingularOperations:
             if node is None or operation(node) != known:
                 continue
             exponent = getattr(node, "_saved_exponent", 1.0) if known == "pow" else 1.0
-            value = _as_saved(node, _SINGULAR[known][0])
+            value = saved_as_is(node, _SINGULAR[known][0])
             is_small = value is not None and 0 < value.numel() <= _MOST_KEPT_ELEMENTS
             if value is not None and is_small and value.is_cpu and isinstance(exponent, float):
                 self._kept.append((name, known, exponent, value.detach()))
@@ -334,13 +334,13 @@ def _is_linear(node: Any) -> bool:
     name = operation(node)
     if name == "mul":  # a dropout; a mask of what is above 0 is none
         factors = [
-            one for one in map(partial(_as_saved, node), ("other", "self")) if one is not None
+            one for one in map(partial(saved_as_is, node), ("other", "self")) if one is not None
         ]
         return len(_values_of(node)) == 1 and all(bool((one > 1).any()) for one in factors)
     return name in _LINEAR
 
 
-def _as_saved(node: Any, name: str) -> torch.Tensor | None:
+def saved_as_is(node: Any, name: str) -> torch.Tensor | None:
     """Return what a node saved; ``None`` for nothing, and for what a script's hook has packed.
 
     To unpack would be noticed: activations that are not kept are computed anew.

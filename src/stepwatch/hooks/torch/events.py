@@ -29,7 +29,8 @@ Events of the step to which these belong, emitted by ``tracker``:
 
 - ``model_begins`` (step, model, inputs), ``module_begins`` (module);
 - ``loss`` (step, name, value, call); ``composed_loss`` (step, name, value), which is what
-  ``backward()`` is called on where no function of torch computed it;
+  ``backward()`` is called on where no function of torch computed it, and no known one is written
+  out;
 - ``backward_ends`` (); ``update_begins``, ``update_ends`` (step, optimizer);
 - ``step_ends`` (step), of mode TRAIN; ``pauses`` (): nothing is observed for a while.
 """
@@ -92,12 +93,14 @@ class LossCall:
         args: Its positional arguments.
         keywords: Its other arguments.
         module: The module, if one computed it.
+        is_written_out: No function of torch was called, the script does what that does.
     """
 
     name: str
     args: tuple[Any, ...] = ()
     keywords: Mapping[str, Any] = field(default_factory=dict)
     module: nn.Module | None = None
+    is_written_out: bool = False
 
     @property
     def function(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from operator import methodcaller
@@ -54,6 +55,10 @@ from .replay.rows import DrawnRows
 from .steps import Steps
 from .tensors import TrackedParameter
 from .usual import UsualSteps
+from .written_loss import Output, outputs_in, written_loss
+
+# Of so many outputs a script may write out a loss.
+_MOST_OUTPUTS = 4
 
 
 class Tracker(HookGuard):
@@ -101,6 +106,8 @@ class Tracker(HookGuard):
         self._stepping: list[torch.optim.Optimizer] = []
         self._stepping_parameters: list[TrackedParameter] = []
         self._loss_since_backward = False
+        #: Of the models that ran in full since gradients were computed.
+        self._outputs: deque[Output] = deque(maxlen=_MOST_OUTPUTS)
         self.loss_depth = self.num_optimizer_steps = 0
         self._num_stale: float = 0  # nan where that is not known
         self._passed_over = False  # whether an optimizer ever stepped in a step that was thinned
@@ -331,6 +338,8 @@ class Tracker(HookGuard):
                 for observe in self._observe_output:
                     observe(step, module, name, given, output)
             if module is self.root:
+                if step.mode is Mode.TRAIN:
+                    self._outputs += outputs_in(output)
                 self._loop.leave(step, is_trained=self.names.is_trained(module))
                 self._after_root(step)
 
@@ -414,7 +423,12 @@ class Tracker(HookGuard):
             self.steps.on_loss(value)
             name = self._losses.name(self.steps.last_mode, what)
             step = self.steps.current()
-            if self.observer.loss(step, name, value, call.function if call else ""):
+            function = call.function if call else ""
+            if call is None and self._outputs and not step.has_only_losses:
+                with suppress(Exception):  # a graph of whatever kind
+                    call = written_loss(value, self._outputs)
+                function = call.function if call and call.reduction == "mean" else ""
+            if self.observer.loss(step, name, value, function):
                 self._loss_since_backward = True
             is_spoiled = step.is_thin and step.mode is Mode.TRAIN and has_non_finite(step, name)
             if is_spoiled and self._widens(step):
@@ -499,6 +513,7 @@ class Tracker(HookGuard):
 
     def _after_thin_backward(self) -> bool:
         """Return whether the script updates the parameters itself."""
+        self._outputs.clear()
         self.graphs.slots.clear()  # graphs that ran again, to be differentiated
         by_hand = self.parameters.are_updated_by_hand()
         self.steps.after_backward(by_hand=by_hand)

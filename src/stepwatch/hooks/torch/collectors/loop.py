@@ -300,7 +300,8 @@ class Loop:
             self._observer.numbers(step, numbers, _COLLECTION)
 
     def on_loss(self, step: OpenStep, name: str, value: torch.Tensor, call: LossCall) -> None:  # noqa: ARG002
-        if step.mode is Mode.TRAIN and step.wants(_COLLECTION):
+        # Of what is written out nobody sees by what it was divided.
+        if step.mode is Mode.TRAIN and step.wants(_COLLECTION) and not call.is_written_out:
             targets = counted_targets(call) if step.wants(_OF_TARGETS) else None
             self._weights.watch(value, targets)
 
