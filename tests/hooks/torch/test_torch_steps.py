@@ -110,6 +110,26 @@ class TestTrainSteps:
 
         assert groups == max(info.optimizer_groups for info in seen_weights(seen))
 
+    def test_an_optimizer_that_takes_over_holds_a_model_once(self, watched):
+        """As L-BFGS after Adam, whose closure computes gradients within its step."""
+        model = mlp()
+        adam, last = torch.optim.Adam(model.parameters()), torch.optim.LBFGS(model.parameters())
+
+        def closure():
+            model.zero_grad()
+            loss = F.mse_loss(model(X), Y)
+            loss.backward()
+            return loss
+
+        with watched() as seen:
+            for _ in range(5):
+                closure()
+                adam.step()
+            for _ in range(5):
+                last.step(closure)
+
+        assert 1 == max(info.optimizer_groups for info in seen_weights(seen))
+
     def test_lbfgs_asks_several_times_within_one_step(self, watched):
         """Its closure runs forward and backward; the losses are merged."""
         model = mlp()

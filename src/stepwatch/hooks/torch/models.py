@@ -261,7 +261,8 @@ class Optimizers:
         self._is_ours = is_ours
         self._known: list[ref[torch.optim.Optimizer]] = []
         self._stepped: WeakSet[torch.optim.Optimizer] = WeakSet()
-        self._since_backward: WeakSet[torch.optim.Optimizer] = WeakSet()
+        # How often gradients had been computed when each stepped last.
+        self._backwards: WeakKeyDictionary[torch.optim.Optimizer, int] = WeakKeyDictionary()
         #: Those that stepped after another one did, without gradients of their own.
         self.together: WeakSet[torch.optim.Optimizer] = WeakSet()
         self._made: list[ref[torch.optim.Optimizer]] = []
@@ -290,14 +291,18 @@ class Optimizers:
             self._known = list(map(ref, others))
             self._stepped.add(optimizer)
             self.version += 1
-        self._since_backward.add(optimizer)
-        if len(self._since_backward) > 1 and not self.together >= self._since_backward:
-            self.together |= self._since_backward
-            self.version += 1
 
-    def before_backward(self) -> None:
-        """Gradients are about to be computed, for whoever steps next."""
-        self._since_backward.clear()
+    def ends_step(self, optimizer: torch.optim.Optimizer, num_backwards: int) -> None:
+        """This one has stepped, perhaps with gradients that its closure computed.
+
+        Args:
+            num_backwards: How often gradients were computed so far.
+        """
+        self._backwards[optimizer] = num_backwards
+        same = {one for one, count in self._backwards.items() if count == num_backwards}
+        if len(same) > 1 and not self.together >= same:
+            self.together |= same
+            self.version += 1
 
     def made(self, optimizer: torch.optim.Optimizer) -> None:
         """Note that an optimizer was made."""

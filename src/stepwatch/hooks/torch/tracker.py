@@ -489,7 +489,6 @@ class Tracker(HookGuard):
 
     def before_thin_backward(self, roots: object) -> None:
         self._loop.num_backward_calls += 1
-        self.optimizers.before_backward()
         self.steps.before_backward()
         self._gather()
         if not self._loss_since_backward and isinstance(roots, torch.Tensor) and roots.numel() == 1:
@@ -604,6 +603,7 @@ class Tracker(HookGuard):
 
     def _after_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         self.num_optimizer_steps += 1
+        self.optimizers.ends_step(optimizer, self._loop.num_backward_calls)
         step = self.steps.current()
         if not step.has_only_losses:
             self.events.emit("update_ends", step, optimizer)
