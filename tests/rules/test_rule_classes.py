@@ -328,3 +328,19 @@ class TestWeightedLosses:
                 found += watch.evaluate(step_of(kinds | given | losses | setup, at))
 
             assert ([] if setup else ["worse"]) == [one.condition for one in found]
+
+
+@pytest.mark.parametrize(
+    ("spreads", "found"),
+    [
+        ([0.104, 0.096, 0.107, 0.092, 0.085, 0.076], [304]),  # a single look may lie above
+        ([0.05, 0.06, 0.07, 0.08, 0.09, 0.095], []),  # learns to tell samples apart
+        ([0.2, 0.19, 0.18, 0.17, 0.16, 0.15], []),
+    ],
+)
+def test_a_decoder_that_gives_the_mean_of_the_data_is_told(spreads, found):
+    steps = [
+        step_of({"classes": {"spread/loss": [value]}}, number)
+        for number, value in enumerate(spreads, 300)
+    ]
+    assert found == steps_at("chance_level", steps)

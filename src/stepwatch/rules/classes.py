@@ -140,13 +140,13 @@ class ChanceLevel(Rule):
     (``guessing``); and a cross-entropy or mean square above ``worse_ratio`` times
     it that has grown since the first steps (``worse``). And, of values of several elements such as
     images, predictions that differ from sample to sample by less than a tenth of what their targets
-    do, by standard deviations, at the last ``LOOKS`` full steps and ever less (``same``): a decoder
-    that gives the mean of the data. At the end, a cross-entropy that fell below guessing in TRAIN
-    and in none of ``ROUNDS`` or more evaluations, while the guesses in these agree with the labels
-    no more often than by chance (``held_out``): what is learned is no rule that goes from inputs to
-    labels. Likewise a mean square of one target a sample that fell below half of guessing in TRAIN,
-    and in evaluations is above what the mean of the training's targets costs there: in ``ROUNDS``,
-    or in the one after the last TRAIN step.
+    do, by standard deviations, on average over the last ``LOOKS`` full steps, and do not grow
+    (``same``): a decoder that gives the mean of the data. At the end, a cross-entropy that fell
+    below guessing in TRAIN and in none of ``ROUNDS`` or more evaluations, while the guesses in
+    these agree with the labels no more often than by chance (``held_out``): what is learned is
+    no rule that goes from inputs to labels. Likewise a mean square of one target a sample that
+    fell below half of guessing in TRAIN, and in evaluations is above what the mean of the
+    training's targets costs there: in ``ROUNDS``, or in the one after the last TRAIN step.
 
     Judged are steps with one such loss: two may play against each other. It gives no weights to
     classes or samples, and must have come to rest, within ``rest`` from the first half of the
@@ -310,14 +310,14 @@ class ChanceLevel(Rule):
                 is_told = len(last) == LOOKS and step.mode_step >= self.num_steps
                 self._evaluated |= is_told
                 # What learns to tell samples apart does so more and more.
-                if is_told and max(last) < SAME and last[-1] <= STILL * min(last):
+                if is_told and np.mean(last) < SAME and last[-1] <= STILL * min(last):
                     yield self.finding(
                         step,
                         tensor,
                         f"what is predicted for {name} is nearly the same for every sample: it"
-                        f" differs by {number(100 * last[-1])}% of what the targets differ by, at"
-                        f" {LOOKS} looks in a row up to step {step.train_step}",
-                        value=last[-1],
+                        f" differs by {number(100 * np.mean(last))}% of what the targets differ by,"
+                        f" on average over {LOOKS} looks up to step {step.train_step}",
+                        value=float(np.mean(last)),
                         threshold=SAME,
                         condition=f"same {name}",
                         remedy="check that the inputs reach the prediction, and that no other part"
