@@ -338,7 +338,7 @@ class Tracker(HookGuard):
                 for observe in self._observe_output:
                     observe(step, module, name, given, output)
             if module is self.root:
-                if step.mode is Mode.TRAIN:
+                if step.mode is Mode.TRAIN and not in_transform():
                     self._outputs += outputs_in(output)
                 self._loop.leave(step, is_trained=self.names.is_trained(module))
                 self._after_root(step)
