@@ -33,13 +33,15 @@ from ..runtime.terminal import print_text
 from ..store import Store, open_store
 from ..store.local import local_path
 from ..trial import Trial
-from .console import SafeConsole, print_json
+from .console import SafeConsole, print_json, track_progress
 from .run_names import RUN, RunVerb
 
 
 @click.command(cls=RunVerb)
 @click.argument("run", type=RUN)
-def compact(run: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing where all went well.")
+def compact(run: str, *, as_json: bool, quiet: bool) -> None:
     """Merge the parts of RUN, so that it opens and reads faster.
 
     Nothing is lost.
@@ -52,13 +54,21 @@ def compact(run: str) -> None:
             f"{run} is in the smdebug format, which has no parts to merge; to get a native run: "
             f"stepwatch convert {run} DST --to native"
         )
+    num_salvaged = 0
     if isinstance(trial.store, OverlayStore):
         trial.store.persist()
-        print_text(f"{trial.num_salvaged} steps of the black box are stored")
-    for worker in trial.workers:
-        parts = trial.reader.parts(worker)
-        left = compact_parts(trial.store, parts)
-        print_text(f"{worker}: {len(parts)} parts before, {left} now")
+        num_salvaged = trial.num_salvaged
+    parts = {}
+    for worker in track_progress(trial.workers, description="compacting", total=len(trial.workers)):
+        before = trial.reader.parts(worker)
+        parts[worker] = {"before": len(before), "now": compact_parts(trial.store, before)}
+    if as_json:
+        print_json({"run": trial.url, "salvaged_steps": num_salvaged, "parts": parts})
+    elif not quiet:
+        if num_salvaged:
+            print_text(f"{num_salvaged} steps of the black box are stored")
+        for worker, counts in parts.items():
+            print_text(f"{worker}: {counts['before']} parts before, {counts['now']} now")
 
 
 @click.command(cls=RunVerb)
@@ -150,7 +160,9 @@ _POLL_S = 2.0
     show_default=True,
     help="Seconds for which a store that refuses is tried again.",
 )
-def mirror(run: str, url: str, patience_s: float) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="Say only what is left out or refused.")
+def mirror(run: str, url: str, patience_s: float, *, as_json: bool, quiet: bool) -> None:
     """Copy RUN to URL, such as s3://bucket/run, while it goes on.
 
     What is there already is not copied again, so it may be broken off and called again. It ends
@@ -179,9 +191,13 @@ def mirror(run: str, url: str, patience_s: float) -> None:
             trial.refresh()
     for why in copy.left_out.values():
         print_text(f"left out: {why}", file=sys.stderr)
-    what = "all" if not copy.left_out else "the files"
-    here, there = local_path(source.url), local_path(target.url)
-    print_text(f"{there} holds {what} of {here}; {copy.copied} files were copied")
+    if as_json:
+        facts = {"source": source.url, "destination": target.url, "copied": copy.copied}
+        print_json({**facts, "left_out": copy.left_out})
+    elif not quiet:
+        what = "all" if not copy.left_out else "the files"
+        here, there = local_path(source.url), local_path(target.url)
+        print_text(f"{there} holds {what} of {here}; {copy.copied} files were copied")
 
 
 def _advance_mirror(copy: RunCopy, patience_s: float) -> None:

@@ -309,15 +309,16 @@ class ChanceLevel(Rule):
                 last = self._spreads.add((tensor.worker, name), tensor.scalar)
                 is_told = len(last) == LOOKS and step.mode_step >= self.num_steps
                 self._evaluated |= is_told
+                mean = float(np.mean(last))
                 # What learns to tell samples apart does so more and more.
-                if is_told and np.mean(last) < SAME and last[-1] <= STILL * min(last):
+                if is_told and mean < SAME and last[-1] <= STILL * min(last):
                     yield self.finding(
                         step,
                         tensor,
                         f"what is predicted for {name} is nearly the same for every sample: it"
-                        f" differs by {number(100 * np.mean(last))}% of what the targets differ by,"
+                        f" differs by {number(100 * mean)}% of what the targets differ by,"
                         f" on average over {LOOKS} looks up to step {step.train_step}",
-                        value=float(np.mean(last)),
+                        value=mean,
                         threshold=SAME,
                         condition=f"same {name}",
                         remedy="check that the inputs reach the prediction, and that no other part"
