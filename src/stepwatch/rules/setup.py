@@ -124,13 +124,14 @@ class Setup(Rule):
     per_model = True
     sign: ClassVar[Mapping[str, str]] = {
         "class_weights*": "loss_input",
-        "monitor*": "schedule",
-        "schedule*": "schedule",
-        "early_stopping*": "schedule",
-        "few_rounds*": "schedule",
+        "monitor*": "setup",
+        "schedule*": "setup",
+        "same_state*": "setup",
+        "early_stopping*": "setup",
+        "few_rounds*": "setup",
         "unsplit*": "loss_input",
         "uncensored*": "loss_input",
-        "metric*": "other",
+        "metric*": "metric",
         "*": "mode",
     }
     lacks = NotApplicable("nothing was set up in a way that may be a mistake")
