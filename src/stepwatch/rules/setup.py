@@ -42,7 +42,8 @@ METRICS: Mapping[str, tuple[str, str]] = {
     ),
     "binary_accuracy": (
         "compares predictions, rounded to 0 or 1, with labels that are neither",
-        "take a metric of regression, such as 'mae'",
+        "take one unit for each class and 'accuracy' where labels are whole numbers of classes, and"
+        " a metric of regression, such as 'mae', where they are numbers to be predicted",
     ),
     "binary_accuracy_of_classes": (
         "counts each zero of a one-hot label as right, so that it is high from the first step on",
@@ -88,8 +89,7 @@ _ATTENTION = {
         " takes dimension 0 of three",
     ),
     "padding_only": (
-        "only padding is seen, for the tokens that the key padding mask leaves are all one, and"
-        " those that it hides are not",
+        "attention sees only padding: the mask keeps the pad tokens and hides the others",
         "invert the mask: of a key padding mask of PyTorch True is what is ignored, so"
         " src_key_padding_mask=(ids == pad)",
     ),
