@@ -32,6 +32,7 @@ _MOMENTUM = (
     " share that is kept"
 )
 
+_SCALE = "hyperparameters/scale_pos_weight"
 _SECOND = f"{_PREFIX}second_derivative/"
 _ENDS, _TOTAL, _LEFT = (f"{_PREFIX}schedule_{what}/" for what in ("ends", "total", "left"))
 #: What a metric of Keras takes for right, and what its labels or predictions are instead.
@@ -159,6 +160,7 @@ class Setup(Rule):
         if has_setup or any("classes" in one for one in held):
             yield from self._class_weights(step)
         if any("boosting" in one for one in held):
+            yield from self._scaled_positives(step)
             yield from self._boosting.check(step)
             self._evaluated |= self._boosting.is_judged
 
@@ -420,6 +422,28 @@ class Setup(Rule):
                 continue
             if follows_counts(weights, total):
                 yield self._weights_found(step, record, loss, weights, total)
+
+    def _scaled_positives(self, step: StepView) -> Findings:
+        """Judge what boosting weighs the second of two classes by, where its training begins."""
+        for record, data in summaries(step, "class_count/"):
+            counts = record.raw[f"class_count/{data}"].astype(np.int64)
+            (weight,) = step.scalars((_SCALE,), record.worker)
+            weights = np.array([1.0, weight])
+            if counts.shape != weights.shape or not follows_counts(weights, counts):
+                continue
+            which, way = ("rarer", "down") if weight < 1 else ("more frequent", "up")
+            yield self.finding(
+                step,
+                _SCALE,
+                f"scale_pos_weight={number(weight)} weighs class 1 {way}, which is the {which} one:"
+                f" of {counts.sum()} labels of {data} it has {counts[1]}, and class 0 {counts[0]}",
+                condition="class_weights scale_pos_weight",
+                worker=record.worker,
+                value=weight,
+                threshold=1.0,
+                remedy="take negatives / positives, here"
+                f" {number(counts[0] / counts[1])}, or leave it at 1",
+            )
 
     def _weights_found(
         self,
