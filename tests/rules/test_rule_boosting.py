@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
@@ -81,6 +83,47 @@ class TestScaledPositives:
 
         assert "weighs class 1 down, which is the rarer one" in found.message
         assert "negatives / positives, here 20" in found.remedy
+
+
+class TestUngrouped:
+    """Rows of a ranking that do not lie in their groups, by others that do."""
+
+    USUAL: ClassVar = {"rows": 3200, "count": 200, "mean": 1.2, "std": 0.9, "ratio": 1.05}
+
+    def found(self, trained, evaluated):
+        """Return what is found where labels vary between groups by these ratios."""
+        tensors = {
+            f"boosting/{of}/{name}/{data}": np.array(value)
+            for of, data, facts in (
+                ("groups", "train", trained),
+                ("evaluated_groups", "val", evaluated),
+            )
+            for name, value in (self.USUAL | facts).items()
+        }
+        findings, _ = judged("setup", [full_step({"boosting": tensors}, 0)])
+        return [one.condition for one in findings]
+
+    @pytest.mark.parametrize("ratio", [5.0, 0.1])
+    def test_labels_at_random_where_others_are_not(self, ratio):
+        """Groups have levels of their own, or are graded each by itself; either side is told."""
+        assert ["ungrouped train"] == self.found({}, {"ratio": ratio})
+        assert ["ungrouped val"] == self.found({"ratio": ratio}, {})
+
+    @pytest.mark.parametrize(
+        ("trained", "evaluated"),
+        [
+            ({}, {}),  # of independent documents both are so
+            ({"ratio": 5.0}, {"ratio": 4.0}),
+            ({}, {"ratio": 1.4}),  # not far enough
+            ({}, {"ratio": 5.0, "count": 12, "rows": 190}),
+            ({"count": 15, "rows": 240}, {"ratio": 0.1}),  # too few to tell
+            ({}, {"ratio": 0.1, "rows": 20000}),  # 100 candidates of which one is right
+            ({}, {"ratio": 0.1, "mean": 0.1}),
+            ({}, {"ratio": 0.1, "std": 0.3}),
+        ],
+    )
+    def test_what_may_be_meant_is_let_be(self, trained, evaluated):
+        assert [] == self.found(trained, evaluated)
 
 
 class TestAnotherModel:

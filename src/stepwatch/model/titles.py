@@ -182,6 +182,7 @@ TITLES: Mapping[str, str] = {
     "setup:second_derivative": "second derivative is always zero",
     "setup:uncalled": "layer is never called",
     "setup:uncensored": "no event is censored",
+    "setup:ungrouped": "rows are apart from their groups",
     "setup:unsplit": "trees have no split",
     "similar_across_runs": "differs from another run",
     "stale_gradients": "gradients not zeroed",

@@ -117,6 +117,7 @@ class Setup(Rule):
     what it is told, and better by its name, or while training makes it so. ``few_rounds``: boosting
     ends while it still improves as it did, and its learning rate times its rounds are too little.
     ``uncensored``: of times of events (survival) each is that of one that was seen.
+    ``ungrouped``: rows that are ranked were shuffled apart from the groups that they belong to.
     """
 
     name = "setup"
@@ -132,6 +133,7 @@ class Setup(Rule):
         "few_rounds*": "setup",
         "unsplit*": "loss_input",
         "uncensored*": "loss_input",
+        "ungrouped*": "data",
         "metric*": "metric",
         "*": "mode",
     }
