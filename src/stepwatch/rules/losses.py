@@ -311,14 +311,14 @@ class Overfit(RoundRule):
         self._weighted: set[str] = set()
         self._said: dict[str, str] = {}
         self._guesses: defaultdict[str, MeanGuess] = defaultdict(MeanGuess)
-        # What training lost at first: at its first step, of boosting in its first round.
+        # What training lost before anything was learned; of boosting a first round is over by then.
         self._at_first: dict[str, float] = {}
 
     def check(self, step: StepView) -> Findings:
         self._weighted |= named_losses(step, _WEIGHTED)
         if step.mode in (Mode.TRAIN, Mode.EVAL):
             for loss in step.tensors("losses"):
-                if step.mode is Mode.TRAIN:
+                if step.mode is Mode.TRAIN and "boosting" not in loss.record.layout.rows_of:
                     self._at_first.setdefault(loss.name, loss.scalar)
                 label = of_same_loss(step, loss, "label")
                 if loss.info.function == "mse_loss" and label is not None:
@@ -369,7 +369,6 @@ class Overfit(RoundRule):
             count = self.streak(name, bad)
             known.add(validation, bad=bad)
             trained.add(train)
-            self._at_first.setdefault(name, train)
             is_alone = _ALONE * trained.rise() < known.rise()
             risen = not math.isfinite(validation) or (known.stays_up() and is_alone)
             severity = "warning" if risen else "info"
