@@ -221,6 +221,16 @@ class TestChains:
 
         assert same == chain.cause
 
+    @pytest.mark.parametrize("condition", ["zero_grad", "not_in_optimizer"])
+    def test_dead_units_follow_from_gradients_that_add_up_and_from_layers_not_trained(
+        self, condition
+    ):
+        """Though nothing else was found on the way."""
+        cause = found("untrained_parameter", 10, "first.weight", condition=condition)
+        (chain,) = chains([found("all_zero", 327, "output/relu"), cause], MODEL)
+
+        assert cause == chain.cause
+
     def test_a_metric_that_counts_what_labels_are_not_follows_from_these_labels(self):
         """One mistake is told once."""
         labels = found("loss_input", 4, condition="labels")

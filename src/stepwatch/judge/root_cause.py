@@ -288,6 +288,8 @@ LINKS = (
         ("no_gradient",),
     ),
     *_links(("updates", "growth"), ("no_gradient", "inactive")),
+    # steps that add up kill units, and a layer that begins at zero and is not trained stays there
+    *_links(("stale", "untrained"), ("inactive",)),
     Link("untrained", "no_gradient"),
     *_links(
         ("no_gradient",),
