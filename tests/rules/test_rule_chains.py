@@ -206,7 +206,7 @@ class TestChains:
 
     def test_a_finding_is_ranked_by_when_it_began_where_its_rule_knows(self):
         """Though the evaluation could only be judged long after the loss had risen."""
-        drift = found("input_drift", 308, "batch/0", condition="batch/0 evaluated", onset=12)
+        drift = found("input_drift", 308, "batch/0", condition="evaluated batch/0", onset=12)
         apart = found("chance_level", 480, condition="held_out", onset=12)
         (chain,) = chains([found("overfit", 72), apart, drift], MODEL)
 

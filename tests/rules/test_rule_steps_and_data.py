@@ -323,8 +323,8 @@ class TestInputDrift:
     @pytest.mark.parametrize(
         ("size", "expected"),
         [
-            (0.05, ["batch/0 shrunk"]),
-            (20.0, ["batch/0 outlier", "batch/0 grown"]),
+            (0.05, ["shrunk batch/0"]),
+            (20.0, ["outlier batch/0", "grown batch/0"]),
             (2.0, []),
         ],
     )
@@ -345,7 +345,7 @@ class TestInputDrift:
 
         (found,) = judged("input_drift", steps)[0]
 
-        assert (30, "batch/0 outlier") == (found.step, found.condition)
+        assert (30, "outlier batch/0") == (found.step, found.condition)
 
     @pytest.mark.parametrize(("at_first", "onset"), [(50.0, 5), (0.0, 35)])
     def test_what_is_evaluated_differs_since_the_first_evaluation_that_did(self, at_first, onset):
@@ -364,7 +364,7 @@ class TestInputDrift:
 
         (found,) = judged("input_drift", steps)[0]
 
-        assert ("batch/0 evaluated", onset) == (found.condition, found.onset)
+        assert ("evaluated batch/0", onset) == (found.condition, found.onset)
 
     def test_without_inputs_there_is_no_judgement(self):
         steps = [step_of({"batches": {"batch/0": [1.0]}}, at) for at in range(45)]

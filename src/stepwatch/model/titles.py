@@ -54,6 +54,8 @@ TITLES: Mapping[str, str] = {
     "initial_state:loud": "initial logits are too large",
     "initial_state:saturated": "layer is saturated from the start",
     "input_drift": "inputs drift",
+    "input_drift:evaluated": "evaluated inputs are not prepared as in training",
+    "input_drift:outlier": "inputs of one batch are far too large",
     "input_scale": "inputs are not scaled",
     "io_bottleneck": "input/output holds up the GPU",
     "label_leak": "inputs give the labels away",

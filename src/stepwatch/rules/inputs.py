@@ -118,7 +118,7 @@ class InputDrift(Rule):
                     worker=worker,
                     value=size,
                     threshold=limit,
-                    condition=f"{name} {side}",
+                    condition=f"{side} {name}",
                     remedy="look for operations in place (mul_, /=, sub_) on what the data set"
                     " holds: they are done again each epoch; clone the sample first",
                 )
@@ -138,7 +138,7 @@ class InputDrift(Rule):
                 worker=worker,
                 value=size,
                 threshold=self.factor * peak,
-                condition=f"{name} outlier",
+                condition=f"outlier {name}",
                 remedy="look at the batch of this step; filter or repair its samples",
             )
         else:
@@ -171,7 +171,7 @@ class InputDrift(Rule):
                 value=apart,
                 threshold=self.nats,
                 onset=first_began if is_from_first else began,
-                condition=f"{tensor.name} evaluated",
+                condition=f"evaluated {tensor.name}",
                 remedy="do to the inputs of an evaluation what is done in training: the same"
                 " normalization, by the numbers of the training data, and the same units",
             )
