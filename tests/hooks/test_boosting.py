@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from stepwatch.hooks.boosting.hook import class_counts, confusion, parsed
-from stepwatch.hooks.boosting.rounds import Metric, Node, columns_of, shares
+from stepwatch.hooks.boosting.rounds import Metric, Node, columns_of, grouping, shares
 from stepwatch.hooks.patching import ListenerPatches
 
 
@@ -125,3 +125,27 @@ class TestListening:
 
         listening.add("b")
         assert ["theirs", 1, "b"] == owner.train(1)
+
+
+class TestGrouping:
+    def test_rows_at_random_differ_between_groups_as_within_them(self):
+        """And those of one level for each group by far more."""
+        rng = np.random.default_rng(0)
+        sizes = rng.integers(5, 20, 300)
+        levels = np.repeat(rng.normal(size=300), sizes)
+        labels = levels + rng.normal(size=len(levels))
+
+        assert 5 < grouping(labels, sizes)["ratio"]
+        assert grouping(rng.permutation(labels), sizes)["ratio"] == pytest.approx(1, abs=0.3)
+
+    def test_what_has_no_groups_says_nothing(self):
+        """Nor do groups that do not fit, each row alone, or labels that are all the same."""
+        labels = np.arange(6.0)
+        for sizes in ([], [6], [2, 2], [1] * 6):
+            assert {} == grouping(labels, np.array(sizes, np.int64))
+        assert {} == grouping(np.ones(6), np.array([3, 3]))
+
+    def test_empty_groups_have_no_rows(self):
+        labels = np.array([0.0, 1.0, 4.0, 5.0])
+
+        assert grouping(labels, np.array([2, 2])) == grouping(labels, np.array([2, 0, 2]))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
 from stepwatch.model.steps import Mode
 from stepwatch.rules import Watch
-from tests.support.rules.made_steps import judged, steps_at
+from tests.support.rules.made_steps import full_step, judged, steps_at
 from tests.support.rules.rule_records import step_of
 
 
@@ -44,6 +46,84 @@ class TestOverfit:
         found, _ = judged("overfit", rounds([({"train-rmse": 0.0}, {"a-rmse": 2.0})] * 4))
 
         assert ["a-rmse"] == [finding.tensor for finding in found]
+
+
+class TestScaledPositives:
+    """``scale_pos_weight`` is to weigh the rarer class up."""
+
+    def found(self, counts, weight):
+        """Return what is found at the first round of a training."""
+        tensors = {
+            "hyperparameters": {"hyperparameters/scale_pos_weight": np.array(weight)},
+            "classes": {"class_count/train": np.array(counts)},
+            "boosting": {"boosting/round": np.array(0)},
+        }
+        return judged("setup", [full_step(tensors, 0)])[0]
+
+    @pytest.mark.parametrize(
+        ("counts", "weight", "told"),
+        [
+            ([5736, 264], 0.046, True),
+            ([60, 900], 14.0, True),
+            ([5736, 264], 21.7, False),
+            ([5736, 264], 1.0, False),
+            ([5736, 264], 0.5, False),  # a preference, and not the counts
+            ([900, 60], 3.9, False),
+            ([500, 480], 0.96, False),
+            ([400, 300, 200], 0.5, False),  # of three classes it has no meaning
+        ],
+    )
+    def test_it_is_told_where_it_is_the_wrong_way_round(self, counts, weight, told):
+        conditions = [one.condition for one in self.found(counts, weight)]
+
+        assert ["class_weights scale_pos_weight"] * told == conditions
+
+    def test_what_was_meant_is_said(self):
+        (found,) = self.found([1000, 50], 0.05)
+
+        assert "weighs class 1 down, which is the rarer one" in found.message
+        assert "negatives / positives, here 20" in found.remedy
+
+
+class TestUngrouped:
+    """Rows of a ranking that do not lie in their groups, by others that do."""
+
+    USUAL: ClassVar = {"rows": 3200, "count": 200, "mean": 1.2, "std": 0.9, "ratio": 1.05}
+
+    def found(self, trained, evaluated):
+        """Return what is found where labels vary between groups by these ratios."""
+        tensors = {
+            f"boosting/{of}/{name}/{data}": np.array(value)
+            for of, data, facts in (
+                ("groups", "train", trained),
+                ("evaluated_groups", "val", evaluated),
+            )
+            for name, value in (self.USUAL | facts).items()
+        }
+        findings, _ = judged("setup", [full_step({"boosting": tensors}, 0)])
+        return [one.condition for one in findings]
+
+    @pytest.mark.parametrize("ratio", [5.0, 0.1])
+    def test_labels_at_random_where_others_are_not(self, ratio):
+        """Groups have levels of their own, or are graded each by itself; either side is told."""
+        assert ["ungrouped train"] == self.found({}, {"ratio": ratio})
+        assert ["ungrouped val"] == self.found({"ratio": ratio}, {})
+
+    @pytest.mark.parametrize(
+        ("trained", "evaluated"),
+        [
+            ({}, {}),  # of independent documents both are so
+            ({"ratio": 5.0}, {"ratio": 4.0}),
+            ({}, {"ratio": 1.4}),  # not far enough
+            ({}, {"ratio": 5.0, "count": 12, "rows": 190}),
+            ({"count": 15, "rows": 240}, {"ratio": 0.1}),  # too few to tell
+            ({}, {"ratio": 0.1, "rows": 20000}),  # 100 candidates of which one is right
+            ({}, {"ratio": 0.1, "mean": 0.1}),
+            ({}, {"ratio": 0.1, "std": 0.3}),
+        ],
+    )
+    def test_what_may_be_meant_is_let_be(self, trained, evaluated):
+        assert [] == self.found(trained, evaluated)
 
 
 class TestAnotherModel:

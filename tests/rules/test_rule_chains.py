@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from dataclasses import replace
 
 import pytest
 import torch
@@ -184,6 +185,58 @@ class TestChains:
         assert ["exploding_tensor", "data_stall"] == [
             chain.cause.rule for chain in chains([data, error], MODEL)
         ]
+
+    @pytest.mark.parametrize(
+        "symptom",
+        [
+            found("overfit", 72),
+            found("grad_norm_spike", 42, "gradient/last.weight", condition="spike"),
+            found("memory_growth", 300, "memory/rss"),
+        ],
+        ids=lambda one: one.rule,
+    )
+    def test_of_one_severity_what_says_what_is_wrong_comes_first(self, symptom):
+        """That it began later takes nothing from it; what is worse still stands above it."""
+        cause = found("loss_input", 500, condition="labels")
+        warned = chains([symptom, cause], MODEL)
+        failed = chains([replace(symptom, severity="error"), cause], MODEL)
+
+        assert [cause, symptom] == [chain.cause for chain in warned]
+        assert symptom.rule == failed[0].cause.rule
+
+    def test_a_finding_is_ranked_by_when_it_began_where_its_rule_knows(self):
+        """Though the evaluation could only be judged long after the loss had risen."""
+        drift = found("input_drift", 308, "batch/0", condition="evaluated batch/0", onset=12)
+        apart = found("chance_level", 480, condition="held_out", onset=12)
+        (chain,) = chains([found("overfit", 72), apart, drift], MODEL)
+
+        assert ("input_drift", [("chance_level", False), ("overfit", False)]) == told(chain)
+
+    def test_a_state_that_is_not_passed_on_explains_a_rate_of_zero(self):
+        """What a script is made of is so from its first step on, whenever it is said."""
+        same = found("setup", 40, condition="same_state train_step")
+        zero = found("learning_rate_anomaly", 20, "learning_rate/0", condition="zero rate/0")
+        still = found("untrained_parameter", 10, "last.weight", condition="unchanged")
+        (chain,) = chains([zero, still, same], MODEL)
+
+        assert same == chain.cause
+
+    @pytest.mark.parametrize("condition", ["zero_grad", "not_in_optimizer"])
+    def test_dead_units_follow_from_gradients_that_add_up_and_from_layers_not_trained(
+        self, condition
+    ):
+        """Though nothing else was found on the way."""
+        cause = found("untrained_parameter", 10, "first.weight", condition=condition)
+        (chain,) = chains([found("all_zero", 327, "output/relu"), cause], MODEL)
+
+        assert cause == chain.cause
+
+    def test_a_metric_that_counts_what_labels_are_not_follows_from_these_labels(self):
+        """One mistake is told once."""
+        labels = found("loss_input", 4, condition="labels")
+        (chain,) = chains([found("setup", 20, condition="metric accuracy"), labels], MODEL)
+
+        assert labels == chain.cause
 
     def test_a_rule_of_ones_own_stands_for_itself(self):
         (chain,) = chains([found("my_rule", 3, "")])

@@ -210,8 +210,12 @@ class TestChanceHeldOut:
 
     NAME = "cross_entropy"
 
-    def found(self, *, train, evaluated, confusion, rounds=6, looks=24):
-        """Return the conditions found in a training with an evaluation after each 20 steps."""
+    def found(self, **training):
+        """Return the conditions that are found."""
+        return [one.condition for one in self.findings(**training)]
+
+    def findings(self, *, train, evaluated, confusion, rounds=6, looks=24):
+        """Return what is found in a training with an evaluation after each 20 steps."""
         watch, at = Watch(["chance_level:num_steps=40"]), 0
         for _ in range(rounds):
             for mode, loss, count in ((Mode.TRAIN, train, 20), (Mode.EVAL, evaluated, 4)):
@@ -228,12 +232,18 @@ class TestChanceHeldOut:
                         del values["classes"]
                     watch.evaluate(full_step(values, at, mode))
                     at += 1
-        return [one.condition for one in watch.finish()]
+        return watch.finish()
 
     BY_CHANCE, RIGHT = [[8, 8], [8, 8]], [[12, 4], [4, 12]]
 
     def test_it_is_told_at_the_end(self):
         assert ["held_out"] == self.found(train=0.4, evaluated=0.8, confusion=self.BY_CHANCE)
+
+    def test_it_holds_from_the_first_evaluation_on(self):
+        """In none of them was the loss below guessing."""
+        (found,) = self.findings(train=0.4, evaluated=0.8, confusion=self.BY_CHANCE)
+
+        assert (143, 20) == (found.step, found.onset)
 
     def test_a_few_guesses_are_enough(self):
         assert ["held_out"] == self.found(

@@ -25,6 +25,21 @@ def rounds(validation, train=None, *, steps=2):
     return made
 
 
+class TestOverfit:
+    @pytest.mark.parametrize(
+        ("validation", "is_learned"),
+        [([0.9, 0.7, 0.8, 1.0, 1.2, 1.4, 1.6], True), ([1.1, 1.2, 1.3, 1.5, 1.7, 1.9, 2.1], False)],
+    )
+    def test_what_was_never_better_than_training_was_at_first_has_learned_nothing(
+        self, validation, is_learned
+    ):
+        """More data would not help it: what is evaluated is prepared in another way."""
+        (found,) = judged("overfit:patience=3", rounds(validation))[0]
+
+        assert is_learned != ("never was below 1, what training lost at first" in found.message)
+        assert is_learned == found.remedy.startswith("regularize")
+
+
 class TestOvertraining:
     def test_ten_rounds_without_a_better_validation_loss_are_too_many(self):
         """The best is of round 0; round 10 is the tenth after it, and judged when it ends."""

@@ -395,6 +395,47 @@ class TestUntrainedParameter:
 
             assert expected == [cause for cause, *_ in self.causes(steps)]
 
+    @pytest.mark.parametrize(
+        ("held", "said"),
+        [
+            ({"optimizer/0/0/0": True}, "the 1 that the optimizer holds belong to no model"),
+            ({"a.weight": False}, "the 1 that the optimizer holds are frozen or got no gradient"),
+            (
+                {"optimizer/0/0/0": True, "a.weight": False},
+                "the 2 that the optimizer holds belong to no model that ran or are frozen",
+            ),
+            ({}, "no optimizer holds any"),
+        ],
+    )
+    def test_what_the_optimizer_holds_instead_is_said(self, held, said):
+        """What belongs to no model is none of the model's parameters."""
+        tensors = [
+            (info("w", "weights", [1.0], optimizer_groups=0), [1.0]),
+            (info("gradient/w", "gradients"), [1.0]),
+            *(
+                (info(name, "weights", [1.0], trainable=trainable, optimizer_groups=1), [1.0])
+                for name, trainable in held.items()
+            ),
+        ]
+        steps = [StepView([record(tensors, step=at)]) for at in range(20)]
+        (found,) = (
+            one for one in run("untrained_parameter", steps) if one.condition == "nothing_trained"
+        )
+
+        own = sum(not name.startswith("optimizer/") for name in held) + 1
+        assert found.message.startswith(f"1 of {own} parameter")
+        assert f"had gradients and is in no optimizer, and {said}" in found.message
+
+    @pytest.mark.parametrize(("groups", "is_told"), [(None, True), (1, False)])
+    def test_new_parameters_may_have_been_thrown_away_where_optimizers_are_functions(
+        self, groups, is_told
+    ):
+        """Those of JAX are; an optimizer that is known changes parameters in place."""
+        steps = [self.step(n, 1.0, 0.5, optimizer_groups=groups) for n in range(20)]
+        (found,) = run("untrained_parameter", steps)
+
+        assert is_told == ("optax.apply_updates" in found.remedy)
+
     def test_gradients_that_change_nothing(self):
         assert [("unchanged", 10, "w")] == self.causes([self.step(n, 1.0, 0.5) for n in range(20)])
 

@@ -34,15 +34,18 @@ class TestUnknownLosses:
 
 def conditions_of(function, prediction, label):
     """Return what is found at ten steps at which a loss is given the same."""
-    watch, found = Watch(["loss_input"]), set()
+    return {one.condition.partition(" ")[0] for one in findings_of(function, prediction, label)}
+
+
+def findings_of(function, prediction, label):
+    """Return the findings themselves."""
+    watch, found = Watch(["loss_input"]), []
     tensors = {
         "predictions": {f"prediction/{function}": np.asarray(prediction, np.float32)},
         "labels": {f"label/{function}": np.asarray(label, np.float32)},
     }
     for number in range(10):
-        found |= {
-            one.condition.partition(" ")[0] for one in watch.evaluate(step_of(tensors, number))
-        }
+        found += watch.evaluate(step_of(tensors, number))
     return found
 
 
@@ -95,6 +98,67 @@ class TestProbabilities:
     def test_one_class_has_always_the_probability_of_one(self, function):
         """Whatever the prediction is."""
         assert {"one_class"} == conditions_of(function, [[0.2], [0.7], [0.4]], [[0], [1], [1]])
+
+
+class TestBinaryLabels:
+    """What is said of labels that a loss of two classes does not mean, and what is to be done."""
+
+    @pytest.mark.parametrize(
+        ("function", "prediction", "labels", "said", "advised"),
+        [
+            (
+                "binary_cross_entropy",
+                [[0.2], [0.5], [0.6]],
+                [[0], [1], [2]],
+                "probabilities, one a sample, of the second of two classes, but the labels are"
+                " whole numbers from 0 to 2, as of 3 classes",
+                "one unit for each class, 3, with a softmax",
+            ),
+            (
+                "binary_cross_entropy_with_logits",
+                [-0.2, 0.5, 1.6],
+                [-1, 1, -1],
+                "logits of labels of 0 and 1, but the labels are -1 and 1",
+                "(labels + 1) / 2",
+            ),
+            (
+                "binary_cross_entropy",
+                [[0.2], [0.5], [0.6]],
+                [[1], [2], [1]],
+                "the labels are 1 and 2",
+                "labels - 1",
+            ),
+            (
+                "binary_cross_entropy",
+                [[0.2], [0.5], [0.6]],
+                [[0.25], [13.7], [2.5]],
+                "the labels go from 0.25 to 13.7",
+                "without an activation and a loss of squares",
+            ),
+            (
+                "binary_cross_entropy",
+                [[0.2, 0.5], [0.6, 0.1]],
+                [[0, 255], [17, 3]],
+                "the labels go from 0 to 255",
+                "divide images by 255",
+            ),
+            (
+                "soft_margin_loss",
+                [-0.2, 0.5, 1.6],
+                [0, 1, 1],
+                "multiplied by their labels, which are 0 and 1",
+                "2 * labels - 1",
+            ),
+        ],
+    )
+    def test_it_depends_on_what_they_are(self, function, prediction, labels, said, advised):
+        (found,) = findings_of(function, prediction, labels)
+
+        assert said in found.message
+        assert advised in found.remedy
+
+    def test_labels_of_0_and_1_are_right(self):
+        assert set() == conditions_of("binary_cross_entropy", [[0.2], [0.5]], [[0], [1]])
 
 
 class TestExpectedCounts:

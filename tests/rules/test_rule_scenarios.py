@@ -73,6 +73,10 @@ def test_the_origin_inside_a_block_lies_between_two_of_its_children():
 
     assert "output/blocks.3.fc" == finding.evidence["last_finite_before"]
     assert "output/blocks.3.out" == finding.evidence["first_bad_inside"]
+    assert "NaN arises in blocks.3 between blocks.3.fc (finite) and blocks.3.out (" in (
+        finding.message
+    )
+    assert "look in blocks.3 between blocks.3.fc and blocks.3.out for sqrt, log" in finding.remedy
 
 
 def test_exploding_regression_is_first_seen_at_step_13():

@@ -323,8 +323,8 @@ class TestInputDrift:
     @pytest.mark.parametrize(
         ("size", "expected"),
         [
-            (0.05, ["batch/0 shrunk"]),
-            (20.0, ["batch/0 outlier", "batch/0 grown"]),
+            (0.05, ["shrunk batch/0"]),
+            (20.0, ["outlier batch/0", "grown batch/0"]),
             (2.0, []),
         ],
     )
@@ -345,7 +345,26 @@ class TestInputDrift:
 
         (found,) = judged("input_drift", steps)[0]
 
-        assert (30, "batch/0 outlier") == (found.step, found.condition)
+        assert (30, "outlier batch/0") == (found.step, found.condition)
+
+    @pytest.mark.parametrize(("at_first", "onset"), [(50.0, 5), (0.0, 35)])
+    def test_what_is_evaluated_differs_since_the_first_evaluation_that_did(self, at_first, onset):
+        """Though one is only judged once twenty steps of training are known."""
+        rng, at, steps = np.random.default_rng(0), 0, []
+        for mode, count, away in (
+            (Mode.TRAIN, 5, 0.0),
+            (Mode.EVAL, 5, at_first),
+            (Mode.TRAIN, 25, 0.0),
+            (Mode.EVAL, 5, 50.0),
+        ):
+            for _ in range(count):
+                inputs = rng.normal(away, 1, (16, 4)).astype(np.float32)
+                steps.append(full_step({"batches": {"batch/0": inputs}}, at, mode))
+                at += 1
+
+        (found,) = judged("input_drift", steps)[0]
+
+        assert ("evaluated batch/0", onset) == (found.condition, found.onset)
 
     def test_without_inputs_there_is_no_judgement(self):
         steps = [step_of({"batches": {"batch/0": [1.0]}}, at) for at in range(45)]

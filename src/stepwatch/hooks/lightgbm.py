@@ -316,6 +316,7 @@ def _evaluated(booster: Any, trained_on: str) -> list[EvaluationSet]:
             data is booster.train_set,
             partial(_labels, data),
             partial(_predictions, booster, data),
+            partial(_groups, data),
         )
         for name, data in named.items()
     ]
@@ -323,6 +324,11 @@ def _evaluated(booster: Any, trained_on: str) -> list[EvaluationSet]:
 
 def _labels(data: Any) -> Array:
     found = data.get_label()
+    return np.empty(0) if found is None else np.asarray(found)
+
+
+def _groups(data: Any) -> Array:
+    found = data.get_group()
     return np.empty(0) if found is None else np.asarray(found)
 
 

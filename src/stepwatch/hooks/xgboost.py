@@ -311,12 +311,23 @@ def _own_metrics(model: Any, train: Any, number: int) -> list[Metric]:
     ]
 
 
+def _groups(data: Any) -> Array:
+    """Return the sizes of the groups of rows that are ranked; empty for none."""
+    return np.diff(np.asarray(data.get_uint_info("group_ptr"), np.int64))
+
+
 def _evaluated(model: Any, train: Any, evals: Sequence[Any]) -> list[EvaluationSet]:
     """Return the data that are evaluated, and first those that are trained on."""
     named = {name: data for data, name in evals}
     if all(data is not train for data in named.values()):
         named = {TRAIN: train, **named}
     return [
-        EvaluationSet(name, data is train, data.get_label, partial(model.predict, data))
+        EvaluationSet(
+            name,
+            data is train,
+            data.get_label,
+            partial(model.predict, data),
+            partial(_groups, data),
+        )
         for name, data in named.items()
     ]

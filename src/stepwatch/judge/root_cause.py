@@ -8,6 +8,7 @@ the same chains, whatever the order they came in.
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Mapping
@@ -100,19 +101,23 @@ class Sign:
     Args:
         confirm: What would confirm that it is the cause, one line; with ``{run}``, ``{step}``,
             ``{mode_step}`` and ``{tensor}``.
-        late: How many steps after it began it is reported.
+        late: How many steps after it began it is reported, where the finding has no ``onset``;
+            infinite for what a script is made of, and so for what holds from its first step on.
         reach: How many steps later something may follow from it; ``None`` as long as the run goes.
         stage: Of ``STAGES``, where that of the tensor is not what counts: ``outcome`` for findings
             that something is wrong which do not locate it.
         unseen: What began within so many steps may have begun with the run: its rules judge only
             what comes later.
+        locates: Whether it says what is wrong, or where. Of the same severity, chains that begin
+            with one that does not come after those that begin with one that does.
     """
 
     confirm: str
-    late: int = 0
+    late: float = 0
     reach: int | None = None
     stage: str = ""
     unseen: int = 0
+    locates: bool = True
 
 
 Relation = Callable[[Finding, Finding, StepOrder], bool]
@@ -174,6 +179,7 @@ _BATCHES = (
 )
 
 SIGNS = {
+    "setup": Sign(_LOOK, late=math.inf, stage="setting"),
     "schedule": Sign(_RATES, late=20),
     "rate": Sign(_RATES, late=10),
     "mode": Sign(f"see since when: {_SHOW} --statistic mean", late=10),
@@ -191,6 +197,10 @@ SIGNS = {
     "loss_input": Sign(_BATCH, late=5),
     "data": Sign(_BATCHES, late=50, stage="data"),
     "inputs": Sign(_BATCHES, late=10, stage="data"),
+    "held_out": Sign(
+        "evaluate once on data that are trained on: their loss must be that of training",
+        stage="output",
+    ),
     "inactive": Sign(f"see since when: {_SHOW} --statistic zero_fraction", late=10, unseen=10),
     "drift": Sign(f"see how it grows: {_SHOW} --statistic abs_max", late=30),
     "no_gradient": Sign(
@@ -202,17 +212,20 @@ SIGNS = {
     "updates": Sign(_TENTH, stage="update"),
     "moved": Sign(f"see when it changed: {_SHOW} --statistic l2"),
     "vanishing": Sign(f"see where it fades: {_SHOW} --statistic abs_mean", late=10),
-    "spike": Sign(_REPLAY, reach=20),
+    "spike": Sign(_REPLAY, reach=20, locates=False),
     "growth": Sign(_TENTH, late=50),
     "bad_data": Sign(_REPLAY, reach=200),
     "non_finite": Sign(_REPLAY, reach=200),
-    "exploded": Sign(_REPLAY, reach=200, stage="outcome"),
-    "waiting": Sign("time the data loader without the model, worker by worker"),
-    "machine": Sign("see where the time goes: stepwatch profile {run}"),
-    "memory": Sign(f"see how it grows: {_SHOW} --statistic mean", late=100),
+    "exploded": Sign(_REPLAY, reach=200, stage="outcome", locates=False),
+    "waiting": Sign("time the data loader without the model, worker by worker", locates=False),
+    "machine": Sign("see where the time goes: stepwatch profile {run}", locates=False),
+    "memory": Sign(f"see how it grows: {_SHOW} --statistic mean", late=100, locates=False),
     "outcome": Sign(
-        "train once on a single small batch: its loss must go to zero", stage="outcome"
+        "train once on a single small batch: its loss must go to zero",
+        stage="outcome",
+        locates=False,
     ),
+    "metric": Sign("compute it by hand for one batch", stage="outcome"),
     "loaded": Sign(
         "compare the checkpoint with its run: stepwatch audit CHECKPOINT --run {run}",
         late=3,
@@ -221,7 +234,7 @@ SIGNS = {
     "other": Sign(f"look at it: {_SHOW}"),
 }
 
-_LOST = ("waiting", "machine", "memory", "other")
+_LOST = ("waiting", "machine", "memory", "metric", "other")
 _NOT_FINITE = ("bad_data", "non_finite", "exploded")
 _DIVERGED = ("spike", "non_finite", "exploded")
 
@@ -241,6 +254,10 @@ LINKS = (
     *(Link(sign, sign) for sign in ("schedule", "drift", "inactive", "updates", "waiting")),
     *_links(("waiting", "machine"), ("machine",)),
     Link("schedule", "rate"),
+    *_links(("setup",), ("schedule", "rate", "untrained", "unchanged", "updates", "pace")),
+    Link("loss_input", "metric"),
+    # what holds for the data that are trained on, and for no other
+    *_links(("setup", "mode", "loaded", "loss_input", "data", "inputs"), ("held_out",)),
     # workers that train alone
     *_links(("unsynced",), ("unsynced", "replicas", *_DIVERGED)),
     # steps that are too large or too small, and what they end in
@@ -271,6 +288,8 @@ LINKS = (
         ("no_gradient",),
     ),
     *_links(("updates", "growth"), ("no_gradient", "inactive")),
+    # steps that add up kill units, and a layer that begins at zero and is not trained stays there
+    *_links(("stale", "untrained"), ("inactive",)),
     Link("untrained", "no_gradient"),
     *_links(
         ("no_gradient",),
@@ -279,7 +298,7 @@ LINKS = (
     Link("inactive", "vanishing", on_the_way_back),
     Link("inactive", "unchanged", on_the_way_back),
     Link("vanishing", "unchanged", same_tensor),
-    # what comes of it: nothing follows from time that is lost
+    # what comes of it: nothing follows from time that is lost, or from what is only counted
     *_links((sign for sign in SIGNS if sign not in _LOST), ("outcome",)),
 )
 
@@ -402,18 +421,22 @@ def chains(findings: Iterable[Finding], order: StepOrder | None = None) -> list[
             speaks against no link.
 
     Returns:
-        The most severe first, then in the order in which they began. Every finding is in one
-        chain.
+        The most severe first, of these those whose cause says what is wrong, then in the order in
+        which they began. Every finding is in one chain.
     """
     found = _members(_Search(findings, order or StepOrder()))
-    return sorted(found, key=lambda chain: -SEVERITIES.index(chain.severity))
+    return sorted(found, key=_precedence)
+
+
+def _precedence(chain: Chain) -> tuple[int, bool]:
+    return -SEVERITIES.index(chain.severity), not SIGNS[sign_of(chain.cause)].locates
 
 
 @dataclass(frozen=True, order=True)
 class _Ranked:
     """A finding in the one order of all of them."""
 
-    began: int
+    began: float
     stage: int
     position: int
     step: int
@@ -445,7 +468,8 @@ class _Search:
     def _rank(self, finding_id: str, finding: Finding) -> _Ranked:
         name = sign_of(finding)
         sign = SIGNS[name]
-        began = max(0, finding.step - sign.late)
+        began = finding.step - sign.late if finding.onset is None else finding.onset
+        began = max(0, began)
         return _Ranked(
             0 if began <= sign.unseen else began,
             STAGES.index(sign.stage) if sign.stage else self._order.stage(finding.tensor),

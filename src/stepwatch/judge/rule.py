@@ -308,6 +308,7 @@ class Rule:
         severity: str = "warning",
         mode: str = "",
         worker: str | None = None,
+        onset: StepNumber | None = None,
         evidence: Mapping[str, object] = _NOTHING,
     ) -> Finding:
         """Return a finding of this rule.
@@ -323,6 +324,7 @@ class Rule:
             severity: One of ``SEVERITIES``.
             mode: That of the step, where the engine cannot know it.
             worker: That of the tensor if ``None``.
+            onset: Since when it holds; ``None`` where only the engine may know.
             evidence: More numbers and names.
         """
         number = step if isinstance(step, int) else step.number
@@ -341,6 +343,8 @@ class Rule:
             mode=mode,
             mode_step=mode_step,
             worker=its_worker if worker is None else worker,
+            onset=None if onset is None else onset.number,
+            train_onset=None if onset is None else onset.train_step,
             evidence=evidence,
         )
 

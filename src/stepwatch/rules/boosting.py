@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..judge.rule import Findings, Rule
-from ..judge.step_view import StepNumber, StepView
+from ..judge.step_view import StepNumber, StepView, TensorView
 from ..model.finding import Finding
 from ..numerics.measures import number
 from .shared import direction, prefixed
@@ -23,6 +24,14 @@ _STOPS, _STOPS_AT, _TRAINS_AT = (
 )
 _ROUND, _UNSPLIT = "boosting/round", "boosting/unsplit_rounds"
 _CENSORED, _OBJECTIVE = "boosting/censored", "hyperparameters/objective"
+#: Labels of rows and how they differ between the groups that are ranked, see ``grouping``.
+_GROUPS = {of: f"boosting/{of}/ratio/" for of in ("groups", "evaluated_groups")}
+#: Rows lie in their groups where the ratio is so many standard deviations away from that of rows
+#: that are put together at random, and apart from them where it is fewer; of so many groups.
+IN_GROUPS, APART, LEAST_GROUPS = 5.0, 3.0, 20
+#: So far two sets of labels may differ in their means (by standard deviations), and by these
+#: factors in their spread and in the rows of a group.
+SAME_MEAN, SAME_STD, SAME_SIZE = 0.25, 1.25, 1.5
 _RATE = "hyperparameters/learning_rate"
 #: Boosting whose trees stay as they were grown, each multiplied by the learning rate.
 _BOOSTERS = ("hyperparameters/booster", "hyperparameters/boosting")
@@ -137,6 +146,7 @@ class Boosting:
         self._count_rounds(step)
         yield from self._unsplit(step)
         yield from self._uncensored(step)
+        yield from self._ungrouped(step)
         yield from self._stopped_by(step)
 
     def finish(self) -> Findings:
@@ -190,6 +200,33 @@ class Boosting:
                 else "give rows that had no event until they were last seen label_upper_bound=inf,"
                 " and that time as label_lower_bound",
             )
+
+    def _ungrouped(self, step: StepView) -> Findings:
+        """Find rows that were shuffled apart from their groups, by sets where they were not."""
+        for worker in step.workers:
+            known = [
+                one for of, prefix in _GROUPS.items() for one in _grouped(step, worker, prefix)
+            ]
+            for torn, whole in itertools.permutations(known, 2):
+                self.is_judged = True
+                if not torn.is_apart_from(whole):
+                    continue
+                yield self._rule.finding(
+                    step,
+                    torn.tensor,
+                    f"the rows of {torn.name} stand apart from their groups: labels vary between"
+                    f" its {number(torn.count)} groups {number(torn.ratio)} times as much as within"
+                    " them, as of rows that are put together at random, and those of"
+                    f" {whole.name} {number(whole.ratio)} times: rows of different queries are"
+                    " ranked against each other",
+                    condition=f"ungrouped {torn.name}",
+                    value=torn.ratio,
+                    threshold=whole.ratio,
+                    worker=worker,
+                    remedy="sort rows by their query, as by np.argsort(qid, kind='stable'), so that"
+                    " they lie as the sizes of groups say; to shuffle, shuffle whole groups",
+                )
+                break
 
     def _count_rounds(self, step: StepView) -> None:
         """Remember the learning rate of a model, and what its loss was after how many rounds."""
@@ -262,6 +299,55 @@ class Boosting:
             remedy=f"tell it that {'more' if less else 'less'} is better: XGBoost takes"
             f" maximize={less}, and LightGBM what a metric returns as is_higher_better",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Grouped:
+    """Labels of rows that are ranked in groups; see ``grouping`` of the hook."""
+
+    name: str
+    tensor: TensorView
+    rows: float
+    count: float
+    mean: float
+    std: float
+    ratio: float
+
+    def deviations(self, ratio: float) -> float:
+        """Return by how many standard deviations a ratio is not that of rows at random."""
+        scatter = math.sqrt(2 / (self.count - 1) + 2 / (self.rows - self.count))
+        return abs(ratio - 1) / scatter
+
+    def is_apart_from(self, other: _Grouped) -> bool:
+        """Return whether rows lie at random here, and in their groups in another such set."""
+        same = (
+            min(self.count, other.count) >= LEAST_GROUPS
+            and abs(self.mean - other.mean) <= SAME_MEAN * max(self.std, other.std)
+            and _within(SAME_STD, self.std, other.std)
+            and _within(SAME_SIZE, self.rows / self.count, other.rows / other.count)
+        )
+        # This set, too, must be large enough to show what the other one does.
+        clear = min(other.deviations(other.ratio), self.deviations(other.ratio))
+        return same and clear >= IN_GROUPS and self.deviations(self.ratio) < APART
+
+
+def _within(factor: float, one: float, other: float) -> bool:
+    return max(one, other) <= factor * min(one, other)
+
+
+def _grouped(step: StepView, worker: str, prefix: str) -> Iterator[_Grouped]:
+    """Yield the sets of ranked rows whose training begins."""
+    for group in prefixed(step, "boosting", prefix):
+        for tensor in group if group.record.worker == worker else ():
+            name = tensor.name.removeprefix(prefix)
+            rows, count, mean, std = step.scalars(
+                tuple(
+                    tensor.name.replace("/ratio/", f"/{what}/", 1)
+                    for what in ("rows", "count", "mean", "std")
+                ),
+                worker,
+            )
+            yield _Grouped(name, tensor, rows, count, mean, std, tensor.scalar)
 
 
 def _shrinkages(step: StepView, worker: str) -> Iterator[float]:

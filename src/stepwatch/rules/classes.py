@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..errors import ConfigError
 from ..judge.declaration import parameter
 from ..judge.rule import EvidenceView, Findings, Rule, Selection
-from ..judge.step_view import StepView, TensorView
+from ..judge.step_view import StepNumber, StepView, TensorView
 from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.measures import Floats, number
@@ -111,7 +111,8 @@ class _HeldOut:
 
     name: str
     worker: str
-    step: int = 0
+    first: StepNumber
+    step: StepNumber
     num_rounds: int = 0
     best: float = math.inf
     #: Its mean in the evaluation after the last TRAIN step; nan if there is none.
@@ -160,7 +161,7 @@ class ChanceLevel(Rule):
     name = "chance_level"
     needs = ("classes", "labels", "losses")
     per_model = True
-    sign = "outcome"
+    sign: ClassVar[Mapping[str, str]] = {"held_out": "held_out", "*": "outcome"}
     view = EvidenceView("losses", "mean")
 
     num_steps: int = parameter(200, "TRAIN steps before and of a judgement.", at_least=10)
@@ -214,8 +215,10 @@ class ChanceLevel(Rule):
         for loss in step.tensors("losses"):
             if loss.info.function not in (*CROSS_ENTROPIES, "mse_loss"):
                 continue
-            held_out = self._held_out.setdefault(loss.name, _HeldOut(loss.name, loss.worker))
-            held_out.step = step.number
+            held_out = self._held_out.setdefault(
+                loss.name, _HeldOut(loss.name, loss.worker, step.at, step.at)
+            )
+            held_out.step = step.at
             held_out.losses.append(loss.scalar)
             confusion = loss.record.raw.get(f"confusion/{loss.name.partition('/')[2]}")
             if confusion is not None:
@@ -295,10 +298,11 @@ class ChanceLevel(Rule):
             mode="EVAL",
             value=value,
             threshold=threshold,
+            onset=held_out.first,
             condition="held_out",
             remedy="check that each label belongs to its sample, in the data of training and in"
             " those of the evaluation, and that both are prepared alike: with the same scaling,"
-            " vocabulary and numbers of ids",
+            " order of columns and axes, vocabulary and numbers of ids",
             evidence=evidence,
         )
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ConfigError
 from ..judge.declaration import parameter, within
 from ..judge.rule import EvidenceView, Findings, Rule, Selection, few_steps
-from ..judge.step_view import StepView, TensorView
+from ..judge.step_view import StepNumber, StepView, TensorView
 from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
 from ..model.steps import Mode
@@ -65,7 +65,10 @@ class InputDrift(Rule):
         self._peaks: dict[tuple[str, str], float] = {}
         self._trained: dict[_Input, list[tuple[float, float]]] = {}
         self._sizes_of_batches: dict[_Input, float] = {}
-        self._evaluating: dict[_Input, Floats] = {}
+        # The first step of an evaluation, and number, sum and sum of squares of its elements so
+        # far: of the one that goes on, and of the first one.
+        self._evaluating: dict[_Input, tuple[StepNumber, Floats]] = {}
+        self._first_evaluated: dict[_Input, tuple[StepNumber, Floats]] = {}
 
     def check(self, step: StepView) -> Findings:
         if step.mode is Mode.EVAL:
@@ -75,6 +78,7 @@ class InputDrift(Rule):
         if not step.trains:
             return
         self._steps += 1
+        self._first_evaluated = {**self._evaluating, **self._first_evaluated}
         self._evaluating.clear()
         for group, names in self._inputs.groups(step):
             for tensor in group:
@@ -114,7 +118,7 @@ class InputDrift(Rule):
                     worker=worker,
                     value=size,
                     threshold=limit,
-                    condition=f"{name} {side}",
+                    condition=f"{side} {name}",
                     remedy="look for operations in place (mul_, /=, sub_) on what the data set"
                     " holds: they are done again each epoch; clone the sample first",
                 )
@@ -134,31 +138,29 @@ class InputDrift(Rule):
                 worker=worker,
                 value=size,
                 threshold=self.factor * peak,
-                condition=f"{name} outlier",
+                condition=f"outlier {name}",
                 remedy="look at the batch of this step; filter or repair its samples",
             )
         else:
             self._peaks[worker, name] = max(peak, size)
 
     def _compare_evaluated(self, step: StepView, tensor: TensorView) -> Findings:
-        trained = self._trained.get(_input(tensor), ())
-        if len(trained) < self.first:
-            return
-        usual = tuple(np.median(trained, axis=0).tolist())
-        # Of the evaluation so far, from as many samples on as are trained at once: single ones
-        # differ, and they may come class by class.
         of, key = tensor.statistics, _input(tensor)
         moments = np.array([1.0, of.mean, of.std**2 + of.mean**2]) * of.count
-        moments = self._evaluating[key] = self._evaluating.get(key, np.zeros(3)) + moments
-        count, mean, square = moments.tolist()
-        if not count >= self._sizes_of_batches[key]:
+        began, before = self._evaluating.get(key, (step.at, np.zeros(3)))
+        self._evaluating[key] = began, before + moments
+        trained = self._trained.get(key, ())
+        # Of the evaluation so far, from as many samples on as are trained at once: single ones
+        # differ, and they may come class by class.
+        if len(trained) < self.first or not (before + moments)[0] >= self._sizes_of_batches[key]:
             return
-        mean /= count
-        now = mean, math.sqrt(max(square / count - mean**2, 0.0))
+        usual = tuple(np.median(trained, axis=0).tolist())
+        now = _mean_and_std(before + moments)
         apart = divergence(now, usual)
-        spread = max(divergence(each, usual) for each in trained)
-        holds = apart > max(self.nats, 10 * spread)
-        if self.persists((*_input(tensor), "evaluated"), holds, self.evaluations):
+        limit = max(self.nats, 10 * max(divergence(each, usual) for each in trained))
+        if self.persists((*key, "evaluated"), apart > limit, self.evaluations):
+            first_began, first = self._first_evaluated.get(key, self._evaluating[key])
+            is_from_first = divergence(_mean_and_std(first), usual) > limit
             yield self.finding(
                 step,
                 tensor,
@@ -168,10 +170,18 @@ class InputDrift(Rule):
                 f" {self.evaluations} EVAL steps in a row",
                 value=apart,
                 threshold=self.nats,
-                condition=f"{tensor.name} evaluated",
+                onset=first_began if is_from_first else began,
+                condition=f"evaluated {tensor.name}",
                 remedy="do to the inputs of an evaluation what is done in training: the same"
                 " normalization, by the numbers of the training data, and the same units",
             )
+
+
+def _mean_and_std(moments: Floats) -> tuple[float, float]:
+    """Return the mean and standard deviation of number, sum and sum of squares."""
+    count, total, squares = moments.tolist()
+    mean = total / count
+    return mean, math.sqrt(max(squares / count - mean**2, 0.0))
 
 
 def _apart(now: tuple[float, float], usual: tuple[float, float]) -> str:

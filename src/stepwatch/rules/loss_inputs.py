@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,11 +20,17 @@ _LOGITS = "binary_cross_entropy_with_logits"
 #: What Keras calls so, from_logits=False: it takes probabilities of classes, and no logits.
 OF_PROBABILITIES = "cross_entropy_of_probabilities"
 _OF_LOGARITHMS = ("nll_loss", "kl_div")
+#: A margin loss multiplies by the label, and a label of 0 has no effect.
+_OF_MARGIN = "soft_margin_loss"
+#: How labels of two classes become 0 and 1.
+_OF_TWO: Mapping[tuple[float, float], str] = {(-1, 1): "(labels + 1) / 2", (1, 2): "labels - 1"}
+#: Labels of a column that are whole numbers may be those of so many classes.
+_CLASSES = 1000
 #: What Keras calls its loss of counts: it takes the logarithm of what is expected.
 _OF_EXPECTED = "poisson"
 _KNOWN = (
     *(*CROSS_ENTROPIES, OF_PROBABILITIES, *ELEMENTWISE),
-    *(*_OF_LOGARITHMS, _OF_EXPECTED, "soft_margin_loss"),
+    *(*_OF_LOGARITHMS, _OF_EXPECTED, _OF_MARGIN),
 )
 
 #: Of logits on both sides of 0 this share is exactly 0 where some are dropped.
@@ -85,10 +91,6 @@ CAUSES = {
         "and its targets are broadcast against each other, so every prediction is compared with"
         " every target",
         "give both the same shape, with squeeze or unsqueeze",
-    ),
-    "labels": (
-        "are compared with labels that the loss does not mean",
-        "give labels from 0 to 1, or of -1 and 1 for a margin loss",
     ),
     "several_labels": (
         "share one probability between the classes, but most samples have several labels",
@@ -167,6 +169,22 @@ def _is_pressing(given: _Given, low: float, high: float) -> bool:
     )
 
 
+@dataclass(slots=True)
+class _Labels:
+    """The labels of a loss so far, by their statistics."""
+
+    least: float = math.inf
+    largest: float = -math.inf
+    #: Whether the least, the largest and the sum of all batches were whole numbers.
+    are_whole: bool = True
+
+    def add(self, given: _Given) -> None:
+        """Add those of a step."""
+        least, largest, total = (given.label_field(index) for index in (MIN, MAX, SUM))
+        self.least, self.largest = min(self.least, least), max(self.largest, largest)
+        self.are_whole &= all(one.is_integer() for one in (least, largest, total))
+
+
 class LossInput(Rule):
     """What a loss is given that it does not mean, though it computes something.
 
@@ -197,6 +215,7 @@ class LossInput(Rule):
     def begin(self) -> None:
         self._reaches: dict[tuple[str, str], _Reach] = {}
         self._extremes: dict[tuple[str, str], tuple[float, float]] = {}
+        self._labels: dict[tuple[str, str], _Labels] = {}
         self._num_samples = 0
 
     def check(self, step: StepView) -> Findings:
@@ -298,7 +317,10 @@ class LossInput(Rule):
             key = given.prediction.worker, given.prediction.name
             reach = self._reaches.setdefault(key, _Reach())
             yield "out_of_reach", reach.add(given), 1
-        yield "labels", _wrong_labels(given), self.consecutive
+        if given.function in (*BINARY, _OF_MARGIN):
+            key = given.prediction.worker, given.prediction.name
+            self._labels.setdefault(key, _Labels()).add(given)
+            yield "labels", _wrong_labels(given), self.consecutive
         yield "labels_from_one", _begin_at_one(given), self.consecutive
         yield "several_labels", _have_several_labels(given), self.consecutive
 
@@ -314,8 +336,11 @@ class LossInput(Rule):
         return least < 0.1 and largest > 0.9
 
     def _finding(self, step: StepView, given: _Given, condition: str, least: int) -> Finding:
-        what, remedy = CAUSES[condition]
         tensor = given.prediction
+        if condition == "labels":
+            what, remedy = _what_labels_are(given, self._labels[tensor.worker, tensor.name])
+        else:
+            what, remedy = CAUSES[condition]
         shapes = f"shape {by_x(tensor.info.shape)}"
         if given.label is not None:
             shapes += f", targets of shape {by_x(given.label.info.shape)}"
@@ -420,5 +445,37 @@ def _wrong_labels(given: _Given) -> bool:
     least, largest = given.label_field(MIN), given.label_field(MAX)
     if given.function in BINARY:
         return least < -0.5 or largest > 1.5
-    # a margin loss multiplies by the label, and a label of 0 has no effect
-    return given.function == "soft_margin_loss" and least == 0 and largest == 1
+    return given.function == _OF_MARGIN and least == 0 and largest == 1
+
+
+def _what_labels_are(given: _Given, labels: _Labels) -> tuple[str, str]:
+    """Return the sentence and the remedy for labels that are not those of the loss."""
+    what = "logits" if given.function == _LOGITS else "probabilities"
+    each = f"are {what}, one a sample, of the second of two classes"
+    range_ = f"from {number(labels.least)} to {number(labels.largest)}"
+    is_one = _is_column(given) or len(given.prediction.info.shape) == 1
+    if given.function == _OF_MARGIN:
+        return (
+            "are multiplied by their labels, which are 0 and 1: those of 0 have no effect",
+            "give labels of -1 and 1: 2 * labels - 1",
+        )
+    turned = _OF_TWO.get((labels.least, labels.largest)) if labels.are_whole else None
+    if turned:
+        return (
+            f"are {what} of labels of 0 and 1, but the labels are {number(labels.least)} and"
+            f" {number(labels.largest)}",
+            f"turn the labels into 0 and 1: {turned}",
+        )
+    classes = int(labels.largest - labels.least) + 1 if labels.are_whole else 0
+    if is_one and labels.least >= 0 and 2 < classes <= _CLASSES:
+        return (
+            f"{each}, but the labels are whole numbers {range_}, as of {classes} classes",
+            f"give the last layer one unit for each class, {classes}, with a softmax and a loss of"
+            " classes (sparse_categorical_crossentropy, or CrossEntropyLoss, which takes logits);"
+            " of two classes labels are 0 and 1",
+        )
+    return (
+        f"are {what} of labels from 0 to 1, but the labels go {range_}",
+        "scale the labels to 0 to 1 (divide images by 255); numbers that are to be predicted as"
+        " they are take a last layer without an activation and a loss of squares, such as mse",
+    )

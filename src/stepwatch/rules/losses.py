@@ -311,11 +311,15 @@ class Overfit(RoundRule):
         self._weighted: set[str] = set()
         self._said: dict[str, str] = {}
         self._guesses: defaultdict[str, MeanGuess] = defaultdict(MeanGuess)
+        # What training lost before anything was learned; of boosting a first round is over by then.
+        self._at_first: dict[str, float] = {}
 
     def check(self, step: StepView) -> Findings:
         self._weighted |= named_losses(step, _WEIGHTED)
         if step.mode in (Mode.TRAIN, Mode.EVAL):
             for loss in step.tensors("losses"):
+                if step.mode is Mode.TRAIN and "boosting" not in loss.record.layout.rows_of:
+                    self._at_first.setdefault(loss.name, loss.scalar)
                 label = of_same_loss(step, loss, "label")
                 if loss.info.function == "mse_loss" and label is not None:
                     moments = label.record.statistics[label.row, [COUNT, SUM, SUM_SQ]]
@@ -393,6 +397,15 @@ class Overfit(RoundRule):
         if name in self._weighted:
             what = f"rose from {number(best)} to {number(validation)} and stays above its best"
         only = "" if severity == "warning" else "; it does not rise while that of training falls"
+        first = self._at_first.get(name, math.nan)
+        # Training may weigh its losses, and then the two say nothing of each other.
+        is_judged = severity == "warning" and name not in self._weighted
+        is_learned = not (is_judged and best >= first > train)
+        if not is_learned:
+            only = (
+                f"; it never was below {number(first)}, what training lost at first: nothing was"
+                " learned that holds there"
+            )
         return self.finding(
             at,
             name,
@@ -403,7 +416,7 @@ class Overfit(RoundRule):
             threshold=self.ratio_threshold,
             severity=severity,
             condition=name if severity == "warning" else f"{name} level",
-            remedy="regularize, augment or gather data, or use a smaller model",
+            remedy=_REGULARIZE if is_learned else _PREPARED,
             evidence={"train": train, "validation": validation, "best": best, "rounds": count},
         )
 
@@ -415,6 +428,13 @@ class Overfit(RoundRule):
 
 # Before the name of a loss that is weighted in training, and not where it is evaluated.
 _WEIGHTED = "setup/weighted/"
+_REGULARIZE = "regularize, augment or gather data, or use a smaller model"
+_PREPARED = (
+    "check first how inputs and labels are prepared on both sides: the same scaling, order of"
+    " columns and axes, vocabulary and numbers of ids, samples of all classes, each label with its"
+    " sample, and statistics of batch normalization that are up to date; if all is right,"
+    f" {_REGULARIZE}"
+)
 #: A validation loss rises alone if it does by so many times what that of training rises.
 _ALONE = 4
 

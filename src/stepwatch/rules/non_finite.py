@@ -192,21 +192,28 @@ class _Search:
         self, producer: tuple[int, str], bad: list[tuple[int, str]], affected: tuple[str, ...]
     ) -> Origin:
         row, module = producer
-        child = next((at for at, name in bad if at < row and self._is_inside(name, module)), None)
-        until = row if child is None else child
-        before = [at for at, _ in self._outputs if at < until and not self._bad[at]]
-        sentence = (
-            f"{self._name(row)} ({self._counts(row)}) is the first output that is not finite,"
-            " made from finite inputs and parameters"
-        )
+        child = next((one for one in bad if one[0] < row and self._is_inside(one[1], module)), None)
+        until, inner = child or producer
+        before = [(at, name) for at, name in self._outputs if at < until and not self._bad[at]]
+        finite = before[-1][1] if before else ""
         notes: dict[str, object] = {}
+        what = "NaN arises" if self.record.statistics[until, NAN] > 0 else "infinity arises"
+        sentence, remedy = f"{what} in {module}", _REMEDIES["output"]
         if before:
-            notes["last_finite_before"] = self._name(before[-1])
+            notes["last_finite_before"] = self._name(before[-1][0])
         if child is not None:
-            notes["first_bad_inside"] = self._name(child)
-            sentence += f", inside of it before {self._name(child)}" + (
-                f" and after {self._name(before[-1])}" if before else ""
+            notes["first_bad_inside"] = self._name(until)
+            found = f"{inner} ({self._counts(until)})"
+            sentence += f" between {finite} (finite) and {found}" if finite else f" before {found}"
+            place = f"between {finite} and {inner}" if finite else f"before {inner}"
+            remedy = f"look in {module} {place} for {_MAKERS}"
+        else:
+            sentence += (
+                f" after {finite} (finite)"
+                if finite and self._is_inside(finite, module)
+                else ", from finite inputs and parameters"
             )
+            sentence += f": {self._name(row)} has {self._counts(row)}"
         return Origin(
             "output",
             self._tensor(row),
@@ -215,6 +222,7 @@ class _Search:
             self._parameters_of(module),
             affected=affected,
             notes=notes,
+            remedy=remedy,
         )
 
     def _from_loss(self, bad: npt.NDArray[np.intp]) -> Origin:
@@ -500,12 +508,15 @@ class ExplodingTensor(NonFiniteRule):
 
 
 _CAPTURE_ALL = "ask stepwatch check RUN, which looks at all workers; if it was this one, "
+#: What makes values that are not finite of those that are.
+_MAKERS = (
+    "sqrt, log or a division of what is not above 0, an exponential, and overflow of the dtype"
+)
 _REMEDIES = {
     "data": "look at the batch of this step; filter or repair its samples",
     "previous update": "look at the step before: lower the learning rate, clip gradients, check"
     " the optimizer's state",
-    "output": "look for log, division, square root or exponential in it, and for overflow of its"
-    " dtype",
+    "output": f"look in it for {_MAKERS}",
     "loss": "look for log of zero or overflow in the loss; clamp its input or use the version"
     " that takes logits",
     "no elements": "see why the mask or the selection leaves nothing, or every label is the one"

@@ -380,8 +380,14 @@ _STEP_IT = (
 
 
 _LENGTH = (
-    "make the schedule as long as the training: it counts calls of scheduler.step(), or steps of"
-    " the optimizer, and one that is meant in epochs is stepped once an epoch"
+    "make the schedule as long as the training: it counts steps of the optimizer in Keras and"
+    " optax, and calls of scheduler.step() in PyTorch; multiply what is meant in epochs by the"
+    " steps of an epoch, or in PyTorch step it once an epoch"
+)
+_FROM_ZERO = (
+    "look at what sets it: a rate of 0, a schedule that is at its end from the start, or a warm-up"
+    " from 0 whose count stays, as where scheduler.step() is not called in PyTorch, or the state of"
+    " the optimizer is not passed on in JAX"
 )
 
 
@@ -699,7 +705,7 @@ class LearningRateAnomaly(Rule):
                 value=value,
                 threshold=self.ended_ratio * rate.peak,
                 condition=f"{'ended' if rate.peak else 'zero'} {name}",
-                remedy=_LENGTH,
+                remedy=_LENGTH if rate.peak else _FROM_ZERO,
             )
         is_low = value < LOW * rate.peak
         if value != before:

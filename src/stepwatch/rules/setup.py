@@ -32,6 +32,7 @@ _MOMENTUM = (
     " share that is kept"
 )
 
+_SCALE = "hyperparameters/scale_pos_weight"
 _SECOND = f"{_PREFIX}second_derivative/"
 _ENDS, _TOTAL, _LEFT = (f"{_PREFIX}schedule_{what}/" for what in ("ends", "total", "left"))
 #: What a metric of Keras takes for right, and what its labels or predictions are instead.
@@ -42,7 +43,8 @@ METRICS: Mapping[str, tuple[str, str]] = {
     ),
     "binary_accuracy": (
         "compares predictions, rounded to 0 or 1, with labels that are neither",
-        "take a metric of regression, such as 'mae'",
+        "take one unit for each class and 'accuracy' where labels are whole numbers of classes, and"
+        " a metric of regression, such as 'mae', where they are numbers to be predicted",
     ),
     "binary_accuracy_of_classes": (
         "counts each zero of a one-hot label as right, so that it is high from the first step on",
@@ -88,8 +90,7 @@ _ATTENTION = {
         " takes dimension 0 of three",
     ),
     "padding_only": (
-        "only padding is seen, for the tokens that the key padding mask leaves are all one, and"
-        " those that it hides are not",
+        "attention sees only padding: the mask keeps the pad tokens and hides the others",
         "invert the mask: of a key padding mask of PyTorch True is what is ignored, so"
         " src_key_padding_mask=(ids == pad)",
     ),
@@ -116,6 +117,7 @@ class Setup(Rule):
     what it is told, and better by its name, or while training makes it so. ``few_rounds``: boosting
     ends while it still improves as it did, and its learning rate times its rounds are too little.
     ``uncensored``: of times of events (survival) each is that of one that was seen.
+    ``ungrouped``: rows that are ranked were shuffled apart from the groups that they belong to.
     """
 
     name = "setup"
@@ -124,13 +126,15 @@ class Setup(Rule):
     per_model = True
     sign: ClassVar[Mapping[str, str]] = {
         "class_weights*": "loss_input",
-        "monitor*": "schedule",
-        "schedule*": "schedule",
-        "early_stopping*": "schedule",
-        "few_rounds*": "schedule",
+        "monitor*": "setup",
+        "schedule*": "setup",
+        "same_state*": "setup",
+        "early_stopping*": "setup",
+        "few_rounds*": "setup",
         "unsplit*": "loss_input",
         "uncensored*": "loss_input",
-        "metric*": "other",
+        "ungrouped*": "data",
+        "metric*": "metric",
         "*": "mode",
     }
     lacks = NotApplicable("nothing was set up in a way that may be a mistake")
@@ -158,6 +162,7 @@ class Setup(Rule):
         if has_setup or any("classes" in one for one in held):
             yield from self._class_weights(step)
         if any("boosting" in one for one in held):
+            yield from self._scaled_positives(step)
             yield from self._boosting.check(step)
             self._evaluated |= self._boosting.is_judged
 
@@ -419,6 +424,28 @@ class Setup(Rule):
                 continue
             if follows_counts(weights, total):
                 yield self._weights_found(step, record, loss, weights, total)
+
+    def _scaled_positives(self, step: StepView) -> Findings:
+        """Judge what boosting weighs the second of two classes by, where its training begins."""
+        for record, data in summaries(step, "class_count/"):
+            counts = record.raw[f"class_count/{data}"].astype(np.int64)
+            (weight,) = step.scalars((_SCALE,), record.worker)
+            weights = np.array([1.0, weight])
+            if counts.shape != weights.shape or not follows_counts(weights, counts):
+                continue
+            which, way = ("rarer", "down") if weight < 1 else ("more frequent", "up")
+            yield self.finding(
+                step,
+                _SCALE,
+                f"scale_pos_weight={number(weight)} weighs class 1 {way}, which is the {which} one:"
+                f" of {counts.sum()} labels of {data} it has {counts[1]}, and class 0 {counts[0]}",
+                condition="class_weights scale_pos_weight",
+                worker=record.worker,
+                value=weight,
+                threshold=1.0,
+                remedy="take negatives / positives, here"
+                f" {number(counts[0] / counts[1])}, or leave it at 1",
+            )
 
     def _weights_found(
         self,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..judge.declaration import parameter
 from ..judge.rule import EvidenceView, Findings, Rule, Selection
-from ..judge.step_view import StepView, TensorGroup
+from ..judge.step_view import StepNumber, StepView, TensorGroup
 from ..model.finding import Finding
 from ..model.record import Layout, StepRecord, TensorInfo
 from ..numerics.measures import Floats, global_norm, listed, non_finite, number
@@ -431,10 +431,12 @@ class StepSize(Rule):
         self._of_worker: dict[str, _WeightNorms] = {}
         self._early_ratio = 0.0
         self._early_losses: dict[str, list[float]] = {}
+        self._began: StepNumber | None = None
         self._inputs = RawInputs()
 
     def check(self, step: StepView) -> Findings:
         self._steps += 1
+        self._began = self._began or step.at
         self._inputs.add(step, step.records[0])
         losses = losses_of(step, self._losses)
         for name, value in losses.items():
@@ -478,6 +480,7 @@ class StepSize(Rule):
             f" {number(first)} to {number(now)} in the first {_EARLY_STEPS} steps",
             value=self._early_ratio,
             threshold=_EARLY_RATIO,
+            onset=self._began,
             condition="far_too_high",
             remedy=self._inputs.remedy("lower the learning rate a hundredfold, or warm it up"),
             evidence={"loss": [first, now]},

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
@@ -113,10 +113,10 @@ CAUSES = {
         " it on purpose",
     ),
     "nothing_trained": (
-        "of the model were held by no optimizer, and what the optimizer holds is frozen or got no"
-        " gradient, at {k} steps in a row: nothing is trained",
-        "create the optimizer from the parameters of the model that runs, after the last change to"
-        " it such as a new head, and only freeze what it does not hold",
+        "had gradients and are in no optimizer, and {held}, at {k} steps in a row: nothing is"
+        " trained",
+        "make the optimizer after the last change to the model, such as a new head, and from the"
+        " parameters of the model that is trained, as by Adam(model.parameters())",
     ),
     "all_frozen": (
         "are frozen, at {k} steps in a row: nothing is trained",
@@ -342,6 +342,14 @@ def trains_head(group: TensorGroup, unheld: Sequence[str]) -> bool:
         if row is not None and not info.name.startswith(FOREIGN):
             ends[info.name in without].append(row)
     return bool(ends[True] and ends[False]) and max(ends[True]) < min(ends[False])
+
+
+#: Where optimizers are not known, they may be functions that return new parameters.
+_NOT_KEPT = (
+    "keep what the update returns, in JAX by params = optax.apply_updates(params, updates), and"
+    " pass it on to the next step; check that the learning rate is not 0, and that the model that"
+    " is trained is not a copy"
+)
 
 
 class Training:
@@ -749,6 +757,24 @@ def _zero_weight(step: StepView, group: TensorGroup, output: str) -> str:
     return ""
 
 
+def _total(names: Sequence[str], members: Sequence[str]) -> int:
+    """Return how many parameters models have; or all where members are of an optimizer alone."""
+    if members[0].startswith(FOREIGN):
+        return len(names)
+    return sum(not name.startswith(FOREIGN) for name in names)
+
+
+def _what_is_held(group: TensorGroup) -> str:
+    """Return what optimizers hold, of which nothing is trained."""
+    held = [info for info in group.infos if info.optimizer_groups]
+    if not held:
+        return "no optimizer holds any"
+    num_foreign = sum(info.name.startswith(FOREIGN) for info in held)
+    why = ["belong to no model that ran"] * (num_foreign > 0)
+    why += ["are frozen or got no gradient"] * (num_foreign < len(held))
+    return f"the {len(held)} that the optimizer holds {' or '.join(why)}"
+
+
 def _why_without(step: StepView, group: TensorGroup, members: Sequence[str]) -> str:
     """Return the cause, of those in ``CAUSES``, for which parameters never had a gradient."""
     if len(members) == sum(bool(info.trainable) for info in group.infos):
@@ -836,9 +862,10 @@ class UntrainedParameter(Rule):
                 # What was never trained is no base to train a head on.
                 is_head = cause == "not_in_optimizer" and trains_head(group, members)
                 is_meant = is_head and not are_as_drawn(group, members)
-                yield self._finding(
-                    step, worker, cause, members, len(names), "info" if is_meant else "warning"
-                )
+                severity = "info" if is_meant else "warning"
+                held = _what_is_held(group) if cause == "nothing_trained" else ""
+                total = _total(names, members)
+                yield self._finding(step, worker, cause, members, total, severity, held=held)
             yield from self._drawn(step, group)
         yield from self._zero_grad(step)
         yield from self._without_loss(step)
@@ -896,13 +923,15 @@ class UntrainedParameter(Rule):
             is_known = any(infos[name].optimizer_groups is not None for name in wide)
             is_all = is_known or len(wide) == len(sizes)
             severity = "warning" if is_all else "info"
-            yield self._finding(step, own, "unchanged", wide, len(infos), severity)
+            total = _total([*infos], wide)
+            finding = self._finding(step, own, "unchanged", wide, total, severity)
+            yield finding if is_known else replace(finding, remedy=_NOT_KEPT)
         if narrow:
             # Gains of one, as of normalizations, stand still where the others move.
             still = sum(sizes.get(name, 0) for name in narrow)
             severity = "warning" if 2 * still >= sum(sizes.values()) else "info"
             yield self._finding(
-                step, group.record.worker, "rounded_away", narrow, len(infos), severity
+                step, own, "rounded_away", narrow, _total([*infos], narrow), severity
             )
 
     def _warming_up(self, step: StepView) -> set[str]:
@@ -948,6 +977,8 @@ class UntrainedParameter(Rule):
         members: list[str],
         total: int,
         severity: str = "warning",
+        *,
+        held: str = "",
     ) -> Finding:
         what, remedy = CAUSES[cause]
         what = what if len(members) > 1 else _of_one(what)
@@ -955,7 +986,7 @@ class UntrainedParameter(Rule):
             step,
             members[0],
             f"{len(members)} of {total} {'parameter' if total == 1 else 'parameters'}"
-            f" {what.format(k=self.k)}, up to step {step.train_step}: {listed(members)}",
+            f" {what.format(k=self.k, held=held)}, up to step {step.train_step}: {listed(members)}",
             worker=worker,
             value=float(len(members)),
             threshold=0.0,

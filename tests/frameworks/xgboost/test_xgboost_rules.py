@@ -117,6 +117,27 @@ class TestSetup:
 
         assert found_of == [(one.condition, one.severity) for one in findings]
 
+    @pytest.mark.parametrize("is_shuffled", [False, True])
+    def test_rows_apart_from_their_groups(self, tmp_path, is_shuffled):
+        """Shuffled before the sizes of groups are set, which are those of before."""
+        rng, data = np.random.default_rng(0), {}
+        for name, queries in (("train", 200), ("val", 100)):
+            sizes = rng.integers(5, 15, queries)
+            levels = np.repeat(rng.normal(0, 2, queries), sizes)
+            x = rng.normal(size=(sizes.sum(), 4))
+            y = np.digitize(x[:, 0] + levels, [-1, 1, 3])
+            if is_shuffled and name == "train":
+                order = rng.permutation(len(x))
+                x, y = x[order], y[order]
+            data[name] = xgboost.DMatrix(x, label=y)
+            data[name].set_group(sizes)
+        with XGBoostHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            evals = [(data["val"], "val")]
+            xgboost.train({"objective": "rank:ndcg", "nthread": 1}, data["train"], 12, evals=evals)
+        conditions = [one.condition for one in found(Trial(tmp_path / "run"), "setup")[0]]
+
+        assert ["ungrouped train"] * is_shuffled == conditions
+
     @pytest.mark.parametrize(("maximize", "is_found"), [(None, True), (True, False)])
     @pytest.mark.parametrize("by", ["train", "estimator"])
     def test_early_stopping_of_a_metric_that_rises(self, tmp_path, by, maximize, is_found):

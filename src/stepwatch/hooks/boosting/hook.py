@@ -21,7 +21,7 @@ from ...model.record import TensorInfo
 from ...model.steps import Mode
 from ..base import Hook
 from ..patching import ListenerPatches
-from .rounds import EvaluationSet, Metric, Round, TrainedModel
+from .rounds import EvaluationSet, Metric, Round, TrainedModel, grouping
 
 _log = logging.getLogger("stepwatch")
 Array = npt.NDArray[np.generic]
@@ -177,6 +177,8 @@ class BoostingHook(Hook):
             self._observe_all("hyperparameters", {name: parsed(text) for name, text in texts})
             if one.censored is not None:
                 self._observe_named("boosting", "censored", np.asarray(one.censored, np.float64))
+            for data in one.data:
+                self._observe_groups(data)
         if self.wants("feature_importance"):
             self._observe_all(
                 "feature_importance", self._computed("importances", model.importances)
@@ -247,6 +249,13 @@ class BoostingHook(Hook):
         count = class_counts(labels, num_classes)
         if count is not None:
             self.observe(f"class_count/{data.name}", "classes", count, mode)
+
+    def _observe_groups(self, data: EvaluationSet) -> None:
+        """Observe how labels differ between the groups of rows that are ranked."""
+        sizes = data.groups()
+        of = "groups" if data.trains else "evaluated_groups"
+        for name, value in grouping(data.labels(), sizes).items() if len(sizes) else ():
+            self._observe_named("boosting", f"{of}/{name}/{data.name}", np.asarray(value))
 
     def _observe_all(self, collection: str, values: Mapping[str, Array]) -> None:
         for name, value in values.items():

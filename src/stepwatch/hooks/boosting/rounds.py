@@ -60,12 +60,46 @@ class EvaluationSet:
         trains: Whether the model is trained on it.
         labels: Returns its labels, shape ``[rows]``; empty where there are none.
         predictions: Returns the predictions of the model, shape ``[rows]``, or ``[rows, classes]``.
+        groups: Returns the sizes of the groups of rows that are ranked among each other, one after
+            the other, shape ``[groups]``; empty where there are none.
     """
 
     name: str
     trains: bool
     labels: Callable[[], Array]
     predictions: Callable[[], Array]
+    groups: Callable[[], Array]
+
+
+def grouping(labels: Array, sizes: Array) -> dict[str, float]:
+    """Return how labels differ between groups of rows, as numbers by name; empty for no groups.
+
+    Args:
+        labels: Shape ``[rows]``.
+        sizes: Rows of each group, shape ``[groups]``.
+
+    Returns:
+        ``rows``, ``count`` (of groups), ``mean`` and ``std`` of the labels, and ``ratio``: the
+        variance between groups over that within them, which is 1 for rows that are put together at
+        random (the F of an analysis of variance).
+
+    Example:
+        >>> grouping(np.array([0.0, 1.0, 4.0, 5.0]), np.array([2, 2]))["ratio"]
+        32.0
+    """
+    values = labels.astype(np.float64)
+    held: npt.NDArray[np.int64] = sizes.astype(np.int64)[np.flatnonzero(sizes)]
+    rows, count = len(values), len(held)
+    if values.ndim != 1 or not 1 < count < rows or held.sum() != rows:
+        return {}
+    means = np.add.reduceat(values, np.cumsum(held) - held) / held
+    between = float((held * (means - values.mean()) ** 2).sum())
+    within = float(((values - values.mean()) ** 2).sum()) - between
+    if not within > 0:
+        return {}
+    ratio = between / (count - 1) / (within / (rows - count))
+    mean, std = float(values.mean()), float(values.std())
+    return {"rows": rows, "count": count, "mean": mean, "std": std, "ratio": ratio}
 
 
 class Model(Protocol):
