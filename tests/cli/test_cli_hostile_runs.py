@@ -50,6 +50,7 @@ def run_verb(arguments):
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.slow
 def test_a_hostile_run_does_nothing_to_who_looks_at_it(kind, tmp_path, capsys):
     """Every verb ends by itself, in order, and shows nothing that is not in the run."""
     try:

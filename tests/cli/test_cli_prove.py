@@ -106,6 +106,7 @@ class TestProve:
         chains = json.loads(call(STEPWATCH, "check", "nan", "--json", cwd=folder).stdout)["chains"]
         assert proof == chains[0]["proof"]
 
+    @pytest.mark.slow
     def test_updates_that_are_too_large(self, recorded):
         """Another batch does not help, nor a hundredth less of the rate; a fraction of it does."""
         proof = prove(recorded("rate"), "rate")
@@ -115,6 +116,7 @@ class TestProve:
             one["outcome"] for one in proof["tried"] if one["text"].startswith("99 %")
         )
 
+    @pytest.mark.slow
     def test_a_number_that_changes_in_memory(self, recorded):
         """Two replays agree with each other, and with the run but for one bit of one number."""
         proof = prove(recorded("flip"), "flip")
@@ -125,6 +127,7 @@ class TestProve:
         )
         assert proof["text"].endswith("; it is bit 30, flipped")
 
+    @pytest.mark.slow
     def test_what_the_replay_does_not_show_stays_a_suspicion(self, recorded):
         """The run parted from what its program does, and nobody knows why: nothing is proved."""
         proof = prove(recorded("unknown"), "unknown")

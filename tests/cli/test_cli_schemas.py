@@ -88,6 +88,7 @@ def test_what_is_printed_is_as_the_schema_says(folder, verb):
     jsonschema.validate(json.loads(done.stdout), schema_of(verb))
 
 
+@pytest.mark.slow
 def test_a_certificate_is_as_its_schema_says(folder):
     done = call(STEPWATCH, "certify", "--steps", "2", "--json", "train.py", cwd=folder)
 
@@ -95,6 +96,7 @@ def test_a_certificate_is_as_its_schema_says(folder):
     jsonschema.validate(json.loads(done.stdout), schema_of("certify"))
 
 
+@pytest.mark.slow
 def test_the_status_of_a_job_is_as_its_schema_says(folder, monkeypatch):
     monkeypatch.setenv("STEPWATCH_JOBS", str(folder / "jobs"))
     call(STEPWATCH, "jobs", "submit", "--name", "one", "--wait", "train.py", cwd=folder)

@@ -159,6 +159,7 @@ class TestEventFiles:
         )
         assert math.isnan(series["sum_abs"][0])
 
+    @pytest.mark.slow
     def test_a_file_that_is_cut_off_anywhere_shows_what_is_before(self, board):
         """As while it is being written."""
         (file,) = board.iterdir()

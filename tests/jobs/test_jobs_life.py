@@ -175,6 +175,7 @@ class TestWhatWasSaved:
         assert 1 == sum(one.status == "Training" for one in record.transitions)
 
     @pytest.mark.parametrize(("made", "audits"), [("good", True), ("bad", False)])
+    @pytest.mark.slow
     def test_others_complete(self, submit, made, audits):
         """Also one that is not to be looked at."""
         record = submit(SAVES, ["SM_MODEL_DIR", made], audits=audits).wait(TIMEOUT_S)

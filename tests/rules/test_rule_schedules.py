@@ -106,13 +106,13 @@ OBSERVED = {
 @pytest.mark.filterwarnings("ignore::UserWarning")
 class TestCompounded:
     @pytest.mark.parametrize("observed", OBSERVED.values(), ids=OBSERVED)
-    @pytest.mark.parametrize("epoch", [1, 5, 50])
+    @pytest.mark.parametrize("epoch", [1, 5, pytest.param(50, marks=pytest.mark.slow)])
     @pytest.mark.parametrize("name", SCHEDULES)
     def test_schedules_do_not(self, name, epoch, observed):
         """Whatever shape they have, however long, and wherever a budget observes them."""
         assert "compounded" not in conditions(rates_of(SCHEDULES[name]), epoch, observed)
 
-    @pytest.mark.parametrize("count", [2_000, 50_000])
+    @pytest.mark.parametrize("count", [2_000, pytest.param(50_000, marks=pytest.mark.slow)])
     @pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
     def test_long_schedules_look_even_over_a_few_changes_only(self, power, count):
         """Of a cosine of many steps neighbouring changes are alike to within nothing."""

@@ -117,6 +117,7 @@ class TestAnswers:
             (503, "ServiceUnavailable", "answers 503"),
         ],
     )
+    @pytest.mark.slow
     def test_of_google_are_one_line_that_says_what_to_do(self, monkeypatch, status, code, reason):
         """Whatever is asked."""
         with canned_server(status, ERROR.format(code)) as server:
@@ -137,6 +138,7 @@ class TestAnswers:
             (503, "ServerBusy", "answers 503"),
         ],
     )
+    @pytest.mark.slow
     def test_of_azure_are_one_line_that_says_what_to_do(self, monkeypatch, status, code, reason):
         """Whatever is asked."""
         with canned_server(status, ERROR.format(code)) as server:
