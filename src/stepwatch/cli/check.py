@@ -78,7 +78,8 @@ def check(
 
     What followed from a cause stands with it.
 
-    The exit status is 0 where they find nothing, 1 where they find something, 2 for an error.
+    The exit status is 1 where they find something, and where a run failed, was killed or has
+    stalled; 2 for an error; else 0.
     """
     specs = rule_specs(rules, DEFAULT_RULES)
     parse_rules(specs)  # errors are reported before anything is read

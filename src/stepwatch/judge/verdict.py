@@ -139,8 +139,8 @@ class Verdict:
 
     @property
     def exit_status(self) -> int:
-        """0 where nothing was found, 1 where something was."""
-        return 1 if self.findings else 0
+        """1 where something was found, or the training did not end by itself; else 0."""
+        return 1 if self.findings or self.headline.outcome == "failed" else 0
 
     def blind_spots(self, chain: Chain) -> BlindSpots:
         """Return where an earlier cause of a chain could still lie."""
