@@ -158,6 +158,33 @@ class TestColumns:
         assert ([4], [1.75], [1], [4]) == tuple(evaluated[one] for one in ("x", "y", "low", "high"))
         assert 4 == told["last_step"]  # the figure goes as far
 
+    def test_an_evaluation_after_the_validation_is_a_point_of_its_own(self, tmp_path):
+        """Of a metric, which says what came of the pass so far, the last value counts."""
+        writer = begin(tmp_path / "run")
+        step = 0
+        for epoch, passes in enumerate(((1.0, 3.0), (1.0, 3.0), (1.0, 3.0, 7.0, 9.0))):
+            writer.write(make_record(step, {"loss/mse": np.float32(1)}, mode_step=epoch))
+            for at, loss in enumerate(passes, start=step + 1):
+                arrays = {"loss/mse": np.float32(loss), "metric/loss": np.float32(10 * loss)}
+                writer.write(as_batches(make_record(at, arrays, mode=Mode.EVAL)))
+            step += 1 + len(passes)
+        writer.close(End("finished", 1, step))
+        told = api.scalars(Trial(tmp_path / "run"), {})
+        loss, metric = (line for line in told["lines"] if line["mode"] == "EVAL")
+
+        assert ([1, 2, 3, 4], [2, 2, 2, 8], 8) == (loss["x"], loss["y"], loss["last"])
+        assert ([30, 30, 30, 90], 90) == (metric["y"], metric["last"])
+        assert 4 == told["last_step"]
+
+    def test_the_last_value_is_that_of_the_last_step(self, tmp_path):
+        """Not the mean of the steps that the last point holds."""
+        trial = Trial(make_run(tmp_path / "run", steps=300, tensors=1))
+        line, *_ = api.scalars(trial, {"points": "10"})["lines"]
+        series = trial.tensor(line["name"]).statistics()
+
+        assert pytest.approx(series["mean"][-1], rel=1e-3) == line["last"]
+        assert line["y"][-1] > 1.01 * line["last"]
+
     def test_a_step_counts_as_often_as_the_optimizer_steps(self, tmp_path):
         """With gradients of two batches in each update, six batches are three steps."""
         writer = begin(tmp_path / "run")
@@ -306,9 +333,10 @@ class TestColumns:
 
 
 def as_batches(record):
-    """Return a step whose batches are of that collection."""
+    """Return a step whose batches and metrics are of these collections."""
+    kinds = {"batch": "batches", "metric": "metrics"}
     tensors = [
-        replace(one, collection="batches") if one.name.startswith("batch/") else one
+        replace(one, collection=kinds.get(one.name.partition("/")[0], one.collection))
         for one in record.layout.tensors
     ]
     return replace(record, layout=Layout(tuple(tensors)))

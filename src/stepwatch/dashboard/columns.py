@@ -396,7 +396,8 @@ def _line(envelopes: Envelopes, since: Since) -> dict[str, object]:
     found = envelopes.of_row(0)
     whole = since.width != envelopes.width
     start = 0 if whole else int(np.searchsorted(found.first, since.step))
-    return {**_as_lists(found, start), "width": envelopes.width, "whole": whole}
+    (last,) = _rounded(np.array([envelopes.newest(0)]))
+    return {**_as_lists(found, start), "last": last, "width": envelopes.width, "whole": whole}
 
 
 def _as_lists(found: Envelope, start: int = 0) -> dict[str, object]:

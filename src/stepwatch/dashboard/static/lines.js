@@ -83,7 +83,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
   function read(step) {
     const chips = lines.map((line, at) => {
       const found = step === null ? line.x.length - 1 : nearest(line.x, step);
-      const value = found < 0 ? null : line.y[found];
+      const value = found < 0 ? null : step === null && line.last !== undefined ? line.last : line.y[found];
       const isUnfit = found >= 0 && value === null;
       const chip = el("span", { className: "chip" }, el("i", {}), nameOf(line), " ", el("b", {}, isUnfit ? "not finite" : line.told?.(found) ?? number(value)));
       chip.firstChild.style.background = colorOf(at);
