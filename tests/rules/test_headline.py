@@ -73,6 +73,14 @@ class TestOutcome:
         )  # fmt: skip
         assert FOUND == told.cause
 
+    def test_the_title_says_since_when_it_is_so(self):
+        """Where that is known; when it was noticed stands elsewhere."""
+        since = replace(FOUND, onset=0, train_onset=0)
+        titles = [headline(ENDED, chains([one]), CORE).title for one in (FOUND, since)]
+
+        assert ["Loss spike, step 7", "Loss spike since step 0"] == titles
+        assert "since step 0 (noticed at step 7)" == since.where()
+
     def test_without_rules_nothing_is_good(self):
         assert "Not judged: no rule judged 60 steps" == text_of()
         assert "Not judged: no rule had the data it needs in 60 steps" == text_of(LACKED)

@@ -170,7 +170,11 @@ def headline(state: RunState, chains: Sequence[Chain], statuses: Sequence[RuleSt
     missing = too_early(outcomes)
     cause = chains[0].cause if chains else None
     found = "" if cause is None else sentence(cause.message)
-    title = "" if cause is None else f"{sentence(cause.title)}, {cause.where()}"
+    title = (
+        ""
+        if cause is None
+        else sentence(cause.title) + (f" {cause.since}" if cause.noticed else f", {cause.since}")
+    )
     ended = state.sentence()
     outcome: Outcome
     tone: Tone

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..errors import ConfigError
 from ..judge.declaration import parameter
 from ..judge.rule import EvidenceView, Findings, Rule, Selection
-from ..judge.step_view import StepView, TensorView
+from ..judge.step_view import StepNumber, StepView, TensorView
 from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.measures import Floats, number
@@ -103,6 +103,19 @@ class _Window:
         #: Counts of the steps at which they were saved.
         self.confusions: deque[Floats] = deque(maxlen=max(1, size // 10))
         self.count = 0
+        #: The first step of all, and the lowest mean of a quarter of so many steps since then.
+        self.first: StepNumber | None = None
+        self.best = math.inf
+        self._quarter: list[float] = []
+
+    def add(self, step: StepView, loss: float) -> None:
+        """Add the loss of a step."""
+        self.first = self.first or step.at
+        self.losses.append(loss)
+        self._quarter.append(loss)
+        if 4 * len(self._quarter) >= (self.losses.maxlen or 1):
+            self.best = min(self.best, float(np.mean(self._quarter)))
+            self._quarter = []
 
 
 @dataclass(slots=True)
@@ -111,7 +124,8 @@ class _HeldOut:
 
     name: str
     worker: str
-    step: int = 0
+    first: StepNumber
+    step: StepNumber
     num_rounds: int = 0
     best: float = math.inf
     #: Its mean in the evaluation after the last TRAIN step; nan if there is none.
@@ -214,8 +228,11 @@ class ChanceLevel(Rule):
         for loss in step.tensors("losses"):
             if loss.info.function not in (*CROSS_ENTROPIES, "mse_loss"):
                 continue
-            held_out = self._held_out.setdefault(loss.name, _HeldOut(loss.name, loss.worker))
-            held_out.step = step.number
+            held_out = self._held_out.get(loss.name)
+            if held_out is None:
+                held_out = _HeldOut(loss.name, loss.worker, step.at, step.at)
+                self._held_out[loss.name] = held_out
+            held_out.step = step.at
             held_out.losses.append(loss.scalar)
             confusion = loss.record.raw.get(f"confusion/{loss.name.partition('/')[2]}")
             if confusion is not None:
@@ -293,6 +310,7 @@ class ChanceLevel(Rule):
             f"{held_out.name}: {what}",
             worker=held_out.worker,
             mode="EVAL",
+            since=held_out.first if held_out.num_rounds >= ROUNDS else None,
             value=value,
             threshold=threshold,
             condition="held_out",
@@ -338,7 +356,7 @@ class ChanceLevel(Rule):
 
     def _add(self, step: StepView, window: _Window, loss: TensorView) -> None:
         value = loss.scalar
-        window.losses.append(value)
+        window.add(step, value)
         self._first.of(loss.name, value)
         label = of_same_loss(step, loss, "label")
         if label is not None:
@@ -361,6 +379,7 @@ class ChanceLevel(Rule):
             if not math.isnan(z):
                 of_what = "classes by their frequency"
                 agreement = "; guesses agree with the labels no more often than by chance"
+            limit = (1 - self.margin) * chance
             reason = None if worse else self._circumstances.reason(list(window.losses)[-25:])
             yield self.finding(
                 step,
@@ -369,8 +388,9 @@ class ChanceLevel(Rule):
                 f" {step.train_step}"
                 f" is {number(now)}, guessing {of_what} costs {number(chance)}{agreement}"
                 f"{'; ' + reason.sentence if reason else ''}",
+                since=window.first if window.best >= limit else None,
                 value=now,
-                threshold=self.worse_ratio * chance if worse else (1 - self.margin) * chance,
+                threshold=self.worse_ratio * chance if worse else limit,
                 condition="worse" if worse else "guessing",
                 remedy="check the sign of the loss and the learning rate"
                 if worse
