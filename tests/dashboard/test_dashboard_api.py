@@ -80,13 +80,24 @@ class TestOverview:
         assert 5 == len(told["chains"])
         assert 26 == told["more"]
 
+    def test_what_is_found_again_is_one_block(self, faulty):
+        """Which says how often, and names no note of ours: what it is about, and what shows it."""
+        note = replace(EFFECT, rule="setup", tensor="setup/uncalled/fc", condition="uncalled")
+        judge(faulty.store, [replace(note, step=step) for step in (3, 9)])
+        (told,) = api.overview(faulty, {})["chains"]
+
+        assert "2 times, steps 3 to 9" == told["again"]
+        assert ("layer fc", "output/fc") == (told["cause"]["about"], told["cause"]["shown"])
+        assert "setup/" not in told["confirm"]
+
     def test_it_can_be_told_as_json(self, faulty):
         """No nan and no infinity is in it."""
         json.dumps(api.overview(faulty, {}), allow_nan=False)
 
 
 def _unrelated(count):
-    return [replace(EFFECT, rule="memory_growth", step=step, tensor="") for step in range(count)]
+    one = replace(EFFECT, rule="memory_growth", tensor="")
+    return [replace(one, step=step, condition=f"number {step}") for step in range(count)]
 
 
 class TestTree:

@@ -81,6 +81,17 @@ class TestOutcome:
         assert ["Loss spike, step 7", "Loss spike since step 0"] == titles
         assert "since step 0 (noticed at step 7)" == since.where()
 
+    def test_what_would_confirm_it_is_nothing_that_was_done(self):
+        """A batch that is saved is looked at, not saved again."""
+        found = Finding("loss_input", 4, "prediction/L", "m", condition="labels prediction/L")
+        (again, done) = (
+            Verdict("runs/a", [found], CORE, StepOrder(), raw=frozenset(raw))
+            for raw in ((), ["labels"])
+        )
+
+        assert "--save labels:raw" in again.confirm(again.chains[0])
+        assert "stepwatch dash runs/a" in done.confirm(done.chains[0])
+
     def test_without_rules_nothing_is_good(self):
         assert "Not judged: no rule judged 60 steps" == text_of()
         assert "Not judged: no rule had the data it needs in 60 steps" == text_of(LACKED)

@@ -3,16 +3,27 @@
 import { el, tensorLink } from "./dom.js";
 import { count, number } from "./format.js";
 
+/** What a finding is about: a link where a figure shows it, else its name. */
+export function aboutOf(found, run) {
+  if (!found.shown) return found.about;
+  return found.shown === found.about
+    ? tensorLink(run, found.shown, found.step)
+    : tensorLink(run, found.shown, found.step, found.about);
+}
+
 export function banner(about, run, ...facts) {
-  const { tone, title, text, remedy, details, cause } = about.health;
-  const at = cause?.tensor && !about.ending
-    ? el("p", {}, "first in ", tensorLink(run, cause.tensor, cause.step))
+  const { tone, title, text, remedy, details } = about.health;
+  const cause = about.ending ? null : about.chains[0];
+  const first = cause?.cause;
+  const at = first && (first.about || cause.again)
+    ? el("p", {}, ...(first.about && !cause.again.startsWith("in ") ? ["first in ", aboutOf(first, run)] : []), cause.again ? el("span", { className: "about" }, ` ${cause.again}`) : null)
     : null;
+  const since = [first?.noticed, first?.rule].filter(Boolean).join(" · ");
   const judge = about.verdict === "not judged" && about.state !== "running";
   return el(
     "div",
     { className: `banner ${tone}`, role: "status" },
-    el("p", { className: "headline" }, title),
+    el("p", { className: "headline" }, title, since ? el("span", { className: "dim" }, ` ${since}`) : null),
     text === title ? null : el("p", {}, text),
     at,
     remedy ? el("p", { className: "remedy" }, el("b", {}, "What to do: "), remedy) : null,

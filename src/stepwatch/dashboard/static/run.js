@@ -1,8 +1,8 @@
 // A run: is it healthy, what went wrong first, and where.
 
-import { address, choice, el, tensorLink } from "./dom.js";
-import { count, moment, plural } from "./format.js";
-import { banner, ending } from "./headline.js";
+import { address, choice, el } from "./dom.js";
+import { count, moment, plural, sentence } from "./format.js";
+import { aboutOf, banner, ending } from "./headline.js";
 import { heatFigure, mergedMatrix } from "./heatmap.js";
 import { ask } from "./net.js";
 import { interpolate, sinceOf } from "./numbers.js";
@@ -133,7 +133,7 @@ function around(chain, run, open) {
   return el(
     "details",
     { open: open.has(key), "data-cause": key },
-    el("summary", {}, followed ? `${plural(followed, "finding")} followed` : "what to do next"),
+    el("summary", {}, followed ? `${plural(followed, "finding")} followed` : "how to confirm it"),
     el("ol", {}, ...chain.consequences.map((one) => consequence(one, run))),
     el("p", {}, "to confirm: ", el("code", {}, chain.confirm)),
     ...unchecked(chain.not_checked).map((line) => el("p", { className: "about" }, line)),
@@ -145,7 +145,7 @@ function cause(chain, run, open) {
   return el(
     "article",
     { className: `cause ${chain.severity}` },
-    el("p", { className: "where" }, el("b", {}, first.title), ` ${first.where} `, first.tensor ? tensorLink(run, first.tensor, first.step) : ""),
+    el("p", { className: "where" }, el("b", {}, sentence(first.title)), ` ${first.where} `, chain.again.startsWith("in ") ? "" : aboutOf(first, run), chain.again ? ` ${chain.again}` : "", el("span", { className: "dim" }, ` ${first.rule}`)),
     el("p", {}, first.message),
     first.remedy ? el("p", { className: "remedy" }, first.remedy) : "",
     around(chain, run, open),
@@ -159,7 +159,7 @@ function consequence(one, run) {
     `${one.where} `,
     el("b", {}, one.title),
     one.certain ? " " : " (may follow) ",
-    one.tensor ? tensorLink(run, one.tensor, one.step) : "",
+    aboutOf(one, run),
     el("p", { className: "about" }, one.message),
   );
 }
