@@ -236,6 +236,7 @@ class TestColumns:
         told = api.matrix(faulty, {"collection": "outputs"})
 
         assert (["output/fc"], [True], 1.0) == (told["rows"], told["tensors"], told["read"])
+        assert 12 == told["measured"]
         assert [list(range(5, 12))] == told["unfit"]
         assert 12 == len(told["first"])
         assert 11 == told["last_step"]
@@ -244,7 +245,7 @@ class TestColumns:
         """Step 6 over all modes is the sixth optimizer step: three of four before were TRAIN."""
         (mark,) = api.series(faulty, {"name": "output/fc"})["marks"]
 
-        assert (6, 5) == (mark["step"], mark["x"])
+        assert (6, 5, "outputs") == (mark["step"], mark["x"], mark["view"])
         assert EVIL in mark["message"]
 
     def test_a_cause_is_marked_before_what_followed_at_the_same_step(self, faulty):

@@ -198,6 +198,8 @@ class LayerRows:
         #: The root of the sum of squares over all rows at each step, of one worker.
         self.total = Envelopes(1, points)
         self._first_worker = worker
+        #: At how many steps it was measured, as far as they were read; by the first worker.
+        self.num_measured = 0
         labels = row_labels(names, rows)
         #: What the rows are called: tensors, or what the names of several begin with.
         self.rows = list(dict.fromkeys(labels))
@@ -260,6 +262,7 @@ class LayerRows:
         unfit: npt.NDArray[np.bool_],
     ) -> None:
         at, number = np.unique(steps, return_inverse=True)
+        self.num_measured += len(at)
         squares = np.bincount(number, np.where(np.isfinite(values), values, 0.0) ** 2)
         is_unfit = np.bincount(number, unfit) > 0
         total = np.where(is_unfit, np.nan, np.sqrt(squares))

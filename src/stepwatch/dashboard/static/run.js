@@ -43,11 +43,10 @@ export async function show({ content, query, signal, state, choose }) {
     const told = matrix;
     const [first, last] = grid.range();
     layers.rename(`${label(view)} of ${told.names === 1 ? told.rows[0] : `${count(told.names)} ${view.collection.replaceAll("_", " ")}`}`);
-    const observed = told.first.length === 1 ? "1 column" : `${count(told.first.length)} columns`;
     const joined = told.names > told.rows.length ? ` · ${count(told.rows.length)} rows, each the value farthest out of its layers` : "";
     layers.draw(told, {
       range: [first, last], axis: told.axis, knots: told.knots, read: told.read, byFactors: told.scale === "log10", band: told.band,
-      about: `${observed} observed of ${plural(told.last_step + 1, "step")}${joined}${told.read < 1 ? ` · ${Math.round(told.read * 100)} % read so far` : ""} · blank: not observed`,
+      about: `measured at ${count(told.measured)} of ${plural(told.last_step + 1, "step")}${joined}${told.read < 1 ? ` · ${Math.round(told.read * 100)} % read so far` : ""} · blank: not measured`,
       onclick: (row, step) => {
         const name = told.rows[row];
         const at = Math.round(interpolate(step, told.knots.step, told.knots.global));
