@@ -68,7 +68,7 @@ class TestOverview:
         told = api.overview(trial, {})
 
         assert "no problem seen" == told["verdict"]
-        assert told["headline"] == told["health"]["text"]
+        assert told["health"]["text"] == f"{told['headline']}, {told['health']['rest']}"
         assert [] == columns_of(trial).findings()
 
     def test_no_answer_has_more_than_was_asked_for(self, faulty):

@@ -40,6 +40,8 @@ class TestOutcome:
         without = headline(ENDED, [], [*CORE[1:], LACKED])
 
         assert ("healthy", "good", "✓") == (whole.outcome, whole.tone, whole.mark)
+        assert "Healthy: 4 checks passed" == whole.title
+        assert "1 lacked data; not checked: overfitting (no validation loss)" == whole.rest
         said = "4 checks passed, 1 lacked data; not checked: overfitting (no validation loss)"
         assert f"Healthy: {said}" == whole.text
         assert ("no problem seen", "none", "–") == (without.outcome, without.tone, without.mark)

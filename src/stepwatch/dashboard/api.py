@@ -105,7 +105,8 @@ def notes(trial: Trial) -> list[str]:
         lost = end.lost or (
             f"{end.dropped} of {end.steps} steps were dropped" if end.dropped else ""
         )
-        lines += [prefix + one for one in (end.coverage, lost, end.error) if one]
+        error = "" if end.state == "failed" else end.error  # which the headline says
+        lines += [prefix + one for one in (end.coverage, lost, error) if one]
     return [*lines, *filter(None, [trial.death]), *trial.profile.notes]
 
 

@@ -1,7 +1,7 @@
 // What is read first of a run: how it stands, how it ended, and what went wrong first.
 
 import { el, tensorLink } from "./dom.js";
-import { count, number } from "./format.js";
+import { count, number, sentence } from "./format.js";
 
 /** What a finding is about: a link where a figure shows it, else its name. */
 export function aboutOf(found, run) {
@@ -12,7 +12,7 @@ export function aboutOf(found, run) {
 }
 
 export function banner(about, run, ...facts) {
-  const { tone, title, text, remedy, details } = about.health;
+  const { tone, title, rest, remedy, details } = about.health;
   const cause = about.ending ? null : about.chains[0];
   const first = cause?.cause;
   const at = first && (first.about || cause.again)
@@ -24,7 +24,7 @@ export function banner(about, run, ...facts) {
     "div",
     { className: `banner ${tone}`, role: "status" },
     el("p", { className: "headline" }, title, since ? el("span", { className: "dim" }, ` ${since}`) : null),
-    text === title ? null : el("p", {}, text),
+    rest ? el("p", { className: about.health.cause ? "" : "about" }, sentence(rest)) : null,
     at,
     remedy ? el("p", { className: "remedy" }, el("b", {}, "What to do: "), remedy) : null,
     ...details.map((line) => el("p", {}, line)),
@@ -34,7 +34,8 @@ export function banner(about, run, ...facts) {
 }
 
 // How it ended that did not end well: the end of the traceback, the last steps, what to run next.
-export function ending(about) {
+/** @param {any} about @param {boolean} [isAlone] whether no headline above it has the exception */
+export function ending(about, isAlone = false) {
   const it = about.ending;
   if (!it) return null;
   const replayed = it.commands.some((line) => line.startsWith("stepwatch replay"));
@@ -44,7 +45,7 @@ export function ending(about) {
   return el(
     "section",
     { className: "ending", "aria-label": "how it ended" },
-    it.traceback ? el("pre", { className: "traceback", tabIndex: 0 }, `${it.traceback}\n${it.error}`) : null,
+    it.traceback ? el("pre", { className: "traceback", tabIndex: 0 }, isAlone ? `${it.traceback}\n${it.error}` : it.traceback) : null,
     it.last_steps.length ? lastSteps(it.last_steps) : null,
     ...it.commands.map((line) => el("p", {}, el("code", {}, line))),
     missing,

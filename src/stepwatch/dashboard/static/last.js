@@ -12,7 +12,7 @@ export async function show({ content, query, signal, state }) {
   const update = async () => {
     const [about, told] = await Promise.all([ask("run", { run }, signal), ask("last", { run }, signal)]);
     state(about.state, about.health.tone);
-    const how = ending(about);
+    const how = ending(about, true);
     body.replaceChildren(
       how && about.ending.traceback ? el("section", {}, el("h2", {}, "How it ended"), how.querySelector("pre")) : "",
       el("section", { className: "ending" }, ...box(told)),
