@@ -16,6 +16,7 @@ from stepwatch.dashboard.machine import sentence, slowest
 from stepwatch.dashboard.views import level, search
 from stepwatch.errors import ConfigError, StepUnavailable, TensorUnavailable
 from stepwatch.formats import RunTarget, open_writer
+from stepwatch.formats.findings import ActionNote, write_actions
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.model.finding import Finding
 from stepwatch.model.record import Layout
@@ -392,6 +393,20 @@ class TestTensor:
         assert (3, 12) == (len(told["values_at"]), told["num_values"])
 
 
+class TestLast:
+    def test_an_action_is_about_what_was_found_at_its_training_step(self, faulty):
+        """In the words and the count that the overview has; one of an unknown finding as it is."""
+        judge(faulty.store, [replace(ORIGIN, mode="TRAIN", mode_step=4)])
+        (found,) = columns_of(faulty).findings()
+        note = ActionNote(1, found.finding_id, found.rule, found.step, "warn", "", "done", "", "")
+        write_actions(faulty.store, "worker_0", [note, replace(note, time_ns=2, finding_id="x")])
+        told = api.last_words(faulty, {})["actions"]
+
+        assert [("first value that is not finite", 4), ("non finite origin", found.step)] == [
+            (one["title"], one["train_step"]) for one in told
+        ]
+
+
 class TestRules:
     def test_what_found_something_comes_first(self, faulty):
         """Then what passed, what lacked data, and what does not apply; each with what it is."""
@@ -404,6 +419,7 @@ class TestRules:
             :2
         ]
         assert told["rules"][0]["looks_for"]
+        assert "values are NaN or infinite" == told["rules"][0]["title"]
         assert "loss_spike" in told["not_asked"]
 
 

@@ -169,17 +169,22 @@ _NARROWEST = 20
 
 def print_finding(output: Console, finding: Finding, workers: Sequence[str]) -> None:
     """Print a finding and what to do about it; and of whom it is if there are several workers."""
-    _print_origin(output, finding, workers)
+    _print_origin(output, finding, workers, finding.title)
     print_hanging(output, "  ", finding.message)
     if finding.remedy:
         print_hanging(output, "  ", finding.remedy, "dim")
 
 
-def _print_origin(output: Console, finding: Finding, workers: Sequence[str]) -> None:
+def _print_origin(
+    output: Console, finding: Finding, workers: Sequence[str], title: str = ""
+) -> None:
+    """Print which rule found it and where, with the title unless the headline has said it."""
     style = SEVERITY_STYLES.get(finding.severity, "")
     worker = f" of {finding.worker}" if finding.worker and len(workers) > 1 else ""
+    rule = f"[{'dim' if title else 'bold'}]{escape(finding.rule)}[/]"
+    words = f" [bold]{title[:1].upper()}{escape(title[1:])}[/]," if title else ""
     output.print(
-        f"[{style}]{finding.severity}[/] [bold]{escape(finding.rule)}[/] {finding.where()}{worker}",
+        f"[{style}]{finding.severity}[/] {rule}{words} {finding.where()}{worker}",
         soft_wrap=True,
     )
 

@@ -1,7 +1,7 @@
 // What is read first of a run: how it stands, how it ended, and what went wrong first.
 
 import { el, tensorLink } from "./dom.js";
-import { count, number, sentence } from "./format.js";
+import { count, number } from "./format.js";
 
 /** What a finding is about: a link where a figure shows it, else its name. */
 export function aboutOf(found, run) {
@@ -24,7 +24,7 @@ export function banner(about, run, ...facts) {
     "div",
     { className: `banner ${tone}`, role: "status" },
     el("p", { className: "headline" }, title, since ? el("span", { className: "dim" }, ` ${since}`) : null),
-    rest ? el("p", { className: about.health.cause ? "" : "about" }, sentence(rest)) : null,
+    rest ? el("p", { className: about.health.cause ? "" : "about" }, rest) : null,
     at,
     remedy ? el("p", { className: "remedy" }, el("b", {}, "What to do: "), remedy) : null,
     ...details.map((line) => el("p", {}, line)),
@@ -54,7 +54,7 @@ export function ending(about, isAlone = false) {
 
 /** @type {[string, string, (value: any) => string][]} */
 const columns = [
-  ["step", "step", count],
+  ["train_step", "step", count],
   ["mode", "mode", String],
   ["before_end_s", "before the end", (value) => `${value.toFixed(2)} s`],
   ["loss", "loss", number],

@@ -2,7 +2,7 @@
 
 import { download, el } from "./dom.js";
 import { colorway, fileName, frame, ink, pointAll, register, savePng, toggleFullScreen, tool, unregister } from "./figure.js";
-import { number } from "./format.js";
+import { number, seconds } from "./format.js";
 import { csv, gapsOf, interpolate, logTicks, nearest, smoothed, suitsLog } from "./numbers.js";
 
 /** @typedef {import("./numbers.js").Line} Line */
@@ -64,6 +64,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
   const toAxis = (/** @type {number} */ x) => (look.axis === "step" ? x : interpolate(x, look.knots.step, look.knots[look.axis]));
   const toStep = (/** @type {number} */ x) => (look.axis === "step" ? x : interpolate(x, look.knots[look.axis], look.knots.step));
 
+  const written = (/** @type {any} */ value) => (lines.every((line) => line.group === "speed") ? seconds(value) : number(value));
   const isKnown = () => lines.some((line) => line.y.some((y) => y !== null));
   /** @param {Line} line */
   const nameOf = (line) => {
@@ -86,7 +87,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       const found = step === null ? line.x.length - 1 : nearest(line.x, step);
       const value = found < 0 ? null : step === null && line.last !== undefined ? line.last : line.y[found];
       const isUnfit = found >= 0 && value === null;
-      const chip = el("span", { className: "chip" }, el("i", {}), nameOf(line), " ", el("b", {}, isUnfit ? "not finite" : line.told?.(found) ?? number(value)));
+      const chip = el("span", { className: "chip" }, el("i", {}), nameOf(line), " ", el("b", {}, isUnfit ? "not finite" : line.told?.(found) ?? written(value)));
       chip.firstChild.style.background = colorOf(at);
       return chip;
     });
@@ -212,7 +213,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       scales: { x: { time: false, range: (/** @type {any} */ u) => visible(u, "x") }, y: { distr: isLog() ? 3 : 1, range: (/** @type {any} */ u) => visible(u, "y") } },
       axes: [
         { ...axis, size: 30, grid: { show: false }, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((x) => (look.axis === "time" ? clock(x) : tidy(x))) },
-        { ...axis, size: 64, ...(isLog() ? { splits: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ low, /** @type {number} */ high) => logTicks(low, high), filter: (/** @type {any} */ _, /** @type {number[]} */ at) => at } : {}), values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((y) => (y === null || !isKnown() ? "" : number(y).replace(/\.?0+e/, "e"))) },
+        { ...axis, size: 64, ...(isLog() ? { splits: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ low, /** @type {number} */ high) => logTicks(low, high), filter: (/** @type {any} */ _, /** @type {number[]} */ at) => at } : {}), values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((y) => (y === null || !isKnown() ? "" : written(y).replace(/\.?0+e/, "e"))) },
       ],
       series,
       bands,
