@@ -252,7 +252,7 @@ class TestWorkers:
             said = visit.page.inner_text(".verdict")
             lines = "() => document.querySelector('.plot').stepwatch.lines.map(one => one.worker)"
             names = " ".join(filter(None, visit.page.evaluate(lines)))
-        assert "replica divergence" in said
+        assert "Replicas differ" in said
         assert "fc.weight" in said
         assert "2 workers" in said
         assert "worker_0" in names
@@ -263,13 +263,13 @@ class TestVerdict:
     def test_the_first_cause_is_read_first(self, browser, address):
         """Above everything, with what followed beneath it and the way to its tensor."""
         with browser.visit(f"{address}#/run?run={quote('deep/faulty')}") as visit:
-            visit.page.wait_for_selector(".cause")
+            visit.page.wait_for_selector(".banner summary")
             lines = visit.page.inner_text(".verdict").splitlines()
-            assert "output/fc is not finite at step 6" in lines[0]
-            assert "first in output/fc at step 6" in lines
-            visit.page.click(".cause summary")
-            assert visit.page.locator(".cause li").is_visible()
-            visit.page.click(".cause .where a")
+            assert lines[0].startswith("First value that is not finite, step 6")
+            assert "first in output/fc" in lines
+            visit.page.click(".banner summary")
+            assert visit.page.locator(".banner li").is_visible()
+            visit.page.click(".banner > p a")
             visit.page.wait_for_selector("h1 code")
             assert "output/fc" == visit.page.inner_text("h1")
 

@@ -105,7 +105,7 @@ class TestPeriod:
 
         assert (20, 1) == (before, training.budget.period)
         assert len(training.lines) >= 2
-        assert "on every step to 1 in 50 is observed in full" in training.lines[-1]
+        assert "full statistics at every step to 1 in 50 from" in training.lines[-1]
 
     def test_what_the_first_steps_took_too_much_is_made_up_for(self, monkeypatch):
         """11 of them take 0.2 s, a tenth of a second more than they may."""
@@ -131,7 +131,7 @@ class TestPeriod:
             training.train(1000, plain_ms=10, full_ms=full_ms)
 
         assert 2 == len(training.lines)
-        assert "on 1 step in 10 to 20 is observed in full" in training.lines[-1]
+        assert "full statistics at 1 step in 10 to 20 from" in training.lines[-1]
 
     def test_without_a_share_every_step_is_observed_in_full(self, monkeypatch):
         training = Training(monkeypatch, share=None)

@@ -358,3 +358,15 @@ class TestNote:
 
         assert ("stepwatch", 1, 4) == (values["format"], values["version"], values["num_workers"])
         assert {"python", "torch"} == set(values["versions"])
+
+    def test_it_has_the_versions_of_what_trains(self, url):
+        """Not of what was imported first, whose hook began the run."""
+        recorder = Recorder(url, versions={"stepwatch": "1", "jax": "9"})
+        recorder.trained_by({"keras": "3", "tensorflow": "2"})
+        before = json.loads(open_store(url).get("run.json"))
+        recorder.trained_by({"torch": "8"})
+        recorder.close()
+        after = json.loads(open_store(url).get("run.json"))
+
+        assert ["python", "stepwatch", "keras", "tensorflow"] == list(before["versions"])
+        assert [*before["versions"], "torch"] == list(after["versions"])

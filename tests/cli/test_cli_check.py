@@ -71,7 +71,8 @@ class TestForPeople:
             "class Many(Rule):\n"
             "    name = 'many'\n"
             "    def check(self, step):\n"
-            "        yield Finding(self.name, step.number, f'{step.number}.weight', 'again')\n"
+            "        yield Finding(self.name, step.number, f'{step.number}.weight', 'again',\n"
+            "            condition=f'number {step.number}')\n"
         )
         make_run(tmp_path / "run", steps=9)
         _, out, _ = verb("check", tmp_path / "run", "--rules", f"{rule}:Many")
@@ -216,13 +217,24 @@ class TestEpisodes:
         assert 1 == said.lower().count("as good as guessing")
 
     @pytest.mark.parametrize(
-        "other", [{"tensor": "loss/M"}, {"condition": "other"}, {"worker": "worker_1"}]
+        "other", [{"evidence": {"cause": "other"}}, {"condition": "other"}, {"worker": "worker_1"}]
     )
     def test_what_is_of_something_else_is_told_by_itself(self, other):
         first, second = (replace(one, rule="mine") for one in self.FOUND[:2])
         found = episodes(chains([first, replace(second, **other)]))
 
         assert [(400,), (900,)] == [one.steps for one in found]
+
+    def test_the_same_of_several_layers_is_told_once_and_names_them(self):
+        """As people call them, whatever was noted of each."""
+        names = ("setup/uncalled/fc", "setup/uncalled/head", "setup/uncalled/head")
+        steps = (10, 10, 900)
+        (found,) = episodes(
+            Chain(Finding("setup", step, name, "", condition=f"uncalled {name}"))
+            for step, name in zip(steps, names, strict=True)
+        )
+
+        assert "in layer fc, layer head: 3 times, steps 10 to 900" == found.again
 
     def test_what_follows_from_itself_is_told_with_its_cause(self):
         """What else follows is counted as ever."""

@@ -139,7 +139,7 @@ class TestCheck:
         status, out, _ = verb("check", tmp_path / "run", "--rules", "exploding_tensor")
 
         assert 0 == status
-        assert out.startswith("– No problem seen in 20 steps, 1 check passed; not checked:")
+        assert out.startswith("– No problem seen in 20 steps, 1 check passed\n  not checked:")
 
     def test_a_wrong_rule_is_one_clear_line(self, verb, tmp_path):
         """Exit status 2, before the run is opened."""

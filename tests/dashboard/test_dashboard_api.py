@@ -16,6 +16,7 @@ from stepwatch.dashboard.machine import sentence, slowest
 from stepwatch.dashboard.views import level, search
 from stepwatch.errors import ConfigError, StepUnavailable, TensorUnavailable
 from stepwatch.formats import RunTarget, open_writer
+from stepwatch.formats.findings import ActionNote, write_actions
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.model.finding import Finding
 from stepwatch.model.record import Layout
@@ -68,7 +69,7 @@ class TestOverview:
         told = api.overview(trial, {})
 
         assert "no problem seen" == told["verdict"]
-        assert told["headline"] == told["health"]["text"]
+        assert told["health"]["text"] == f"{told['headline']}, {told['health']['rest']}"
         assert [] == columns_of(trial).findings()
 
     def test_no_answer_has_more_than_was_asked_for(self, faulty):
@@ -80,13 +81,24 @@ class TestOverview:
         assert 5 == len(told["chains"])
         assert 26 == told["more"]
 
+    def test_what_is_found_again_is_one_block(self, faulty):
+        """Which says how often, and names no note of ours: what it is about, and what shows it."""
+        note = replace(EFFECT, rule="setup", tensor="setup/uncalled/fc", condition="uncalled")
+        judge(faulty.store, [replace(note, step=step) for step in (3, 9)])
+        (told,) = api.overview(faulty, {})["chains"]
+
+        assert "2 times, steps 3 to 9" == told["again"]
+        assert ("layer fc", "output/fc") == (told["cause"]["about"], told["cause"]["shown"])
+        assert "setup/" not in told["confirm"]
+
     def test_it_can_be_told_as_json(self, faulty):
         """No nan and no infinity is in it."""
         json.dumps(api.overview(faulty, {}), allow_nan=False)
 
 
 def _unrelated(count):
-    return [replace(EFFECT, rule="memory_growth", step=step, tensor="") for step in range(count)]
+    one = replace(EFFECT, rule="memory_growth", tensor="")
+    return [replace(one, step=step, condition=f"number {step}") for step in range(count)]
 
 
 class TestTree:
@@ -158,6 +170,33 @@ class TestColumns:
         assert ([4], [1.75], [1], [4]) == tuple(evaluated[one] for one in ("x", "y", "low", "high"))
         assert 4 == told["last_step"]  # the figure goes as far
 
+    def test_an_evaluation_after_the_validation_is_a_point_of_its_own(self, tmp_path):
+        """Of a metric, which says what came of the pass so far, the last value counts."""
+        writer = begin(tmp_path / "run")
+        step = 0
+        for epoch, passes in enumerate(((1.0, 3.0), (1.0, 3.0), (1.0, 3.0, 7.0, 9.0))):
+            writer.write(make_record(step, {"loss/mse": np.float32(1)}, mode_step=epoch))
+            for at, loss in enumerate(passes, start=step + 1):
+                arrays = {"loss/mse": np.float32(loss), "metric/loss": np.float32(10 * loss)}
+                writer.write(as_batches(make_record(at, arrays, mode=Mode.EVAL)))
+            step += 1 + len(passes)
+        writer.close(End("finished", 1, step))
+        told = api.scalars(Trial(tmp_path / "run"), {})
+        loss, metric = (line for line in told["lines"] if line["mode"] == "EVAL")
+
+        assert ([1, 2, 3, 4], [2, 2, 2, 8], 8) == (loss["x"], loss["y"], loss["last"])
+        assert ([30, 30, 30, 90], 90) == (metric["y"], metric["last"])
+        assert 4 == told["last_step"]
+
+    def test_the_last_value_is_that_of_the_last_step(self, tmp_path):
+        """Not the mean of the steps that the last point holds."""
+        trial = Trial(make_run(tmp_path / "run", steps=300, tensors=1))
+        line, *_ = api.scalars(trial, {"points": "10"})["lines"]
+        series = trial.tensor(line["name"]).statistics()
+
+        assert pytest.approx(series["mean"][-1], rel=1e-3) == line["last"]
+        assert line["y"][-1] > 1.01 * line["last"]
+
     def test_a_step_counts_as_often_as_the_optimizer_steps(self, tmp_path):
         """With gradients of two batches in each update, six batches are three steps."""
         writer = begin(tmp_path / "run")
@@ -198,6 +237,7 @@ class TestColumns:
         told = api.matrix(faulty, {"collection": "outputs"})
 
         assert (["output/fc"], [True], 1.0) == (told["rows"], told["tensors"], told["read"])
+        assert 12 == told["measured"]
         assert [list(range(5, 12))] == told["unfit"]
         assert 12 == len(told["first"])
         assert 11 == told["last_step"]
@@ -206,7 +246,7 @@ class TestColumns:
         """Step 6 over all modes is the sixth optimizer step: three of four before were TRAIN."""
         (mark,) = api.series(faulty, {"name": "output/fc"})["marks"]
 
-        assert (6, 5) == (mark["step"], mark["x"])
+        assert (6, 5, "outputs") == (mark["step"], mark["x"], mark["view"])
         assert EVIL in mark["message"]
 
     def test_a_cause_is_marked_before_what_followed_at_the_same_step(self, faulty):
@@ -306,9 +346,10 @@ class TestColumns:
 
 
 def as_batches(record):
-    """Return a step whose batches are of that collection."""
+    """Return a step whose batches and metrics are of these collections."""
+    kinds = {"batch": "batches", "metric": "metrics"}
     tensors = [
-        replace(one, collection="batches") if one.name.startswith("batch/") else one
+        replace(one, collection=kinds.get(one.name.partition("/")[0], one.collection))
         for one in record.layout.tensors
     ]
     return replace(record, layout=Layout(tuple(tensors)))
@@ -352,6 +393,20 @@ class TestTensor:
         assert (3, 12) == (len(told["values_at"]), told["num_values"])
 
 
+class TestLast:
+    def test_an_action_is_about_what_was_found_at_its_training_step(self, faulty):
+        """In the words and the count that the overview has; one of an unknown finding as it is."""
+        judge(faulty.store, [replace(ORIGIN, mode="TRAIN", mode_step=4)])
+        (found,) = columns_of(faulty).findings()
+        note = ActionNote(1, found.finding_id, found.rule, found.step, "warn", "", "done", "", "")
+        write_actions(faulty.store, "worker_0", [note, replace(note, time_ns=2, finding_id="x")])
+        told = api.last_words(faulty, {})["actions"]
+
+        assert [("first value that is not finite", 4), ("non finite origin", found.step)] == [
+            (one["title"], one["train_step"]) for one in told
+        ]
+
+
 class TestRules:
     def test_what_found_something_comes_first(self, faulty):
         """Then what passed, what lacked data, and what does not apply; each with what it is."""
@@ -364,6 +419,7 @@ class TestRules:
             :2
         ]
         assert told["rules"][0]["looks_for"]
+        assert "values are NaN or infinite" == told["rules"][0]["title"]
         assert "loss_spike" in told["not_asked"]
 
 

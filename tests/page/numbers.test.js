@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { seconds } from "../../src/stepwatch/dashboard/static/format.js";
 import { commonPrefix, csv, difference, interpolate, merged, nearest, sinceOf, smoothed, ticks } from "../../src/stepwatch/dashboard/static/numbers.js";
 
 const line = (x, y, more = {}) => ({ name: "loss", group: "losses", mode: "TRAIN", worker: "", x, y, width: 1, whole: false, ...more });
@@ -63,4 +64,9 @@ test("commas and quotes in a name stay in their cell", () => {
 
 test("a difference has no value where the other line has none near", () => {
   assert.deepEqual(difference(line([0, 1, 9], [5, 4, 1]), line([0, 1], [1, 1])).y, [4, 3, null]);
+});
+
+test("a time is written in the unit that suits it", () => {
+  const times = [0, 0.00062, 0.0081234, 4.2, 250, 9000];
+  assert.deepEqual(times.map(seconds), ["0 s", "0.62 ms", "8.12 ms", "4.2 s", "4.17 min", "2.5 h"]);
 });

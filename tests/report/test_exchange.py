@@ -141,17 +141,23 @@ class TestFormats:
             root.find("testsuite").get(name) for name in ("tests", "failures", "skipped")
         )
 
-    def test_a_run_that_failed_is_an_error_of_junit(self, tmp_path):
-        """Whether or not a rule found anything."""
+    def test_a_run_that_failed_is_an_error_in_every_format(self, tmp_path):
+        """Whether or not a rule found anything: of the exit status, JUnit, SARIF and GitHub."""
         store = open_store(tmp_path / "run")
         writer = open_writer(RunTarget(store, "worker_0", Manifest("x", 1)))
         writer.write(make_record(0, {"loss/x": 1.0}))
         writer.close(End("failed", 1, error="ValueError: no more data"))
         trial = Trial(store)
-        root = ElementTree.fromstring(junit(judged([trial], [evaluate(trial, [])])))
+        runs = judged([trial], [evaluate(trial, [])])
+        root = ElementTree.fromstring(junit(runs))
+        (log,) = json.loads(sarif(runs))["runs"]
+        (note,) = log["invocations"][0]["toolExecutionNotifications"]
 
+        assert (1, 1) == (runs[0].verdict.exit_status, runs[0].verdict.to_dict()["exit_status"])
         assert "ValueError: no more data" in root.find(".//testcase[@name='run']/error").text
         assert "1" == root.find("testsuite").get("errors")
+        assert ("error", True) == (note["level"], "no more data" in note["message"]["text"])
+        assert github(runs).startswith("::error title=stepwatch::")
 
     def test_sarif_has_a_result_for_each_finding(self, found):
         """With level, place, and an id that is the same in the next run."""
@@ -189,7 +195,7 @@ class TestFormats:
         """Until the values are no numbers any more."""
         text = markdown(found)
 
-        assert "| warning | `untrained_parameter` | step 9 |" in text
+        assert "| warning | `untrained_parameter` | since step 0 (noticed at step 9) |" in text
         assert "`train.py:20` |" in text
         assert 'title "loss/mse_loss"\n  x-axis "step" 0 --> 10\n' in text
         assert "- overfit lacked data: no loss" in text

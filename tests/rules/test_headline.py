@@ -40,6 +40,8 @@ class TestOutcome:
         without = headline(ENDED, [], [*CORE[1:], LACKED])
 
         assert ("healthy", "good", "✓") == (whole.outcome, whole.tone, whole.mark)
+        assert "Healthy: 4 checks passed" == whole.title
+        assert "1 lacked data; not checked: overfitting (no validation loss)" == whole.rest
         said = "4 checks passed, 1 lacked data; not checked: overfitting (no validation loss)"
         assert f"Healthy: {said}" == whole.text
         assert ("no problem seen", "none", "–") == (without.outcome, without.tone, without.mark)
@@ -72,6 +74,25 @@ class TestOutcome:
             told.outcome, told.tone, told.text, told.remedy,
         )  # fmt: skip
         assert FOUND == told.cause
+
+    def test_the_title_says_since_when_it_is_so(self):
+        """Where that is known; when it was noticed stands elsewhere."""
+        since = replace(FOUND, onset=0, train_onset=0)
+        titles = [headline(ENDED, chains([one]), CORE).title for one in (FOUND, since)]
+
+        assert ["Loss spike, step 7", "Loss spike since step 0"] == titles
+        assert "since step 0 (noticed at step 7)" == since.where()
+
+    def test_what_would_confirm_it_is_nothing_that_was_done(self):
+        """A batch that is saved is looked at, not saved again."""
+        found = Finding("loss_input", 4, "prediction/L", "m", condition="labels prediction/L")
+        (again, done) = (
+            Verdict("runs/a", [found], CORE, StepOrder(), raw=frozenset(raw))
+            for raw in ((), ["labels"])
+        )
+
+        assert "--save labels:raw" in again.confirm(again.chains[0])
+        assert "stepwatch dash runs/a" in done.confirm(done.chains[0])
 
     def test_without_rules_nothing_is_good(self):
         assert "Not judged: no rule judged 60 steps" == text_of()

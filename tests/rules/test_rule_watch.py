@@ -6,6 +6,7 @@ import logging
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from stepwatch.judge.live import LiveWatch
@@ -166,6 +167,46 @@ class TestEpisodes:
         found, _ = run(Above(), steps, cooldown_steps=10)
 
         assert [0] == [finding.step for finding in found]
+
+    def test_what_held_at_every_look_is_one_however_rare_looks_are(self):
+        """It says since when; once it was away it may be news again."""
+
+        class Held(Above):
+            needs = ()
+            consecutive = 2
+
+            def check(self, step):
+                for tensor in step.tensors("scalars"):
+                    if self.persists(tensor.name, tensor.scalar > 0):
+                        yield self.finding(step, tensor, "above 0")
+
+        here = {"scalars": {}, "losses": {"loss": 1}}
+        steps = [
+            step_of({"scalars": {"x": float(not 80 <= at <= 95)}} if at % 10 == 0 else here, at)
+            for at in range(140)
+        ]
+        found, _ = run(Held(), steps, cooldown_steps=5)
+
+        assert [(10, 0), (110, 100)] == [(one.step, one.onset) for one in found]
+        assert ["since step 0", "since step 100"] == [one.since for one in found]
+
+    def test_the_onset_of_a_group_is_that_of_its_tensor(self):
+        """Each of them began to hold at a step of its own."""
+
+        class Each(Above):
+            consecutive = 2
+
+            def check(self, step):
+                for group in step.groups("scalars"):
+                    held = self.persist_each("all", group.names, group.quantity("mean") > 0)
+                    for name in np.array(group.names)[held].tolist():
+                        yield self.finding(step, name, "above 0")
+
+        values = [(1, 0), (1, 0), (1, 1), (1, 1)]
+        steps = [step_of({"scalars": {"x": x, "y": y}}, at) for at, (x, y) in enumerate(values)]
+        found, _ = run(Each(), steps)
+
+        assert [("x", 1, 0), ("y", 3, 2)] == [(one.tensor, one.step, one.onset) for one in found]
 
     def test_each_tensor_and_each_worker_has_its_own(self):
         both = {"scalars": {"x": 1, "y": 1}}

@@ -270,12 +270,9 @@ class Budget:
             self.period = period
             self._thinned_from = self._thinned_from or mode_step + 1
             self._periods.add(period)
-            rest = "; losses of all" if max(self._periods) > 1 else ""
-            self.changed(
-                f"from step {self._thinned_from} on {_every(self._periods)} is observed in"
-                f" full{rest} (observing one takes {1000 * full:.3g} ms, the step itself"
-                f" {1000 * plain:.3g} ms)"
-            )
+            rest = ", losses at every step" if max(self._periods) > 1 else ""
+            often, first = _every(self._periods), self._thinned_from
+            self.changed(f"full statistics at {often} from step {first} on{rest}")
 
 
 def _every(periods: set[int]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -17,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import config
+from ..errors import StepwatchError
 from ..formats import RunTarget
 from ..formats.known_runs import remember
-from ..formats.manifest import FIRST_WORKER, End
+from ..formats.manifest import FIRST_WORKER, RUN_KEY, End, read_note
 from ..model.collection import Policy, as_collections, parse_save
 from ..model.record import Layout, ScalarRow, StepRecord
 from ..model.steps import Mode, StepCounter
@@ -42,6 +44,8 @@ from .pipeline import Listener as Listener
 from .plan import Plan, PlanOverlay, Plans
 from .profiling import Profiler
 
+# What a run has versions of whatever trains.
+_OF_ALL = ("python", "stepwatch")
 # How long the end of training may wait for what is still queued.
 CLOSE_TIMEOUT_S = 60.0
 
@@ -120,6 +124,7 @@ class Recorder:
             remember(self.manifest)
         self.num_steps, self._last_step = 0, -1
         self._coverage: list[str] = []
+        self._trained_by: dict[str, str] = {}
         #: Where in the script parts of the training were made; see ``End.sources``.
         self.sources: dict[str, str] = {}
         #: The hooks that write here.
@@ -289,6 +294,25 @@ class Recorder:
     def covered(self, line: str, instead_of: str = "") -> None:
         """Note what of a model is captured, for the note at the end, or note it anew."""
         self._coverage = [*(one for one in self._coverage if one != instead_of), line]
+
+    def trained_by(self, versions: Mapping[str, str]) -> None:
+        """Note with which versions it trains, once that is known: other frameworks were imported.
+
+        Args:
+            versions: By name; of each framework that trains, added up.
+        """
+        self._trained_by.update(versions)
+        kept = {
+            one: self.manifest.versions[one] for one in _OF_ALL if one in self.manifest.versions
+        }
+        known = {**kept, **self._trained_by}
+        if known == dict(self.manifest.versions):
+            return
+        self.manifest = replace(self.manifest, versions=known)
+        if self.worker == FIRST_WORKER:
+            with suppress(StepwatchError, OSError):  # training goes on with what is there
+                if read_note(self.store):
+                    self.store.put(RUN_KEY, self.manifest.to_json())
 
     def before_close(self, leave: Callable[[], str]) -> None:
         """Call ``leave`` first when the run is closed; it returns its failure, or ""."""

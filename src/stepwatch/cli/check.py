@@ -47,7 +47,7 @@ T = TypeVar("T")
 @click.argument("runs", type=RUN, nargs=-1, required=True)
 @click.option("--rules", multiple=True, help="Rules, as for: stepwatch run.")
 @click.option("--all", "show_all", is_flag=True, help="Print every finding, not only causes.")
-@click.option("-v", "--verbose", is_flag=True, help="List the rules that lacked data, and why.")
+@click.option("-v", "--verbose", is_flag=True, help="List what was not checked, and why.")
 @click.option(
     "--format",
     "form",
@@ -78,7 +78,8 @@ def check(
 
     What followed from a cause stands with it.
 
-    The exit status is 0 where they find nothing, 1 where they find something, 2 for an error.
+    The exit status is 1 where they find something, and where a run failed, was killed or has
+    stalled; 2 for an error; else 0.
     """
     specs = rule_specs(rules, DEFAULT_RULES)
     parse_rules(specs)  # errors are reported before anything is read
@@ -127,7 +128,8 @@ def _print_text(
         if len(trials) > 1:
             output.print(verdict.run, style="bold underline", markup=False)
         print_headline(output, verdict.headline)
-        print_chains(output, verdict, trial.workers, None if show_all else _MOST_CHAINS)
+        most = None if show_all else _MOST_CHAINS
+        print_chains(output, verdict, trial.workers, most, verbose=verbose)
         print_outcomes(output, verdict, verbose=verbose)
         if trial.reader.manifest.run_format not in format_names():
             line = "only scalars were logged here; to know more, train by: stepwatch run train.py"

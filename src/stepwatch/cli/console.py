@@ -127,8 +127,8 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> WidthAwa
 def print_headline(output: Console, headline: Headline) -> None:
     """Print how a run stands: title and sentence, what to do, and what is known of its end."""
     print_hanging(output, f"{headline.mark} ", headline.title, TONE_STYLES[headline.tone])
-    if headline.text != headline.title:
-        print_hanging(output, "  ", headline.text)
+    if headline.rest:
+        print_hanging(output, "  ", headline.rest)
     for line in headline.details:
         print_hanging(output, "  ", line)
     if headline.remedy:
@@ -169,25 +169,38 @@ _NARROWEST = 20
 
 def print_finding(output: Console, finding: Finding, workers: Sequence[str]) -> None:
     """Print a finding and what to do about it; and of whom it is if there are several workers."""
-    _print_origin(output, finding, workers)
+    _print_origin(output, finding, workers, finding.title)
     print_hanging(output, "  ", finding.message)
     if finding.remedy:
         print_hanging(output, "  ", finding.remedy, "dim")
 
 
-def _print_origin(output: Console, finding: Finding, workers: Sequence[str]) -> None:
+def _print_origin(
+    output: Console, finding: Finding, workers: Sequence[str], title: str = ""
+) -> None:
+    """Print which rule found it and where, with the title unless the headline has said it."""
     style = SEVERITY_STYLES.get(finding.severity, "")
     worker = f" of {finding.worker}" if finding.worker and len(workers) > 1 else ""
+    rule = f"[{'dim' if title else 'bold'}]{escape(finding.rule)}[/]"
+    words = f" [bold]{title[:1].upper()}{escape(title[1:])}[/]," if title else ""
     output.print(
-        f"[{style}]{finding.severity}[/] [bold]{escape(finding.rule)}[/] {finding.where()}{worker}",
+        f"[{style}]{finding.severity}[/] {rule}{words} {finding.where()}{worker}",
         soft_wrap=True,
     )
 
 
 def print_chains(
-    output: Console, verdict: Verdict, workers: Sequence[str], most: int | None
+    output: Console,
+    verdict: Verdict,
+    workers: Sequence[str],
+    most: int | None,
+    *,
+    verbose: bool = False,
 ) -> None:
-    """Print causes with what followed; ``most`` at most, or all with every finding if ``None``."""
+    """Print causes with what followed; ``most`` at most, or all with every finding if ``None``.
+
+    With ``verbose`` also where an earlier cause could lie.
+    """
     from ..judge.verdict import Episodes, episodes, plural
 
     if most is None:
@@ -200,7 +213,7 @@ def print_chains(
             _print_origin(output, one.chain.cause, workers)
         else:
             print_finding(output, one.chain.cause, workers)
-        _print_around(output, one, verdict)
+        _print_around(output, one, verdict, verbose=verbose)
         if most is None:
             for consequence in one.chain.consequences:
                 print_finding(output, consequence.finding, workers)
@@ -211,9 +224,9 @@ def print_chains(
         output.print(f"and {plural(len(rest), 'more cause')} with {hidden} (--all lists them)")
 
 
-def _print_around(output: Console, found: Episodes, verdict: Verdict) -> None:
+def _print_around(output: Console, found: Episodes, verdict: Verdict, *, verbose: bool) -> None:
     lines = [*found.lines(), f"to confirm: {verdict.confirm(found.chain)}"]
-    gaps = verdict.blind_spots(found.chain).lines()
+    gaps = verdict.blind_spots(found.chain).lines() if verbose else []
     lines += [f"not checked: {'; '.join(gaps)}"] if gaps else []
     if proof := verdict.proof(found.chain):
         print_hanging(output, "  ", proof.line(), "bold green" if proof.proved else "")

@@ -328,8 +328,7 @@ class Progress:
 
     def _print_findings(self, head: Headline, found: Sequence[Chain]) -> None:
         self.print_line(head.title)
-        text = head.text if head.text != head.title else ""
-        for line in filter(None, [text, *head.details, head.remedy]):
+        for line in filter(None, [head.rest, *head.details, head.remedy]):
             self.print_line(f"  {line}")
         shown = episodes(found)
         for one in shown[:_MOST_CHAINS]:

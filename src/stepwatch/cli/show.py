@@ -127,7 +127,7 @@ def _names(trial: Trial, tensor: str | None) -> list[str]:
 def _show_run(trial: Trial, verdict: Verdict, *, verbose: bool) -> None:
     output = console()
     print_headline(output, verdict.headline)
-    print_chains(output, verdict, trial.workers, _MOST_CAUSES)
+    print_chains(output, verdict, trial.workers, _MOST_CAUSES, verbose=verbose)
     print_actions(output, trial.store)
     output.print()
     for what, value in _facts(trial):

@@ -16,10 +16,11 @@ from ..diff.divergence import Search, beyond_rounding
 from ..diff.result import DiffResult, divergence_details, divergence_summary, not_compared
 from ..errors import ConfigError, nearest
 from ..judge.evaluate import evaluate, is_judged, load_verdict
-from ..judge.verdict import Verdict
+from ..judge.verdict import Episodes, Verdict, episodes
 from ..model.collection import subject
-from ..model.finding import plain
+from ..model.finding import Finding, plain
 from ..model.steps import Mode
+from ..model.subjects import subject_of
 from ..numerics.statistics import DERIVED, FIELDS
 from ..rules import DEFAULT_RULES
 from ..trial import Trial
@@ -43,10 +44,8 @@ def overview(trial: Trial, query: Query) -> object:
     """Return how a run stands: the verdict first, its findings as chains, and what it holds."""
     points = number(query, "points", 20, most=200)
     judged = verdict(trial)
-    chains = judged.to_dict()["chains"][:points]  # type: ignore[index]
-    for chain in chains:
-        chain["more"] = max(0, len(chain["consequences"]) - points)
-        chain["consequences"] = chain["consequences"][:points]
+    causes = episodes(judged.chains)
+    chains = [_cause(trial, judged, one, points) for one in causes[:points]]
     ending = ending_of(trial, judged.headline)
     return {
         **_facts(trial),
@@ -56,11 +55,35 @@ def overview(trial: Trial, query: Query) -> object:
         "ending": ending and asdict(ending),
         "findings": len(judged.findings),
         "chains": chains,
-        "more": max(0, len(judged.chains) - points),
+        "more": max(0, len(causes) - points),
         "view": view_fields(trial, judged),
         "notes": notes(trial),
         "statistics": [*DERIVED, *FIELDS],
     }
+
+
+def _cause(trial: Trial, judged: Verdict, found: Episodes, points: int) -> dict[str, object]:
+    """Return what is shown of a cause: what it is about, how often it was, what followed."""
+    chain = found.chain
+    return {
+        "severity": chain.severity,
+        "cause": _shown(trial, chain.cause),
+        "again": found.again,
+        "confirm": judged.confirm(chain),
+        "consequences": [
+            {**_shown(trial, one.finding), "certain": one.certain}
+            for one in chain.consequences[:points]
+        ],
+        "more": max(0, len(chain.consequences) - points),
+        "not_checked": asdict(judged.blind_spots(chain)),
+    }
+
+
+def _shown(trial: Trial, finding: Finding) -> dict[str, object]:
+    """Return a finding, with what it is about and the tensor whose figure shows that."""
+    about = subject_of(finding.tensor, trial.reader.tensors())
+    beside = {"noticed": finding.noticed, "about": about.words, "shown": about.tensor}
+    return {**finding.to_dict(), **beside}
 
 
 def verdict(trial: Trial) -> Verdict:
@@ -82,7 +105,8 @@ def notes(trial: Trial) -> list[str]:
         lost = end.lost or (
             f"{end.dropped} of {end.steps} steps were dropped" if end.dropped else ""
         )
-        lines += [prefix + one for one in (end.coverage, lost, end.error) if one]
+        error = "" if end.state == "failed" else end.error  # which the headline says
+        lines += [prefix + one for one in (end.coverage, lost, error) if one]
     return [*lines, *filter(None, [trial.death]), *trial.profile.notes]
 
 

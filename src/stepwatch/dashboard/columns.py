@@ -123,6 +123,7 @@ class Columns:
             key=lambda one: (_RANK.get(one.severity, 3), one.step, one.finding_id not in causes),
         )[:_MOST_MARKS]
         x = self.axis.of([one.step for one in found]).tolist()
+        kinds = self._trial.reader.tensors()
         return [
             {
                 "x": at,
@@ -131,6 +132,7 @@ class Columns:
                 "title": one.title,
                 "severity": one.severity,
                 "tensor": one.tensor,
+                "view": view_of(one, kinds).collection,
                 "message": one.message[:240],
             }
             for at, one in zip(x, found, strict=True)
@@ -298,6 +300,7 @@ class Columns:
             "width": width,
             "whole": whole,
             "read": round(read, 4),
+            "measured": layers.num_measured,
             "marks": [
                 {**mark, "row": layers.row_of[str(mark["tensor"])]}
                 for mark in self.marks(
@@ -396,7 +399,8 @@ def _line(envelopes: Envelopes, since: Since) -> dict[str, object]:
     found = envelopes.of_row(0)
     whole = since.width != envelopes.width
     start = 0 if whole else int(np.searchsorted(found.first, since.step))
-    return {**_as_lists(found, start), "width": envelopes.width, "whole": whole}
+    (last,) = _rounded(np.array([envelopes.newest(0)]))
+    return {**_as_lists(found, start), "last": last, "width": envelopes.width, "whole": whole}
 
 
 def _as_lists(found: Envelope, start: int = 0) -> dict[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TypedDict
 
@@ -13,10 +13,11 @@ import pyarrow.compute as pc
 
 from ..errors import StepwatchError
 from ..formats.blackbox import TRIGGER_FRAME, read_frames
-from ..formats.findings import read_actions
+from ..formats.findings import ActionNote, read_actions
 from ..judge.evidence_view import LAYERED, evidence_view, layer_view
 from ..judge.parameters import GROUP
 from ..judge.verdict import INCONCLUSIVE, Verdict, status_fields
+from ..model.finding import Finding
 from ..model.json_text import parse_json
 from ..plots.downsample import bucket_starts
 from ..plugins import registry
@@ -31,7 +32,11 @@ _ORDER = ("found", "failed", "passed", "lacked data", "does not apply")
 
 def rules_view(verdict: Verdict) -> dict[str, object]:
     """Return a row for each rule that was asked, and the names of those that were not."""
-    rows = [{**status_fields(status), **_rule_view(status.rule)} for status in verdict.statuses]
+    titles = {one.rule: one.title for one in reversed(verdict.findings)}
+    rows = [
+        {**status_fields(status), "title": titles.get(status.rule, ""), **_rule_view(status.rule)}
+        for status in verdict.statuses
+    ]
     evaluated = {status.rule for status in verdict.statuses}
     return {
         "headline": verdict.headline.title,
@@ -110,13 +115,22 @@ def last_view(trial: Trial, *, steps: int) -> dict[str, object]:
         frames = list(read_frames(trial.store))
     except (StepwatchError, OSError, ValueError):
         frames = []
+    found = {one.finding_id: one for one in columns_of(trial).findings()}
     return {
         "last_steps": last_steps(frames, steps),
         "triggers": [dict(frame.meta) for frame in frames if frame.kind == TRIGGER_FRAME],
         "replayable": replayable_steps(frames) if len(trial.workers) == 1 else [],
-        "actions": [asdict(note) for note in read_actions(trial.store)],
+        "actions": [_action(note, found) for note in read_actions(trial.store)],
         "place": trial.url.removeprefix("file://"),
     }
+
+
+def _action(note: ActionNote, findings: Mapping[str, Finding]) -> dict[str, object]:
+    """Return what was done, with the title and the TRAIN step of the finding that it is about."""
+    about = findings.get(note.finding_id)
+    if about is None:
+        return {**asdict(note), "title": note.rule.replace("_", " "), "train_step": note.step}
+    return {**asdict(note), "title": about.title, "train_step": about.train_step}
 
 
 _LEVEL = re.compile(r"[^/.]*[/.]?")

@@ -163,7 +163,7 @@ class Hook:
     ) -> None:
         self.strict, self.active, self.failure, self.coverage = strict, False, "", ""
         self._say = say or _print_line
-        versions = {"stepwatch": __version__, self.framework: self.version()}
+        versions = {"stepwatch": __version__, **self.versions()}
         self.recorder = run if isinstance(run, Recorder) else Recorder(
             run, policy=policy, output=replace(output, **options), listeners=listeners,
             command=command, versions=versions, rank=rank,
@@ -186,6 +186,11 @@ class Hook:
     def version(cls) -> str:
         """Return the version of the framework."""
         return str(importlib.import_module(cls.framework).__version__)
+
+    @classmethod
+    def versions(cls) -> dict[str, str]:
+        """Return the versions of the framework and of what it computes with, by name."""
+        return {cls.framework: cls.version()}
 
     def __enter__(self) -> Self:
         return self
@@ -286,6 +291,7 @@ class Hook:
             self._stopped = None  # the script caught it, and trains on
         if mode is Mode.TRAIN and not self._has_begun:
             self._has_begun = True
+            self.recorder.trained_by(self.versions())
             self.coverage = self.describe_coverage()
             if self.coverage:
                 self._say(self.coverage)

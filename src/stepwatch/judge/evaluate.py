@@ -168,6 +168,8 @@ def _verdict(
     absent = trial.reader.manifest.num_workers - len(trial.workers)
     can = replayable(trial) if findings else frozenset()
     proofs = read_proofs(trial.store) if findings else {}
+    asked = trial.reader.manifest.collections
+    raw = frozenset(one.name for one in asked if one.policy.raw is not None)
     return Verdict(
-        trial.path, findings, statuses, order, max(0, absent), run_state(trial), can, proofs
+        trial.path, findings, statuses, order, max(0, absent), run_state(trial), can, proofs, raw
     )

@@ -36,7 +36,7 @@ CORE_CHECKS: Mapping[str, tuple[str, ...]] = {
 #: What people look for beside the core checks: the rule of it, and why it is most often not made.
 IMPORTANT_CHECKS: Mapping[str, str] = {
     "overfit": "overfitting (no validation loss)",
-    "loss_input": "what the loss is given (not seen)",
+    "loss_input": "whether the loss gets what it expects (it was not captured)",
 }
 
 Outcome = Literal["failed", "found", "healthy", "no problem seen", "not judged"]
@@ -132,9 +132,15 @@ class Headline:
         return {"error": "✕", "warning": "!", "good": "✓"}.get(self.tone, "–")
 
     @property
+    def rest(self) -> str:
+        """What the sentence says beyond the title; ``""`` for nothing."""
+        return self.text.removeprefix(self.title).lstrip(",; ")
+
+    @property
     def line(self) -> str:
         """The title and the sentence, for what has room for one line."""
-        return self.text if self.title == self.text else f"{self.title}: {self.text}"
+        is_begun = self.text.startswith(self.title)
+        return self.text if is_begun else f"{self.title}: {self.text}"
 
     def to_json(self) -> dict[str, object]:
         """Return it as plain data of JSON's types."""
@@ -144,6 +150,7 @@ class Headline:
             "mark": self.mark,
             "title": self.title,
             "text": self.text,
+            "rest": self.rest,
             "state": self.state,
             "steps": self.steps,
             "last_step": self.last_step,
@@ -170,7 +177,11 @@ def headline(state: RunState, chains: Sequence[Chain], statuses: Sequence[RuleSt
     missing = too_early(outcomes)
     cause = chains[0].cause if chains else None
     found = "" if cause is None else sentence(cause.message)
-    title = "" if cause is None else f"{sentence(cause.title)}, {cause.where()}"
+    title = (
+        ""
+        if cause is None
+        else sentence(cause.title) + (f" {cause.since}" if cause.noticed else f", {cause.since}")
+    )
     ended = state.sentence()
     outcome: Outcome
     tone: Tone
@@ -184,7 +195,9 @@ def headline(state: RunState, chains: Sequence[Chain], statuses: Sequence[RuleSt
         outcome, tone, text = "no problem seen", "none", _no_problem(state, checks, missing)
     else:
         outcome, tone, text = "healthy", "good", _healthy(state, checks, outcomes)
-    title = title if outcome == "found" else text
+    if outcome != "found":  # what passed is the title, what did not stands below it
+        is_passed = outcome in ("healthy", "no problem seen")
+        title = text[: text.index(" passed") + len(" passed")] if is_passed else text
     if state.state in ("stopped", "interrupted"):
         began = f"{state.state.capitalize()} after step {state.shown_step}. "
         title, text = began + title, text if outcome == "found" else began + text

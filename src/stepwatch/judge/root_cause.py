@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
@@ -21,6 +21,7 @@ from ..errors import StepwatchError
 from ..model.collection import SPECS, STAGES, spec_of, subject
 from ..model.finding import SEVERITIES, Finding
 from ..model.record import Layout
+from ..model.subjects import subject_of
 from ..plugins import registry
 from .parameters import GROUP
 
@@ -61,6 +62,11 @@ class StepOrder:
     def collections(self) -> frozenset[str]:
         """The built-in collections of which there is a tensor."""
         return frozenset(self._collections.values())
+
+    @property
+    def tensors(self) -> Collection[str]:
+        """The names of all of them."""
+        return self._rows.keys()
 
     def missing(self, stage: int) -> str:
         """Return the main collection of a stage if nothing of it was captured, else ``""``."""
@@ -172,6 +178,8 @@ _BATCH = (
     "save what the loss is given: stepwatch run --save predictions:raw:steps={mode_step}"
     " --save labels:raw:steps={mode_step}"
 )
+
+_SAVED = "look at what was saved of the batches: stepwatch dash {run}"
 
 _BATCHES = (
     "look at the batches: stepwatch run --save inputs:raw:steps={mode_step}"
@@ -395,21 +403,33 @@ class Chain:
         """The worst severity of its findings."""
         return max((finding.severity for finding in self.findings), key=SEVERITIES.index)
 
-    def confirm(self, run: str = "RUN", replayable: Container[int] | None = None) -> str:
+    def confirm(
+        self,
+        run: str = "RUN",
+        replayable: Container[int] | None = None,
+        *,
+        tensors: Container[str] | None = None,
+        raw: Container[str] = (),
+    ) -> str:
         """Return what would confirm the cause, one line.
 
         Args:
             run: Where the run lies.
             replayable: The global steps that can be run again; ``None`` if that is not known.
+            tensors: Those of the run; ``None`` if that is not known.
+            raw: The collections of which full values were asked for.
         """
         cause = self.cause
         mode_step = cause.step if cause.mode_step is None else cause.mode_step
+        shown = subject_of(cause.tensor, tensors).tensor if cause.tensor else ""
         line = SIGNS[sign_of(cause)].confirm
-        if not cause.tensor and "{tensor}" in line:
-            line = _REPLAY
+        if line in (_BATCH, _BATCHES) and "labels" in raw:
+            line = _SAVED
+        if not shown and "{tensor}" in line:
+            line = _LOOK if cause.tensor else _REPLAY
         if line == _REPLAY and replayable is not None and cause.step not in replayable:
-            line = f"look at it: {_SHOW}" if cause.tensor else _LOOK
-        return line.format(run=run, step=cause.step, mode_step=mode_step, tensor=cause.tensor)
+            line = f"look at it: {_SHOW}" if shown else _LOOK
+        return line.format(run=run, step=cause.step, mode_step=mode_step, tensor=shown)
 
 
 def chains(findings: Iterable[Finding], order: StepOrder | None = None) -> list[Chain]:

@@ -56,16 +56,51 @@ class NamedRows:
 
 
 class Streaks:
-    """Counts evaluations in a row, of single conditions or of all tensors of a group at once."""
+    """Counts evaluations in a row, of single conditions or of all tensors of a group at once.
+
+    Of each it knows the step at which the condition began to hold.
+    """
 
     def __init__(self) -> None:
+        #: The step that is evaluated.
+        self.step: StepNumber | None = None
         self._counts: dict[Hashable, int] = {}
+        self._began: dict[Hashable, StepNumber | None] = {}
         self._groups: dict[Hashable, NamedRows] = {}
+        self._group_began: dict[Hashable, NamedRows] = {}
+        # What was counted last: a single condition that holds, or a group.
+        self._last: tuple[Hashable, bool] | None = None
 
     def count(self, key: Hashable, holds: object) -> int:
         """Count one evaluation; return how often in a row the condition held, with this one."""
         count = self._counts[key] = self._counts.get(key, 0) + 1 if holds else 0
+        if count == 1:
+            self._began[key] = self.step
+        self._last = (key, False) if count else None
         return count
+
+    def forget_last(self) -> None:
+        """Forget what was counted last."""
+        self._last = None
+
+    def pop_onset(self, tensor: str) -> StepNumber | None:
+        """Return since when what was counted last holds; ``None`` where it does not.
+
+        Of a single condition this is said once, as the next finding is of another.
+
+        Args:
+            tensor: Of a group, the tensor.
+        """
+        if self._last is None:
+            return None
+        key, is_group = self._last
+        if not is_group:
+            self._last = None
+            return self._began.get(key)
+        row = self._groups[key].index.get(tensor)
+        if row is None or not self._groups[key].values[row]:
+            return None
+        return StepNumber(*self._group_began[key].values[row].tolist())
 
     def count_each(
         self, key: Hashable, names: tuple[str, ...], holds: npt.NDArray[np.bool_]
@@ -84,6 +119,12 @@ class Streaks:
         rows = group.rows(names)
         counts = np.where(holds, group.values[rows] + 1, 0)
         group.values[rows] = counts
+        self._last = None
+        if self.step is not None:
+            began = self._group_began.setdefault(key, NamedRows((2,), np.int64))
+            at = began.rows(names)
+            began.values[at[counts == 1]] = self.step
+            self._last = key, True
         return counts
 
 
@@ -324,12 +365,16 @@ class Rule:
             severity: One of ``SEVERITIES``.
             mode: That of the step, where the engine cannot know it.
             worker: That of the tensor if ``None``.
-            onset: Since when it holds; ``None`` where only the engine may know.
+            onset: The step at which it began. By default that from which on the condition held
+                which ``persists`` was asked about last, where the finding is of this very step.
             evidence: More numbers and names.
         """
         number = step if isinstance(step, int) else step.number
         mode_step = step.mode_step(mode) if isinstance(step, StepNumber) else None
         name, its_worker = (tensor, "") if isinstance(tensor, str) else (tensor.name, tensor.worker)
+        held, now = self._held.pop_onset(name), self._held.step
+        if onset is None and now is not None and now.number == number:
+            onset = held
         return Finding(
             self.name,
             number,
@@ -348,9 +393,14 @@ class Rule:
             evidence=evidence,
         )
 
+    def begin_step(self, step: StepNumber | None) -> None:
+        """A step is about to be evaluated: what begins to hold does so there; ``None`` for none."""
+        self._held.step = step
+        self._held.forget_last()
+
     def streak(self, key: Hashable, holds: object) -> int:
         """Count an evaluation of a condition; return how many times in a row it held."""
-        return self._streaks.count(key, holds)
+        return self._held.count(key, holds)
 
     def persists(self, key: Hashable, holds: object, times: int | None = None) -> bool:
         """Count an evaluation of a condition; return whether it held so many times in a row.
@@ -361,7 +411,7 @@ class Rule:
             times: How many; by default the parameter ``consecutive``.
         """
         needed: int = self.consecutive if times is None else times  # type: ignore[attr-defined]
-        return self._streaks.count(key, holds) >= needed
+        return self._held.count(key, holds) >= needed
 
     def persist_each(
         self, key: Hashable, names: tuple[str, ...], holds: npt.NDArray[np.bool_]
@@ -375,7 +425,7 @@ class Rule:
         """
         if self.consecutive == 1:  # type: ignore[attr-defined]
             return holds
-        streaks = self._streaks.count_each(key, names, holds)
+        streaks = self._held.count_each(key, names, holds)
         return streaks >= self.consecutive  # type: ignore[attr-defined, no-any-return]
 
     def onsets(
@@ -394,7 +444,7 @@ class Rule:
         return self._onsets[key].update(names, holds)
 
     @cached_property
-    def _streaks(self) -> Streaks:
+    def _held(self) -> Streaks:
         return Streaks()
 
     @cached_property

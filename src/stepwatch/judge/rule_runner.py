@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import math
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -17,8 +17,8 @@ from ..model.finding import Finding
 from ..model.record import Layout
 from ..model.steps import Mode
 from ..profile.windows import ProfileWindow
-from .rule import NotApplicable, Scope, Watched
-from .step_view import StepNumber, StepView
+from .rule import NotApplicable, Rule, Scope, Watched
+from .step_view import StepView
 
 #: Collections that only some models have; of the others each training should have something.
 OF_SOME = frozenset(spec.name for spec in SPECS.values() if spec.models == "some")
@@ -251,11 +251,6 @@ class RuleRunner:
         self.watched = watched
         per_model = getattr(watched.rule, "per_model", False)
         self._training_only: bool = getattr(watched.rule, "training_only", False)
-        # The steps that a condition must have held at, of a rule that waits for several.
-        streak = getattr(watched.rule, "consecutive", 1)
-        self._recent = (
-            deque[StepNumber](maxlen=streak) if isinstance(streak, int) and streak > 1 else None
-        )
         #: Whether it judges the profile of a run, and not its steps.
         self.scans = hasattr(watched.rule, "scan")
         scope = watched.scope
@@ -275,7 +270,8 @@ class RuleRunner:
         self._unevaluated: str | None = None
         self._ended = False
         self._last_step = -1
-        self._last_observed: dict[tuple[str, str], int] = {}
+        # When each condition was met last: as an episode is counted, and the global step.
+        self._last_observed: dict[tuple[str, str], tuple[int, int]] = {}
         # How many steps of each mode it evaluated: an episode is counted in those.
         self._in_mode: Counter[Mode] = Counter()
         self._fed: WeakKeyDictionary[Layout, bool] = WeakKeyDictionary()
@@ -333,11 +329,11 @@ class RuleRunner:
         self.evaluations += 1
         self._in_mode[view.mode] += 1
         self._last_step = view.number
-        if self._recent is not None:
-            self._recent.append(view.at)
         if self._training_only and not view.trains:
             return []
         try:
+            if isinstance(self.watched.rule, Rule):
+                self.watched.rule.begin_step(view.at)
             found = list(self.watched.rule.check(view))
         except Exception as error:  # noqa: BLE001 - a rule is anybody's code, others must go on
             self._fail(error)
@@ -385,6 +381,8 @@ class RuleRunner:
         rule = self.watched.rule
         # a rule need not inherit from Rule, and then may lack these two
         finish = getattr(rule, "finish", None)
+        if isinstance(rule, Rule):
+            rule.begin_step(None)
         found = self._guarded(lambda: list(finish())) if finish else None
         self._ended = True
         why = getattr(rule, "unevaluated", None)
@@ -468,11 +466,6 @@ class RuleRunner:
                 continue
             severity = scope.severity or finding.severity
             reported = replace(finding, rule=self.watched.name, severity=severity)
-            # What several workers have in common may be there at fewer steps.
-            is_of_one = view is not None and len(view.records) == 1 and reported.onset is None
-            if is_of_one and self._recent and finding.step == self._recent[-1].number:
-                first = self._recent[0]
-                reported = replace(reported, onset=first.number, train_onset=first.train_step)
             if view is not None:
                 worker = view.workers[0] if len(view.records) == 1 else ""
                 reported = reported.at(
@@ -488,9 +481,12 @@ class RuleRunner:
 
     def _is_news(self, finding: Finding, at: int, scope: Scope) -> bool:
         key = (finding.condition or finding.tensor, finding.worker)
-        last = self._last_observed.get(key)
-        self._last_observed[key] = at
-        return last is None or at - last > scope.cooldown_steps
+        last, last_step = self._last_observed.get(key, (None, -1))
+        self._last_observed[key] = at, finding.step
+        if last is None:
+            return True
+        was_away = finding.onset is None or finding.onset > last_step
+        return was_away and at - last > scope.cooldown_steps
 
     def _set_unevaluated(self, why: str | None) -> list[Finding]:
         self._unevaluated = why

@@ -10,6 +10,8 @@ from ..formats.proofs import Proof
 from ..model.collection import STAGES
 from ..model.finding import Finding
 from ..model.html_text import html_table
+from ..model.subjects import subject_of
+from ..numerics.measures import listed
 from ..plugins import registry
 from .advice import advise
 from .headline import Headline, RunState, headline, rule_outcomes
@@ -108,6 +110,7 @@ class Verdict:
         state: How the run stands.
         replayable: The global steps that can be run again; ``None`` if that is not known.
         proofs: What ``stepwatch prove`` has shown of findings, by their IDs.
+        raw: The collections of which full values were asked for.
     """
 
     run: str
@@ -118,6 +121,7 @@ class Verdict:
     state: RunState = field(default_factory=RunState)
     replayable: Container[int] | None = None
     proofs: Mapping[str, Proof] = field(default_factory=dict)
+    raw: frozenset[str] = frozenset()
 
     def proof(self, chain: Chain) -> Proof | None:
         """Return what is proved of the cause of a chain; ``None`` where nobody tried."""
@@ -125,7 +129,8 @@ class Verdict:
 
     def confirm(self, chain: Chain) -> str:
         """Return what would confirm the cause of a chain, one line."""
-        return chain.confirm(self.run, self.replayable)
+        known = self.order.tensors or None
+        return chain.confirm(self.run, self.replayable, tensors=known, raw=self.raw)
 
     @cached_property
     def chains(self) -> list[Chain]:
@@ -139,8 +144,8 @@ class Verdict:
 
     @property
     def exit_status(self) -> int:
-        """0 where nothing was found, 1 where something was."""
-        return 1 if self.findings else 0
+        """1 where something was found, or the training did not end by itself; else 0."""
+        return 1 if self.findings or self.headline.outcome == "failed" else 0
 
     def blind_spots(self, chain: Chain) -> BlindSpots:
         """Return where an earlier cause of a chain could still lie."""
@@ -254,20 +259,32 @@ class Episodes:
     Args:
         chain: The first, with what followed from all of them.
         steps: At which steps the cause was found.
+        subjects: In what it was found, such as layers, in that order.
     """
 
     chain: Chain
     steps: tuple[int, ...]
+    subjects: tuple[str, ...] = ()
+
+    @property
+    def again(self) -> str:
+        """How often it was found, and in what; ``""`` where it was once."""
+        texts = []
+        if len(self.subjects) > 1:
+            texts.append(f"in {listed(list(self.subjects))}")
+        if len(self.steps) > len(self.subjects):
+            first, last = min(self.steps), max(self.steps)
+            times = plural(len(self.steps), "time")
+            texts.append(f"{times}, step{f's {first} to {last}' if last > first else f' {first}'}")
+        return ": ".join(texts) if len(self.steps) > 1 else ""
 
     def lines(self) -> list[str]:
         """Return how often it was found, and what follows, as text."""
-        times = len(self.steps)
-        again = f"{times} times, steps {min(self.steps)} to {max(self.steps)}"
-        return [*([again] if times > 1 else []), *consequence_lines(self.chain)]
+        return [*filter(None, [self.again]), *consequence_lines(self.chain)]
 
 
 def episodes(found: Iterable[Chain]) -> list[Episodes]:
-    """Put chains together whose causes are the same condition of one tensor and worker.
+    """Put chains together whose causes are the same condition of one worker, in any tensor.
 
     Args:
         found: In an order that is kept; a cause stands where it was first.
@@ -289,12 +306,16 @@ def episodes(found: Iterable[Chain]) -> list[Episodes]:
                 steps.append(one.finding.train_step)
             else:
                 rest.append(one)
-        merged.append(Episodes(Chain(parts[0].cause, tuple(rest)), tuple(steps)))
+        words = (subject_of(part.cause.tensor).words for part in parts)
+        subjects = tuple(dict.fromkeys(one for one in words if one))
+        merged.append(Episodes(Chain(parts[0].cause, tuple(rest)), tuple(steps), subjects))
     return merged
 
 
 def _condition(finding: Finding) -> tuple[str, ...]:
-    return finding.rule, finding.condition, finding.tensor, finding.worker, finding.severity
+    kind = finding.condition.replace(finding.tensor, "") if finding.tensor else finding.condition
+    why = str(finding.evidence.get("cause", ""))
+    return finding.rule, kind, why, finding.worker, finding.severity
 
 
 def _counted(rule: str, steps: Sequence[int]) -> str:

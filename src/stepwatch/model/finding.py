@@ -94,20 +94,31 @@ class Finding:
         return self.mode_step if self.mode in _TRAINS else max(0, self.step - self.mode_step)
 
     def where(self) -> str:
-        """Return the step in words, ``step 16``.
+        """Return the step in words, ``step 16``, and since when it was so.
 
         Example:
             >>> Finding("overfit", 33, "loss", "", mode="EVAL", mode_step=1).where()
             'step 32, in evaluation'
             >>> Finding("exploding_tensor", 9, "w", "", mode_step=7, train_onset=3).where()
-            'step 3 (noticed at step 7)'
+            'since step 3 (noticed at step 7)'
         """
+        noticed = f" ({self.noticed})" if self.noticed else ""
+        where = f"{self.since}{noticed}"
+        return where if self.mode in _TRAINS or self.step < 0 else f"{where}, in evaluation"
+
+    @property
+    def since(self) -> str:
+        """Since when it was so, ``since step 3``; where that is not known the step, ``step 16``."""
         if self.step < 0:
             return "before any step"
-        where = f"step {self.train_step}"
-        if self.train_onset not in (None, self.train_step):
-            where = f"step {self.train_onset} (noticed at {where})"
-        return where if self.mode in _TRAINS else f"{where}, in evaluation"
+        if self.train_onset in (None, self.train_step):
+            return f"step {self.train_step}"
+        return f"since step {self.train_onset}"
+
+    @property
+    def noticed(self) -> str:
+        """Where it was so before it was noticed, ``noticed at step 7``; else ``""``."""
+        return f"noticed at step {self.train_step}" if self.since.startswith("since") else ""
 
     def to_dict(self) -> dict[str, object]:
         """Return plain data of JSON's types; non-finite numbers become strings."""

@@ -8,6 +8,7 @@ neighbours become one, so that what is kept is bounded.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -182,6 +183,9 @@ class Envelopes:
         self._cells = np.empty((len(_JOINED), rows, 0))
         self._first: Ints = np.empty(0, np.int64)
         self._last: Ints = np.empty(0, np.int64)
+        # Of each row the last step, and of the values there: weighted sum, weights.
+        self._newest = np.full(rows, -1, np.int64)
+        self._at_newest = np.zeros((2, rows))
 
     @property
     def width(self) -> int:
@@ -214,6 +218,7 @@ class Envelopes:
         cell = rows * len(self._first) + bucket
         unfit = ~np.isfinite(values) if unfit is None else unfit
         weights = np.ones(len(values)) if weights is None else weights
+        self._add_newest(rows, steps, values, weights)
         if (np.diff(cell) < 0).any():
             order = np.argsort(cell, kind="stable")
             cell, values, unfit = cell[order], values[order], unfit[order]
@@ -222,6 +227,23 @@ class Envelopes:
         for field, column in enumerate(_columns(values, unfit, weights)):
             join, cells = _JOINED[field][0], self._cells[field].reshape(-1)
             cells[cell[starts]] = join(cells[cell[starts]], join.reduceat(column, starts))
+
+    def _add_newest(self, rows: Ints, steps: Ints, values: Floats, weights: Floats) -> None:
+        newest = self._newest.copy()
+        np.maximum.at(newest, rows, steps)
+        self._at_newest[:, newest > self._newest] = 0.0
+        self._newest = newest
+        chosen = (steps == newest[rows]) & np.isfinite(values)
+        np.add.at(self._at_newest[0], rows[chosen], (values * weights)[chosen])
+        np.add.at(self._at_newest[1], rows[chosen], weights[chosen])
+
+    def newest(self, row: int) -> float:
+        """Return the value of a row at its last step, however many steps a bucket holds.
+
+        Of several values at that step it is their weighted mean; nan where none is finite.
+        """
+        total, weight = self._at_newest[:, row]
+        return float(total / weight) if weight else math.nan
 
     def of_row(self, row: int) -> Envelope:
         """Return the buckets of one row that hold a value."""

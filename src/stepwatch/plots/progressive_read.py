@@ -198,6 +198,8 @@ class LayerRows:
         #: The root of the sum of squares over all rows at each step, of one worker.
         self.total = Envelopes(1, points)
         self._first_worker = worker
+        #: At how many steps it was measured, as far as they were read; by the first worker.
+        self.num_measured = 0
         labels = row_labels(names, rows)
         #: What the rows are called: tensors, or what the names of several begin with.
         self.rows = list(dict.fromkeys(labels))
@@ -260,6 +262,7 @@ class LayerRows:
         unfit: npt.NDArray[np.bool_],
     ) -> None:
         at, number = np.unique(steps, return_inverse=True)
+        self.num_measured += len(at)
         squares = np.bincount(number, np.where(np.isfinite(values), values, 0.0) ** 2)
         is_unfit = np.bincount(number, unfit) > 0
         total = np.where(is_unfit, np.nan, np.sqrt(squares))
@@ -326,6 +329,9 @@ class Lines:
         points: How many points a line may have.
         within: Only steps from the first of these to the last.
         axis: What points stand for; global steps by default.
+
+    An evaluation pass is one point: of a loss, the mean over its batches; of a metric, which says
+    what came of the pass so far, the last of its values.
     """
 
     def __init__(
@@ -341,6 +347,7 @@ class Lines:
         self._points = points
         self._axis = axis
         self._found: dict[tuple[str, str], Envelopes] = {}
+        self._is_so_far = trial.reader.tensors().get(name) == "metrics"
         self._reading = ProgressiveRead(
             trial, frozenset([name]), statistic, self._take, within=within
         )
@@ -376,11 +383,14 @@ class Lines:
             if chosen.any():
                 key = rows.worker, mode
                 found = self._found.setdefault(key, Envelopes(1, self._points))
-                one_row = np.zeros(int(chosen.sum()), np.int64)
                 at, weights = steps[chosen], None
                 if self._axis is not None:
                     at, weights = self._axis(at, mode)
-                found.add(one_row, at, rows.values[chosen], rows.unfit[chosen], weights)
+                values, unfit = rows.values[chosen], rows.unfit[chosen]
+                if self._is_so_far and mode != Mode.TRAIN.value:
+                    ends = np.diff(at, append=-1) != 0
+                    at, values, unfit, weights = at[ends], values[ends], unfit[ends], None
+                found.add(np.zeros(len(at), np.int64), at, values, unfit, weights)
 
 
 _MODES: Sequence[str] = ("TRAIN", "EVAL", "PREDICT", "GLOBAL")

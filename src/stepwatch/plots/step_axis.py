@@ -25,7 +25,9 @@ class StepAxis:
 
     A TRAIN step lies at its own count, divided by how many batches an optimizer's step takes. Steps
     of other modes lie where training had come to by then: those of one evaluation pass are one
-    point, in which each step weighs as many samples as it had.
+    point, in which each step weighs as many samples as it had. Where more steps follow than a pass
+    usually has, as of a last evaluation after the validation, they are a pass of their own, and lie
+    one step farther.
 
     Args:
         trial: The run, as it is now.
@@ -35,6 +37,7 @@ class StepAxis:
         self.steps = trial.step_numbers(Mode.TRAIN)
         self._within = trial.mode_step_numbers(Mode.TRAIN)
         self._all = trial.step_numbers()
+        self._further = _further_passes(self.steps, trial.step_numbers(Mode.EVAL))
         self._batches = _batch_rows(trial)
         self.accumulated = _accumulated(trial)
 
@@ -54,7 +57,18 @@ class StepAxis:
         before = np.searchsorted(self.steps, steps, "right") - 1
         x = np.where(before >= 0, self._within[np.maximum(before, 0)], -1)
         exact = is_train | (self.steps[np.maximum(before, 0)] == steps)
-        return np.maximum(np.where(exact, x, x + 1), 0) // self.accumulated
+        x = np.maximum(np.where(exact, x, x + 1), 0) // self.accumulated
+        shown: Ints = x + (~exact & self._is_further(steps))
+        return shown
+
+    def _is_further(self, steps: Ints) -> npt.NDArray[np.bool_]:
+        """Return which steps are of a second evaluation pass, or lie between it and training."""
+        if not len(self._further):
+            return np.zeros(steps.shape, np.bool_)
+        began = self._further[np.maximum(np.searchsorted(self._further, steps, "right") - 1, 0)]
+        at, began_at = (np.searchsorted(self.steps, one) for one in (steps, began))
+        found: npt.NDArray[np.bool_] = (began <= steps) & (at == began_at)
+        return found
 
     def places(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return findings whose steps are where they lie, for a figure to mark them there."""
@@ -106,6 +120,30 @@ class StepAxis:
             size = float(np.median(self._batches[1])) * self.accumulated * len(trial.workers)
             found["samples"] = [size * (one + 1) for one in found["step"]]
         return found
+
+
+def _further_passes(trained: Ints, evaluated: Ints) -> Ints:
+    """Return the steps at which a second evaluation pass begins with no training before it.
+
+    Most passes have the same number of steps. What comes after so many is another pass.
+
+    Args:
+        trained: The global TRAIN steps, ascending.
+        evaluated: The global EVAL steps, ascending.
+
+    Example:
+        >>> _further_passes(np.array([0, 3, 6]), np.array([1, 2, 4, 5, 7, 8, 9]))
+        array([9])
+    """
+    places = np.searchsorted(trained, evaluated)
+    _, starts, lengths = np.unique(places, return_index=True, return_counts=True)
+    if not len(lengths):
+        return evaluated
+    kinds, times = np.unique(lengths, return_counts=True)
+    usual = int(kinds[np.argmax(times)])
+    longer = (lengths > usual) & (2 * times.max() > len(lengths)) & (times.max() > 1)
+    found: Ints = evaluated[starts[longer] + usual]
+    return found
 
 
 def _batch_rows(trial: Trial) -> tuple[Ints, Floats]:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from .. import __version__
+from ..judge.rule_runner import RuleStatus
 from ..judge.verdict import INCONCLUSIVE, Verdict, episodes, not_evaluated, plural
 from ..model.collection import spec_of, subject
 from ..model.finding import Finding
@@ -188,7 +189,7 @@ def _lines(one: Judged, findings: Sequence[Finding]) -> Iterator[str]:
 def sarif(runs: Sequence[Judged]) -> str:
     """Return SARIF 2.1.0: a run of the tool for each run, a result for each finding.
 
-    Rules that lacked data are notifications.
+    How a run failed, and rules that lacked data, are notifications.
     """
     log = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -203,13 +204,11 @@ def _sarif_run(one: Judged) -> dict[str, object]:
     rules += [found.rule for found in one.verdict.findings if found.rule not in rules]
     names = list(dict.fromkeys(rules))
     open_ = [status for status in one.verdict.statuses if status.status in INCONCLUSIVE]
-    notes = [
-        {
-            "level": "error" if status.status == "Error" else "note",
-            "message": {"text": f"{status.rule} ({status.status}): {status.details}"},
-            "associatedRule": {"id": status.rule},
-        }
-        for status in open_
+    head = one.verdict.headline
+    failed: list[dict[str, object]] = [{"level": "error", "message": {"text": head.text}}]
+    notes: list[dict[str, object]] = [
+        *(failed if head.outcome == "failed" else []),
+        *map(_sarif_note, open_),
     ]
     return {
         "tool": {
@@ -223,9 +222,17 @@ def _sarif_run(one: Judged) -> dict[str, object]:
         "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notes}],
         "results": [_sarif_result(one, found, names) for found in one.verdict.findings],
         "properties": {
-            "headline": one.verdict.headline.line,
-            "verdict": one.verdict.headline.outcome,
+            "headline": head.line,
+            "verdict": head.outcome,
         },
+    }
+
+
+def _sarif_note(status: RuleStatus) -> dict[str, object]:
+    return {
+        "level": "error" if status.status == "Error" else "note",
+        "message": {"text": f"{status.rule} ({status.status}): {status.details}"},
+        "associatedRule": {"id": status.rule},
     }
 
 
@@ -258,8 +265,9 @@ def github(runs: Sequence[Judged]) -> str:
             remedy = f"\n{found.remedy}" if found.remedy else ""
             text = f"{found.where()}: {found.message}{remedy}"
             lines.append(f"::{_COMMANDS[found.severity]} {','.join(fields)}::{_escaped(text)}")
-        verdict = _escaped(f"{one.verdict.run}: {one.verdict.headline.line}")
-        lines.append(f"::notice title=stepwatch::{verdict}")
+        head = one.verdict.headline
+        command = "error" if head.outcome == "failed" else "notice"
+        lines.append(f"::{command} title=stepwatch::{_escaped(f'{one.verdict.run}: {head.line}')}")
     return "\n".join(lines) + "\n"
 
 

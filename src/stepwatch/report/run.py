@@ -257,7 +257,7 @@ def of_sections(
         {**(more or {}), **facts(trial, verdict)},
         tuple(section for section in (*sections, _versions(trial)) if section.blocks),
         (
-            *([head.text] if head.text != head.title else []),
+            *([head.rest] if head.rest else []),
             *head.details,
             *([f"What to do: {head.remedy}"] if head.remedy else []),
         ),

@@ -103,6 +103,19 @@ class _Window:
         #: Counts of the steps at which they were saved.
         self.confusions: deque[Floats] = deque(maxlen=max(1, size // 10))
         self.count = 0
+        #: The first step of all, and the lowest mean of a quarter of so many steps since then.
+        self.first: StepNumber | None = None
+        self.best = math.inf
+        self._quarter: list[float] = []
+
+    def add(self, step: StepView, loss: float) -> None:
+        """Add the loss of a step."""
+        self.first = self.first or step.at
+        self.losses.append(loss)
+        self._quarter.append(loss)
+        if 4 * len(self._quarter) >= (self.losses.maxlen or 1):
+            self.best = min(self.best, float(np.mean(self._quarter)))
+            self._quarter = []
 
 
 @dataclass(slots=True)
@@ -343,7 +356,7 @@ class ChanceLevel(Rule):
 
     def _add(self, step: StepView, window: _Window, loss: TensorView) -> None:
         value = loss.scalar
-        window.losses.append(value)
+        window.add(step, value)
         self._first.of(loss.name, value)
         label = of_same_loss(step, loss, "label")
         if label is not None:
@@ -366,6 +379,7 @@ class ChanceLevel(Rule):
             if not math.isnan(z):
                 of_what = "classes by their frequency"
                 agreement = "; guesses agree with the labels no more often than by chance"
+            limit = (1 - self.margin) * chance
             reason = None if worse else self._circumstances.reason(list(window.losses)[-25:])
             yield self.finding(
                 step,
@@ -374,8 +388,9 @@ class ChanceLevel(Rule):
                 f" {step.train_step}"
                 f" is {number(now)}, guessing {of_what} costs {number(chance)}{agreement}"
                 f"{'; ' + reason.sentence if reason else ''}",
+                onset=window.first if window.best >= limit else None,
                 value=now,
-                threshold=self.worse_ratio * chance if worse else (1 - self.margin) * chance,
+                threshold=self.worse_ratio * chance if worse else limit,
                 condition="worse" if worse else "guessing",
                 remedy="check the sign of the loss and the learning rate"
                 if worse

@@ -332,6 +332,9 @@ class _Compounding:
 LEAST_LOOKS = 3
 
 
+_FIRST = StepNumber(0, 0)
+
+
 @dataclass(slots=True)
 class _Rate:
     """What the learning rate of one group was.
@@ -354,7 +357,7 @@ class _Rate:
     low: float = 0.0
     num_rises: int = 0
     at_end: int = 0
-    ended_at: int = 0
+    ended_at: StepNumber = _FIRST
     num_falls: int = 0
     changed_at: int = 0
     num_drops: int = 0
@@ -688,9 +691,9 @@ class LearningRateAnomaly(Rule):
         ended = value <= self.ended_ratio * rate.peak
         rate.at_end = rate.at_end + 1 if ended else 0
         if rate.at_end == 1:
-            rate.ended_at = step.mode_step
+            rate.ended_at = step.at
         # In steps of the training, of which a budget may observe few.
-        num_steps = step.mode_step - rate.ended_at + 1
+        num_steps = step.mode_step - rate.ended_at.train_step + 1
         trained = step.mode_step - self._first_step + 1
         if rate.at_end >= LEAST_LOOKS and num_steps > max(self.end_steps, 0.02 * trained):
             what = "0 from the first step on"
@@ -704,6 +707,7 @@ class LearningRateAnomaly(Rule):
                 worker=worker,
                 value=value,
                 threshold=self.ended_ratio * rate.peak,
+                onset=rate.ended_at,
                 condition=f"{'ended' if rate.peak else 'zero'} {name}",
                 remedy=_LENGTH if rate.peak else _FROM_ZERO,
             )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..judge.declaration import parameter
 from ..judge.rule import Findings, NotApplicable, Rule
-from ..judge.step_view import StepView
+from ..judge.step_view import StepNumber, StepView
 from ..model.finding import Finding
 from ..model.record import StepRecord
 from ..numerics.measures import Floats, listed, number
@@ -359,12 +359,14 @@ class Setup(Rule):
             prefix = f"{_PREFIX}{condition}/"
             for group in prefixed(step, "setup", prefix):
                 name, count = group.names[0].removeprefix(prefix), int(group[0].scalar)
+                began = (max(0, at - count + 1) for at in step.at)
                 yield self.finding(
                     step,
                     group[0],
                     f"function {name} was given the same {given}, {in_a_row(count, 'step')}, up to"
                     f" step {step.train_step}: {what}",
                     condition=f"{condition} {name}",
+                    onset=StepNumber(*began),
                     value=float(count),
                     threshold=1.0,
                     worker=group.record.worker,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
@@ -831,10 +831,12 @@ class UntrainedParameter(Rule):
         # were trained.
         self._not_drawn: dict[str, set[str]] = {}
         self._trained: dict[str, dict[str, tuple[int, ...]]] = {}
+        self._last_steps: deque[StepNumber] = deque(maxlen=self.k + 1)
         self._frozen: WeakKeyDictionary[Layout, dict[str, tuple[int, ...]]] = WeakKeyDictionary()
 
     def check(self, step: StepView) -> Findings:
         self._steps += 1
+        self._last_steps.append(step.at)
         warming_up = self._warming_up(step)
         for group, names in self._weights.groups(step):
             worker = group.record.worker
@@ -982,6 +984,8 @@ class UntrainedParameter(Rule):
     ) -> Finding:
         what, remedy = CAUSES[cause]
         what = what if len(members) > 1 else _of_one(what)
+        # To see that a weight stays as it is takes one step more.
+        held = self.k + (cause in ("unchanged", "rounded_away"))
         return self.finding(
             step,
             members[0],
@@ -991,6 +995,7 @@ class UntrainedParameter(Rule):
             value=float(len(members)),
             threshold=0.0,
             severity=severity,
+            onset=[*self._last_steps][-held:][0],
             mode="TRAIN" if isinstance(step, StepNumber) else "",
             condition=cause,
             remedy=remedy,

@@ -76,6 +76,12 @@ class Moment:
         found = [(tensors[row], int(counts[row])) for row in np.flatnonzero(counts)]
         return [(one.name, count) for one, count in found if one.collection not in _OWN]
 
+    @property
+    def train_step(self) -> int:
+        """The TRAIN step that people count by; that which training had come to elsewhere."""
+        is_train = self.mode in ("TRAIN", "GLOBAL")
+        return self.mode_step if is_train else max(0, self.step - self.mode_step)
+
     def facts(self, end_ns: int) -> dict[str, object]:
         """Return the numbers of the step by name.
 
@@ -86,6 +92,7 @@ class Moment:
             "step": self.step,
             "mode": self.mode,
             "mode_step": self.mode_step,
+            "train_step": self.train_step,
             "worker": self.worker,
             "before_end_s": (end_ns - int(self.frames[-1].meta["time_ns"])) / 1e9,
             "recorded": self.record is not None,

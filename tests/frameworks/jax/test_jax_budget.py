@@ -152,4 +152,4 @@ class TestMeasuring:
 
         assert hook.recorder.budget.period > 1
         assert 0 < hook.recorder.budget.cost()
-        assert any("losses of all" in line for line in said)
+        assert any("losses at every step" in line for line in said)

@@ -187,7 +187,7 @@ class TestMeasuring:
 
         assert hook.recorder.budget.period > 1
         assert 0 < hook.recorder.budget.cost()
-        assert any("losses of all" in line for line in said)
+        assert any("losses at every step" in line for line in said)
 
 
 def test_the_first_batches_of_another_training_are_observed_in_full(every_fifth):

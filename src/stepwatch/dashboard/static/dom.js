@@ -36,9 +36,9 @@ export function choice(label, options, value, onchange) {
   return select;
 }
 
-/** @param {string} run @param {string} name @param {number|null} [step] */
-export function tensorLink(run, name, step) {
-  return link("tensor", { run, name, step }, el("code", {}, name));
+/** @param {string} run @param {string} name @param {number|null} [step] @param {string} [text] by default the name */
+export function tensorLink(run, name, step, text) {
+  return link("tensor", { run, name, step }, text ?? el("code", {}, name));
 }
 
 /** @param {string} name @param {Blob} content */

@@ -22,6 +22,17 @@ export function number(value) {
   return size >= 1e5 || size < 1e-3 ? value.toExponential(2) : String(+value.toPrecision(4));
 }
 
+/** A time in the unit that suits it.
+ * @param {any} value seconds */
+export function seconds(value) {
+  if (typeof value !== "number" || value === 0) return value === 0 ? "0 s" : number(value);
+  const size = Math.abs(value);
+  if (size < 1e-5) return `${number(+(value * 1e6).toPrecision(3))} µs`;
+  if (size < 1) return `${number(+(value * 1e3).toPrecision(3))} ms`;
+  if (size < 120) return `${number(+value.toPrecision(3))} s`;
+  return size < 7200 ? `${number(+(value / 60).toPrecision(3))} min` : `${number(+(value / 3600).toPrecision(3))} h`;
+}
+
 /** @param {number} part */
 export function twoDigits(part) {
   return String(part).padStart(2, "0");

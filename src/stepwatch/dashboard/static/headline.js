@@ -3,17 +3,28 @@
 import { el, tensorLink } from "./dom.js";
 import { count, number } from "./format.js";
 
+/** What a finding is about: a link where a figure shows it, else its name. */
+export function aboutOf(found, run) {
+  if (!found.shown) return found.about;
+  return found.shown === found.about
+    ? tensorLink(run, found.shown, found.step)
+    : tensorLink(run, found.shown, found.step, found.about);
+}
+
 export function banner(about, run, ...facts) {
-  const { tone, title, text, remedy, details, cause } = about.health;
-  const at = cause?.tensor && !about.ending
-    ? el("p", {}, "first in ", tensorLink(run, cause.tensor, cause.step))
+  const { tone, title, rest, remedy, details } = about.health;
+  const cause = about.ending ? null : about.chains[0];
+  const first = cause?.cause;
+  const at = first && (first.about || cause.again)
+    ? el("p", {}, ...(first.about && !cause.again.startsWith("in ") ? ["first in ", aboutOf(first, run)] : []), cause.again ? el("span", { className: "about" }, ` ${cause.again}`) : null)
     : null;
+  const since = [first?.noticed, first?.rule].filter(Boolean).join(" · ");
   const judge = about.verdict === "not judged" && about.state !== "running";
   return el(
     "div",
     { className: `banner ${tone}`, role: "status" },
-    el("p", { className: "headline" }, title),
-    text === title ? null : el("p", {}, text),
+    el("p", { className: "headline" }, title, since ? el("span", { className: "dim" }, ` ${since}`) : null),
+    rest ? el("p", { className: about.health.cause ? "" : "about" }, rest) : null,
     at,
     remedy ? el("p", { className: "remedy" }, el("b", {}, "What to do: "), remedy) : null,
     ...details.map((line) => el("p", {}, line)),
@@ -23,7 +34,8 @@ export function banner(about, run, ...facts) {
 }
 
 // How it ended that did not end well: the end of the traceback, the last steps, what to run next.
-export function ending(about) {
+/** @param {any} about @param {boolean} [isAlone] whether no headline above it has the exception */
+export function ending(about, isAlone = false) {
   const it = about.ending;
   if (!it) return null;
   const replayed = it.commands.some((line) => line.startsWith("stepwatch replay"));
@@ -33,7 +45,7 @@ export function ending(about) {
   return el(
     "section",
     { className: "ending", "aria-label": "how it ended" },
-    it.traceback ? el("pre", { className: "traceback", tabIndex: 0 }, `${it.traceback}\n${it.error}`) : null,
+    it.traceback ? el("pre", { className: "traceback", tabIndex: 0 }, isAlone ? `${it.traceback}\n${it.error}` : it.traceback) : null,
     it.last_steps.length ? lastSteps(it.last_steps) : null,
     ...it.commands.map((line) => el("p", {}, el("code", {}, line))),
     missing,
@@ -42,7 +54,7 @@ export function ending(about) {
 
 /** @type {[string, string, (value: any) => string][]} */
 const columns = [
-  ["step", "step", count],
+  ["train_step", "step", count],
   ["mode", "mode", String],
   ["before_end_s", "before the end", (value) => `${value.toFixed(2)} s`],
   ["loss", "loss", number],

@@ -264,7 +264,7 @@ export function heatFigure({ title, unit = "" }) {
     }
     const [low, high] = scale.band ?? [scale.low, scale.high];
     legend.firstChild.textContent = scale.band ? `below ${number(low)}` : number(low);
-    legend.lastChild.textContent = scale.band ? `above ${number(high)}; grey: usual` : `${number(high)}${unit ? ` ${unit}` : ""}${scale.log ? ", by factors" : ""}`;
+    legend.lastChild.textContent = scale.band ? `above ${number(high)}; grey: usual` : `${number(high)}${unit ? ` ${unit}` : ""}${scale.log ? ", log scale" : ""}`;
     void colors;
   }
 

@@ -1,7 +1,7 @@
 // What the black box holds: the last steps, why it was kept, what can be run again; actions taken.
 
 import { el } from "./dom.js";
-import { count, moment } from "./format.js";
+import { count, moment, sentence } from "./format.js";
 import { ending, lastSteps } from "./headline.js";
 import { ask } from "./net.js";
 
@@ -12,7 +12,7 @@ export async function show({ content, query, signal, state }) {
   const update = async () => {
     const [about, told] = await Promise.all([ask("run", { run }, signal), ask("last", { run }, signal)]);
     state(about.state, about.health.tone);
-    const how = ending(about);
+    const how = ending(about, true);
     body.replaceChildren(
       how && about.ending.traceback ? el("section", {}, el("h2", {}, "How it ended"), how.querySelector("pre")) : "",
       el("section", { className: "ending" }, ...box(told)),
@@ -26,7 +26,7 @@ export async function show({ content, query, signal, state }) {
 
 function box(told) {
   if (!told.last_steps.length) return [el("h2", {}, "Black box"), el("p", { className: "about" }, "There is none: a run that ended well and in which nothing was found needs none.")];
-  const why = told.triggers.map((one) => el("p", {}, el("b", {}, one.reason), one.step === undefined ? "" : ` at step ${count(one.step)}`, one.error ? `: ${one.error}` : ""));
+  const why = told.triggers.map((one) => el("p", {}, el("b", {}, sentence(one.finding?.title ?? one.reason)), one.finding ? ` ${one.finding.where}` : one.step === undefined ? "" : ` at step ${count(one.mode_step ?? one.step)}`, one.finding ? el("span", { className: "dim" }, ` ${one.finding.rule}`) : ""));
   return [el("h2", {}, "Black box"), ...why, lastSteps(told.last_steps), el("p", {}, "all of it: ", el("code", {}, `stepwatch blackbox ${told.place}`))];
 }
 
@@ -46,12 +46,12 @@ function stepOf(told, within) {
 
 function actions(notes) {
   if (!notes.length) return [el("p", { className: "about" }, "Nothing was done about a finding.")];
-  const row = (one) => el("tr", {}, el("td", {}, moment(one.time_ns)), el("td", { className: "number" }, count(one.step)), el("td", {}, one.rule.replaceAll("_", " ")), el("td", {}, one.action), el("td", {}, one.outcome), el("td", {}, one.error || one.detail));
+  const row = (one) => el("tr", {}, el("td", {}, moment(one.time_ns)), el("td", { className: "number" }, count(one.train_step)), el("td", {}, sentence(one.title)), el("td", {}, one.action), el("td", {}, one.outcome), el("td", {}, one.error || one.detail));
   return [
     el(
       "div",
       { className: "scrolls", tabIndex: 0, role: "region", "aria-label": "actions" },
-      el("table", { className: "small" }, el("thead", {}, el("tr", {}, ...["when", "step", "rule", "action", "outcome", "what"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, ...notes.map(row))),
+      el("table", { className: "small" }, el("thead", {}, el("tr", {}, ...["when", "step", "finding", "action", "outcome", "what"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, ...notes.map(row))),
     ),
   ];
 }

@@ -2,7 +2,7 @@
 
 import { download, el } from "./dom.js";
 import { colorway, fileName, frame, ink, pointAll, register, savePng, toggleFullScreen, tool, unregister } from "./figure.js";
-import { number } from "./format.js";
+import { number, seconds } from "./format.js";
 import { csv, gapsOf, interpolate, logTicks, nearest, smoothed, suitsLog } from "./numbers.js";
 
 /** @typedef {import("./numbers.js").Line} Line */
@@ -64,6 +64,8 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
   const toAxis = (/** @type {number} */ x) => (look.axis === "step" ? x : interpolate(x, look.knots.step, look.knots[look.axis]));
   const toStep = (/** @type {number} */ x) => (look.axis === "step" ? x : interpolate(x, look.knots[look.axis], look.knots.step));
 
+  const written = (/** @type {any} */ value) => (lines.every((line) => line.group === "speed") ? seconds(value) : number(value));
+  const isKnown = () => lines.some((line) => line.y.some((y) => y !== null));
   /** @param {Line} line */
   const nameOf = (line) => {
     if (line.label) return line.label;
@@ -83,9 +85,9 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
   function read(step) {
     const chips = lines.map((line, at) => {
       const found = step === null ? line.x.length - 1 : nearest(line.x, step);
-      const value = found < 0 ? null : line.y[found];
+      const value = found < 0 ? null : step === null && line.last !== undefined ? line.last : line.y[found];
       const isUnfit = found >= 0 && value === null;
-      const chip = el("span", { className: "chip" }, el("i", {}), nameOf(line), " ", el("b", {}, isUnfit ? "not finite" : line.told?.(found) ?? number(value)));
+      const chip = el("span", { className: "chip" }, el("i", {}), nameOf(line), " ", el("b", {}, isUnfit ? "not finite" : line.told?.(found) ?? written(value)));
       chip.firstChild.style.background = colorOf(at);
       return chip;
     });
@@ -127,8 +129,15 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       pen.fillStyle = colors.error;
       for (const x of line.unfit) pen.fillRect(u.valToPos(toAxis(x), "x", true) - ratio, top + high - 5 * ratio, 2 * ratio, 5 * ratio);
     }
-    let free = -Infinity;
-    const shown = [...new Map((look.marks ?? []).map((mark) => [`${mark.x} ${mark.rule}`, mark])).values()];
+    if (!isKnown()) {
+      pen.fillStyle = colors.error;
+      pen.textAlign = "center";
+      pen.font = `${12 * ratio}px ${colors.font.slice(5)}`;
+      pen.fillText("all values are NaN or infinite", left + width / 2, top + high / 2);
+    }
+    /** @type {number[]} where the labels of each row end */
+    const free = [];
+    const shown = [...new Map((look.marks ?? []).map((mark) => [`${mark.x} ${mark.title}`, mark])).values()];
     for (const mark of shown.sort((a, b) => a.x - b.x)) {
       const x = u.valToPos(toAxis(mark.x), "x", true);
       if (!(x >= left - 1 && x <= left + width + 1)) continue;
@@ -144,10 +153,17 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       const text = mark.title;
       const wide = pen.measureText(text).width;
       const from = Math.min(x + 3 * ratio, left + width - wide);
-      if (from > free) {
-        pen.fillText(text, from, top - 4 * ratio);
-        free = from + wide + 8 * ratio;
+      const row = [0, 1, 2, 3].find((one) => from > (free[one] ?? -Infinity));
+      if (row === undefined) continue;
+      const y = top - 4 * ratio + row * 13 * ratio;
+      if (row) {
+        pen.save();
+        pen.fillStyle = colors.paper;
+        pen.fillRect(from - ratio, y - 9 * ratio, wide + 2 * ratio, 12 * ratio);
+        pen.restore();
       }
+      pen.fillText(text, from, y);
+      free[row] = from + wide + 8 * ratio;
     }
     pen.restore();
   }
@@ -192,12 +208,12 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
     return {
       width: plot.clientWidth || 300,
       height: plotHeight(),
-      padding: [18, 10, 0, 0],
+      padding: [18, 22, 0, 0],
       legend: { show: false },
       scales: { x: { time: false, range: (/** @type {any} */ u) => visible(u, "x") }, y: { distr: isLog() ? 3 : 1, range: (/** @type {any} */ u) => visible(u, "y") } },
       axes: [
         { ...axis, size: 30, grid: { show: false }, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((x) => (look.axis === "time" ? clock(x) : tidy(x))) },
-        { ...axis, size: 64, ...(isLog() ? { splits: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ low, /** @type {number} */ high) => logTicks(low, high), filter: (/** @type {any} */ _, /** @type {number[]} */ at) => at } : {}), values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((y) => (y === null ? "" : number(y).replace(/\.?0+e/, "e"))) },
+        { ...axis, size: 64, ...(isLog() ? { splits: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ low, /** @type {number} */ high) => logTicks(low, high), filter: (/** @type {any} */ _, /** @type {number[]} */ at) => at } : {}), values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((y) => (y === null || !isKnown() ? "" : written(y).replace(/\.?0+e/, "e"))) },
       ],
       series,
       bands,

@@ -12,6 +12,7 @@
  * @property {(number|null)[]} [high]
  * @property {number[]} [unfit] where a value is not finite
  * @property {number} width how many steps a point spans
+ * @property {number|null} [last] the value at the last step, however many a point spans
  * @property {string} [label] what it is called, where that is not its name
  * @property {(at: number) => string} [told] what is read of a point, where that is not its value
  * @property {string} [color] its own colour

@@ -52,7 +52,7 @@ function row(rule, open) {
   return el(
     "details",
     { open, "data-rule": rule.rule, className: rule.idle ? "idle" : "" },
-    el("summary", {}, el("span", { className: `badge ${tone}` }, label), el("b", {}, rule.rule.replaceAll("_", " ")), el("span", { className: "detail" }, detail)),
+    el("summary", {}, el("span", { className: `badge ${tone}` }, label), el("b", {}, rule.title || rule.rule.replaceAll("_", " "), rule.title ? el("span", { className: "dim" }, ` ${rule.rule}`) : null), el("span", { className: "detail" }, detail)),
     el("p", {}, rule.looks_for),
     el("p", { className: "about" }, `${count(rule.evaluations)} steps judged · needs ${rule.needs.join(" or ") || "nothing"}`),
     el("dl", {}, ...parameters),

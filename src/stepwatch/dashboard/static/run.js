@@ -1,8 +1,8 @@
 // A run: is it healthy, what went wrong first, and where.
 
-import { address, choice, el, tensorLink } from "./dom.js";
-import { count, moment, plural } from "./format.js";
-import { banner, ending } from "./headline.js";
+import { address, choice, el } from "./dom.js";
+import { count, moment, plural, sentence } from "./format.js";
+import { aboutOf, banner, ending } from "./headline.js";
 import { heatFigure, mergedMatrix } from "./heatmap.js";
 import { ask } from "./net.js";
 import { interpolate, sinceOf } from "./numbers.js";
@@ -43,11 +43,10 @@ export async function show({ content, query, signal, state, choose }) {
     const told = matrix;
     const [first, last] = grid.range();
     layers.rename(`${label(view)} of ${told.names === 1 ? told.rows[0] : `${count(told.names)} ${view.collection.replaceAll("_", " ")}`}`);
-    const observed = told.first.length === 1 ? "1 column" : `${count(told.first.length)} columns`;
     const joined = told.names > told.rows.length ? ` · ${count(told.rows.length)} rows, each the value farthest out of its layers` : "";
     layers.draw(told, {
       range: [first, last], axis: told.axis, knots: told.knots, read: told.read, byFactors: told.scale === "log10", band: told.band,
-      about: `${observed} observed of ${plural(told.last_step + 1, "step")}${joined}${told.read < 1 ? ` · ${Math.round(told.read * 100)} % read so far` : ""} · blank: not observed`,
+      about: `measured at ${count(told.measured)} of ${plural(told.last_step + 1, "step")}${joined}${told.read < 1 ? ` · ${Math.round(told.read * 100)} % read so far` : ""} · blank: not measured`,
       onclick: (row, step) => {
         const name = told.rows[row];
         const at = Math.round(interpolate(step, told.knots.step, told.knots.global));
@@ -133,7 +132,7 @@ function around(chain, run, open) {
   return el(
     "details",
     { open: open.has(key), "data-cause": key },
-    el("summary", {}, followed ? `${plural(followed, "finding")} followed` : "what to do next"),
+    el("summary", {}, followed ? `${plural(followed, "finding")} followed` : "how to confirm it"),
     el("ol", {}, ...chain.consequences.map((one) => consequence(one, run))),
     el("p", {}, "to confirm: ", el("code", {}, chain.confirm)),
     ...unchecked(chain.not_checked).map((line) => el("p", { className: "about" }, line)),
@@ -145,7 +144,7 @@ function cause(chain, run, open) {
   return el(
     "article",
     { className: `cause ${chain.severity}` },
-    el("p", { className: "where" }, el("b", {}, first.title), ` ${first.where} `, first.tensor ? tensorLink(run, first.tensor, first.step) : ""),
+    el("p", { className: "where" }, el("b", {}, sentence(first.title)), ` ${first.where} `, chain.again.startsWith("in ") ? "" : aboutOf(first, run), chain.again ? ` ${chain.again}` : "", el("span", { className: "dim" }, ` ${first.rule}`)),
     el("p", {}, first.message),
     first.remedy ? el("p", { className: "remedy" }, first.remedy) : "",
     around(chain, run, open),
@@ -159,7 +158,7 @@ function consequence(one, run) {
     `${one.where} `,
     el("b", {}, one.title),
     one.certain ? " " : " (may follow) ",
-    one.tensor ? tensorLink(run, one.tensor, one.step) : "",
+    aboutOf(one, run),
     el("p", { className: "about" }, one.message),
   );
 }

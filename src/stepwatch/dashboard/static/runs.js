@@ -52,7 +52,10 @@ export async function show({ content, query, signal, choose }) {
       group.replaceChildren(choice("group runs", options, query.group ?? "", (value) => { choose({ group: value }); redraw(); }));
     }
     if (!table.contains(document.activeElement) || /** @type {any} */ (document.activeElement).type === "checkbox") redraw();
-    const timer = setTimeout(() => look().catch(() => setTimeout(look, 2000)), told.pending ? 50 : 2000);
+    again(told.pending ? 50 : 2000);
+  };
+  const again = (wait) => {
+    const timer = setTimeout(() => look().catch(() => signal.aborted || again(2000)), wait);
     signal.addEventListener("abort", () => clearTimeout(timer));
   };
   await look();
@@ -106,7 +109,8 @@ function fillTable(context) {
   const sort = query.sort ?? "started_ns";
   const sign = query.up === "1" ? 1 : -1;
   const shown = view.runs.filter((run) => matches(run, query.text ?? "", notes) && Boolean(notes.get(run.name).archived) === (query.archived === "1"));
-  shown.sort((a, b) => sign * order(valueOf(a, sort, notes), valueOf(b, sort, notes)));
+  // of one health the newest first
+  shown.sort((a, b) => sign * order(valueOf(a, sort, notes), valueOf(b, sort, notes)) || order(b.started_ns, a.started_ns));
   const groups = new Map();
   for (const run of shown) {
     const key = query.group ? String(valueOf(run, query.group, notes) ?? "none") || "none" : "";
@@ -127,7 +131,7 @@ function heading(key, { query, choose, redraw }, sort) {
   const sorted = sort === key;
   const up = query.up === "1";
   const press = () => {
-    choose({ sort: key, up: sorted ? (up ? "" : "1") : key === "name" ? "1" : "" });
+    choose({ sort: key, up: sorted ? (up ? "" : "1") : key === "name" || key === "health" ? "1" : "" });
     redraw();
   };
   const mark = sorted ? (up ? " ↑" : " ↓") : "";
@@ -177,6 +181,7 @@ function cell(run, key, notes) {
   if (key === "spark") return el("td", { className: "number", "data-label": label }, sparkline(run.spark ?? [], `loss of ${run.name}`));
   if (key === "started_ns") return el("td", { className: "number started_ns", "data-label": label }, moment(run.started_ns));
   if (key === "steps" || key === "findings") return el("td", { className: `number ${key === "findings" && value ? "found" : ""}`, "data-label": label }, count(value));
+  if (["nan", "inf", "-inf"].includes(value)) return el("td", { className: "number", "data-label": label }, value);
   if (typeof value === "string") return el("td", { "data-label": value ? label : null }, value);
   return el("td", { className: "number", "data-label": label }, number(value));
 }

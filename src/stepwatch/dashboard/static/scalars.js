@@ -93,10 +93,10 @@ export function scalarGrid({ run, query, choose, signal, onstep, height = 200 })
       }
       if (grid.children[at] !== figure.figure) grid.insertBefore(figure.figure, grid.children[at] ?? null);
       figure.figure.className = ["lines", ...(shows(own) ? ["evidence", tone] : [])].join(" ").trim();
-      const isLoss = own[0].group === "losses";
+      const isAbout = (mark) => own.some((line) => line.group === "losses" || mark.view === line.group || mark.tensor === line.name);
       figure.draw(own, {
         axis: told.axis, knots: told.knots, range: range(), smooth: Number(query.smooth) || 0, log: Boolean(query.log),
-        marks: isLoss || told.marks.length < 6 ? told.marks : told.marks.slice(0, 3), onrange: zoom,
+        marks: told.marks.filter(isAbout), onrange: zoom,
         onclick: (x) => onstep(own[0].name, Math.round(x), told),
       });
     });

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from time import perf_counter
 from typing import Any
 from weakref import WeakSet
@@ -47,6 +48,12 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
     """
 
     framework = "keras"
+
+    @classmethod
+    def versions(cls) -> dict[str, str]:
+        """Return the versions of Keras and of its backend."""
+        computes = keras.config.backend()
+        return {**super().versions(), computes: str(import_module(computes).__version__)}
 
     def __init__(self, model: Any = None, **options: Any) -> None:
         keras.callbacks.Callback.__init__(self)

@@ -68,6 +68,11 @@ class TorchTrainerHook(Hook):
         """Ask the trainer that trains to stop; return whether there is one."""
         raise NotImplementedError
 
+    @classmethod
+    def versions(cls) -> dict[str, str]:
+        """Return the versions of the trainer and of PyTorch."""
+        return {**TorchHook.versions(), **super().versions()}
+
     # What its callbacks call
 
     def save_metrics(self, metrics: Mapping[str, Any], mode: Mode) -> None:
@@ -87,6 +92,7 @@ class TorchTrainerHook(Hook):
     def begins(self) -> None:
         """A training begins: what the trainer logs after an update belongs to its step."""
         self._stopped = None
+        self.recorder.trained_by(self.versions())
         self.torch.hears_loggers(hears=False)  # it hands over what it logs
         self.torch.hold_steps(hold=True)
 
