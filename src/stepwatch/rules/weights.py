@@ -985,7 +985,7 @@ class UntrainedParameter(Rule):
         what, remedy = CAUSES[cause]
         what = what if len(members) > 1 else _of_one(what)
         # To see that a weight stays as it is takes one step more.
-        held = self.k + (cause in ("unchanged", "rounded_away"))
+        streak = self.k + (cause in ("unchanged", "rounded_away"))
         return self.finding(
             step,
             members[0],
@@ -995,7 +995,7 @@ class UntrainedParameter(Rule):
             value=float(len(members)),
             threshold=0.0,
             severity=severity,
-            onset=[*self._last_steps][-held:][0],
+            onset=[*self._last_steps][-streak:][0],
             mode="TRAIN" if isinstance(step, StepNumber) else "",
             condition=cause,
             remedy=remedy,
