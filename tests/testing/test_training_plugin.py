@@ -50,7 +50,9 @@ class TestPlugin:
         assert (1, True) == (status, "2 failed" in out), out
         assert re.search(r"^E .* untrained_parameter: .*: 2\.weight, 2\.bias", first, re.M)
         assert re.search(r"^E +create the optimizer after", first, re.M)
-        assert re.search(r"^step 9 .*untrained_parameter: .*: 2\.weight, 2\.bias", second, re.M)
+        assert re.search(
+            r"^since step 0 \(noticed at step 9\) untrained_parameter: .*: 2\.weight", second, re.M
+        )
         assert "stepwatch show " in first
 
     def test_a_rule_may_be_ignored(self, session):
