@@ -9,7 +9,7 @@ import pytest
 
 import stepwatch.rules
 from stepwatch.judge.parameters import GROUP
-from stepwatch.model.titles import TITLES
+from stepwatch.model.titles import REASONS, TITLES
 from stepwatch.plugins import registry
 
 _SOURCES = "".join(path.read_text() for path in Path(stepwatch.rules.__path__[0]).glob("*.py"))
@@ -21,3 +21,8 @@ def test_a_title_is_of_a_condition_that_a_rule_has(key):
     rule, _, condition = key.partition(":")
     assert rule in registry.names(GROUP)
     assert not condition or re.search(rf'["{{]\'?{condition}["\' ]', _SOURCES)
+
+
+@pytest.mark.parametrize("why", REASONS)
+def test_a_reason_is_one_that_rules_give(why):
+    assert f'"{why}"' in _SOURCES

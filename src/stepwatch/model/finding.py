@@ -84,7 +84,7 @@ class Finding:
             >>> Finding("input_drift", 3, "batch/0", "").title
             'inputs drift'
         """
-        return title_of(self.rule, self.condition)
+        return title_of(self.rule, self.condition, self.evidence.get("why"))
 
     @property
     def train_step(self) -> int:

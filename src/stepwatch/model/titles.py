@@ -239,17 +239,40 @@ TITLES: Mapping[str, str] = {
     "zero_gradients": "gradients are zero",
 }
 
+#: What explains a finding that only says that something is wrong: ``why`` in its evidence.
+REASONS: Mapping[str, str] = {
+    "clipped": "gradients are clipped to nearly nothing",
+    "cut_off": "loss is cut off from the weights",
+    "dropped": "dropout drops nearly all",
+    "faded": "gradients died out",
+    "fades": "gradients fade on the way back",
+    "initialization": "weights begin too large",
+    "overshot": "learning rate is far too high",
+    "padding": "only padding is read",
+    "penalty": "penalty outweighs the loss",
+    "slow": "weights hardly move",
+    "softmax_of_one": "softmax over a single unit",
+    "still": "weights do not move",
+    "swings": "learning rate is too high",
+    "untrained": "most of the model is not trained",
+}
 
-def title_of(rule: str, condition: str) -> str:
+
+def title_of(rule: str, condition: str, why: object = "") -> str:
     """Return the title of what a rule found.
 
     Args:
         rule: Its name.
         condition: The condition that was met; what follows its first word says of what.
+        why: What explains it, a key of ``REASONS``; anything else explains nothing.
 
     Example:
         >>> title_of("untrained_parameter", "zero_grad"), title_of("loss_spike", "loss/loss")
         ('gradients not zeroed', 'loss spike')
+        >>> title_of("all_zero", "output/relu", "overshot")
+        'learning rate is far too high: tensor is all zeros'
     """
     kind = f"{rule}:{condition.partition(' ')[0]}"
-    return TITLES.get(kind) or TITLES.get(rule) or rule.replace("_", " ")
+    title = TITLES.get(kind) or TITLES.get(rule) or rule.replace("_", " ")
+    reason = REASONS.get(why, "") if isinstance(why, str) else ""
+    return f"{reason}: {title}" if reason else title

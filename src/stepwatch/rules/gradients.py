@@ -450,7 +450,12 @@ class VanishingGradient(Rule):
             if reason
             else "use activations that do not saturate, residual connections or normalization,"
             " or another initialization; with mixed precision, check the loss scale",
-            evidence={"below": len(names), "first_in_depth": names[0], "tensors": names[:20]},
+            evidence={
+                "below": len(names),
+                "first_in_depth": names[0],
+                "tensors": names[:20],
+                **({"why": reason.cause} if reason else {}),
+            },
         )
 
 
@@ -511,7 +516,11 @@ class ZeroGradients(Rule):
             worker=group.record.worker,
             value=0.0,
             remedy=cause.remedy,
-            evidence={"cause": cause.cause, "last_that_varies": constant[0] if constant else ""},
+            evidence={
+                "cause": cause.cause,
+                "why": cause.cause,
+                "last_that_varies": constant[0] if constant else "",
+            },
         )
 
 

@@ -730,7 +730,11 @@ class AllZero(TensorRule):
             if reason is not None
             else "the layer is disconnected, dead or initialized with zeros: check its inputs,"
             " activation and initialization, and lower the learning rate",
-            evidence={"elements": count, "tensors": [name, *others][:20]},
+            evidence={
+                "elements": count,
+                "tensors": [name, *others][:20],
+                **({"why": reason.cause} if reason else {}),
+            },
         )
 
 
