@@ -99,7 +99,7 @@ def run_shell(text: str, folder: Path) -> str:
     )  # fmt: skip
     assert done.returncode in (0, 1), done.stdout  # 1 is that something was found
     # On a slow machine it says in between how far it is, or that it observes fewer steps in full.
-    seldom = r"^stepwatch: (step \d+  [\d.]+/s|from step \d+ on ).*\n"
+    seldom = r"^stepwatch: (step \d+  [\d.]+/s|full statistics at ).*\n"
     return re.sub(seldom, "", done.stdout, flags=re.MULTILINE)
 
 

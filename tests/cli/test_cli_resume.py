@@ -78,7 +78,7 @@ def test_a_watcher_sees_what_is_found_anew(tmp_path):
     found += [line for line in lines if line.startswith("error exploding_tensor")]
     watcher.wait(60)
 
-    steps = [line.split()[3] for line in found]
+    steps = [line.split(" step ")[1].split()[0] for line in found]
     assert ["9", "9"] == [step for step in steps if step == "9"][:2], found
 
 
