@@ -10,9 +10,9 @@ from types import NoneType
 
 from .html_text import html_table
 from .json_text import parse_json
+from .steps import TRAINS, train_step
 from .titles import title_of
 
-_TRAINS = ("", "TRAIN", "GLOBAL")
 SEVERITIES = ("info", "warning", "error")
 
 
@@ -91,7 +91,7 @@ class Finding:
         """The TRAIN step that people count by; that which training had come to elsewhere."""
         if self.mode_step is None:
             return self.step
-        return self.mode_step if self.mode in _TRAINS else max(0, self.step - self.mode_step)
+        return train_step(self.mode, self.step, self.mode_step)
 
     def where(self) -> str:
         """Return the step in words, ``step 16``, and since when it was so.
@@ -104,7 +104,7 @@ class Finding:
         """
         noticed = f" ({self.noticed})" if self.noticed else ""
         where = f"{self.since}{noticed}"
-        return where if self.mode in _TRAINS or self.step < 0 else f"{where}, in evaluation"
+        return where if self.mode in TRAINS or self.step < 0 else f"{where}, in evaluation"
 
     @property
     def since(self) -> str:

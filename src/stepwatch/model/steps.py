@@ -7,6 +7,9 @@ from enum import Enum
 
 from ..errors import ConfigError
 
+#: The modes of steps that people count by; ``""`` is one that is not known.
+TRAINS = ("", "TRAIN", "GLOBAL")
+
 
 class Mode(str, Enum):
     """What the model is being used for at a step.
@@ -59,3 +62,18 @@ class StepCounter:
         self._global += 1
         self._within[mode] = numbers[1] + 1
         return numbers
+
+
+def train_step(mode: str, step: int, mode_step: int) -> int:
+    """Return the TRAIN step that people count by; that which training had come to elsewhere.
+
+    Args:
+        mode: That of the step; ``""`` where it is not known.
+        step: The global step.
+        mode_step: The step as its mode counts it.
+
+    Example:
+        >>> train_step("TRAIN", 9, 7), train_step("EVAL", 33, 1)
+        (7, 32)
+    """
+    return mode_step if mode in TRAINS else max(0, step - mode_step)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ..formats.blackbox import BEGIN_FRAME, Frame, step_records
 from ..model.record import StepRecord
+from ..model.steps import train_step
 from ..numerics.digest import digest
 from ..numerics.statistics import NAN, NEGINF, SUM_SQ, quantity
 
@@ -79,8 +80,7 @@ class Moment:
     @property
     def train_step(self) -> int:
         """The TRAIN step that people count by; that which training had come to elsewhere."""
-        is_train = self.mode in ("TRAIN", "GLOBAL")
-        return self.mode_step if is_train else max(0, self.step - self.mode_step)
+        return train_step(self.mode, self.step, self.mode_step)
 
     def facts(self, end_ns: int) -> dict[str, object]:
         """Return the numbers of the step by name.
