@@ -28,9 +28,15 @@ export function seconds(value) {
   if (typeof value !== "number" || value === 0) return value === 0 ? "0 s" : number(value);
   const size = Math.abs(value);
   if (size < 1e-5) return `${number(+(value * 1e6).toPrecision(3))} µs`;
-  if (size < 1) return `${number(+(value * 1e3).toPrecision(3))} ms`;
-  if (size < 120) return `${number(+value.toPrecision(3))} s`;
-  return size < 7200 ? `${number(+(value / 60).toPrecision(3))} min` : `${number(+(value / 3600).toPrecision(3))} h`;
+  return size < 1 ? `${number(+(value * 1e3).toPrecision(3))} ms` : clock(value);
+}
+
+/** A time on an axis: seconds, minutes or hours.
+ * @param {number} value seconds */
+export function clock(value) {
+  const size = Math.abs(value);
+  if (size < 120) return `${+value.toPrecision(3)} s`;
+  return size < 7200 ? `${+(value / 60).toPrecision(3)} min` : `${+(value / 3600).toPrecision(3)} h`;
 }
 
 /** @param {number} part */

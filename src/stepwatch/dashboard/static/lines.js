@@ -2,7 +2,7 @@
 
 import { download, el } from "./dom.js";
 import { colorway, fileName, frame, ink, pointAll, register, savePng, toggleFullScreen, tool, unregister } from "./figure.js";
-import { number, seconds } from "./format.js";
+import { clock, number, seconds } from "./format.js";
 import { csv, gapsOf, interpolate, logTicks, nearest, smoothed, suitsLog } from "./numbers.js";
 
 /** @typedef {import("./numbers.js").Line} Line */
@@ -312,10 +312,4 @@ function alone(u, series) {
 /** @param {number} x */
 function tidy(x) {
   return Math.abs(x) >= 1e6 ? `${+(x / 1e6).toPrecision(4)}M` : Math.abs(x) >= 1e4 ? `${+(x / 1e3).toPrecision(4)}k` : String(+x.toPrecision(6));
-}
-
-/** @param {number} seconds */
-function clock(seconds) {
-  if (seconds < 120) return `${+seconds.toPrecision(3)} s`;
-  return seconds < 7200 ? `${+(seconds / 60).toPrecision(3)} min` : `${+(seconds / 3600).toPrecision(3)} h`;
 }
