@@ -373,14 +373,18 @@ class Tracker(HookGuard):
         self.root = None
         trained = self._recorder.opened.get(Mode.TRAIN) if step.mode is Mode.EVAL else None
         if trained is not None:
-            self.events.detail = Detail.LOSSES if trained.has_only_losses else Detail.FULL
+            self._observe_as(trained)
+
+    def _observe_as(self, step: OpenStep) -> None:
+        """Let events be observed in the detail of a step."""
+        self.events.detail = Detail.LOSSES if step.has_only_losses else Detail.FULL
 
     def _begin(self, model: torch.nn.Module, inputs: object) -> None:
         mode = self.steps.on_forward(model)
         if self.names.of(unwrap(model)) is None:
             self.names.add(model, plain=mode is Mode.TRAIN or self.optimizers.may_hold(model))
         step = self.steps.current()
-        self.events.detail = Detail.LOSSES if step.has_only_losses else Detail.FULL
+        self._observe_as(step)
         if mode is Mode.TRAIN:
             self.last_models[id(model)] = ref(model)
             self.names.set_trained(model)
