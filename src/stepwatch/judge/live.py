@@ -9,6 +9,8 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+import numpy.ma  # noqa: F401  np.median imports it when first called: not in a step of training
+
 from ..capture.companion import MakeRemote, Report
 from ..formats.blackbox import scalar_records
 from ..formats.findings import write_findings, write_statuses

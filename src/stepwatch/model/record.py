@@ -107,8 +107,9 @@ class Layout:
         """Return the rows of all of some collections, ascending."""
         rows = self._rows_of_any.get(collections)
         if rows is None:
-            found = [self.rows_of[one] for one in collections if one in self.rows_of]
-            rows = np.unique(np.concatenate(found)) if found else np.empty(0, np.intp)
+            found = [self.rows_of[one] for one in set(collections) if one in self.rows_of]
+            # Not np.unique, which imports numpy.ma, in the first step of a training.
+            rows = np.sort(np.concatenate(found)) if found else np.empty(0, np.intp)
             self._rows_of_any[collections] = rows
         return rows
 
