@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from stepwatch.hooks.boosting.hook import class_counts, confusion, parsed
-from stepwatch.hooks.boosting.rounds import Metric, Node, columns_of, grouping, shares
+from stepwatch.hooks.boosting.rounds import (
+    Metric,
+    Node,
+    columns_of,
+    grouping,
+    numbered_by_appearance,
+    recoded,
+    shares,
+)
 from stepwatch.hooks.patching import ListenerPatches
 
 
@@ -149,3 +157,48 @@ class TestGrouping:
         labels = np.array([0.0, 1.0, 4.0, 5.0])
 
         assert grouping(labels, np.array([2, 2])) == grouping(labels, np.array([2, 0, 2]))
+
+
+class TestRecoded:
+    """Categories that two tables number each by itself, as pandas.factorize does."""
+
+    rng = np.random.default_rng(0)
+    names = rng.integers(0, 40, (2, 3000))
+
+    @staticmethod
+    def factorized(names):
+        _, first, codes = np.unique(names, return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[codes].astype(np.float32)
+
+    def test_each_by_its_own_rows(self):
+        train, test = map(self.factorized, self.names)
+
+        assert {"city": 40} == recoded({"city": train}, {"city": test})
+
+    def test_once_for_all_rows(self):
+        both = self.factorized(self.names.reshape(-1))
+
+        assert {} == recoded({"city": both[:3000]}, {"city": both[3000:]})
+
+    def test_evaluation_on_the_rows_that_are_trained_on(self):
+        train = self.factorized(self.names[0])
+
+        assert {} == recoded({"city": train}, {"city": train[:500]})
+
+    def test_missing_values_are_passed_over(self):
+        assert numbered_by_appearance(np.append(np.nan, self.factorized(self.names[0]))) == 40
+
+    @pytest.mark.parametrize(
+        "column",
+        [
+            [],
+            [0.0] * 50,
+            np.arange(50) % 24,  # hours
+            np.repeat(np.arange(20), 5),  # sorted
+            rng.integers(0, 6, 100),  # few, in this order by chance
+            np.linspace(0, 9, 90),  # not whole
+            rng.integers(0, 40, 300),
+        ],
+    )
+    def test_what_only_counts_is_let_be(self, column):
+        assert 0 == numbered_by_appearance(np.asarray(column, np.float64))

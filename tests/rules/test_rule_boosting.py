@@ -126,6 +126,15 @@ class TestUngrouped:
         assert [] == self.found(trained, evaluated)
 
 
+class TestRecoded:
+    def test_all_columns_are_named_once(self):
+        tensors = {f"boosting/recoded/test/{name}": np.array(9) for name in ("city", "shop")}
+        findings, _ = judged("setup", [full_step({"boosting": tensors}, 0)])
+
+        assert ["recoded test"] == [one.condition for one in findings]
+        assert "city, shop: the training data and test each number" in findings[0].message
+
+
 class TestAnotherModel:
     @pytest.mark.parametrize(("continues", "told"), [(False, []), (True, [20])])
     def test_rules_begin_anew_when_rounds_do(self, continues, told):

@@ -317,6 +317,7 @@ def _evaluated(booster: Any, trained_on: str) -> list[EvaluationSet]:
             partial(_labels, data),
             partial(_predictions, booster, data),
             partial(_groups, data),
+            dict,  # it keeps bins only, unless it is told to
         )
         for name, data in named.items()
     ]

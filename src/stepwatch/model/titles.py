@@ -177,6 +177,7 @@ TITLES: Mapping[str, str] = {
     "setup:monitor": "callback takes worse for better",
     "setup:over_samples": "softmax over the batch",
     "setup:padding_only": "attention mask is inverted",
+    "setup:recoded": "categories have other numbers in evaluation",
     "setup:repeated": "one layer stands at several places",
     "setup:same_key": "the same random key at every step",
     "setup:same_state": "optimizer state is not passed on",

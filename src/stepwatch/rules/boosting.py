@@ -12,7 +12,7 @@ import numpy as np
 from ..judge.rule import Findings, Rule
 from ..judge.step_view import StepNumber, StepView, TensorView
 from ..model.finding import Finding
-from ..numerics.measures import number
+from ..numerics.measures import listed, number
 from .shared import direction, prefixed
 
 #: Of a metric that ends boosting early so many values are judged where its name tells what is
@@ -32,6 +32,8 @@ IN_GROUPS, APART, LEAST_GROUPS = 5.0, 3.0, 20
 #: So far two sets of labels may differ in their means (by standard deviations), and by these
 #: factors in their spread and in the rows of a group.
 SAME_MEAN, SAME_STD, SAME_SIZE = 0.25, 1.25, 1.5
+#: Columns whose categories training and another set of data number each by its own first rows.
+_RECODED = "boosting/recoded/"
 _RATE = "hyperparameters/learning_rate"
 #: Boosting whose trees stay as they were grown, each multiplied by the learning rate.
 _BOOSTERS = ("hyperparameters/booster", "hyperparameters/boosting")
@@ -147,6 +149,7 @@ class Boosting:
         yield from self._unsplit(step)
         yield from self._uncensored(step)
         yield from self._ungrouped(step)
+        yield from self._recoded(step)
         yield from self._stopped_by(step)
 
     def finish(self) -> Findings:
@@ -227,6 +230,29 @@ class Boosting:
                     " they lie as the sizes of groups say; to shuffle, shuffle whole groups",
                 )
                 break
+
+    def _recoded(self, step: StepView) -> Findings:
+        """Find categories that have other numbers in the data that are evaluated."""
+        for group in prefixed(step, "boosting", _RECODED):
+            by_data: dict[str, list[TensorView]] = {}
+            for tensor in group:
+                data = tensor.name.removeprefix(_RECODED).partition("/")[0]
+                by_data.setdefault(data, []).append(tensor)
+            for data, tensors in by_data.items():
+                names = [tensor.name.removeprefix(f"{_RECODED}{data}/") for tensor in tensors]
+                yield self._rule.finding(
+                    step,
+                    tensors[0],
+                    f"{listed(names)}: the training data and {data} each number their categories in"
+                    " the order in which they come first, as pandas.factorize does for one table:"
+                    " the same number stands for another category in each",
+                    condition=f"recoded {data}",
+                    value=tensors[0].scalar,
+                    threshold=0.0,
+                    worker=group.record.worker,
+                    remedy="make the codes once, on the training data, and look up those of all"
+                    " other data in them, as by OrdinalEncoder.fit and then transform",
+                )
 
     def _count_rounds(self, step: StepView) -> None:
         """Remember the learning rate of a model, and what its loss was after how many rounds."""

@@ -118,6 +118,7 @@ class Setup(Rule):
     ends while it still improves as it did, and its learning rate times its rounds are too little.
     ``uncensored``: of times of events (survival) each is that of one that was seen.
     ``ungrouped``: rows that are ranked were shuffled apart from the groups that they belong to.
+    ``recoded``: categories have other numbers in training than in the data that are evaluated.
     """
 
     name = "setup"
@@ -134,6 +135,7 @@ class Setup(Rule):
         "unsplit*": "loss_input",
         "uncensored*": "loss_input",
         "ungrouped*": "data",
+        "recoded*": "data",
         "metric*": "metric",
         "*": "mode",
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas
 import pytest
 import xgboost
 
@@ -137,6 +138,32 @@ class TestSetup:
         conditions = [one.condition for one in found(Trial(tmp_path / "run"), "setup")[0]]
 
         assert ["ungrouped train"] * is_shuffled == conditions
+
+    @pytest.mark.parametrize("is_apart", [False, True])
+    @pytest.mark.parametrize("by", ["train", "estimator"])
+    def test_categories_numbered_apart(self, tmp_path, by, is_apart):
+        """The estimator keeps quantiles of what it trains on."""
+        rng = np.random.default_rng(0)
+        cities, sizes = rng.integers(0, 25, 1500), rng.normal(size=1500)
+        y = (cities % 3 + sizes).astype(np.float32)
+        parts = [slice(0, 1000), slice(1000, None)]
+        if is_apart:
+            codes = np.concatenate([pandas.factorize(cities[part])[0] for part in parts])
+        else:
+            codes = pandas.factorize(cities)[0]
+        x = np.stack([codes, sizes], axis=1)
+        train, test = parts
+        with XGBoostHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            if by == "train":
+                data = [xgboost.DMatrix(x[part], label=y[part]) for part in parts]
+                xgboost.train({"nthread": 1}, data[0], 12, evals=[(data[1], "test")])
+            else:
+                model = xgboost.XGBRegressor(n_estimators=12, n_jobs=1)
+                model.fit(x[train], y[train], eval_set=[(x[test], y[test])], verbose=False)
+        findings = found(Trial(tmp_path / "run"), "setup")[0]
+
+        name = "test" if by == "train" else "validation_0"
+        assert [f"recoded {name}"] * is_apart == [one.condition for one in findings]
 
     @pytest.mark.parametrize(("maximize", "is_found"), [(None, True), (True, False)])
     @pytest.mark.parametrize("by", ["train", "estimator"])

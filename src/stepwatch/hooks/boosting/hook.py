@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,7 +21,7 @@ from ...model.record import TensorInfo
 from ...model.steps import Mode
 from ..base import Hook
 from ..patching import ListenerPatches
-from .rounds import EvaluationSet, Metric, Round, TrainedModel, grouping
+from .rounds import EvaluationSet, Metric, Round, TrainedModel, grouping, recoded
 
 _log = logging.getLogger("stepwatch")
 Array = npt.NDArray[np.generic]
@@ -179,6 +179,7 @@ class BoostingHook(Hook):
                 self._observe_named("boosting", "censored", np.asarray(one.censored, np.float64))
             for data in one.data:
                 self._observe_groups(data)
+            self._observe_columns(one.data)
         if self.wants("feature_importance"):
             self._observe_all(
                 "feature_importance", self._computed("importances", model.importances)
@@ -256,6 +257,18 @@ class BoostingHook(Hook):
         of = "groups" if data.trains else "evaluated_groups"
         for name, value in grouping(data.labels(), sizes).items() if len(sizes) else ():
             self._observe_named("boosting", f"{of}/{name}/{data.name}", np.asarray(value))
+
+    def _observe_columns(self, data: Sequence[EvaluationSet]) -> None:
+        """Observe of which columns the categories are numbered apart, in training and elsewhere."""
+        others = [one for one in data if not one.trains]
+        trained = next((one.columns for one in data if one.trains), None)
+        if not others or trained is None:
+            return
+        columns = self._computed("columns", trained)
+        for one in others:
+            for name, count in recoded(columns, self._computed("columns", one.columns)).items():
+                value = np.asarray(count, np.int64)
+                self._observe_named("boosting", f"recoded/{one.name}/{name}", value)
 
     def _observe_all(self, collection: str, values: Mapping[str, Array]) -> None:
         for name, value in values.items():

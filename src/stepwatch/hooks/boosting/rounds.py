@@ -12,6 +12,11 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.generic]
 
+#: So many rows of a set of data are looked at, from the first one on.
+FIRST_ROWS = 4096
+# Categories that are numbered by which comes first are so many, or more; and in fewer than this
+# share of rows they go on as a counter does: to the same, the next or the first one.
+_LEAST_CATEGORIES, _MOST_COUNTED = 7, 0.7
 #: What nobody else evaluates is evaluated at every n-th round: it costs a pass over the data.
 OWN_EVERY = 10
 # Of the metrics of XGBoost and LightGBM those that training makes smaller a little in each round.
@@ -62,6 +67,8 @@ class EvaluationSet:
         predictions: Returns the predictions of the model, shape ``[rows]``, or ``[rows, classes]``.
         groups: Returns the sizes of the groups of rows that are ranked among each other, one after
             the other, shape ``[groups]``; empty where there are none.
+        columns: Returns what the model is given of the first rows, at most ``FIRST_ROWS``, by the
+            name of the feature, shape ``[rows]``, nan where it is missing; empty if not known.
     """
 
     name: str
@@ -69,6 +76,57 @@ class EvaluationSet:
     labels: Callable[[], Array]
     predictions: Callable[[], Array]
     groups: Callable[[], Array]
+    columns: Callable[[], Mapping[str, Array]]
+
+
+def numbered_by_appearance(column: Array) -> int:
+    """Return how many categories are numbered by which comes first, as by ``pandas.factorize``.
+
+    Args:
+        column: Shape ``[rows]``, in the order of the table.
+
+    Returns:
+        0 where they are not, or are as few as come in order by chance, or count on from row to row.
+
+    Example:
+        >>> numbered_by_appearance(np.array([0, 1, 2, 1, 3, 4, 0, 5, 2, 6, 4, 1]))
+        7
+        >>> numbered_by_appearance(np.array([1, 0, 2, 1, 3, 4, 0, 5, 2, 6, 4, 1]))
+        0
+    """
+    codes = column[np.isfinite(column)].astype(np.float64)
+    seen: npt.NDArray[np.float64] = np.maximum.accumulate(codes) if len(codes) else codes
+    # Each that is larger than all before it is the next one.
+    if not len(codes) or codes[0] != 0 or not np.isin(np.diff(seen), (0, 1)).all():
+        return 0
+    if not np.array_equal(codes, np.round(codes)) or seen[-1] + 1 < _LEAST_CATEGORIES:
+        return 0
+    goes_on = np.isin(np.diff(codes), (0, 1)) | (codes[1:] == 0)
+    return int(seen[-1]) + 1 if goes_on.mean() < _MOST_COUNTED else 0
+
+
+def recoded(trained: Mapping[str, Array], other: Mapping[str, Array]) -> dict[str, int]:
+    """Return the columns whose categories two tables number each by its own first rows.
+
+    The same numbers then stand for other categories. One that is a copy of the other's beginning
+    is left out.
+
+    Returns:
+        How many categories ``other`` has, by column.
+    """
+    return {
+        name: count
+        for name, column in other.items()
+        if name in trained
+        and numbered_by_appearance(trained[name])
+        and (count := numbered_by_appearance(column))
+        and not _begin_alike(trained[name], column)
+    }
+
+
+def _begin_alike(one: Array, other: Array) -> bool:
+    least = min(len(one), len(other))
+    return np.array_equal(one[:least], other[:least], equal_nan=True)
 
 
 def grouping(labels: Array, sizes: Array) -> dict[str, float]:
