@@ -61,6 +61,15 @@ class TestVanishingGradient:
         assert (2, "gradient/a") == (finding.evidence["below"], finding.evidence["first_in_depth"])
         assert [] == run("vanishing_gradient:min_tensors=3", [step])
 
+    def test_the_shift_before_a_normalization_is_let_be(self):
+        """By itself: it has no gradient by nature, whatever it is called."""
+        spec = "vanishing_gradient:vectors=false"
+        weight, shift = [[1.0, 1.0]], [1e-12, 1e-12]
+
+        assert [] == run(spec, [gradients({"0": weight, "1": shift})])
+        assert [1] == steps_at(run(spec, [gradients({"0": [[1e-12, 0]], "1": shift})]))
+        assert [1] == steps_at(run(spec, [gradients({"1": shift})]))  # there is nothing else
+
     def test_consecutive_is_counted_for_each_tensor(self):
         steps = [gradients({"w": [0.0], "v": [float(n % 2)]}, n) for n in range(1, 8)]
         (finding,) = run("vanishing_gradient:consecutive=4", steps)

@@ -41,8 +41,8 @@ Spec = str | Mapping[str, object] | Rule | Watched
 #: healthy run, however small, stays silent; in the order in which they judge.
 DEFAULT_RULES = (
     "vanishing_gradient:relative_to=largest,relative_threshold=1e-7,consecutive=10"
-    # the bias before a normalization and that of attention's keys have no gradient by nature
-    ",exclude_regex=bias",
+    # a shift before a normalization and the bias of attention's keys have no gradient by nature
+    ",vectors=false,exclude_regex=bias",
     "zero_gradients",
     "grad_norm_spike:z=10,min_ratio=5,clip_share=0.99,clip_window=100,clip_ratio=100",
     "gradient_clipping",

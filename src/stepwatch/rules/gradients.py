@@ -362,6 +362,16 @@ def is_of_trained(layout: Layout, gradient: TensorInfo) -> bool:
     return is_of_trainable(layout, gradient) and is_trainable(layout, gradient)
 
 
+def _is_of_trained_matrix(layout: Layout, gradient: TensorInfo) -> bool:
+    """Return the same, for a vector only where there is nothing else."""
+    return is_of_trained(layout, gradient) and (
+        len(gradient.shape) > 1
+        or not any(
+            len(layout.tensors[row].shape) > 1 for row in layout.rows_of.get("gradients", ())
+        )
+    )
+
+
 class VanishingGradient(Rule):
     """Gradients too small to train with.
 
@@ -385,9 +395,13 @@ class VanishingGradient(Rule):
     ignore_zero_init: bool = parameter(
         True, "Let a gradient be zero at the first step; `false` in compat."
     )
+    vectors: bool = parameter(
+        True, "Judge gradients of one dimension, too, where others have more."
+    )
 
     def begin(self) -> None:
-        self._tensors = Selection(("gradients",), keep=is_of_trained)
+        keep = is_of_trained if self.vectors else _is_of_trained_matrix
+        self._tensors = Selection(("gradients",), keep=keep)
         self._padded, self._weights = PaddedSequences(), WeightHistory()
 
     def check(self, step: StepView) -> Findings:
