@@ -141,6 +141,28 @@ class TestFrozenAsDrawn:
     def test_they_were_never_trained(self, limit):
         assert "frozen_as_drawn" in self.conditions(self.drawn(limit))
 
+    @pytest.mark.parametrize(
+        ("ends_at", "severities"), [(0.2, ["info"]), (1.2, ["info", "warning"])]
+    )
+    def test_it_is_a_warning_where_little_is_learnt_from_them(self, ends_at, severities):
+        """What is drawn at random may do as well."""
+        watch, found, frozen = Watch(["untrained_parameter"]), [], self.drawn(1 / math.sqrt(40))
+        rng = np.random.default_rng(0)
+        for at in range(0, 202, 2):
+            head, loss = rng.normal(size=(40, 3)), np.array(2.0 if at < 30 else ends_at)
+            tensors = [
+                (info("base", "weights", frozen, trainable=False), frozen),
+                (info("head", "weights", head, trainable=True), head),
+                (info("loss", "losses", loss), loss),
+            ]
+            found += watch.evaluate(StepView([record(tensors, step=at)]))
+        found += watch.finish()
+
+        found = [one for one in found if one.condition == "frozen_as_drawn"]
+
+        assert severities == [one.severity for one in found]
+        assert {0} == {one.onset for one in found}
+
     def test_what_was_trained_before_has_not_come_here(self):
         """An encoder was trained, and another one of its shapes is frozen."""
         drawn = self.drawn(1 / math.sqrt(40))

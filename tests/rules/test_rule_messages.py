@@ -9,7 +9,8 @@ import pytest
 
 from stepwatch import rules
 from stepwatch.rules.shared import in_a_row
-from stepwatch.rules.weights import _of_one, _share_of
+from stepwatch.rules.values import _share_of
+from stepwatch.rules.weights import _of_one
 
 SOURCES = sorted(Path(rules.__file__).parent.glob("*.py"))
 

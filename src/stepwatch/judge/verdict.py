@@ -8,7 +8,7 @@ from functools import cached_property
 
 from ..formats.proofs import Proof
 from ..model.collection import STAGES
-from ..model.finding import Finding
+from ..model.finding import SEVERITIES, Finding
 from ..model.html_text import html_table
 from ..model.subjects import subject_of
 from ..numerics.measures import listed
@@ -286,6 +286,8 @@ class Episodes:
 def episodes(found: Iterable[Chain]) -> list[Episodes]:
     """Put chains together whose causes are the same condition of one worker, in any tensor.
 
+    Of these the first of those that are most severe is told.
+
     Args:
         found: In an order that is kept; a cause stands where it was first.
 
@@ -308,14 +310,15 @@ def episodes(found: Iterable[Chain]) -> list[Episodes]:
                 rest.append(one)
         words = (subject_of(part.cause.tensor).words for part in parts)
         subjects = tuple(dict.fromkeys(one for one in words if one))
-        merged.append(Episodes(Chain(parts[0].cause, tuple(rest)), tuple(steps), subjects))
+        worst = max(parts, key=lambda part: SEVERITIES.index(part.cause.severity))
+        merged.append(Episodes(Chain(worst.cause, tuple(rest)), tuple(steps), subjects))
     return merged
 
 
 def _condition(finding: Finding) -> tuple[str, ...]:
     kind = finding.condition.replace(finding.tensor, "") if finding.tensor else finding.condition
     why = str(finding.evidence.get("cause", ""))
-    return finding.rule, kind, why, finding.worker, finding.severity
+    return finding.rule, kind, why, finding.worker
 
 
 def _counted(rule: str, steps: Sequence[int]) -> str:

@@ -1,4 +1,4 @@
-"""Rules on tensors that are zero or scatter too much, and on parameters that do not train."""
+"""The rule on parameters that do not train."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import ConfigError
 from ..judge.declaration import parameter
 from ..judge.rule import EvidenceView, Findings, NamedRows, Rule, Selection
 from ..judge.step_view import StepNumber, StepView, TensorGroup
 from ..model.finding import Finding
 from ..model.record import Layout, TensorInfo
-from ..numerics.measures import Floats, listed, number, zero_percent
+from ..numerics.measures import Floats, listed, number
 from ..numerics.statistics import COUNT, MAX, MIN, NAN, SUM, SUM_ABS, SUM_SQ, ZEROS
-from .circumstances import WeightHistory
-from .shared import TensorRule, in_a_row, is_skipped, out_of_range
+from .shared import in_a_row, is_scalar, is_skipped, losses_of
 
 Mask = npt.NDArray[np.bool_]
+#: A loss that ends at this much of what it was first has hardly fallen.
+STUCK = 0.5
 
 
 def is_frozen(info: TensorInfo) -> bool:
@@ -623,144 +624,6 @@ _LAST = _FIRST + len(_SIGNATURE)
 _WIDTH = _LAST + len(_SIGNATURE)
 
 
-#: Names of what starts at zero by design.
-STARTS_AT_ZERO = r"bias|beta|shift|lora_B"
-
-
-def is_first_output(layout: Layout, tensor: TensorInfo) -> bool:
-    """Return whether a tensor is in the first element of all tuples that modules returned.
-
-    What a layer computes is what it returns first; what else it returns, such as a bias of
-    positions or the state of a cell, may be zero by design. True for what is no output.
-    """
-    root, *parts = tensor.name.split("/")
-    if root != "output":
-        return True
-    for index in range(1, len(parts)):
-        if parts[index].isdecimal() and int(parts[index]) > 0:
-            around = "/".join((root, *parts[:index]))
-            # Beside the output of what it lies in, "1" is the name of a layer.
-            is_tuple = around not in layout.row_of and any(
-                name == f"{around}/0" or name.startswith(f"{around}/0/") for name in layout.row_of
-            )
-            if is_tuple:
-                return False
-    return True
-
-
-class AllZero(TensorRule):
-    """Tensors of which everything, or too much, is zero.
-
-    Tensors that become zero at the same step are one finding.
-    """
-
-    name = "all_zero"
-    example = "outputs"
-    sign = "inactive"
-    view = EvidenceView(statistic="zero_fraction")
-    compat: ClassVar[Mapping[str, object]] = {"skip_initial": False, "skip_further": False}
-
-    threshold: float = parameter(
-        100.0, "Percentage of zeros that is too much.", above=0, at_most=100
-    )
-    atol: float = parameter(
-        0.0, "A tensor with no element larger than this counts as all zero.", at_least=0
-    )
-    consecutive: int = parameter(1, "So many steps in a row.", at_least=1)
-    skip_initial: bool = parameter(
-        True, "Leave out, at step 0, biases and others that start at zero; `false` in compat."
-    )
-    skip_further: bool = parameter(
-        True, "Of a tuple that a module returns look at the first element; `false` in compat."
-    )
-
-    def begin(self) -> None:
-        super().begin()
-        self._weights = WeightHistory()
-        if self.skip_further:
-            self._tensors = Selection(
-                self.collection_names, self.tensor_regex, keep=is_first_output
-            )
-
-    def concerns(self, step: StepView) -> bool:
-        return any(True for _ in self._tensors.groups(step))
-
-    def look(self, step: StepView) -> None:
-        if step.trains:
-            self._weights.add(step)
-
-    def check(self, step: StepView) -> Findings:
-        self.look(step)
-        for group, names in self._tensors.groups(step):
-            percent = self._percent(group)
-            zero = percent >= self.threshold  # false for nan: empty, or nothing of it is finite
-            if self.skip_initial and step.number == 0:
-                zero &= ~group.record.layout.matching(STARTS_AT_ZERO)[group.rows]
-            worker = group.record.worker
-            zero = self.persist_each(worker, names, zero)
-            for leader, members in self.onsets(worker, names, zero).items():
-                yield self._finding(step, group.where(members), float(percent[members[0]]), leader)
-
-    def _percent(self, group: TensorGroup) -> Floats:
-        percent = zero_percent(group.record.statistics[group.rows])
-        if self.atol:
-            percent[group.quantity("abs_max") <= self.atol] = 100.0
-        return percent
-
-    def _finding(self, step: StepView, group: TensorGroup, share: float, leader: str) -> Finding:
-        count = group[0].statistics.count
-        name, *others = group.names
-        since = f", {in_a_row(self.consecutive, 'step')}" if self.consecutive > 1 else ""
-        more = f"; so {'is' if len(others) == 1 else 'are'} {listed(others)}" if others else ""
-        weight = _zero_weight(step, group, name)
-        if weight:
-            more += f"; {weight} is zero, too"
-        reason = self._weights.reason(group.record.worker)
-        if reason is not None:
-            more += f"; {reason.sentence}"
-        return self.finding(
-            step,
-            group[0],
-            f"{name} is zero, {_share_of(share, self.threshold, count)}, at step"
-            f" {step.train_step}{since}{more}",
-            value=share,
-            threshold=self.threshold,
-            condition=leader,
-            remedy=reason.remedy
-            if reason is not None
-            else "the layer is disconnected, dead or initialized with zeros: check its inputs,"
-            " activation and initialization, and lower the learning rate",
-            evidence={
-                "elements": count,
-                "tensors": [name, *others][:20],
-                **({"why": reason.cause} if reason else {}),
-            },
-        )
-
-
-def _share_of(share: float, threshold: float, count: float) -> str:
-    """Return how much of a tensor is zero, with the threshold where that is not all of it.
-
-    Example:
-        >>> _share_of(100.0, 100.0, 32), _share_of(97.5, 95.0, 200)
-        ('all of its 32 elements', '97.5% of its 200 elements (>= 95%)')
-    """
-    if share == 100 and threshold == 100:
-        return f"all of its {count} elements" if count != 1 else "its one element"
-    return f"{number(share)}% of its {count} elements (>= {number(threshold)}%)"
-
-
-def _zero_weight(step: StepView, group: TensorGroup, output: str) -> str:
-    """Return the matrix of weights of the module of an output if it is all zero, else ``""``."""
-    module = output.removeprefix("output/")
-    for weight in (f"{module}/kernel", f"{module}.weight"):
-        view = step.tensor(weight, group.record.worker)
-        if view is not None and view.info.collection == "weights":
-            least, largest = view.statistics.min, view.statistics.max
-            return weight if least == largest == 0 else ""
-    return ""
-
-
 def _total(names: Sequence[str], members: Sequence[str]) -> int:
     """Return how many parameters models have; or all where members are of an optimizer alone."""
     if members[0].startswith(FOREIGN):
@@ -837,10 +700,18 @@ class UntrainedParameter(Rule):
         self._trained: dict[str, dict[str, tuple[int, ...]]] = {}
         self._last_steps: deque[StepNumber] = deque(maxlen=self.k + 1)
         self._frozen: WeakKeyDictionary[Layout, dict[str, tuple[int, ...]]] = WeakKeyDictionary()
+        # Of each worker of which they are as drawn: since when, which, and of how many. And of each
+        # loss: the first values and the last ones.
+        self._as_drawn: dict[str, tuple[StepNumber, list[str], int]] = {}
+        self._losses = Selection(("losses",), keep=is_scalar)
+        self._fell: dict[str, tuple[list[float], deque[float]]] = {}
 
     def check(self, step: StepView) -> Findings:
         self._steps += 1
         self._last_steps.append(step.at)
+        for name, loss in losses_of(step, self._losses).items():
+            first, last = self._fell.setdefault(name, ([], deque(maxlen=self.k)))
+            (first if len(first) < self.k else last).append(loss)
         warming_up = self._warming_up(step)
         for group, names in self._weights.groups(step):
             worker = group.record.worker
@@ -890,6 +761,20 @@ class UntrainedParameter(Rule):
     def finish(self) -> Findings:
         for worker, (at, members, total) in self._not_returned.items():
             yield self._finding(at, worker, "not_returned", members, total)
+        # What is drawn at random may do, where something else has learnt from it.
+        for worker, (onset, members, total) in self._as_drawn.items() if self._is_stuck() else ():
+            at = self._last_steps[-1]
+            yield self._finding(at, worker, "frozen_as_drawn", members, total, onset=onset)
+
+    def _is_stuck(self) -> bool:
+        """Return whether no loss has fallen by much, though there was time."""
+        falls = [
+            fmean(last) / fmean(first)
+            for first, last in self._fell.values()
+            if last and fmean(first) > 0
+        ]
+        is_long = bool(self._last_steps) and self._last_steps[-1].train_step >= 10 * self.k
+        return is_long and min(falls, default=0.0) >= STUCK
 
     def _drawn(self, step: StepView, group: TensorGroup) -> Findings:
         """Judge frozen weights, once for each model: those of another one may be others."""
@@ -914,6 +799,9 @@ class UntrainedParameter(Rule):
             before = Counter(shape for name, shape in trained.items() if name not in frozen)
             is_anew = Counter(frozen[name] for name in members) <= before
             cause, severity = ("frozen_anew", "warning") if is_anew else ("frozen_as_drawn", "info")
+            if not is_anew:
+                onset = [*self._last_steps][-self.k :][0]
+                self._as_drawn[worker] = onset, members, len(group.infos)
             yield self._finding(step, worker, cause, members, len(group.infos), severity)
 
     def _unchanged(self, step: StepView, group: TensorGroup, members: list[str]) -> Findings:
@@ -985,6 +873,7 @@ class UntrainedParameter(Rule):
         severity: str = "warning",
         *,
         held: str = "",
+        onset: StepNumber | None = None,
     ) -> Finding:
         what, remedy = CAUSES[cause]
         what = what if len(members) > 1 else _of_one(what)
@@ -999,7 +888,7 @@ class UntrainedParameter(Rule):
             value=float(len(members)),
             threshold=0.0,
             severity=severity,
-            onset=[*self._last_steps][-streak:][0],
+            onset=onset or [*self._last_steps][-streak:][0],
             mode="TRAIN" if isinstance(step, StepNumber) else "",
             condition=cause,
             remedy=remedy,
@@ -1021,62 +910,3 @@ def _of_one(what: str) -> str:
     for several, one in _ONE.items():
         head = re.sub(rf"\b{several}\b", one, head)
     return head + colon + rest
-
-
-class TensorVariance(TensorRule):
-    """Tensors whose variance is above or below a threshold.
-
-    It is the mean squared distance from the mean, over the finite elements. A tensor of one
-    element has none.
-    """
-
-    name = "tensor_variance"
-    sign = "inactive"
-    view = EvidenceView(statistic="variance")
-    compat: ClassVar[Mapping[str, object]] = {"skip_initial": False}
-
-    max_threshold: float | None = parameter(
-        None, "Too much above this; `none` for no limit.", above=0
-    )
-    min_threshold: float | None = parameter(
-        None, "Too little below this. One of both is needed.", at_least=0
-    )
-    skip_initial: bool = parameter(
-        True, "Leave out, at step 0, biases and others that start at zero; `false` in compat."
-    )
-
-    def begin(self) -> None:
-        super().begin()
-        if self.max_threshold is None and self.min_threshold is None:
-            raise ConfigError("say what is too much, by max_threshold=10 or min_threshold=1e-5")
-        self._most = math.inf if self.max_threshold is None else self.max_threshold
-        self._least = 0.0 if self.min_threshold is None else self.min_threshold
-        if not self._least < self._most:
-            raise ConfigError(
-                f"min_threshold ({self._least}) must be below max_threshold ({self._most})"
-            )
-
-    def check(self, step: StepView) -> Findings:
-        for group, names in self._tensors.groups(step):
-            judged = group.record.statistics[group.rows, COUNT] != 1
-            if self.skip_initial and step.number == 0:
-                judged &= ~group.record.layout.matching(STARTS_AT_ZERO)[group.rows]
-            variances = np.where(judged, group.quantity("variance"), np.nan)
-            worker = group.record.worker
-            outside = out_of_range(self, worker, names, variances, self._least, self._most)
-            for side, limit, condition, members in outside:
-                first, *others = chosen = [names[one] for one in members]
-                variance = float(variances[members[0]])
-                also = f"; so is that of {listed(others)}" if others else ""
-                yield self.finding(
-                    step,
-                    first,
-                    f"{first}: its variance {number(variance)} is {side} {number(limit)}"
-                    f" at step {step.train_step}{also}",
-                    worker=worker,
-                    value=variance,
-                    threshold=limit,
-                    condition=condition,
-                    remedy="rescale the initialization, or normalize",
-                    evidence={"tensors": chosen[:20]},
-                )
