@@ -521,6 +521,26 @@ class TestRepeatedData:
 
         assert found == [one.condition for one in judged("repeated_data", steps)[0]]
 
+    @pytest.mark.parametrize(("many", "found"), [(False, []), (True, ["same_batch"])])
+    def test_samples_that_are_evaluated_again_are_no_more(self, many, found):
+        """All that are trained on may be one batch; fewer are evaluated, and again and again."""
+        steps, number = [], 0
+        for at in range(60):
+            sizes = [(40, Mode.TRAIN)] + [(25, Mode.EVAL)] * 3 * (at % 10 == 9)
+            for count, mode in sizes:
+                step = step_of(
+                    {"batches": {"batch/0": np.ones((count, 2))}},
+                    number,
+                    mode,
+                    mode_step=at if mode is Mode.TRAIN else number - at - 1,
+                )
+                digest = 7 + count + number * (many and mode is Mode.EVAL)
+                step.records[0].digests["batch/0"] = digest
+                steps.append(step)
+                number += 1
+
+        assert found == [one.condition for one in judged("repeated_data", steps)[0]]
+
     @pytest.mark.parametrize(("count", "found"), [(32, []), (50, ["same_batch"])])
     def test_a_few_steps_on_one_batch_adapt_a_model(self, count, found):
         """As those of a task in meta-learning; between full steps far apart it may stay as well."""

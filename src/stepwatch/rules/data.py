@@ -243,7 +243,8 @@ class RepeatedData(Rule):
         self._evaluated_totals: dict[tuple[str, str], Floats] = {}
         self._first_evaluated: StepNumber | None = None
         self._num_evaluated: dict[str, int] = {}
-        self._evaluating: dict[str, int] = {}
+        # Of each worker: after which TRAIN step it evaluates, how many samples, and which batches.
+        self._evaluating: dict[str, tuple[int, int, set[tuple[int | None, ...]]]] = {}
         self._drawn: dict[tuple[str, str], _Drawn] = {}
 
     def check(self, step: StepView) -> Findings:
@@ -262,7 +263,6 @@ class RepeatedData(Rule):
         if not step.trains:
             return
         self._steps += 1
-        self._evaluating.clear()
         for worker in step.workers:
             yield from self._evaluate_batch(step, worker)
         boosting = {group.record.worker for group in step.groups("boosting")}
@@ -316,14 +316,20 @@ class RepeatedData(Rule):
     def _count_evaluated(self, step: StepView, worker: str) -> None:
         """Remember how many samples one evaluation had, all its steps together.
 
-        What is the batch that is trained on shows no others, as where parts of a graph are masked.
+        What is the batch that is trained on shows no others, as where parts of a graph are masked,
+        nor does a batch that is evaluated once more.
         """
         batches = list(step.tensors("batches", worker=worker))
         trained, *_ = self._batches.get(worker, ((),))
         if trained and all(batch.digest in trained for batch in batches):
             return
-        so_far = self._evaluating.get(worker, 0) + _samples(batches)
-        self._evaluating[worker] = so_far
+        after, so_far, seen = self._evaluating.get(worker, (step.train_step, 0, set()))
+        if after != step.train_step:
+            so_far, seen = 0, set()
+        digests = tuple(batch.digest for batch in batches)
+        so_far += 0 if digests in seen and None not in digests else _samples(batches)
+        seen.add(digests)
+        self._evaluating[worker] = step.train_step, so_far, seen
         self._num_evaluated[worker] = max(so_far, self._num_evaluated.get(worker, 0))
 
     def _evaluate_batch(self, step: StepView, worker: str) -> Findings:
