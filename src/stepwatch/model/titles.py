@@ -212,6 +212,7 @@ TITLES: Mapping[str, str] = {
     "training_mode:eval_mode_in_training": "evaluation mode in training",
     "training_mode:one_sample": "batch normalization over one sample",
     "training_mode:train_mode_in_evaluation": "training mode in evaluation",
+    "training_mode:unfilled_statistics": "evaluated without the statistics of training",
     "tree_depth": "trees are deep",
     "unchanged_tensor": "tensor does not change",
     "untrained_parameter": "parameters not trained",

@@ -56,7 +56,8 @@ class TrainingMode(Rule):
     approximation, 2016). Reported is a run that is never evaluated without it.
 
     And batch normalization that trains on the statistics of one sample at a time is evaluated with
-    those of all, which it never saw.
+    those of all, which it never saw; and one that is evaluated with the statistics of a new layer,
+    though its weights are trained, was given only a part of what was trained.
     """
 
     name = "training_mode"
@@ -79,6 +80,7 @@ class TrainingMode(Rule):
                 continue
             self._evaluated = True
             modes = self._workers.setdefault(worker, _Modes())
+            yield from self._unfilled(step, worker)
             if step.trains:
                 modes.one_sample += _is_of_one(step, worker)
                 yield from self._evaluate_training(step, worker, modes, total)
@@ -113,6 +115,25 @@ class TrainingMode(Rule):
                 threshold=0.0,
                 condition="eval_mode_in_training",
                 remedy="call model.train() before training goes on, after each evaluation",
+            )
+
+    def _unfilled(self, step: StepView, worker: str) -> Findings:
+        count = step.scalar("loop/modules_unfilled", worker)
+        if count > 0:
+            yield self.finding(
+                step,
+                "loop/modules_unfilled",
+                f"{number(count)} batch normalization{'s are' if count > 1 else ' is'} evaluated at"
+                f" step {step.train_step} with the running statistics of a new layer, mean 0 and"
+                " variance 1, though with trained weights: what is evaluated is not what was"
+                " trained",
+                worker=worker,
+                value=count,
+                threshold=0.0,
+                condition="unfilled_statistics",
+                remedy="where weights are copied, copy the running statistics, too: in PyTorch all"
+                " of state_dict(), or AveragedModel(use_buffers=True), in Keras also the variables"
+                " that are not trainable",
             )
 
     def _check_evaluation(

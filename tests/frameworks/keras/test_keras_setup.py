@@ -242,6 +242,30 @@ class TestMomentum:
         assert expected == [one.condition for one in found]
 
 
+@pytest.mark.parametrize(
+    ("copied", "expected"), [("weights", []), ("trainable_variables", ["unfilled_statistics"])]
+)
+def test_a_copy_that_was_given_no_statistics_is_named(copied, expected, tmp_path):
+    x, y = _data("binary")
+
+    def made():
+        layers = [keras.layers.Dense(8, "relu"), keras.layers.BatchNormalization()]
+        model = keras.Sequential([keras.Input((6,)), *layers, keras.layers.Dense(1, "sigmoid")])
+        model.compile("adam", BINARY)
+        return model
+
+    model, copy = made(), made()
+    with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        copy.evaluate(x, y, verbose=0)  # nothing is trained yet
+        model.fit(x, y, epochs=2, verbose=0, validation_data=(x, y))
+        for mine, trained in zip(getattr(copy, copied), getattr(model, copied), strict=True):
+            mine.assign(trained)
+        copy.predict(x, verbose=0)
+
+    found = watch(Trial(tmp_path / "run"), ["training_mode"])
+    assert expected == [one.condition for one in found][:1]
+
+
 class Encoder(keras.layers.Layer):
     """A layer of one's own, with a part that need not be used."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import warnings
+from itertools import chain
 
 import pytest
 import torch
@@ -97,6 +98,27 @@ class TestModules:
             model.eval()(X)
 
         assert [2, 0] == loop(seen, "modules_in_train", mode="EVAL")
+
+    @pytest.mark.parametrize(("with_buffers", "expected"), [(False, [1.0]), (True, [])])
+    def test_a_copy_that_was_given_no_statistics_is_told(self, watched, with_buffers, expected):
+        """As an average of weights that goes over parameters only."""
+        model, average = dropping(), dropping().eval()
+        with watched() as seen:
+            with torch.no_grad():
+                average(X)  # nothing is trained yet
+            fit(model)
+            with torch.no_grad():
+                given = chain(average.parameters(), average.buffers() if with_buffers else ())
+                for mine, trained in zip(
+                    given, chain(model.parameters(), model.buffers()), strict=False
+                ):
+                    mine.copy_(trained)
+                average(X)
+
+        name = "loop/modules_unfilled"
+        found = loop(seen, "modules_unfilled", mode="EVAL") if expected else []
+        assert expected == found
+        assert bool(expected) == (name in seen.trial.tensor_names())
 
     def test_micro_batches_are_no_more_modules(self, watched):
         """Each forward has its number, and they are merged."""

@@ -166,6 +166,26 @@ def _kept(model: Any) -> Iterator[int]:
                 yield id(layer)
 
 
+def unfilled(model: Any, value_of: Callable[[Any], Array], filled: set[int]) -> int:
+    """Return how many batch normalizations have statistics of a new layer, but trained weights.
+
+    Args:
+        value_of: Returns the value of a variable.
+        filled: The ``id`` of those that have other statistics, and need no look; added to.
+    """
+    count = 0
+    for layer in model._flatten_layers(include_self=False):
+        is_one = isinstance(layer, keras.layers.BatchNormalization) and layer.built
+        if not is_one or id(layer) in filled:
+            continue
+        if value_of(layer.moving_mean).any() or (value_of(layer.moving_variance) != 1).any():
+            filled.add(id(layer))
+            continue
+        is_scaled = layer.scale and bool((value_of(layer.gamma) != 1).any())
+        count += is_scaled or (layer.center and bool(value_of(layer.beta).any()))
+    return count
+
+
 def _momentum(model: Any, names: ModelNames, kept: frozenset[int]) -> Iterator[tuple[str, float]]:
     """Yield the share where it is all of a batch, or next to nothing."""
     for layer, new in _normalizations(model):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakSet
 
@@ -49,7 +50,7 @@ from .evidence import (
 )
 from .layers import LAYER_EVENTS, LOSS_EVENTS, LayerCall, ModelNames, slot_names
 from .losses import AS_IT_IS, Arrangement, LossCall, compared_targets, loss_call
-from .setup import Setup
+from .setup import Setup, unfilled
 
 
 class ModelCoverage:
@@ -173,6 +174,9 @@ class BatchTracker:
         self._values: dict[str, Any] = {}
         # Steps of optimizers in a step that was observed in full, and in all so far.
         self._num_updates = self._num_optimizer_steps = 0
+        # Of the normalizations: those that have statistics, by ``id``, and how many have not.
+        self._filled: set[int] = set()
+        self._num_unfilled = 0
 
     @property
     def failure(self) -> str:
@@ -207,7 +211,16 @@ class BatchTracker:
                 lambda: self._variables(trainable, others),
             )
             self._updates.before(step, self._names, self._model.trainable_variables, trainable)
+        elif step.wants("loop"):
+            self._num_unfilled = unfilled(self._model, self._value_of(variables), self._filled)
         return False
+
+    def _value_of(self, variables: Callable[[], Variables]) -> Callable[[Any], Array]:
+        """Return what gives the value of a variable, which it need not hold while a batch runs."""
+        of_model = self._model.trainable_variables, self._model.non_trainable_variables
+        pairs = zip(chain(*of_model), chain(*variables()), strict=True)
+        values = {id(variable): value for variable, value in pairs}
+        return lambda variable: self._backend.to_numpy(values[id(variable)])
 
     @contextmanager
     def collecting(self, *, only_losses: bool = False) -> Iterator[StepTrace]:
@@ -351,6 +364,8 @@ class BatchTracker:
                 numbers["loop/modules_in_eval"] = in_eval
             else:
                 numbers["loop/modules_in_train"] = facts.modules_in_training
+                if self._num_unfilled:
+                    numbers["loop/modules_unfilled"] = self._num_unfilled
             if facts.dropout:
                 numbers["loop/dropout"] = facts.dropout
         if seconds is not None:

@@ -234,6 +234,9 @@ class Loop:
         self._weights = LossWeights()
         self._depends: dict[type, bool] = {}
         self._num_modules, self._num_in_eval, self._dropout = 0, 0, 0.0
+        # How many normalizations had no statistics to go by; those that have, and need no look.
+        self._num_unfilled = 0
+        self._filled: WeakSet[torch.nn.Module] = WeakSet()
         self._began_at: float | None = None
         self._is_training = False
         self._waited_s: float | None = None
@@ -255,6 +258,7 @@ class Loop:
 
     def begin(self, step: OpenStep, *_: object) -> None:
         self._num_modules, self._num_in_eval, self._dropout = 0, 0, 0.0
+        self._num_unfilled = 0
         self._is_training |= step.mode is Mode.TRAIN
         self._phases.turn("forward")
 
@@ -271,6 +275,12 @@ class Loop:
             self._num_in_eval += not module.training
             if module.training and type(share) is float:
                 self._dropout = max(self._dropout, share)
+        if not module.training and isinstance(module, BatchNorm) and module not in self._filled:
+            is_unfilled = _is_unfilled(module)  # asked once of most: it waits for a device
+            if is_unfilled is not None:
+                self._num_unfilled += is_unfilled
+            else:
+                self._filled.add(module)
 
     def leave(self, step: OpenStep, *, is_trained: bool) -> None:
         """The model returned.
@@ -292,6 +302,8 @@ class Loop:
                 numbers["loop/modules_in_eval"] = self._num_in_eval
             else:
                 numbers["loop/modules_in_train"] = self._num_modules - self._num_in_eval
+                if self._num_unfilled:
+                    numbers["loop/modules_unfilled"] = self._num_unfilled
             if self._dropout:
                 numbers["loop/dropout"] = self._dropout
         if evaluates:
@@ -403,6 +415,22 @@ class Loop:
                 numbers["loop/forward_seconds"] = self._backward_at - self._began_at
         self._began_at, self._backward_at = now, None
         self._waited_s = None if self._waited_s is None else 0.0
+
+
+def _is_unfilled(module: BatchNorm) -> bool | None:
+    """Return whether a normalization has statistics of a new layer, but weights that were trained.
+
+    Returns:
+        ``None`` where it has other statistics, or keeps none.
+    """
+    mean, variance = module.running_mean, module.running_var
+    if mean is None or variance is None or torch.nn.parameter.is_lazy(mean):
+        return None
+    with isolated_compute(mean.device.type):
+        if bool(mean.any()) or bool((variance != 1).any()):
+            return None
+        weight, bias = module.weight, module.bias
+        return weight is not None and bool((weight != 1).any() | bias.any())
 
 
 def _depends_on_mode(kind: type) -> bool:
