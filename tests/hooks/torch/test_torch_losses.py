@@ -152,3 +152,20 @@ class TestLosses:
             assert all("_stepwatch" in (f.__kwdefaults__ or {}) for f in functions.values())
         assert all("_stepwatch" not in (f.__kwdefaults__ or {}) for f in functions.values())
         assert expected == F.cross_entropy(X, torch.arange(16) % 4, label_smoothing=0.1)
+
+
+def test_modules_of_losses_are_known_by_the_function_that_they_call():
+    """Those that PyTorch has a function of the same name for."""
+    from stepwatch.hooks.torch.patches import LOSSES
+    from stepwatch.model.collection import loss_function
+
+    def plain(name):
+        return name.lower().replace("_", "").removesuffix("loss")
+
+    functions = {plain(name): name for name in LOSSES}
+    modules = {name: functions.get(plain(name)) for name in dir(nn) if name.endswith("Loss")}
+    by_name = {name: function for name, function in modules.items() if function}
+
+    assert 12 < len(by_name)
+    assert by_name == {name: loss_function(f"loss/{name}") for name in by_name}
+    assert "kl_div" == loss_function("loss/KLDivLoss")
