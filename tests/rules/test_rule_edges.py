@@ -456,6 +456,10 @@ class TestUntrainedParameter:
     def test_zero_gradients_change_nothing_as_they_should(self):
         assert [] == self.causes([self.step(n, 1.0, 0.0) for n in range(20)])
 
+    def test_what_rounding_leaves_of_no_gradient_is_none(self):
+        """As of a shift before a normalization; all the others are of size one."""
+        assert [] == self.causes([self.step(n, 1.0, 1e-8) for n in range(20)])
+
     def test_what_changed_once_may_rest(self):
         """The end of a schedule, a converged model: they were trained."""
         assert [] == self.causes([self.step(n, min(n, 3), 0.5) for n in range(60)])

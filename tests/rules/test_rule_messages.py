@@ -42,6 +42,7 @@ def test_what_is_said_of_several_parameters_is_said_of_one():
     assert "is frozen, at 10 steps in a row: nothing is trained" == _of_one(
         "are frozen, at 10 steps in a row: nothing is trained"
     )
+    assert "got gradients and is what it was" == _of_one("got gradients and are what they were")
     assert "was trained at first and has been frozen" == _of_one(
         "were trained at first and have been frozen"
     )

@@ -191,6 +191,9 @@ CAUSES = {
 _SIGNATURE = [MIN, MAX, SUM, SUM_ABS, SUM_SQ]
 #: Of fewer numbers the largest may lie farther from where they end than this part of it.
 LEAST_DRAWN, NEAR = 200, 0.05
+#: A gradient this much smaller than the largest is what rounding leaves of 0, as that of a shift
+#: before a normalization.
+NEGLIGIBLE = 1e-6
 #: What differs by this part of its norm from the parameter of the same name before is another one.
 ANOTHER = 0.1
 
@@ -446,9 +449,12 @@ class Training:
         # nan is not equal to itself, so a parameter with a nan in its sums counts as changed
         memory[:, _CHANGED] += (signature != memory[:, _FIRST:_LAST]).any(axis=1)
         if not skipped:
-            squares = statistics[parameters.gradient_rows, SUM_SQ]
             # a row of -1 reads the last row, which is then masked
-            memory[:, _MOVING] += parameters.has_gradient & ~parameters.idle & (squares > 0)
+            rows = statistics[parameters.gradient_rows]
+            mean_squares = rows[:, SUM_SQ] / np.maximum(rows[:, COUNT], 1)
+            largest = mean_squares.max(where=parameters.has_gradient, initial=0.0)
+            has_any = mean_squares > NEGLIGIBLE**2 * largest
+            memory[:, _MOVING] += parameters.has_gradient & ~parameters.idle & has_any
 
     def _conditions(self, memory: Floats, parameters: _Parameters) -> dict[str, Mask]:
         k = self._k
@@ -896,7 +902,13 @@ class UntrainedParameter(Rule):
         )
 
 
-_ONE = {"are": "is", "were": "was", "never change": "never changes", "have been": "has been"}
+_ONE = {
+    "are": "is",
+    "they were": "it was",
+    "were": "was",
+    "never change": "never changes",
+    "have been": "has been",
+}
 
 
 def _of_one(what: str) -> str:
