@@ -11,7 +11,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
 from stepwatch.rules import StepView, Watch
-from stepwatch.rules.circumstances import RawInputs
+from stepwatch.rules.circumstances import RawInputs, RawTargets
 from tests.support.rules.rule_records import info, record, step_of
 from tests.support.rules.rule_runs import judge
 
@@ -166,6 +166,49 @@ def first_step(size, made, *, layer="dense", weight="dense/kernel"):
         },
         0,
     )
+
+
+class TestRawTargets:
+    """As prices in dollars, and a model that begins at 0."""
+
+    @pytest.mark.parametrize(
+        ("predicted", "target", "is_raw"),
+        [
+            (100.0, 2e5, True),
+            (-100.0, -2e5, True),
+            (1.5e5, 2e5, False),  # it has come there
+            (0.6, 2e5, False),  # as after a sigmoid
+            (2.0, 5.0, False),
+            (3e5, 2e5, False),  # it is beyond
+        ],
+    )
+    def test_they_are_told_by_what_is_predicted(self, predicted, target, is_raw):
+        noise = RNG.normal(size=32)
+        step = step_of(
+            {
+                "predictions": {"prediction/mse_loss": predicted * (1 + 0.01 * noise)},
+                "labels": {"label/mse_loss": target * (1 + 0.1 * noise)},
+            }
+        )
+        targets = RawTargets()
+        targets.add(step, step.records[0])
+
+        assert is_raw is (targets.reason is not None)
+
+    @pytest.mark.parametrize(("target", "found"), [(2e5, []), (1.0, ["too_large"])])
+    def test_weights_that_grow_to_reach_them_do_not_run_away(self, target, found):
+        """A lower rate would make it worse."""
+        watch, told = Watch(["step_size"]), []
+        for at in range(150):
+            kinds = {
+                "losses": {"loss/mse_loss": [1.0]},
+                "weights": {"w": np.full((4, 4), 1.0 + at)},
+                "predictions": {"prediction/mse_loss": np.full(8, 20.0)},
+                "labels": {"label/mse_loss": np.full(8, target)},
+            }
+            told += watch.evaluate(step_of(kinds, at))
+
+        assert found == [one.condition for one in told if one.condition == "too_large"]
 
 
 class TestRawInputs:

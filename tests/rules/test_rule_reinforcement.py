@@ -75,7 +75,40 @@ def reinforce(*, reverses):
         optimizer.step()
 
 
+def reinforce_by_sign(name, *, ascends, maximize=False):
+    """REINFORCE whose weights have a name, with a minus or without it."""
+    torch.manual_seed(0)
+    policy = nn.Linear(3, 2)
+    optimizer = torch.optim.Adam(policy.parameters(), lr=1e-2, maximize=maximize)
+    for _ in range(12):
+        choice = Categorical(logits=policy(torch.randn(16, 3)))
+        weights = {name: torch.randn(16)}
+        locals_of_script = {"choice": choice, "optimizer": optimizer, **weights}
+        exec(  # the name is what is looked at
+            f"loss = {'-' * ascends}(choice.log_prob(choice.sample()) * {name}).mean()\n"
+            "optimizer.zero_grad()\nloss.backward()\noptimizer.step()",
+            {"__name__": "script"},
+            locals_of_script,
+        )
+
+
 class TestRlUpdate:
+    @pytest.mark.parametrize(
+        ("name", "options", "found"),
+        [
+            ("returns", {"ascends": False}, ["wrong_direction"]),
+            ("adv", {"ascends": False}, ["wrong_direction"]),
+            ("returns", {"ascends": True}, []),
+            ("returns", {"ascends": False, "maximize": True}, []),
+            ("costs", {"ascends": False}, []),
+            ("neg_returns", {"ascends": False}, []),
+        ],
+    )
+    def test_returns_without_a_minus_are_found(self, name, options, found, tmp_path):
+        findings, _ = judge(partial(reinforce_by_sign, name, **options), "rl_update", tmp_path)
+
+        assert found == [json.loads(one)["condition"] for one in findings]
+
     @pytest.mark.parametrize("reverses", [True, False])
     def test_returns_in_the_reverse_order_are_found(self, reverses, tmp_path):
         findings, statuses = judge(partial(reinforce, reverses=reverses), "rl_update", tmp_path)

@@ -252,6 +252,7 @@ REASONS: Mapping[str, str] = {
     "overshot": "learning rate is far too high",
     "padding": "only padding is read",
     "penalty": "penalty outweighs the loss",
+    "raw_targets": "targets are not scaled",
     "slow": "weights hardly move",
     "softmax_of_one": "softmax over a single unit",
     "still": "weights do not move",

@@ -15,7 +15,7 @@ from ..model.record import Layout, StepRecord
 from ..numerics.measures import Floats, by_x, global_norm, listed, magnitude, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .history import Series
-from .shared import is_trained, prefixed
+from .shared import ELEMENTWISE, is_trained, of_same_loss, prefixed
 
 #: Below this fraction of their norm a step does not move the weights.
 STILL = 3e-6
@@ -50,6 +50,13 @@ RAW, UNIT = 10.0, 3.0
 SCALE = (
     "give the model inputs that are scaled to mean 0 and standard deviation 1, each feature by its"
     " own, or begin with a normalization layer"
+)
+#: Targets are not scaled if their mean is above the first, and more than half of the way there is
+#: left to what is predicted, by more than so many of their standard deviations.
+FAR_TARGETS, TOO_SMALL = 10.0, 1.5
+SCALE_TARGETS = (
+    "scale the targets: subtract their mean, divide by their standard deviation, and turn what is"
+    " predicted back; or begin with a last bias at their mean"
 )
 # With these reasons, inputs that are not scaled may be what is behind it.
 _OF_INPUTS = frozenset({"overshot", "still", "faded", "swings", "flat", "data"})
@@ -261,6 +268,43 @@ class RawInputs:
         return f"{SCALE}; then {remedy}" if self.sentence else remedy
 
 
+class RawTargets:
+    """Remembers whether targets are so large that a model must first grow to them.
+
+    A new model predicts about 0; steps of an optimizer that takes them all alike, as Adam does, are
+    as small for large targets as for small ones.
+    """
+
+    def __init__(self) -> None:
+        self._means = math.nan, math.nan
+
+    def add(self, step: StepView, record: StepRecord) -> None:
+        """Add a step of a worker."""
+        for prediction in step.tensors("predictions", worker=record.worker):
+            label = of_same_loss(step, prediction, "label")
+            if label is None or prediction.info.function not in ELEMENTWISE:
+                continue
+            ours, theirs = prediction.statistics, label.statistics
+            size = abs(theirs.mean)
+            left = size - math.copysign(1, theirs.mean) * ours.mean  # of the way from 0
+            is_far = size > FAR_TARGETS and size / 2 < left < 2 * size
+            # What has not left the unit may be unable to, as after a sigmoid.
+            is_far &= left > TOO_SMALL * theirs.std and abs(ours.mean) > 1
+            self._means = (ours.mean, theirs.mean) if is_far else (math.nan, math.nan)
+
+    @property
+    def reason(self) -> Reason | None:
+        ours, theirs = self._means
+        if math.isnan(theirs):
+            return None
+        return Reason(
+            "raw_targets",
+            f"the targets are not scaled: they are about {number(theirs)} on average, and what is"
+            f" predicted has come to {number(ours)}",
+            SCALE_TARGETS,
+        )
+
+
 def _first_output(step: StepView, record: StepRecord) -> float:
     """Return the root mean square of what the first layer with a matrix returned; 0 if unknown."""
     for row in record.layout.rows_of.get("weights", ()):
@@ -285,7 +329,7 @@ class Circumstances:
         self._weights, self._clipped = WeightHistory(), ClippedGradients()
         self._first_gradient = math.nan
         self._padded = PaddedSequences()
-        self._inputs = RawInputs()
+        self._inputs, self._raw_targets = RawInputs(), RawTargets()
         self._last: StepRecord | None = None
         self._update = self._dropout = self._penalty = math.nan
         self._num_steps = 0
@@ -311,6 +355,7 @@ class Circumstances:
         self._clipped.add(step, record)
         self._padded.add(step)
         self._inputs.add(step, record)
+        self._raw_targets.add(step, record)
         if "gradients" not in rows:
             return
         self._dropout = step.scalar("loop/dropout", record.worker)
@@ -353,6 +398,8 @@ class Circumstances:
         gradient = global_norm(self._last.statistics[self._last.layout.rows_of["gradients"]])
         update = self._update
         moves = f"a step moves the weights by {number(update)} of their norm"
+        if self._raw_targets.reason is not None:
+            return self._raw_targets.reason
         too_large = self._weights.reason(self._last.worker)
         if too_large is not None:
             return too_large

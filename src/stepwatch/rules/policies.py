@@ -168,6 +168,8 @@ class RlUpdate(Rule):
             for name, tensor in seen.items():
                 if name.startswith("value/moved/"):
                     yield from self._target(step, name.removeprefix("value/moved/"), tensor)
+                elif name.startswith("policy/sign/"):
+                    yield from self._sign(step, tensor)
 
     def finish(self) -> Findings:
         """Yield target networks that the run never updated."""
@@ -190,6 +192,23 @@ class RlUpdate(Rule):
                 "the loss falls where actions with a positive advantage become less likely, or"
                 " takes the larger of the clipped and the plain objective",
                 severity="error",
+            )
+
+    def _sign(self, step: StepView, tensor: TensorView) -> Findings:
+        """Judge by which sign a loss holds log-probabilities times what is to be large."""
+        name = tensor.name.rpartition("/")[2]
+        self._evaluated = True
+        if self.persists((tensor.worker, tensor.name), tensor.scalar > 0):
+            yield self._finding(
+                step,
+                tensor,
+                "wrong_direction",
+                f"the loss is the log-probability of each action times {name}, and not minus that:"
+                f" the lower it gets, the less likely are actions with a high {name},"
+                f" {in_a_row(self.consecutive, 'look')}",
+                value=1.0,
+                remedy=f"minimize minus the mean of log-probability times {name}; if {name} holds"
+                " costs, call it so",
             )
 
     def _order(self, step: StepView, tensor: TensorView) -> Findings:
@@ -487,6 +506,7 @@ class RlUpdate(Rule):
         value: float | None = None,
         threshold: float | None = None,
         severity: str = "warning",
+        remedy: str = "",
     ) -> Finding:
         return self.finding(
             step,
@@ -495,7 +515,7 @@ class RlUpdate(Rule):
             value=value,
             threshold=threshold,
             condition=cause,
-            remedy=UPDATE_REMEDIES[cause],
+            remedy=remedy or UPDATE_REMEDIES[cause],
             severity=severity,
             evidence={"cause": cause},
         )

@@ -18,7 +18,7 @@ from ..model.finding import Finding
 from ..model.record import Layout, StepRecord, TensorInfo
 from ..numerics.measures import Floats, global_norm, listed, non_finite, number
 from ..numerics.statistics import COUNT, SUM, SUM_ABS, SUM_SQ
-from .circumstances import RATIO, RawInputs, update_size
+from .circumstances import RATIO, RawInputs, RawTargets, update_size
 from .history import Series
 from .shared import (
     is_of_trainable,
@@ -432,12 +432,13 @@ class StepSize(Rule):
         self._early_ratio = 0.0
         self._early_losses: dict[str, list[float]] = {}
         self._began: StepNumber | None = None
-        self._inputs = RawInputs()
+        self._inputs, self._targets = RawInputs(), RawTargets()
 
     def check(self, step: StepView) -> Findings:
         self._steps += 1
         self._began = self._began or step.at
         self._inputs.add(step, step.records[0])
+        self._targets.add(step, step.records[0])
         losses = losses_of(step, self._losses)
         for name, value in losses.items():
             self._of_loss.setdefault(name, _Loss()).add(step.mode_step, value)
@@ -524,6 +525,8 @@ class StepSize(Rule):
         text = f"the l2 norm of all trained weights is {number(weights.norm)} at step"
         text += f" {step.train_step}, {number(ratio)} times what it was at first"
         if ratio > self.grown and self._is_stuck():
+            if self._targets.reason is not None:
+                return  # it grows to reach them
             condition, value, limit = "too_large", ratio, self.grown
             text += f" (> {number(limit)}), and no loss fell by {self.fall:.0%}"
         elif ratio < FADED or (ratio < self.shrunk and (self._is_stuck() or self._rises())):

@@ -116,6 +116,18 @@ class TestSurrogate:
             assert ([], []) == (found.surrogates, found.log_probabilities)
 
 
+class TestSign:
+    @pytest.mark.parametrize("way", WAYS)
+    def test_by_which_a_loss_holds_log_probabilities_is_found(self, way):
+        """Wherever the minus stands."""
+        log_probs = way(network()(STATES))
+        ascends = [-(log_probs * ADVANTAGES).mean(), (-log_probs * ADVANTAGES).sum() / 16]
+        descends = [(log_probs * ADVANTAGES).mean(), -(ADVANTAGES * -log_probs).sum()]
+
+        assert [-1, -1] == [parts_of(one).log_probabilities[0][2] for one in ascends]
+        assert [1, 1] == [parts_of(one).log_probabilities[0][2] for one in descends]
+
+
 class TestEntropies:
     def test_of_equal_probabilities_it_is_the_logarithm_of_their_number(self):
         assert [math.log(4)] * 2 == pytest.approx(entropies(torch.zeros(2, 4)).tolist())

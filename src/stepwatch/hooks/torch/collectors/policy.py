@@ -10,9 +10,12 @@ nothing is held once ``backward()`` has begun.
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -47,7 +50,8 @@ _SUMS |= frozenset({"masked_fill", "unbind", "split", "nanmean"})
 _REGRESSIONS = frozenset({"mse_loss", "smooth_l1_loss", "huber_loss"})
 _ARITHMETIC = frozenset({"neg", "add", "sub", "rsub", "mul", "div", "maximum", "minimum"})
 _PASSED = _SHAPES | _TAKES | _SUMS | _ARITHMETIC
-# Between a log-probability and what normalizes the probabilities.
+# Between a log-probability and what normalizes the probabilities, at most so many of these.
+_MOST_BETWEEN = 24
 _TAKES_CLASSES = _TAKES | {"nll_loss"}
 _TO_PROBABILITIES = _SHAPES | _TAKES_CLASSES
 _TO_PROBABILITIES |= {"sub", "rsub", "add", "neg", "clamp", "log", "div", "stack", "where"}
@@ -147,12 +151,13 @@ class Parts:
 
     Args:
         surrogates: Clipped objectives.
-        log_probabilities: Of actions, and what they are multiplied by.
+        log_probabilities: Of actions, what they are multiplied by, and the sign by which the loss
+            holds that; 0 if unknown.
         regressions: Of values on targets.
     """
 
     surrogates: list[Surrogate] = field(default_factory=list)
-    log_probabilities: list[tuple[Any, torch.Tensor]] = field(default_factory=list)
+    log_probabilities: list[tuple[Any, torch.Tensor, int]] = field(default_factory=list)
     regressions: list[Regression] = field(default_factory=list)
     probabilities: torch.Tensor | None = None
 
@@ -192,7 +197,8 @@ def _below(node: Any, name: str, sign: int, found: Parts) -> Iterator[tuple[Any,
         if constant.numel() > 1:
             probabilities = _probabilities(producer, through_taking=True)
             if probabilities is not None:
-                found.log_probabilities.append((producer, constant))
+                sign *= _sign_of_logarithm(producer)
+                found.log_probabilities.append((producer, constant, sign))
                 found.probabilities = _either(found.probabilities, probabilities)
                 return
         yield producer, sign * _sign(constant)
@@ -288,7 +294,7 @@ def _probabilities(node: Any, *, through_taking: bool = False) -> torch.Tensor |
         Logits, shape ``[..., actions]``; the first where there are several.
     """
     has_taken = not through_taking
-    stack, left = [node], 24
+    stack, left = [node], _MOST_BETWEEN
     while stack and left:
         node, left = stack.pop(), left - 1
         if node is None:
@@ -308,6 +314,26 @@ def _probabilities(node: Any, *, through_taking: bool = False) -> torch.Tensor |
         if isinstance(found, torch.Tensor) and found.dim() and found.shape[-1] > 1:
             return found.detach() if has_taken else None
     return None
+
+
+def _sign_of_logarithm(node: Any) -> int:
+    """Return by which sign an operation holds a log-probability, 1 or -1; 0 if that is unknown."""
+    sign = 1
+    for _ in range(_MOST_BETWEEN):
+        name = operation(node)
+        inputs = [one for one in _inputs(node) if one is not None]
+        if name in ("log_softmax", "log"):
+            return sign
+        if name == "sub" and any(operation(one) == "logsumexp" for one in inputs[1:]):
+            return sign
+        if name in ("neg", "nll_loss"):
+            sign = -sign
+        elif name not in _SHAPES and name not in _TAKES and name not in ("stack", "cat"):
+            return 0
+        if not inputs:
+            return 0
+        node = inputs[0]
+    return 0
 
 
 def _regression(node: Any, name: str) -> Regression | None:
@@ -411,6 +437,38 @@ def growth_of_returns(weights: torch.Tensor) -> float | None:
     return float(growth) if is_linear else None
 
 
+# What more of is better, by the names that people give it. Of a cost, or of what was negated, it is
+# less.
+_REWARDS = re.compile(
+    r"(ret(urn)?s?|rew(ard)?s?|r|g|gs|gae|adv(antage)?s?|disc(ounted)?(_?(ret(urn)?|rew(ard)?)s?)?)"
+    r"(_(t|tensor|batch|norm(ed|alized)?|to_go))?",
+    re.IGNORECASE,
+)
+#: So many functions of a script are looked through for the name of a tensor.
+_MOST_FRAMES = 4
+
+
+def _rewarded_by(weights: torch.Tensor) -> str:
+    """Return what a script calls the returns, or advantages, of its actions.
+
+    Empty where it has no variable for them or calls it otherwise, and where its optimizer goes
+    uphill.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    left, found = _MOST_FRAMES, ""
+    while frame is not None and left:
+        is_ours = str(frame.f_globals.get("__name__")).partition(".")[0] in ("stepwatch", "torch")
+        left -= not is_ours
+        for name, value in () if is_ours else tuple(frame.f_locals.items()):
+            if isinstance(value, torch.optim.Optimizer):
+                if any(group.get("maximize") for group in value.param_groups):
+                    return ""
+            elif type(value) is torch.Tensor and value.data_ptr() == weights.data_ptr():
+                found = found or name * bool(_REWARDS.fullmatch(name))
+        frame = frame.f_back
+    return found
+
+
 class Policies:
     """Observes what losses of policies and values are made of, in the collection ``policy``."""
 
@@ -461,8 +519,10 @@ class Policies:
             self._add_surrogate(step, surrogate)
             self._learns_by_reward = True
         if not parts.surrogates:
-            for _, factor in parts.log_probabilities[:1]:
+            for _, factor, sign in parts.log_probabilities[:1]:
                 self._add(step, "policy/weight", factor)
+                if sign and (name := _rewarded_by(factor)):
+                    self._observer.numbers(step, {f"policy/sign/{name}": sign}, _COLLECTION)
                 growth = growth_of_returns(factor) if factor.is_cpu else None
                 if growth is not None and "policy/return_growth" not in step:
                     self._observer.numbers(step, {"policy/return_growth": growth}, _COLLECTION)
