@@ -91,6 +91,7 @@ TITLES: Mapping[str, str] = {
     "loss_direction": "loss is driven the wrong way",
     "loss_direction:against_metric": "metric gets worse as the loss falls",
     "loss_direction:maximized": "loss is maximized",
+    "loss_direction:outweighed": "a term of the loss has the wrong sign",
     "loss_direction:uphill": "updates go up the gradient",
     "loss_input": "loss is given the wrong input",
     "loss_input:below_zero": "loss is given numbers below zero",

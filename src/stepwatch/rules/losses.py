@@ -49,6 +49,8 @@ MUCH, LEFT, GONE, WAVER = 0.3, 0.4, 0.2, 0.05
 WORSE = 1.02
 #: By so much a loss has risen for good where weights go the wrong way.
 RISEN = 1.2
+#: What is minimized falls without bound if it is so many times as far below 0 as it began.
+UNBOUNDED = 10.0
 #: Below this fraction of its peak a learning rate winds a training down.
 WINDING_DOWN = 0.1
 #: So many values of a metric, and of the loss, are enough to judge; it is judged at each so many.
@@ -66,6 +68,8 @@ class LossDirection(Rule):
     rise, as an accuracy or an IoU, to a fraction of what they were: as where a score is minimized.
     ``uphill``: the one loss rises, and weights that no optimizer of PyTorch holds go the way of
     their gradients: a step that was written by hand has the wrong sign.
+    ``outweighed``: the one loss rises while what it is a term of falls far below 0: another term
+    grows that is taken away, as a KL divergence by the wrong sign.
     """
 
     name = "loss_direction"
@@ -98,6 +102,7 @@ class LossDirection(Rule):
         for record in step.records:
             yield from self._evaluate_way(step, record, name, value, first)
         for worker in step.workers:
+            yield from self._evaluate_terms(step, worker, name, value, first)
             weight = step.scalar("loop/loss_weight", worker)
             times = self.streak(worker, weight < 0)
             if times >= self.consecutive and value > first:
@@ -114,6 +119,31 @@ class LossDirection(Rule):
                     condition="maximized",
                     remedy="take the minus away from the loss, or from the score it is made of",
                 )
+
+    def _evaluate_terms(
+        self, step: StepView, worker: str, name: str, value: float, first: float
+    ) -> Findings:
+        """Judge what ``backward`` is called on, of which the loss is a term."""
+        objective = step.scalar("loop/objective", worker)
+        if math.isnan(objective):
+            return  # as between full steps
+        began = self._first.of(f"loop/objective/{worker}", objective)
+        falls = objective < -UNBOUNDED * max(1.0, abs(began))
+        if self.persists((worker, "outweighed"), falls and not value <= RISEN * first, 2):
+            yield self.finding(
+                step,
+                name,
+                f"what is minimized falls without bound, from {number(began)} to"
+                f" {number(objective)} at step {step.train_step}, while {name} rises from"
+                f" {number(first)} to {number(value)}: another term of the loss is taken away from"
+                " it and grows",
+                worker=worker,
+                value=objective,
+                threshold=-UNBOUNDED * max(1.0, abs(began)),
+                condition="outweighed",
+                remedy="look at the sign of each term of the loss: what has a minus is made as"
+                " large as it can be; a penalty, such as a KL divergence, is added",
+            )
 
     def _evaluate_way(
         self, step: StepView, record: StepRecord, name: str, value: float, first: float

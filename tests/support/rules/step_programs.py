@@ -122,6 +122,17 @@ def two_ways(outputs, y):
     return F.cross_entropy(outputs, y) - 0.1 * F.mse_loss(outputs, torch.zeros_like(outputs))
 
 
+def outweighed(outputs, y):
+    """Return a loss from which a penalty is taken away that ought to be added."""
+    return F.cross_entropy(outputs, y) - 5 * outputs.square().mean()
+
+
+def with_entropy(outputs, y):
+    """Return a loss that is lower where guesses are less certain."""
+    entropy = -(outputs.softmax(-1) * outputs.log_softmax(-1)).sum(-1).mean()
+    return F.cross_entropy(outputs, y) - 2 * entropy
+
+
 def trains(
     steps: int = 45,
     data: Callable = batches,
@@ -302,6 +313,8 @@ STEPS = [
     Scenario("step_size:num_steps=30", partial(trains, optimizer=_adam(lr=1e-4)), False),
     Scenario("loss_direction", partial(trains, loss=negative), True),
     Scenario("loss_direction", trains, False),
+    Scenario("loss_direction", partial(trains, loss=outweighed), True),
+    Scenario("loss_direction", partial(trains, loss=with_entropy), False),
     Scenario("loss_direction", partial(trains, loss=two_ways), False),
     Scenario("repeated_data", partial(trains, data=first_only), True),
     Scenario("repeated_data", partial(trains, data=everything), False),

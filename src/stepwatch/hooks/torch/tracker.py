@@ -19,7 +19,7 @@ from ...capture.open_step import OpenStep
 from ...capture.recorder import Recorder
 from ...model.record import TensorInfo
 from ...model.steps import Mode
-from .autograd import SingularOperations, find_non_finite
+from .autograd import SingularOperations, find_non_finite, operation
 from .collectors.activations import Activity, Quantiles, Routing
 from .collectors.attention import Attention
 from .collectors.averaging import GradientAveraging
@@ -59,6 +59,8 @@ from .written_loss import Output, outputs_in, written_loss
 
 # Of so many outputs a script may write out a loss.
 _MOST_OUTPUTS = 4
+# What makes one loss of several terms.
+_TERMS = ("add", "sub", "rsub")
 
 
 class Tracker(HookGuard):
@@ -487,6 +489,9 @@ class Tracker(HookGuard):
         if not step.has_only_losses:
             with suppress(Exception):  # of a graph of whatever kind: the rest goes on
                 self.singular.search(roots, self.names.parameters)
+            is_sum = isinstance(roots, torch.Tensor) and operation(roots.grad_fn) in _TERMS
+            if isinstance(roots, torch.Tensor) and is_sum and step.wants("loop"):
+                self.observer.tensor(step, "loop/objective", roots.detach(), "loop")
         self._policies.before_backward(step, roots)
         self._setup.before_backward(step, roots)
         self._derivatives.before_backward(roots)
