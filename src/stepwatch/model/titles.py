@@ -180,6 +180,7 @@ TITLES: Mapping[str, str] = {
     "setup:padding_only": "attention mask is inverted",
     "setup:recoded": "categories have other numbers in evaluation",
     "setup:repeated": "one layer stands at several places",
+    "setup:risk_set": "risk sets are of those already gone",
     "setup:same_key": "the same random key at every step",
     "setup:same_state": "optimizer state is not passed on",
     "setup:schedule": "schedule ends long before training",

@@ -94,6 +94,12 @@ _ATTENTION = {
         "invert the mask: of a key padding mask of PyTorch True is what is ignored, so"
         " src_key_padding_mask=(ids == pad)",
     ),
+    "risk_set": (
+        "times rise in the order in which the loss adds up risks: each event is compared with those"
+        " whose time was over before it, and not with those who were still at risk",
+        "sort by falling times before the cumulative sum, as by torch.argsort(time,"
+        " descending=True), or flip what is added up",
+    ),
 }
 
 
@@ -118,6 +124,7 @@ class Setup(Rule):
     ends while it still improves as it did, and its learning rate times its rounds are too little.
     ``uncensored``: of times of events (survival) each is that of one that was seen.
     ``ungrouped``: rows that are ranked were shuffled apart from the groups that they belong to.
+    ``risk_set``: a likelihood of survival compares with those who are gone already.
     ``recoded``: categories have other numbers in training than in the data that are evaluated.
     """
 

@@ -31,6 +31,31 @@ def _train(model, loss=F.cross_entropy, steps=40, size=32, data=None, lr=1e-3):
         optimizer.step()
 
 
+def survives(*, descending, flips=False, by_hand=False, ranks=False):
+    """Learn risks by the likelihood of Cox, or the ranks of a list, of batches."""
+    torch.manual_seed(0)
+    inputs = torch.randn(256, 8)
+    times = torch.rand(256) * inputs[:, 0].neg().exp()
+    events = (torch.rand(256) < 0.7).long()
+    model = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+
+    def likelihood(risks, at):
+        order = torch.argsort(times[at], descending=descending)
+        risks = risks[order].flip(0) if flips else risks[order]
+        total = risks.exp().cumsum(0).log() if by_hand else torch.logcumsumexp(risks, 0)
+        counted = torch.ones(len(at)) if ranks else events[at][order].float()
+        return -((risks - total) * (counted.flip(0) if flips else counted)).sum() / counted.sum()
+
+    if ranks:
+        del events
+    for step in range(40):
+        rows = torch.arange(step * 32, (step + 1) * 32) % 256
+        optimizer.zero_grad()
+        likelihood(model(inputs[rows])[:, 0], rows).backward()
+        optimizer.step()
+
+
 class Block(nn.Module):
     """A residual block."""
 
@@ -496,6 +521,12 @@ CASES = {
     ),
     "a mask that hides padding": Case(partial(pads, lambda one: one == 0)),
     "a mask that hides all but the first": Case(partial(pads, lambda one: one.cumsum(1) > one)),
+    "risks of those who are gone": Case(partial(survives, descending=False), "risk_set"),
+    "the same by hand": Case(partial(survives, descending=False, by_hand=True), "risk_set"),
+    "the same by two turns": Case(partial(survives, descending=True, flips=True), "risk_set"),
+    "risks of those at risk": Case(partial(survives, descending=True)),
+    "risks of those at risk, turned": Case(partial(survives, descending=False, flips=True)),
+    "ranks of a list": Case(partial(survives, descending=False, ranks=True)),
     "the second derivative of a ReLU": Case(partial(solves, nn.ReLU), "second_derivative"),
     "the second derivative of a LeakyReLU": Case(
         partial(solves, nn.LeakyReLU), "second_derivative"

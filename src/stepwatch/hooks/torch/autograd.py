@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -163,6 +163,49 @@ def softmaxes_over_first(loss: torch.Tensor, size: int, names: Mapping[int, str]
         # A dimension that was counted from the end is held without its sign.
         if (node._saved_dim + len(shape)) % 2**64 % len(shape) == 0:
             yield _title(node, consumers, names, consumers[node])
+
+
+class Accumulation(NamedTuple):
+    """A sum of exponentials over all rows up to each one.
+
+    Args:
+        size: How many rows there are.
+        order: The order in which they were put before it; ``None`` for the one that they had.
+        is_reversed: Whether it begins with the last.
+    """
+
+    size: int
+    order: torch.Tensor | None
+    is_reversed: bool
+
+
+# What lies between a sum of exponentials and the order of the rows.
+_IN_ORDER = ("exp", "sub", "view", "reshape_alias", "squeeze", "unsqueeze", "clamp", "alias")
+
+
+def accumulations(loss: torch.Tensor) -> Iterator[Accumulation]:
+    """Yield the sums of exponentials that go on from row to row, as a Cox likelihood has one.
+
+    Args:
+        loss: Of which no gradients were computed yet.
+    """
+    for node in _forward_order(loss.grad_fn) if loss.grad_fn is not None else ():
+        name = operation(node)
+        shape = output_shape(node) if name == "logcumsumexp" else ()
+        before = _input_of(node) if name in ("logcumsumexp", "cumsum") else None
+        if name == "cumsum" and before is not None and operation(before) == "exp":
+            shape = output_shape(before)
+        if before is None or len([size for size in shape if size > 1]) != 1:
+            continue
+        order, is_reversed = None, False
+        while before is not None and operation(before) in (*_IN_ORDER, "flip"):
+            is_reversed ^= operation(before) == "flip"
+            before = _input_of(before)
+        if before is not None and operation(before) == "index":
+            (order,) = (one.data for one in before._raw_saved_indices)
+        elif before is not None and operation(before) in ("gather", "index_select"):
+            order = saved_as_is(before, "index")
+        yield Accumulation(max(shape), order, is_reversed)
 
 
 #: The node of a tensor in a graph, and which of its outputs the tensor is.

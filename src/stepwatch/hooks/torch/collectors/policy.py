@@ -11,11 +11,9 @@ nothing is held once ``backward()`` has begun.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -28,6 +26,7 @@ from ..internals import in_transform, isolated_compute
 from ..models import Names, unwrap
 from ..observe import Observer
 from ..tensors import PLAIN, OwnParameters, unsupported
+from .sources import script_variables
 
 _COLLECTION = "policy"
 #: Of the graph of a loss at most so many operations are looked through.
@@ -444,8 +443,6 @@ _REWARDS = re.compile(
     r"(_(t|tensor|batch|norm(ed|alized)?|to_go))?",
     re.IGNORECASE,
 )
-#: So many functions of a script are looked through for the name of a tensor.
-_MOST_FRAMES = 4
 
 
 def _rewarded_by(weights: torch.Tensor) -> str:
@@ -454,18 +451,13 @@ def _rewarded_by(weights: torch.Tensor) -> str:
     Empty where it has no variable for them or calls it otherwise, and where its optimizer goes
     uphill.
     """
-    frame: FrameType | None = sys._getframe(1)
-    left, found = _MOST_FRAMES, ""
-    while frame is not None and left:
-        is_ours = str(frame.f_globals.get("__name__")).partition(".")[0] in ("stepwatch", "torch")
-        left -= not is_ours
-        for name, value in () if is_ours else tuple(frame.f_locals.items()):
-            if isinstance(value, torch.optim.Optimizer):
-                if any(group.get("maximize") for group in value.param_groups):
-                    return ""
-            elif type(value) is torch.Tensor and value.data_ptr() == weights.data_ptr():
-                found = found or name * bool(_REWARDS.fullmatch(name))
-        frame = frame.f_back
+    found = ""
+    for name, value in script_variables():
+        if isinstance(value, torch.optim.Optimizer):
+            if any(group.get("maximize") for group in value.param_groups):
+                return ""
+        elif type(value) is torch.Tensor and value.data_ptr() == weights.data_ptr():
+            found = found or name * bool(_REWARDS.fullmatch(name))
     return found
 
 

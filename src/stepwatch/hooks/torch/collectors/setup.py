@@ -26,6 +26,7 @@ from ...observations import padded_share
 from ..autograd import (
     Edge,
     Product,
+    accumulations,
     products,
     softmaxes_over_first,
     takes_last_only,
@@ -34,6 +35,7 @@ from ..internals import BatchNorm, isolated_compute
 from ..models import Names, uncompiled, unwrap
 from ..observe import Observer
 from ..tensors import tensors_in, to_numpy
+from .sources import script_variables
 
 COLLECTION = "setup"
 #: New statistics of a batch are so much of the running ones by the convention of other libraries.
@@ -166,6 +168,7 @@ class Setup:
         if self._num_samples > 1:
             found = softmaxes_over_first(roots, self._num_samples, self._names.parameters)
             self._in_graphs.update((f"setup/over_samples/{one}", 1.0) for one in found)
+        self._in_graphs.update((f"setup/risk_set/{one}", 1.0) for one in _wrong_risk_sets(roots))
 
     def _look_at_ends(self, roots: object) -> None:
         """Note which recurrent layers give the loss only what is left after padding."""
@@ -288,6 +291,58 @@ class Setup:
             elif is_container and (places := _places(module, owner)):
                 repeated[f"setup/repeated/{name}"] = float(places)
         return _Model(self._names.version, repeated, normalizations, of_parameters)
+
+
+#: Times of so many rows tell an order.
+_LEAST_TIMES = 16
+
+
+def _wrong_risk_sets(loss: torch.Tensor) -> Iterator[str]:
+    """Yield what a script calls times by which a loss adds up those that are over.
+
+    The likelihood of Cox (Regression models and life-tables, 1972) compares each event with those
+    who were at risk then, whose times are as long or longer. Times are what rises in the order of
+    the sum; beside them are zeros and ones, which say whose event was seen.
+    """
+    for sum_ in accumulations(loss):
+        if sum_.size < _LEAST_TIMES or not (sum_.order is None or sum_.order.is_cpu):
+            continue
+        with isolated_compute("cpu"):
+            columns = list(_columns_of_script(sum_.size))
+            has_events = any(
+                bool(((column == 0) | (column == 1)).all() and 0 < column.sum() < sum_.size)
+                for _, column in columns
+            )
+            for name, column in columns if has_events else ():
+                if not column.is_floating_point():
+                    continue
+                times = column if sum_.order is None else column[sum_.order.reshape(-1)]
+                steps = (times.flip(0) if sum_.is_reversed else times).diff()
+                if bool((steps >= 0).all()) and int((steps > 0).sum()) > sum_.size / 4:
+                    yield name
+                    return
+
+
+def _columns_of_script(rows: int) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield what variables of the script hold for each row of a batch, shape ``[rows]``.
+
+    Or what they hold at the rows that another variable chooses.
+    """
+    tensors = {
+        name: value.detach().reshape(-1)
+        for name, value in script_variables()
+        if type(value) is torch.Tensor and value.is_cpu and value.dim() <= 2 and value.numel()
+    }
+    chosen = [
+        value
+        for value in tensors.values()
+        if value.dtype == torch.int64 and len(value) == rows and int(value.min()) >= 0
+    ]
+    for name, value in tensors.items():
+        if len(value) == rows:
+            yield name, value
+        elif len(value) > rows:
+            yield from ((name, value[one]) for one in chosen if int(one.max()) < len(value))
 
 
 def _places(container: torch.nn.Module, owner: torch.nn.Module | None) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from types import FrameType
@@ -88,6 +89,20 @@ def script_place() -> str:
             return f"{frame.f_code.co_filename}:{frame.f_lineno}"
         frame = frame.f_back
     return ""
+
+
+def script_variables(most: int = 4) -> Iterator[tuple[str, object]]:
+    """Yield the variables of the innermost functions outside of packages that lead here.
+
+    Args:
+        most: Of so many functions.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and most:
+        if _is_script(frame.f_code.co_filename):
+            yield from tuple(frame.f_locals.items())
+            most -= 1
+        frame = frame.f_back
 
 
 @lru_cache(maxsize=4096)
