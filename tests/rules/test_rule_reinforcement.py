@@ -84,15 +84,44 @@ def reinforce_by_sign(name, *, ascends, maximize=False):
         choice = Categorical(logits=policy(torch.randn(16, 3)))
         weights = {name: torch.randn(16)}
         locals_of_script = {"choice": choice, "optimizer": optimizer, **weights}
-        exec(  # the name is what is looked at
+        code = (  # the name is what is looked at
             f"loss = {'-' * ascends}(choice.log_prob(choice.sample()) * {name}).mean()\n"
-            "optimizer.zero_grad()\nloss.backward()\noptimizer.step()",
-            {"__name__": "script"},
-            locals_of_script,
+            "optimizer.zero_grad()\nloss.backward()\noptimizer.step()"
         )
+        exec(compile(code, "script.py", "exec"), {}, locals_of_script)
+
+
+def learns_values(*, copies):
+    """Learn the values of actions from a memory whose states may be one array."""
+    torch.manual_seed(0)
+    values, target = nn.Linear(3, 2), nn.Linear(3, 2)
+    optimizer = torch.optim.Adam(values.parameters(), lr=1e-3)
+    state, memory = np.zeros(3, np.float32), []
+    for episode in range(40):
+        if episode % 4 == 0:
+            state = np.random.default_rng(episode).normal(size=3).astype(np.float32)
+        before = state.copy() if copies else state
+        state += 0.1
+        memory.append((before, state.copy() if copies else state))
+    for _ in range(12):
+        states, next_states = (torch.tensor(np.array(one)) for one in zip(*memory, strict=True))
+        with torch.no_grad():
+            goal = 1 + 0.9 * target(next_states).max(1).values
+        chosen = values(states).gather(1, torch.arange(40)[:, None] % 2).squeeze(1)
+        loss = nn.functional.mse_loss(chosen, goal)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
 
 
 class TestRlUpdate:
+    @pytest.mark.parametrize("copies", [True, False])
+    def test_states_that_are_one_array_are_found(self, copies, tmp_path):
+        findings, _ = judge(partial(learns_values, copies=copies), "rl_update", tmp_path)
+
+        conditions = [json.loads(one)["condition"] for one in findings]
+        assert ([] if copies else ["same_states"]) == conditions
+
     @pytest.mark.parametrize(
         ("name", "options", "found"),
         [

@@ -60,6 +60,8 @@ UPDATE_REMEDIES = {
     " average them in at each",
     "copied_target": "copy the weights into the target network less often, or average them in:"
     " tau of 0.005",
+    "same_states": "copy a state when it is stored, as by state.copy(), or let step() return a new"
+    " array",
     "one_transition": "see what is drawn from the replay buffer: its size, and the indices",
     "unbounded": "bootstrap from a target network, not past the end of an episode, and with a"
     " discount below 1; lower the learning rate",
@@ -121,7 +123,8 @@ class RlUpdate(Rule):
     the reverse order of the actions. Of values: ``unlearnt_value``, far from their
     targets for long; ``unbounded``, which grow without end. Of the values of actions:
     ``through_target``, whose target has a gradient, too; ``frozen_target`` and ``copied_target``,
-    whose target network is never updated, or at each step; ``one_transition``, of a batch of one.
+    whose target network is never updated, or at each step; ``one_transition``, of a batch of one;
+    ``same_states``, which are the same before and after the actions.
     """
 
     name = "rl_update"
@@ -168,6 +171,8 @@ class RlUpdate(Rule):
             for name, tensor in seen.items():
                 if name.startswith("value/moved/"):
                     yield from self._target(step, name.removeprefix("value/moved/"), tensor)
+                elif name.startswith("value/same_states/"):
+                    yield from self._states(step, tensor)
                 elif name.startswith("policy/sign/"):
                     yield from self._sign(step, tensor)
 
@@ -192,6 +197,20 @@ class RlUpdate(Rule):
                 "the loss falls where actions with a positive advantage become less likely, or"
                 " takes the larger of the clipped and the plain objective",
                 severity="error",
+            )
+
+    def _states(self, step: StepView, tensor: TensorView) -> Findings:
+        """Judge states before and after actions."""
+        self._evaluated = True
+        if self.persists((tensor.worker, "same_states"), tensor.scalar == 1):
+            after, before = tensor.name.split("/")[-2:]
+            yield self._finding(
+                step,
+                tensor,
+                "same_states",
+                f"{after}, the states after the actions, are bit for bit those of {before}, before"
+                f" them, {in_a_row(self.consecutive, 'look')}: what is stored is one array that the"
+                " environment changes",
             )
 
     def _sign(self, step: StepView, tensor: TensorView) -> Findings:

@@ -37,6 +37,8 @@ MOST_ROWS, MOST_ELEMENTS = 256, 1 << 20
 _MOST_OUTPUTS, _MOST_OUTPUT = 32, 1 << 16
 #: Of a network and its copy so many parameters are compared, of at most so many elements.
 _MOST_PARAMETERS, _MOST_PARAMETER = 4, 1 << 14
+#: Of fewer states nothing is said.
+_LEAST_STATES = 8
 
 # What only gives its input another shape, or takes some of it.
 _SHAPES = frozenset({
@@ -461,6 +463,33 @@ def _rewarded_by(weights: torch.Tensor) -> str:
     return found
 
 
+# What people call the states that actions lead to.
+_NEXT = re.compile(
+    r"(n(e?xt)?|new)_?(s(tates?)?|o(bs(ervations?)?)?|x)(_(b|batch|t))?|[a-z]+(2|p|_|_p|_prime|_next)",
+    re.IGNORECASE,
+)
+
+
+def _states_of_script() -> Iterator[tuple[str, str, bool]]:
+    """Yield variables of states before and after actions, and if they hold the same numbers.
+
+    Both are of one shape, ``[batch, ...]``, and no other pair is.
+    """
+    by_shape: dict[torch.Size, dict[str, torch.Tensor]] = {}
+    for name, value in script_variables(2):
+        if type(value) is not torch.Tensor or not value.is_cpu or value.dim() < 2:
+            continue
+        if value.is_floating_point() and len(value) >= _LEAST_STATES:
+            by_shape.setdefault(value.shape, {}).setdefault(name, value)
+    for found in by_shape.values():
+        names = [name for name in found if _NEXT.fullmatch(name)]
+        if len(found) == 2 and len(names) == 1:
+            (other,) = (name for name in found if name not in names)
+            one, two = found[names[0]], found[other]
+            if one.data_ptr() != two.data_ptr():
+                yield names[0], other, torch.equal(one, two)
+
+
 class Policies:
     """Observes what losses of policies and values are made of, in the collection ``policy``."""
 
@@ -528,6 +557,9 @@ class Policies:
         chosen = by_action or (parts.regressions if self._learns_by_reward else [])
         any(self._add_values(step, one, outputs, of_actions=bool(by_action)) for one in chosen)
         if by_action:
+            for one, other, is_same in _states_of_script():
+                name = f"value/same_states/{one}/{other}"
+                self._observer.numbers(step, {name: float(is_same)}, _COLLECTION)
             for name, moved, distance in self._copies.compare():
                 self._observer.numbers(
                     step, {f"value/moved/{name}": moved, f"value/distance/{name}": distance},
