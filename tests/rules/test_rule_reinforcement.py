@@ -114,7 +114,37 @@ def learns_values(*, copies):
         optimizer.step()
 
 
+def learns_with_ends(mask):
+    """Learn the values of actions; say what the next value is multiplied by, given the ends."""
+    torch.manual_seed(0)
+    values, target = nn.Linear(3, 2), nn.Linear(3, 2)
+    optimizer = torch.optim.Adam(values.parameters(), lr=1e-3)
+    for _ in range(12):
+        states, next_states = torch.randn(2, 64, 3)
+        rewards, dones = torch.randint(0, 2, (2, 64)).float()
+        with torch.no_grad():
+            goal = 0.1 * rewards + 0.9 * mask(dones) * target(next_states).max(1).values
+        chosen = values(states).gather(1, torch.arange(64)[:, None] % 2).squeeze(1)
+        loss = nn.functional.mse_loss(chosen, goal)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 class TestRlUpdate:
+    @pytest.mark.parametrize(
+        ("mask", "found"),
+        [
+            (lambda dones: 1 - dones, []),
+            (lambda goes_on: goes_on, []),  # it may be the other way round
+            (lambda _: 1, ["past_the_end"]),
+        ],
+    )
+    def test_targets_that_go_on_past_the_end_are_found(self, mask, found, tmp_path):
+        findings, _ = judge(partial(learns_with_ends, mask), "rl_update", tmp_path)
+
+        assert found == [json.loads(one)["condition"] for one in findings]
+
     @pytest.mark.parametrize("copies", [True, False])
     def test_states_that_are_one_array_are_found(self, copies, tmp_path):
         findings, _ = judge(partial(learns_values, copies=copies), "rl_update", tmp_path)

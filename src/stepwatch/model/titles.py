@@ -160,6 +160,7 @@ TITLES: Mapping[str, str] = {
     "rl_update:no_signal": "rewards are all alike",
     "rl_update:one_sign": "advantages have one sign",
     "rl_update:one_transition": "replay buffer gives the same transitions",
+    "rl_update:past_the_end": "values go on past the end of episodes",
     "rl_update:reversed_returns": "returns are in reverse order",
     "rl_update:same_states": "states before and after actions are one",
     "rl_update:stale_log_probs": "log-probabilities are not those of the actions",

@@ -62,6 +62,8 @@ UPDATE_REMEDIES = {
     " tau of 0.005",
     "same_states": "copy a state when it is stored, as by state.copy(), or let step() return a new"
     " array",
+    "past_the_end": "leave the next value out where an episode has ended: target = reward + gamma *"
+    " (1 - done) * next_value; of one that was cut off (truncated) keep it",
     "one_transition": "see what is drawn from the replay buffer: its size, and the indices",
     "unbounded": "bootstrap from a target network, not past the end of an episode, and with a"
     " discount below 1; lower the learning rate",
@@ -124,7 +126,8 @@ class RlUpdate(Rule):
     targets for long; ``unbounded``, which grow without end. Of the values of actions:
     ``through_target``, whose target has a gradient, too; ``frozen_target`` and ``copied_target``,
     whose target network is never updated, or at each step; ``one_transition``, of a batch of one;
-    ``same_states``, which are the same before and after the actions.
+    ``same_states``, which are the same before and after the actions; ``past_the_end``, whose
+    targets go on where an episode has ended.
     """
 
     name = "rl_update"
@@ -161,6 +164,8 @@ class RlUpdate(Rule):
                 yield from self._ratio(step, ratio, loop)
                 if clipped is not None:
                     yield from self._clipped(step, clipped)
+            if "value/ignores_ends" in seen:
+                yield from self._ends(step, seen["value/ignores_ends"])
             if "policy/return_growth" in seen:
                 yield from self._order(step, seen["policy/return_growth"])
             advantage = seen.get("policy/advantage") or seen.get("policy/weight")
@@ -211,6 +216,18 @@ class RlUpdate(Rule):
                 f"{after}, the states after the actions, are bit for bit those of {before}, before"
                 f" them, {in_a_row(self.consecutive, 'look')}: what is stored is one array that the"
                 " environment changes",
+            )
+
+    def _ends(self, step: StepView, tensor: TensorView) -> Findings:
+        """Judge targets of the actions that ended an episode."""
+        self._evaluated = True
+        if self.persists((tensor.worker, "past_the_end"), tensor.scalar == 1, 5):
+            yield self._finding(
+                step,
+                tensor,
+                "past_the_end",
+                "where an episode has ended, targets of equal rewards differ, 5 looks in a row:"
+                " they go on with the value of a next state that there is not",
             )
 
     def _sign(self, step: StepView, tensor: TensorView) -> Findings:

@@ -490,6 +490,64 @@ def _states_of_script() -> Iterator[tuple[str, str, bool]]:
                 yield names[0], other, torch.equal(one, two)
 
 
+# What people call the rewards of a batch, and what says whether an episode has ended, or has not.
+_REWARD = re.compile(r"b?_?(r|rews?|rewards?)(_(b|batch|t))?", re.IGNORECASE)
+_END = re.compile(
+    r"_|b?_?(d|dn|nd|(not_?)?dones?|terms?|terminals?|terminated|ends?|ended|masks?)(_(b|batch|t))?",
+    re.IGNORECASE,
+)
+#: Targets of equal rewards are equal if they differ by less than this part of how all differ.
+_EQUAL = 1e-3
+
+
+def _ignores_ends(target: torch.Tensor) -> bool | None:
+    """Return whether targets of values go on where an episode has ended; ``None`` if unknown.
+
+    There a target is the reward alone, so that of equal rewards it is equal. Rewards and ends are
+    variables of the script.
+
+    Args:
+        target: Shape ``[batch]``.
+    """
+    rewards, ends = (
+        [column for name, column in _columns_of_script(target.numel()) if names.fullmatch(name)]
+        for names in (_REWARD, _END)
+    )
+    goal = target.reshape(-1).to(torch.float64)
+    limit = _EQUAL * float(goal.std())
+    is_known = False
+    for end in ends if rewards and limit > 0 else ():
+        if not bool(((end == 0) | (end == 1)).all()):
+            continue
+        for value in (1, 0):  # 0 in a mask of those that go on
+            spreads = _spreads_by(rewards[0][end == value], goal[end == value])
+            if spreads and max(spreads) <= limit:
+                return False
+            is_known |= bool(spreads) and value == 1
+    return True if is_known else None
+
+
+def _spreads_by(keys: torch.Tensor, values: torch.Tensor) -> list[float]:
+    """Return how far values of equal keys are apart, for each key that comes twice or more."""
+    groups: dict[float, list[float]] = {}
+    for key, value in zip(keys.tolist(), values.tolist(), strict=True):
+        groups.setdefault(key, []).append(value)
+    return [max(group) - min(group) for group in groups.values() if len(group) > 1]
+
+
+def _columns_of_script(rows: int) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the variables of the script that hold a number for each row, shape ``[rows]``."""
+    for name, value in script_variables(2):
+        if type(value) is torch.Tensor and value.is_cpu and value.numel() == rows:
+            yield name, value.detach().reshape(-1)
+        elif (
+            isinstance(value, (tuple, list))
+            and len(value) == rows
+            and all(type(one) in (bool, int, float) for one in value)
+        ):
+            yield name, torch.tensor(value)
+
+
 class Policies:
     """Observes what losses of policies and values are made of, in the collection ``policy``."""
 
@@ -557,6 +615,10 @@ class Policies:
         chosen = by_action or (parts.regressions if self._learns_by_reward else [])
         any(self._add_values(step, one, outputs, of_actions=bool(by_action)) for one in chosen)
         if by_action:
+            target = by_action[0].target
+            ignores = _ignores_ends(target) if target is not None and target.is_cpu else None
+            if ignores is not None:
+                self._observer.numbers(step, {"value/ignores_ends": float(ignores)}, _COLLECTION)
             for one, other, is_same in _states_of_script():
                 name = f"value/same_states/{one}/{other}"
                 self._observer.numbers(step, {name: float(is_same)}, _COLLECTION)
