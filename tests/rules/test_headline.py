@@ -45,7 +45,14 @@ class TestOutcome:
         said = "4 checks passed, 1 lacked data; not checked: overfitting (no validation loss)"
         assert f"Healthy: {said}" == whole.text
         assert ("no problem seen", "none", "–") == (without.outcome, without.tone, without.mark)
-        assert without.text.endswith("not checked: values are finite")
+        assert "not checked: values are finite, overfitting" in without.text
+
+    def test_a_run_that_most_checks_could_not_judge_is_not_called_healthy(self):
+        several = [replace(LACKED, rule=f"of_{number}") for number in range(5)]
+        found = headline(ENDED, [], [*CORE, *several])
+
+        assert ("no problem seen", "none") == (found.outcome, found.tone)
+        assert "healthy" == headline(ENDED, [], [*CORE, *several[:4]]).outcome
 
     def test_what_does_not_apply_is_no_gap(self):
         """As frozen layers have no gradients."""

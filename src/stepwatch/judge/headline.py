@@ -1,7 +1,8 @@
 """The headline of a run: in one sentence how it stands, wherever it is shown.
 
 The rule on which this is correct: state comes before rules, causes before counts, and a run is
-healthy only where every one of ``CORE_CHECKS`` was made. What was not checked is not called good.
+healthy only where every one of ``CORE_CHECKS`` was made, and most checks had the data for it. What
+was not checked is not called good.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ class Headline:
     Args:
         outcome: ``failed`` where the training did not end by itself, ``found`` where a rule found
             something, ``healthy`` where the core checks passed, ``no problem seen`` where some of
-            them could not be made yet, ``not judged`` where no rule passed.
+            them, or most of all checks, could not be made, ``not judged`` where no rule passed.
         tone: A severity, ``good`` or ``none``.
         title: What a glance takes in: what was found in a few words and where, else the sentence.
         text: The sentence.
@@ -191,8 +192,9 @@ def headline(state: RunState, chains: Sequence[Chain], statuses: Sequence[RuleSt
         outcome, tone, text = "found", _TONES.get(chains[0].severity, "warning"), found
     elif not checks["passed"]:
         outcome, tone, text = "not judged", "none", _not_judged(state, checks)
-    elif missing or not is_core(outcomes):
-        outcome, tone, text = "no problem seen", "none", _no_problem(state, checks, missing)
+    elif missing or not is_core(outcomes) or checks["lacked data"] > checks["passed"]:
+        unmade = [*missing, *_important(outcomes)]
+        outcome, tone, text = "no problem seen", "none", _no_problem(state, checks, unmade)
     else:
         outcome, tone, text = "healthy", "good", _healthy(state, checks, outcomes)
     if outcome != "found":  # what passed is the title, what did not stands below it
@@ -310,9 +312,14 @@ def _healthy(
 ) -> str:
     if state.state == "running":
         return f"Healthy so far, step {state.shown_step}, {counts(checks)}"
-    lacking = {rule_name(rule) for rule, outcome in outcomes.items() if outcome == "lacked data"}
-    missing = [what for rule, what in IMPORTANT_CHECKS.items() if rule in lacking]
+    missing = _important(outcomes)
     return f"Healthy: {counts(checks)}" + (f"; not checked: {', '.join(missing)}" * bool(missing))
+
+
+def _important(outcomes: Mapping[str, RuleOutcome]) -> list[str]:
+    """Return what people look for beside the core checks and was not made, with the reason."""
+    lacking = {rule_name(rule) for rule, outcome in outcomes.items() if outcome == "lacked data"}
+    return [what for rule, what in IMPORTANT_CHECKS.items() if rule in lacking]
 
 
 def _steps(state: RunState) -> str:
