@@ -50,7 +50,7 @@ class Watch:
     """Evaluates each step by every rule, and reports each episode once.
 
     A condition that goes on holding is one episode, and one finding. It is news again once it
-    did not hold for more than ``cooldown_steps`` steps.
+    did not hold for more than ``cooldown_steps`` steps, or is more severe than before.
 
     Args:
         rules: Specs or rules; see ``parse_rules``.

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from ..errors import nearest
 from ..model.collection import BUILT_IN, SPECS
-from ..model.finding import Finding
+from ..model.finding import SEVERITIES, Finding
 from ..model.record import Layout
 from ..model.steps import Mode
 from ..profile.windows import ProfileWindow
@@ -270,8 +270,9 @@ class RuleRunner:
         self._unevaluated: str | None = None
         self._ended = False
         self._last_step = -1
-        # When each condition was met last: as an episode is counted, and the global step.
-        self._last_observed: dict[tuple[str, str], tuple[int, int]] = {}
+        # When each condition was met last: as an episode is counted, and the global step; and how
+        # severe it was.
+        self._last_observed: dict[tuple[str, str], tuple[int, int, int]] = {}
         # How many steps of each mode it evaluated: an episode is counted in those.
         self._in_mode: Counter[Mode] = Counter()
         self._fed: WeakKeyDictionary[Layout, bool] = WeakKeyDictionary()
@@ -481,9 +482,10 @@ class RuleRunner:
 
     def _is_news(self, finding: Finding, at: int, scope: Scope) -> bool:
         key = (finding.condition or finding.tensor, finding.worker)
-        last, last_step = self._last_observed.get(key, (None, -1))
-        self._last_observed[key] = at, finding.step
-        if last is None:
+        last, last_step, worst = self._last_observed.get(key, (None, -1, -1))
+        severity = SEVERITIES.index(finding.severity)
+        self._last_observed[key] = at, finding.step, max(severity, worst)
+        if last is None or severity > worst:
             return True
         was_away = finding.onset is None or finding.onset > last_step
         return was_away and at - last > scope.cooldown_steps

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..judge.declaration import parameter
 from ..judge.rule import EvidenceView, Findings, NotApplicable, Rule, few_steps
-from ..judge.step_view import StepView, TensorView
+from ..judge.step_view import StepNumber, StepView, TensorView
 from ..model.finding import Finding
 from ..numerics.measures import by_x, number
 from ..numerics.statistics import COUNT, MAX, MIN, SUM, ZEROS
@@ -88,8 +88,7 @@ CAUSES = {
         "take the dropout after the last layer away",
     ),
     "broadcast": (
-        "and its targets are broadcast against each other, so every prediction is compared with"
-        " every target",
+        "are broadcast against their targets, so every prediction is compared with every target",
         "give both the same shape, with squeeze or unsqueeze",
     ),
     "several_labels": (
@@ -138,7 +137,9 @@ _PRESSING, _LOOKS = 10, 20
 class _Reach:
     """Whether predictions never leave an interval that targets do."""
 
-    def __init__(self) -> None:
+    def __init__(self, began: StepNumber) -> None:
+        #: The first look.
+        self.began = began
         self._looks = 0
         self._pressing = dict.fromkeys(_ENDS, 0)
 
@@ -228,7 +229,7 @@ class LossInput(Rule):
             tensor = given.prediction
             if not given.field(COUNT) or math.isnan(given.field(MIN)):
                 continue
-            for condition, holds, least in self._conditions(given):
+            for condition, holds, least in self._conditions(step, given):
                 key = tensor.worker, tensor.name, condition
                 if self.persists(key, holds, least):
                     yield self._finding(step, given, condition, least)
@@ -282,7 +283,7 @@ class LossInput(Rule):
                     evidence={"cause": "without_graph"},
                 )
 
-    def _conditions(self, given: _Given) -> Iterator[tuple[str, bool, int]]:
+    def _conditions(self, step: StepView, given: _Given) -> Iterator[tuple[str, bool, int]]:
         """Yield each condition that can be met, whether it is, and for how many steps it must."""
         least, largest = given.field(MIN), given.field(MAX)
         within = least >= 0 and largest <= 1
@@ -315,7 +316,7 @@ class LossInput(Rule):
             yield "broadcast", _spreads(given), self.consecutive
             yield "repeated_target", _repeats(given), self.consecutive
             key = given.prediction.worker, given.prediction.name
-            reach = self._reaches.setdefault(key, _Reach())
+            reach = self._reaches.setdefault(key, _Reach(step.at))
             yield "out_of_reach", reach.add(given), 1
         if given.function in (*BINARY, _OF_MARGIN):
             key = given.prediction.worker, given.prediction.name
@@ -341,18 +342,17 @@ class LossInput(Rule):
             what, remedy = _what_labels_are(given, self._labels[tensor.worker, tensor.name])
         else:
             what, remedy = CAUSES[condition]
-        shapes = f"shape {by_x(tensor.info.shape)}"
-        if given.label is not None:
-            shapes += f", targets of shape {by_x(given.label.info.shape)}"
+        when = f"{in_a_row(least, 'step')} up to" if least > 1 else "at"
+        reach = self._reaches.get((tensor.worker, tensor.name))
         return self.finding(
             step,
             tensor,
-            f"{tensor.name}: predictions from {number(given.field(MIN))} to"
-            f" {number(given.field(MAX))} ({shapes}) {what},"
-            + f" {in_a_row(least, 'step')} up to step {step.train_step}" * (least > 1)
-            + f" at step {step.train_step}" * (least == 1),
+            f"predictions {what}, {when} step {step.train_step}:"
+            f" {tensor.name.partition('/')[2]} is given values {_range(tensor)}"
+            + (f" and targets {_range(given.label)}" if given.label is not None else ""),
             value=given.field(MAX),
             condition=f"{condition} {tensor.name}",
+            onset=reach.began if reach is not None and condition == "out_of_reach" else None,
             remedy=remedy,
             evidence={
                 "cause": condition,
@@ -361,6 +361,12 @@ class LossInput(Rule):
                 "label_max": given.label_field(MAX),
             },
         )
+
+
+def _range(tensor: TensorView) -> str:
+    """Return from where to where a tensor goes, and its shape."""
+    least, largest = (tensor.record.statistics[tensor.row, index] for index in (MIN, MAX))
+    return f"from {number(least)} to {number(largest)} (shape {by_x(tensor.info.shape)})"
 
 
 def _table(given: _Given) -> tuple[float, float]:
