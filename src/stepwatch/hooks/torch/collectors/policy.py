@@ -10,7 +10,6 @@ nothing is held once ``backward()`` has begun.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,7 +25,7 @@ from ..internals import in_transform, isolated_compute
 from ..models import Names, unwrap
 from ..observe import Observer
 from ..tensors import PLAIN, OwnParameters, unsupported
-from .sources import script_variables
+from .variables import ignores_ends, next_states, rewarded_by
 
 _COLLECTION = "policy"
 #: Of the graph of a loss at most so many operations are looked through.
@@ -37,8 +36,6 @@ MOST_ROWS, MOST_ELEMENTS = 256, 1 << 20
 _MOST_OUTPUTS, _MOST_OUTPUT = 32, 1 << 16
 #: Of a network and its copy so many parameters are compared, of at most so many elements.
 _MOST_PARAMETERS, _MOST_PARAMETER = 4, 1 << 14
-#: Of fewer states nothing is said.
-_LEAST_STATES = 8
 
 # What only gives its input another shape, or takes some of it.
 _SHAPES = frozenset({
@@ -438,116 +435,6 @@ def growth_of_returns(weights: torch.Tensor) -> float | None:
     return float(growth) if is_linear else None
 
 
-# What more of is better, by the names that people give it. Of a cost, or of what was negated, it is
-# less.
-_REWARDS = re.compile(
-    r"(ret(urn)?s?|rew(ard)?s?|r|g|gs|gae|adv(antage)?s?|disc(ounted)?(_?(ret(urn)?|rew(ard)?)s?)?)"
-    r"(_(t|tensor|batch|norm(ed|alized)?|to_go))?",
-    re.IGNORECASE,
-)
-
-
-def _rewarded_by(weights: torch.Tensor) -> str:
-    """Return what a script calls the returns, or advantages, of its actions.
-
-    Empty where it has no variable for them or calls it otherwise, and where its optimizer goes
-    uphill.
-    """
-    found = ""
-    for name, value in script_variables():
-        if isinstance(value, torch.optim.Optimizer):
-            if any(group.get("maximize") for group in value.param_groups):
-                return ""
-        elif type(value) is torch.Tensor and value.data_ptr() == weights.data_ptr():
-            found = found or name * bool(_REWARDS.fullmatch(name))
-    return found
-
-
-# What people call the states that actions lead to.
-_NEXT = re.compile(
-    r"(n(e?xt)?|new)_?(s(tates?)?|o(bs(ervations?)?)?|x)(_(b|batch|t))?|[a-z]+(2|p|_|_p|_prime|_next)",
-    re.IGNORECASE,
-)
-
-
-def _states_of_script() -> Iterator[tuple[str, str, bool]]:
-    """Yield variables of states before and after actions, and if they hold the same numbers.
-
-    Both are of one shape, ``[batch, ...]``, and no other pair is.
-    """
-    by_shape: dict[torch.Size, dict[str, torch.Tensor]] = {}
-    for name, value in script_variables(2):
-        if type(value) is not torch.Tensor or not value.is_cpu or value.dim() < 2:
-            continue
-        if value.is_floating_point() and len(value) >= _LEAST_STATES:
-            by_shape.setdefault(value.shape, {}).setdefault(name, value)
-    for found in by_shape.values():
-        names = [name for name in found if _NEXT.fullmatch(name)]
-        if len(found) == 2 and len(names) == 1:
-            (other,) = (name for name in found if name not in names)
-            one, two = found[names[0]], found[other]
-            if one.data_ptr() != two.data_ptr():
-                yield names[0], other, torch.equal(one, two)
-
-
-# What people call the rewards of a batch, and what says whether an episode has ended, or has not.
-_REWARD = re.compile(r"b?_?(r|rews?|rewards?)(_(b|batch|t))?", re.IGNORECASE)
-_END = re.compile(
-    r"_|b?_?(d|dn|nd|(not_?)?dones?|terms?|terminals?|terminated|ends?|ended|masks?)(_(b|batch|t))?",
-    re.IGNORECASE,
-)
-#: Targets of equal rewards are equal if they differ by less than this part of how all differ.
-_EQUAL = 1e-3
-
-
-def _ignores_ends(target: torch.Tensor) -> bool | None:
-    """Return whether targets of values go on where an episode has ended; ``None`` if unknown.
-
-    There a target is the reward alone, so that of equal rewards it is equal. Rewards and ends are
-    variables of the script.
-
-    Args:
-        target: Shape ``[batch]``.
-    """
-    rewards, ends = (
-        [column for name, column in _columns_of_script(target.numel()) if names.fullmatch(name)]
-        for names in (_REWARD, _END)
-    )
-    goal = target.reshape(-1).to(torch.float64)
-    limit = _EQUAL * float(goal.std())
-    is_known = False
-    for end in ends if rewards and limit > 0 else ():
-        if not bool(((end == 0) | (end == 1)).all()):
-            continue
-        for value in (1, 0):  # 0 in a mask of those that go on
-            spreads = _spreads_by(rewards[0][end == value], goal[end == value])
-            if spreads and max(spreads) <= limit:
-                return False
-            is_known |= bool(spreads) and value == 1
-    return True if is_known else None
-
-
-def _spreads_by(keys: torch.Tensor, values: torch.Tensor) -> list[float]:
-    """Return how far values of equal keys are apart, for each key that comes twice or more."""
-    groups: dict[float, list[float]] = {}
-    for key, value in zip(keys.tolist(), values.tolist(), strict=True):
-        groups.setdefault(key, []).append(value)
-    return [max(group) - min(group) for group in groups.values() if len(group) > 1]
-
-
-def _columns_of_script(rows: int) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the variables of the script that hold a number for each row, shape ``[rows]``."""
-    for name, value in script_variables(2):
-        if type(value) is torch.Tensor and value.is_cpu and value.numel() == rows:
-            yield name, value.detach().reshape(-1)
-        elif (
-            isinstance(value, (tuple, list))
-            and len(value) == rows
-            and all(type(one) in (bool, int, float) for one in value)
-        ):
-            yield name, torch.tensor(value)
-
-
 class Policies:
     """Observes what losses of policies and values are made of, in the collection ``policy``."""
 
@@ -600,7 +487,7 @@ class Policies:
         if not parts.surrogates:
             for _, factor, sign in parts.log_probabilities[:1]:
                 self._add(step, "policy/weight", factor)
-                if sign and (name := _rewarded_by(factor)):
+                if sign and (name := rewarded_by(factor)):
                     self._observer.numbers(step, {f"policy/sign/{name}": sign}, _COLLECTION)
                 growth = growth_of_returns(factor) if factor.is_cpu else None
                 if growth is not None and "policy/return_growth" not in step:
@@ -616,10 +503,10 @@ class Policies:
         any(self._add_values(step, one, outputs, of_actions=bool(by_action)) for one in chosen)
         if by_action:
             target = by_action[0].target
-            ignores = _ignores_ends(target) if target is not None and target.is_cpu else None
+            ignores = ignores_ends(target) if target is not None and target.is_cpu else None
             if ignores is not None:
                 self._observer.numbers(step, {"value/ignores_ends": float(ignores)}, _COLLECTION)
-            for one, other, is_same in _states_of_script():
+            for one, other, is_same in next_states():
                 name = f"value/same_states/{one}/{other}"
                 self._observer.numbers(step, {name: float(is_same)}, _COLLECTION)
             for name, moved, distance in self._copies.compare():

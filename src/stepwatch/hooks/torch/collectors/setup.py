@@ -35,7 +35,7 @@ from ..internals import BatchNorm, isolated_compute
 from ..models import Names, uncompiled, unwrap
 from ..observe import Observer
 from ..tensors import tensors_in, to_numpy
-from .sources import script_variables
+from .variables import columns
 
 COLLECTION = "setup"
 #: New statistics of a batch are so much of the running ones by the convention of other libraries.
@@ -308,12 +308,12 @@ def _wrong_risk_sets(loss: torch.Tensor) -> Iterator[str]:
         if sum_.size < _LEAST_TIMES or not (sum_.order is None or sum_.order.is_cpu):
             continue
         with isolated_compute("cpu"):
-            columns = list(_columns_of_script(sum_.size))
+            known = list(columns(sum_.size))
             has_events = any(
                 bool(((column == 0) | (column == 1)).all() and 0 < column.sum() < sum_.size)
-                for _, column in columns
+                for _, column in known
             )
-            for name, column in columns if has_events else ():
+            for name, column in known if has_events else ():
                 if not column.is_floating_point():
                     continue
                 times = column if sum_.order is None else column[sum_.order.reshape(-1)]
@@ -321,28 +321,6 @@ def _wrong_risk_sets(loss: torch.Tensor) -> Iterator[str]:
                 if bool((steps >= 0).all()) and int((steps > 0).sum()) > sum_.size / 4:
                     yield name
                     return
-
-
-def _columns_of_script(rows: int) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield what variables of the script hold for each row of a batch, shape ``[rows]``.
-
-    Or what they hold at the rows that another variable chooses.
-    """
-    tensors = {
-        name: value.detach().reshape(-1)
-        for name, value in script_variables()
-        if type(value) is torch.Tensor and value.is_cpu and value.dim() <= 2 and value.numel()
-    }
-    chosen = [
-        value
-        for value in tensors.values()
-        if value.dtype == torch.int64 and len(value) == rows and int(value.min()) >= 0
-    ]
-    for name, value in tensors.items():
-        if len(value) == rows:
-            yield name, value
-        elif len(value) > rows:
-            yield from ((name, value[one]) for one in chosen if int(one.max()) < len(value))
 
 
 def _places(container: torch.nn.Module, owner: torch.nn.Module | None) -> int:

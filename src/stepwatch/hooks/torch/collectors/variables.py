@@ -1,0 +1,140 @@
+"""What variables of a script hold, by their shapes, numbers and names.
+
+Some mistakes are in what a graph does not hold: whether weights of a policy are rewards or costs,
+whether an episode has ended, how long somebody lived. The script has it in a variable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import torch
+
+from .sources import script_variables
+
+#: Of fewer states nothing is said.
+_LEAST_STATES = 8
+#: Of more rows a list is not looked at.
+_MOST_ROWS = 1 << 16
+
+
+def columns(rows: int) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield what variables of the script hold for each row of a batch, shape ``[rows]``.
+
+    Or what they hold at the rows that another variable chooses. On the host only.
+    """
+    tensors = {}
+    for name, value in script_variables():
+        if type(value) is torch.Tensor and value.is_cpu and value.dim() <= 2 and value.numel():
+            tensors[name] = value.detach().reshape(-1)
+        elif isinstance(value, (tuple, list)) and len(value) == rows <= _MOST_ROWS:
+            are_numbers = all(type(one) in (bool, int, float) for one in value)
+            tensors |= {name: torch.tensor(value)} if are_numbers else {}
+    chosen = [
+        value
+        for value in tensors.values()
+        if value.dtype == torch.int64 and len(value) == rows and int(value.min()) >= 0
+    ]
+    for name, value in tensors.items():
+        if len(value) == rows:
+            yield name, value
+        elif len(value) > rows:
+            yield from ((name, value[one]) for one in chosen if int(one.max()) < len(value))
+
+
+# What more of is better, by the names that people give it. Of a cost, or of what was negated, it is
+# less.
+_REWARDS = re.compile(
+    r"(ret(urn)?s?|rew(ard)?s?|r|g|gs|gae|adv(antage)?s?|disc(ounted)?(_?(ret(urn)?|rew(ard)?)s?)?)"
+    r"(_(t|tensor|batch|norm(ed|alized)?|to_go))?",
+    re.IGNORECASE,
+)
+
+
+def rewarded_by(weights: torch.Tensor) -> str:
+    """Return what a script calls the returns, or advantages, of its actions.
+
+    Empty where it has no variable for them or calls it otherwise, and where its optimizer goes
+    uphill.
+    """
+    found = ""
+    for name, value in script_variables():
+        if isinstance(value, torch.optim.Optimizer):
+            if any(group.get("maximize") for group in value.param_groups):
+                return ""
+        elif type(value) is torch.Tensor and value.data_ptr() == weights.data_ptr():
+            found = found or name * bool(_REWARDS.fullmatch(name))
+    return found
+
+
+# What people call the states that actions lead to.
+_NEXT = re.compile(
+    r"(n(e?xt)?|new)_?(s(tates?)?|o(bs(ervations?)?)?|x)(_(b|batch|t))?|[a-z]+(2|p|_|_p|_prime|_next)",
+    re.IGNORECASE,
+)
+
+
+def next_states() -> Iterator[tuple[str, str, bool]]:
+    """Yield variables of states before and after actions, and if they hold the same numbers.
+
+    Both are of one shape, ``[batch, ...]``, and no other pair is.
+    """
+    by_shape: dict[torch.Size, dict[str, torch.Tensor]] = {}
+    for name, value in script_variables(2):
+        if type(value) is not torch.Tensor or not value.is_cpu or value.dim() < 2:
+            continue
+        if value.is_floating_point() and len(value) >= _LEAST_STATES:
+            by_shape.setdefault(value.shape, {}).setdefault(name, value)
+    for found in by_shape.values():
+        names = [name for name in found if _NEXT.fullmatch(name)]
+        if len(found) == 2 and len(names) == 1:
+            (other,) = (name for name in found if name not in names)
+            one, two = found[names[0]], found[other]
+            if one.data_ptr() != two.data_ptr():
+                yield names[0], other, torch.equal(one, two)
+
+
+# What people call the rewards of a batch, and what says whether an episode has ended, or has not.
+_REWARD = re.compile(r"b?_?(r|rews?|rewards?)(_(b|batch|t))?", re.IGNORECASE)
+_END = re.compile(
+    r"_|b?_?(d|dn|nd|(not_?)?dones?|terms?|terminals?|terminated|ends?|ended|masks?)(_(b|batch|t))?",
+    re.IGNORECASE,
+)
+#: Targets of equal rewards are equal if they differ by less than this part of how all differ.
+_EQUAL = 1e-3
+
+
+def ignores_ends(target: torch.Tensor) -> bool | None:
+    """Return whether targets of values go on where an episode has ended; ``None`` if unknown.
+
+    There a target is the reward alone, so that of equal rewards it is equal. Rewards and ends are
+    variables of the script.
+
+    Args:
+        target: Shape ``[batch]``.
+    """
+    rewards, ends = (
+        [column for name, column in columns(target.numel()) if names.fullmatch(name)]
+        for names in (_REWARD, _END)
+    )
+    goal = target.reshape(-1).to(torch.float64)
+    limit = _EQUAL * float(goal.std())
+    is_known = False
+    for end in ends if rewards and limit > 0 else ():
+        if not bool(((end == 0) | (end == 1)).all()):
+            continue
+        for value in (1, 0):  # 0 in a mask of those that go on
+            spreads = _spreads_by(rewards[0][end == value], goal[end == value])
+            if spreads and max(spreads) <= limit:
+                return False
+            is_known |= bool(spreads) and value == 1
+    return True if is_known else None
+
+
+def _spreads_by(keys: torch.Tensor, values: torch.Tensor) -> list[float]:
+    """Return how far values of equal keys are apart, for each key that comes twice or more."""
+    groups: dict[float, list[float]] = {}
+    for key, value in zip(keys.tolist(), values.tolist(), strict=True):
+        groups.setdefault(key, []).append(value)
+    return [max(group) - min(group) for group in groups.values() if len(group) > 1]
