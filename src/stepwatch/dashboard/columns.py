@@ -164,13 +164,13 @@ class Columns:
             layers = self.layers("gradients", "l2", points=points, rows=150)
             layers.read(_until())
             norm = {"name": "gradient norm", "group": "gradients", "mode": "TRAIN", "worker": ""}
-            found.append({**norm, **_line(layers.total, since)})
+            found.append({**norm, **self._line(layers.total, since, Mode.TRAIN)})
         window = None if within is None else self.axis.window(*within)
         speed = {"name": "seconds per step", "group": "speed", "mode": Mode.TRAIN.value}
         several = len(self._trial.workers) > 1
         for worker, envelopes in self._seconds(points, window).items():
             who = worker if several else ""
-            found.append({**speed, "worker": who, **_line(envelopes, since)})
+            found.append({**speed, "worker": who, **self._line(envelopes, since, Mode.TRAIN)})
         return found
 
     def _seconds(self, points: int, window: Window) -> dict[str, Envelopes]:
@@ -206,7 +206,7 @@ class Columns:
                 "group": group,
                 "mode": mode,
                 "worker": worker if several else "",
-                **_line(envelopes, since),
+                **self._line(envelopes, since, Mode(mode)),
             }
             for (worker, mode), envelopes in lines.envelopes().items()
         ]
@@ -325,7 +325,7 @@ class Columns:
         return [*rows], known
 
     def table(self) -> dict[str, list[dict[str, object]]]:
-        """Return the last values of every layer, as far as they were read; in model order."""
+        """Return the last values of every layer, and of which steps they are; in model order."""
         found: dict[str, list[dict[str, object]]] = {}
         for collection, statistic in _OF_LAYERS:
             if not self._trial.tensor_names(collection=collection):
@@ -334,13 +334,12 @@ class Columns:
             layers.read(_until())
             _, cells = layers.cells()
             unfit = layers.unfit()
-            known = np.isfinite(cells)
-            last = cells.shape[1] - 1 - np.argmax(known[:, ::-1], axis=1) if cells.size else []
             found[collection] = [
                 {
                     "name": name,
                     "leaf": layers.row_of.get(name) is not None,
-                    "last": _rounded(cells[row, [last[row]]])[0] if known[row].any() else None,
+                    "last": _rounded(np.array([layers.envelopes.newest(row)]))[0],
+                    "at": layers.envelopes.newest_step(row),
                     "spark": _rounded(cells[row], 3),
                     "bad": bool(unfit[row].any()),
                 }
@@ -357,6 +356,24 @@ class Columns:
         """
         first, last = within or (0, max(end, 0))
         return {"first_step": first, "last_step": last, "accumulated": self.axis.accumulated}
+
+    def _line(self, envelopes: Envelopes, since: Since, mode: Mode) -> dict[str, object]:
+        """Return the columns of a line: those that a page has not yet, if it may keep the others.
+
+        ``at`` is where its last value lies, where that is not at the last step of its mode.
+        """
+        found = envelopes.of_row(0)
+        whole = since.width != envelopes.width
+        start = 0 if whole else int(np.searchsorted(found.first, since.step))
+        (last,) = _rounded(np.array([envelopes.newest(0)]))
+        at = envelopes.newest_step(0)
+        return {
+            **_as_lists(found, start),
+            "last": last,
+            "at": at if at < self.axis.last_of(self._trial, mode) else None,
+            "width": envelopes.width,
+            "whole": whole,
+        }
 
     def _on_axis(self, steps: Ints, mode: str) -> tuple[Ints, Floats | None]:
         return self.axis(steps, mode)
@@ -392,15 +409,6 @@ def columns_of(trial: Trial) -> Columns:
 
 def _until() -> float:
     return time.monotonic() + PATIENCE_S
-
-
-def _line(envelopes: Envelopes, since: Since) -> dict[str, object]:
-    """Return the columns of a line: those that a page has not yet, if it may keep the others."""
-    found = envelopes.of_row(0)
-    whole = since.width != envelopes.width
-    start = 0 if whole else int(np.searchsorted(found.first, since.step))
-    (last,) = _rounded(np.array([envelopes.newest(0)]))
-    return {**_as_lists(found, start), "last": last, "width": envelopes.width, "whole": whole}
 
 
 def _as_lists(found: Envelope, start: int = 0) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 import { download, el } from "./dom.js";
 import { colorway, fileName, frame, ink, pointAll, register, savePng, toggleFullScreen, tool, unregister } from "./figure.js";
-import { clock, number, seconds } from "./format.js";
+import { clock, count, number, seconds } from "./format.js";
 import { csv, gapsOf, interpolate, logTicks, nearest, smoothed, suitsLog } from "./numbers.js";
 
 /** @typedef {import("./numbers.js").Line} Line */
@@ -89,6 +89,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       const isUnfit = found >= 0 && value === null;
       const chip = el("span", { className: "chip" }, el("i", {}), nameOf(line), " ", el("b", {}, isUnfit ? "not finite" : line.told?.(found) ?? written(value)));
       chip.firstChild.style.background = colorOf(at);
+      if (step === null && line.at !== null && line.at !== undefined) chip.append(` at step ${count(line.at)}`);
       return chip;
     });
     const where = step === null ? "last" : look.axis === "step" ? `step ${Math.round(step)}` : `${axisLabel(look.axis)} ${number(toAxis(step))}`;

@@ -13,6 +13,7 @@
  * @property {number[]} [unfit] where a value is not finite
  * @property {number} width how many steps a point spans
  * @property {number|null} [last] the value at the last step, however many a point spans
+ * @property {number|null} [at] where that step is, unless it is the last one of its mode
  * @property {string} [label] what it is called, where that is not its name
  * @property {(at: number) => string} [told] what is read of a point, where that is not its value
  * @property {string} [color] its own colour
@@ -140,7 +141,7 @@ export function difference(first, second) {
     const other = there >= 0 && Math.abs(second.x[there] - x) <= Math.max(first.width, second.width) ? second.y[there] : null;
     return first.y[at] === null || other === null || other === undefined ? null : Number(first.y[at]) - other;
   });
-  return { ...first, y, low: undefined, high: undefined, unfit: undefined };
+  return { ...first, y, last: undefined, at: undefined, low: undefined, high: undefined, unfit: undefined };
 }
 
 // Steps that were looked at one after the other are no farther apart than so many points.
