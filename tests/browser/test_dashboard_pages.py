@@ -266,7 +266,7 @@ class TestVerdict:
             visit.page.wait_for_selector(".banner summary")
             lines = visit.page.inner_text(".verdict").splitlines()
             assert lines[0].startswith("First value that is not finite, step 6")
-            assert "first in output/fc" in lines
+            assert "first in output of fc" in lines
             visit.page.click(".banner summary")
             assert visit.page.locator(".banner li").is_visible()
             visit.page.click(".banner > p a")

@@ -265,8 +265,21 @@ class TestColumns:
         assert (6, 5, "outputs") == (mark["step"], mark["x"], mark["view"])
         assert EVIL in mark["message"]
 
+    def test_a_finding_is_marked_where_it_began(self, faulty):
+        """And not where it was noticed; the mark says since when, as the headline does."""
+        finding = Finding(
+            "chance_level", 6, "loss/mse", "", mode="TRAIN", mode_step=5, onset=2, train_onset=2
+        )
+        (mark,) = columns_of(faulty).marks([finding])
+
+        assert (2, "since step 2", "no better than guessing") == (
+            mark["x"],
+            mark["since"],
+            mark["title"],
+        )
+
     def test_a_cause_is_marked_before_what_followed_at_the_same_step(self, faulty):
-        """Of two marks at one place the figure has room for the name of the first."""
+        """Of two marks at one place the first is numbered first."""
         found = [
             Finding(rule, 6, "output/fc", "not finite", severity="error", condition="non_finite")
             for rule in ("exploding_tensor", "non_finite_origin")

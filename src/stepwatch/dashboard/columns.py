@@ -115,14 +115,15 @@ class Columns:
         self._marked = list(findings)
 
     def marks(self, findings: Iterable[Finding] | None = None) -> list[dict[str, object]]:
-        """Return where findings lie on the axis: the worst first, causes before their effects."""
+        """Return where what was found began: the worst first, causes before their effects."""
         every = list(self.findings() if findings is None else findings)
         causes = {chain.cause.finding_id for chain in chains(every)}
         found = sorted(
             every,
             key=lambda one: (_RANK.get(one.severity, 3), one.step, one.finding_id not in causes),
         )[:_MOST_MARKS]
-        x = self.axis.of([one.step for one in found]).tolist()
+        began = [one.step if one.onset is None else one.onset for one in found]
+        x = self.axis.of(began).tolist()
         kinds = self._trial.reader.tensors()
         return [
             {
@@ -130,6 +131,7 @@ class Columns:
                 "step": one.step,
                 "rule": one.rule,
                 "title": one.title,
+                "since": one.since,
                 "severity": one.severity,
                 "tensor": one.tensor,
                 "view": view_of(one, kinds).collection,

@@ -232,23 +232,23 @@ def not_evaluated(statuses: Sequence[RuleStatus]) -> list[str]:
 
 
 def consequence_lines(chain: Chain) -> list[str]:
-    """Return what follows from a cause and what may, a line each, counted by rule.
+    """Return what follows from a cause and what may, a line each, counted by title.
 
     Example:
         >>> from stepwatch.judge.root_cause import Consequence
         >>> spikes = [Finding("loss_spike", step, "loss/L", "") for step in (7, 9)]
         >>> cause = Finding("stale_gradients", 5, "", "")
         >>> consequence_lines(Chain(cause, tuple(Consequence(spike, False) for spike in spikes)))
-        ['may follow from it: 2 loss_spike (steps 7 to 9)']
+        ['may follow from it: loss spike (2 times, steps 7 to 9)']
     """
     lines = []
     for certain, how in ((True, "follows from it"), (False, "may follow from it")):
         steps: dict[str, list[int]] = {}
         for one in chain.consequences:
             if one.certain is certain:
-                steps.setdefault(one.finding.rule, []).append(one.finding.train_step)
+                steps.setdefault(one.finding.title, []).append(one.finding.train_step)
         if steps:
-            lines.append(f"{how}: {', '.join(_counted(rule, at) for rule, at in steps.items())}")
+            lines.append(f"{how}: {', '.join(_counted(title, at) for title, at in steps.items())}")
     return lines
 
 
@@ -321,7 +321,7 @@ def _condition(finding: Finding) -> tuple[str, ...]:
     return finding.rule, kind, why, finding.worker
 
 
-def _counted(rule: str, steps: Sequence[int]) -> str:
+def _counted(title: str, steps: Sequence[int]) -> str:
     if len(steps) == 1:
-        return f"{rule} (step {steps[0]})"
-    return f"{len(steps)} {rule} (steps {min(steps)} to {max(steps)})"
+        return f"{title} (step {steps[0]})"
+    return f"{title} ({len(steps)} times, steps {min(steps)} to {max(steps)})"

@@ -158,6 +158,34 @@ export function gapsOf(line) {
   return found;
 }
 
+/**
+ * @typedef {object} Mark What was found, where it began.
+ * @property {number} x
+ * @property {string} title
+ * @property {string} since
+ * @property {string} severity
+ */
+
+/** What was found in a figure: each condition once, from where it began first.
+ * @param {Mark[]} marks the worst first @param {[number, number]} range of the figure @returns {Mark[]} */
+export function conditions(marks, range) {
+  /** @type {Map<string, Mark>} */ const found = new Map();
+  for (const mark of marks) {
+    const known = found.get(mark.title);
+    if (!known || mark.x < known.x) found.set(mark.title, { ...mark, severity: known?.severity ?? mark.severity });
+  }
+  return [...found.values()].filter((mark) => mark.x >= range[0] && mark.x <= range[1]).sort((a, b) => a.x - b.x);
+}
+
+/** Where labels of one width stand in a row, each as near to its place as those before it let it.
+ * @param {number[]} places ascending @param {number} wide @param {number} low @param {number} high */
+export function inRow(places, wide, low, high) {
+  const found = places.map((at) => Math.min(Math.max(at, low), high));
+  for (let at = 1; at < found.length; at += 1) found[at] = Math.max(found[at], found[at - 1] + wide);
+  for (let at = found.length - 1, most = high; at >= 0; at -= 1, most = found[at + 1] - wide) found[at] = Math.min(found[at], most);
+  return found;
+}
+
 // As in the terminal: the largest is so many times the median.
 const SPREAD = 5;
 
