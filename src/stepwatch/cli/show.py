@@ -17,6 +17,7 @@ from ..errors import ConfigError, StoreError
 from ..formats.findings import ActionNote, read_actions
 from ..judge.evaluate import load_verdict
 from ..judge.headline import rule_outcomes
+from ..judge.rule_runner import SEEN
 from ..judge.verdict import Verdict, status_fields
 from ..model.finding import Finding
 from ..model.steps import Mode
@@ -181,8 +182,13 @@ def _print_rules(output: Console, verdict: Verdict) -> None:
         rules = [rule for rule, outcome in outcomes.items() if outcome == wanted]
         if rules:
             print_hanging(output, "", f"{len(rules)} {wanted}", "bold")
+        seen: dict[str, None] = {}
         for rule in rules:
-            print_hanging(output, f"  {rule:24s} ", by_rule[rule].details)
+            why, _, there = by_rule[rule].details.partition(SEEN)
+            print_hanging(output, f"  {rule:24s} ", why)
+            seen.update({f"{SEEN[2:]}{there}": None} if there else {})
+        for line in seen:  # the same for all of them
+            print_hanging(output, "  ", line)
 
 
 def _collections(trial: Trial) -> object:

@@ -100,7 +100,7 @@ function table(told, query, choose, repaint, offending) {
       el("td", { className: "number", "data-label": "gradient" }, ...(row.spark.length ? [sparkline(row.spark)] : [])),
     );
   });
-  return el("div", { className: "scrolls", tabIndex: 0, role: "region", "aria-label": "layers" }, prefix ? el("p", { className: "about" }, `all beneath ${prefix}`) : "", el("table", { className: "layer-table" }, el("thead", {}, el("tr", {}, ...columns.map(heading))), el("tbody", {}, ...body)));
+  return el("div", { className: "scrolls", tabIndex: 0, role: "region", "aria-label": "layers" }, prefix ? el("p", { className: "about" }, `all beneath ${prefix}`) : "", el("table", { className: "layer-table cards" }, el("thead", {}, el("tr", {}, ...columns.map(heading))), el("tbody", {}, ...body)));
 }
 
 function internals(told, run) {
