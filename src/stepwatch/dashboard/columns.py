@@ -157,6 +157,7 @@ class Columns:
             **self._frame(within, self.axis.end),
             "lines": lines,
             "marks": self.marks(),
+            "titles": _titles(kinds, is_keras="keras" in self._trial.reader.manifest.versions),
             "more": max(0, len(wanted) - _MOST_SCALARS),
         }
 
@@ -407,6 +408,27 @@ _COLUMNS: WeakKeyDictionary[Trial, Columns] = WeakKeyDictionary()
 def columns_of(trial: Trial) -> Columns:
     """Return what was read of a run for figures; the same for as long as the trial lives."""
     return _COLUMNS.setdefault(trial, Columns(trial))
+
+
+def _titles(names: Iterable[str], *, is_keras: bool) -> dict[str, str]:
+    """Return how figures are called whose names would not tell them apart.
+
+    A loss is that of each batch; of the same name a framework logs another, which in Keras is the
+    mean since the epoch began.
+
+    Example:
+        >>> _titles(["loss/loss", "metric/loss", "metric/accuracy"], is_keras=True)
+        {'loss/loss': 'loss (batch)', 'metric/loss': 'loss (epoch mean)'}
+    """
+    known = set(names)
+    twice = [one.partition("/")[2] for one in names if one.startswith("loss/")]
+    logged = "epoch mean" if is_keras else "logged"
+    return {
+        f"{kind}/{name}": f"{name} ({what})"
+        for name in twice
+        if f"metric/{name}" in known
+        for kind, what in (("loss", "batch"), ("metric", logged))
+    }
 
 
 def _until() -> float:

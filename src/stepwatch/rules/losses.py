@@ -595,7 +595,9 @@ class LossNotDecreasing(Rule):
         fall = loss_fall_percent(then, now)
         limit = self.diff_percent if verdict == "plateau" else self.increase_percent
         what = {
-            "plateau": f"it fell by {number(fall)}%, "
+            "plateau": f"it rose by {number(-fall)}%"
+            if fall < 0
+            else f"it fell by {number(fall)}%, "
             + (f"less than {number(limit)}%" if fall < limit else "no more than losses scatter"),
             "rose": _rise(-fall, 0 if self.strict else limit),
             "not finite": "it is no longer finite",
