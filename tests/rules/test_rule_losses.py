@@ -31,14 +31,6 @@ class TestLossNotDecreasing:
         (finding,) = run("loss_not_decreasing", steps)
         assert (12, 0) == (finding.step, finding.evidence["since_step"])
 
-    def test_a_loss_that_rose_a_little_is_not_said_to_have_fallen(self):
-        """It stands still by the rule's limits, and by its sign it rose."""
-        losses = [1.0 + 0.002 * n for n in range(12)]
-        (finding,) = run("loss_not_decreasing:increase_threshold_percent=50", loss_steps(losses))
-
-        assert "it rose by " in finding.message
-        assert "fell" not in finding.message
-
     def test_it_is_told_again_only_after_it_fell(self):
         losses = [1.0] * 200 + [0.5] * 200
         found = run("loss_not_decreasing:cooldown_steps=0", loss_steps(losses))

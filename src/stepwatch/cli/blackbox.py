@@ -133,7 +133,7 @@ def _trigger(frame: Frame) -> str:
     step = f"step {meta.get('mode_step', meta['step'])}" if "step" in meta else ""
     where = finding.get("where", step)
     reason = finding.get("title", meta["reason"])
-    return (f"{where}: " if where else "") + reason + (f": {more}" if more else "")
+    return ": ".join(str(part) for part in (where, reason, more) if part)
 
 
 def _snapshot(frame: Frame) -> str:
