@@ -14,6 +14,7 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
+from stepwatch.formats.findings import write_statuses
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
 from stepwatch.model.finding import Finding
@@ -21,7 +22,16 @@ from stepwatch.store import open_store
 from stepwatch.testing import make_record, make_run
 from tests.browser.axe import script, violations
 from tests.browser.chromium import DESKTOP, PHONE
-from tests.support.looked_at import EVIL, begin, judge, make_arrays, make_runs_folder, profile
+from tests.support.looked_at import (
+    EVIL,
+    begin,
+    judge,
+    make_arrays,
+    make_looked_at,
+    make_runs_folder,
+    profile,
+    status,
+)
 
 pytestmark = pytest.mark.browser
 
@@ -266,12 +276,33 @@ class TestVerdict:
             visit.page.wait_for_selector(".banner summary")
             lines = visit.page.inner_text(".verdict").splitlines()
             assert lines[0].startswith("First value that is not finite, step 6")
-            assert "first in output/fc" in lines
+            assert "first in output of fc" in lines
             visit.page.click(".banner summary")
             assert visit.page.locator(".banner li").is_visible()
             visit.page.click(".banner > p a")
             visit.page.wait_for_selector("h1 code")
             assert "output/fc" == visit.page.inner_text("h1")
+
+    def test_what_was_found_is_numbered_in_figures_and_listed_once(self, browser, address):
+        """By the title that the headline has, and from where it began."""
+        with browser.visit(f"{address}#/run?run={quote('deep/faulty')}") as visit:
+            visit.page.wait_for_selector("figure .marks li")
+            listed = visit.page.locator("figure").first.locator(".marks li").all_inner_texts()
+
+            assert "First value that is not finite, step 6" in listed
+            assert len({*listed}) == len(listed)
+
+    def test_rules_that_passed_are_folded(self, browser, tmp_path):
+        """It is said how many they are, and each is read when asked for."""
+        passed = [status(rule, "NoIssuesFound") for rule in ("loss_spike", "overfit")]
+        write_statuses(make_looked_at(tmp_path / "run"), "worker_0", passed)
+        with served(tmp_path) as url, browser.visit(f"{url}#/rules?run=run", timeout_s=20) as visit:
+            passed = visit.page.locator("details.many", has_text="passed").first
+            passed.wait_for()
+            row = passed.locator("details").first
+            assert not row.is_visible()
+            passed.locator("summary").first.click()
+            assert row.is_visible()
 
     def test_names_are_text(self, browser, address):
         """Markup in the name of a tensor and in a finding is shown, not run."""

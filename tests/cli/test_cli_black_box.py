@@ -99,8 +99,8 @@ class TestKilled:
         told = ask(killed)
 
         assert "state      died" in told
-        assert "last step  2 (TRAIN 2)" in told
-        assert all(f"{step} (TRAIN {step})" in told for step in range(3))
+        assert "last step  2" in told
+        assert ["0", "1", "2"] == [line.split()[0] for line in told.splitlines() if " s " in line]
 
     @pytest.mark.parametrize("arguments", [("show",), ("replay", "--step", "1")])
     def test_whoever_finds_nothing_else_is_sent_to_it(self, killed, capsys, arguments):

@@ -49,7 +49,7 @@ class TestForPeople:
         assert "✕ First value that is not finite, step 5" == lines[0]
         assert "the data are not finite" in lines[1]
         assert any(line.startswith("error non_finite_origin step 5") for line in lines)
-        assert "  follows from it: exploding_tensor (step 5)" in lines
+        assert "  follows from it: values are NaN or infinite (step 5)" in lines
         assert any(f"stepwatch replay {folder / 'run'} --step 5" in line for line in lines)
         assert not any(line.startswith("error exploding_tensor") for line in lines)
         assert any("checks passed, 2 found something" in line for line in lines)
@@ -162,7 +162,7 @@ class TestWhileItTrains:
         lines = watched.stderr.splitlines()
 
         assert 0 == sum("exploding_tensor: " in line for line in lines)
-        assert "stepwatch:     follows from it: exploding_tensor (step 5)" in lines
+        assert "stepwatch:     follows from it: values are NaN or infinite (step 5)" in lines
 
     def test_what_is_worse_than_its_cause_is_shown(self):
         """A warning does not stand for an error."""
@@ -191,8 +191,8 @@ class TestWhileItTrains:
         said = stream.getvalue()
 
         assert quiet == ("2 more findings may follow from these" in said)
-        assert quiet != ("follows from it: exploding_tensor (step 5)" in said)
-        assert quiet != ("may follow from it: loss_not_decreasing (step 30)" in said)
+        assert quiet != ("follows from it: values are NaN or infinite (step 5)" in said)
+        assert quiet != ("may follow from it: loss does not fall (step 30)" in said)
 
 
 class TestEpisodes:
@@ -244,7 +244,7 @@ class TestEpisodes:
 
         assert [
             "2 times, steps 400 to 900",
-            "may follow from it: loss_not_decreasing (step 30)",
+            "may follow from it: loss does not fall (step 30)",
         ] == found.lines()
 
     @pytest.mark.parametrize(("show", "times"), [((), 1), (("--all",), 3)])

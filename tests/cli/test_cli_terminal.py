@@ -80,6 +80,21 @@ class TestProgress:
         assert "stepwatch: step 3  0.5/s  loss 0.5  0 findings" == lines[0]
         assert 4 == len(lines)
 
+    def test_a_long_line_is_wrapped_where_a_width_is_known(self, monkeypatch):
+        """With a hanging indent, on a terminal or by COLUMNS; in a log a line stays a line."""
+        line = "  step 4 loss_input: targets are out of the reach of the prediction"
+        shown = []
+        for columns in ("40", ""):
+            monkeypatch.setenv("COLUMNS", columns)
+            stream = io.StringIO()
+            Progress("run", stream=stream).print_line(line)
+            shown.append(stream.getvalue().splitlines())
+
+        wrapped, plain = shown
+        assert "stepwatch:   step 4 loss_input: targets" == wrapped[0]
+        assert " " * 13 + "are out of the reach of the" == wrapped[1]
+        assert [f"stepwatch: {line}"] == plain
+
     @pytest.mark.parametrize("compiled", [True, False])
     def test_a_missing_kernel_is_said_once(self, monkeypatch, compiled):
         """However many hooks begin to write; where it is there, nothing is said."""

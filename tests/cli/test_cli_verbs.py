@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from stepwatch import Trial
-from stepwatch.formats.findings import read_findings
+from stepwatch.formats.findings import read_findings, write_findings
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
+from stepwatch.model.finding import Finding
 from stepwatch.numerics.exponents import count_exponents
 from stepwatch.store import open_store
 from stepwatch.testing.made_runs import make_record, make_run
@@ -73,6 +74,22 @@ class TestShow:
         status, out, err = verb("show", folder / "run", "--tensor", "gradent/0.weight")
         assert (2, "", 1) == (status, out, len(err.splitlines()))
         assert "did you mean gradient/0.weight" in err
+
+    def test_the_step_of_a_finding_is_shown_with_its_value(self, verb, tmp_path):
+        """Whichever rows are left out; an infinite value is infinite, not nan."""
+        store = open_store(tmp_path / "run")
+        start_run(store, Manifest("made", 0))
+        writer = NativeWriter(store, "worker_0")
+        for step in range(101):
+            norm = np.inf if step == 71 else 1.0
+            writer.write(make_record(step, {"optimizer/max_norm": np.float64(norm)}))
+        writer.close(End("finished", 1, 101))
+        finding = Finding("exploding_tensor", 71, "optimizer/max_norm", "infinite")
+        write_findings(store, "worker_0", [finding.to_json()])
+        _, out, _ = verb("show", tmp_path / "run", "--tensor", "optimizer/max_norm")
+        (row,) = [line.split() for line in out.splitlines() if line.split()[:1] == ["71"]]
+
+        assert ["71", "TRAIN", "inf"] == row[:3]
 
     def test_json_is_one_document(self, verb, spoiled):
         """With series where tensors were asked for."""

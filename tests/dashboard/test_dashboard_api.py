@@ -197,6 +197,22 @@ class TestColumns:
         assert pytest.approx(series["mean"][-1], rel=1e-3) == line["last"]
         assert line["y"][-1] > 1.01 * line["last"]
 
+    def test_a_last_value_that_is_old_has_its_step(self, tmp_path):
+        """As a gradient of which one step in ten is measured; a loss of the last step has none."""
+        writer = begin(tmp_path / "run")
+        for step in range(15):
+            arrays = make_arrays(step)
+            kept = {name for name in arrays if step <= 10 or not name.startswith("gradient/")}
+            writer.write(make_record(step, {name: arrays[name] for name in kept}))
+        writer.close(End("finished", 1, 15))
+        trial = Trial(tmp_path / "run")
+        lines = {line["name"]: line["at"] for line in api.scalars(trial, {})["lines"]}
+        gradients = api.layers(trial, {})["layers"]["gradients"]
+
+        assert (10, None) == (lines["gradient norm"], lines["seconds per step"])
+        assert {None} == {at for name, at in lines.items() if name.startswith("loss/")}
+        assert {10} == {one["at"] for one in gradients}
+
     def test_a_step_counts_as_often_as_the_optimizer_steps(self, tmp_path):
         """With gradients of two batches in each update, six batches are three steps."""
         writer = begin(tmp_path / "run")
@@ -249,8 +265,21 @@ class TestColumns:
         assert (6, 5, "outputs") == (mark["step"], mark["x"], mark["view"])
         assert EVIL in mark["message"]
 
+    def test_a_finding_is_marked_where_it_began(self, faulty):
+        """And not where it was noticed; the mark says since when, as the headline does."""
+        finding = Finding(
+            "chance_level", 6, "loss/mse", "", mode="TRAIN", mode_step=5, onset=2, train_onset=2
+        )
+        (mark,) = columns_of(faulty).marks([finding])
+
+        assert (2, "since step 2", "no better than guessing") == (
+            mark["x"],
+            mark["since"],
+            mark["title"],
+        )
+
     def test_a_cause_is_marked_before_what_followed_at_the_same_step(self, faulty):
-        """Of two marks at one place the figure has room for the name of the first."""
+        """Of two marks at one place the first is numbered first."""
         found = [
             Finding(rule, 6, "output/fc", "not finite", severity="error", condition="non_finite")
             for rule in ("exploding_tensor", "non_finite_origin")

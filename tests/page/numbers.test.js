@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { seconds } from "../../src/stepwatch/dashboard/static/format.js";
-import { commonPrefix, csv, difference, interpolate, merged, nearest, sinceOf, smoothed, ticks } from "../../src/stepwatch/dashboard/static/numbers.js";
+import { commonPrefix, conditions, csv, difference, inRow, interpolate, merged, nearest, sinceOf, smoothed, ticks } from "../../src/stepwatch/dashboard/static/numbers.js";
 
 const line = (x, y, more = {}) => ({ name: "loss", group: "losses", mode: "TRAIN", worker: "", x, y, width: 1, whole: false, ...more });
 
@@ -69,4 +69,14 @@ test("a difference has no value where the other line has none near", () => {
 test("a time is written in the unit that suits it", () => {
   const times = [0, 0.00062, 0.0081234, 4.2, 250, 9000];
   assert.deepEqual(times.map(seconds), ["0 s", "0.62 ms", "8.12 ms", "4.2 s", "4.17 min", "2.5 h"]);
+});
+
+test("each condition is marked once, where it began first, with the worst of its severities", () => {
+  const mark = (x, title, severity) => ({ x, title, severity, since: `step ${x}` });
+  const found = conditions([mark(9, "spike", "error"), mark(4, "spike", "warning"), mark(2, "still", "warning"), mark(50, "later", "info")], [0, 20]);
+  assert.deepEqual(found.map((one) => [one.x, one.title, one.severity]), [[2, "still", "warning"], [4, "spike", "error"]]);
+});
+
+test("numbers in a row do not overlap, and none is cut", () => {
+  assert.deepEqual(inRow([0, 1, 50, 100, 101], 10, 0, 100), [0, 10, 50, 90, 100]);
 });

@@ -23,7 +23,7 @@ GOLDEN_BRAILLE = [
     "  └─────────────────────────────────",
     "                        ▲",
     "   0             step             30",
-    "▲ step 20 loss_spike: too high",
+    "▲ step 20 loss spike: too high",
 ]
 
 GOLDEN_ASCII = [
@@ -36,7 +36,7 @@ GOLDEN_ASCII = [
     "  +---------------------------------",
     "                        ^",
     "   0             step             30",
-    "^ step 20 loss_spike: too high",
+    "^ step 20 loss spike: too high",
 ]
 
 GOLDEN_GAP = [

@@ -18,6 +18,7 @@ from stepwatch.judge.verdict import blind_spots
 from stepwatch.model.collection import SPECS, STAGES, subject
 from stepwatch.model.finding import Finding
 from stepwatch.model.record import Layout
+from stepwatch.model.subjects import subject_of
 from stepwatch.plugins import registry
 from stepwatch.rules import RuleStatus
 from tests.support.rules.rule_records import info
@@ -327,7 +328,7 @@ class TestSigns:
 
     @pytest.mark.parametrize("name", SIGNS)
     def test_every_sign_says_what_would_confirm_it(self, name):
-        """One line, with every place filled."""
+        """One line, with every place filled; what is set up is said by the finding itself."""
         rule, condition = next(
             (rule, pattern.replace("*", " 0"))
             for rule, signs in DECLARED.items()
@@ -338,8 +339,24 @@ class TestSigns:
         line = chain.confirm("runs/a")
 
         assert name == sign_of(chain.cause)
-        assert line
+        assert (name != "setup") == bool(line)
         assert not {"{", "}", "\n"} & {*line}
+
+    def test_what_the_run_holds_is_looked_at(self):
+        """The prediction that a loss is given need not be saved again where the run has it."""
+        chain = Chain(found("loss_input", 4, "prediction/L", condition="labels prediction/L"))
+
+        assert "--save labels:raw" in chain.confirm("r")
+        assert chain.confirm("r", tensors={"prediction/L"}).endswith(
+            "stepwatch show r --tensor 'prediction/L'"
+        )
+
+    @pytest.mark.parametrize("rule", ["untrained_parameter", "exploding_tensor", "setup"])
+    def test_no_step_is_better_than_one_that_confirms_nothing(self, rule):
+        """As of a tensor that the run does not hold, where no step can be run again."""
+        chain = Chain(found(rule, 4, "fc.weight"))
+
+        assert "" == chain.confirm("r", frozenset(), tensors={"loss/L"})
 
     def test_a_rule_that_was_asked_for_twice_is_the_same_sign(self):
         assert "spike" == sign_of(found("loss_spike-2", 5))
@@ -358,6 +375,21 @@ class TestPlaces:
     )
     def test_names_tell_what_a_tensor_is_about(self, tensor, about):
         assert about == subject(tensor)
+
+    @pytest.mark.parametrize(
+        ("tensor", "words"),
+        [
+            ("loss/loss", "loss"),
+            ("supervision/loss", "loss"),
+            ("prediction/cross_entropy", "prediction of loss cross_entropy"),
+            ("gradient/fc.weight", "gradient of fc.weight"),
+            ("optimizer/gradient_norm_before_clipping", "gradient norm before clipping"),
+            ("optimizer/skipped", "the optimizer"),
+        ],
+    )
+    def test_a_finding_is_about_what_people_know(self, tensor, words):
+        """Not where it is kept; and what is called as it is, is said once."""
+        assert words == subject_of(tensor).words
 
     @pytest.mark.parametrize("name", sorted(SPECS.keys() - {"tensors"}))
     def test_every_collection_has_a_stage(self, name):

@@ -324,6 +324,24 @@ class TestMeanHeldOut:
         assert [] == self.found(**but)
 
 
+class TestWhatIsLacking:
+    def test_a_loss_of_many_steps_may_lack_its_targets_at_the_last(self):
+        """As where a budget observes no later step in full; the loss alone was there throughout."""
+        kinds = {
+            "predictions": {"prediction/mse_loss": np.zeros(32)},
+            "labels": {"label/mse_loss": np.ones(32)},
+        }
+        steps = [
+            step_of({"losses": {"loss/mse_loss": [1.0]}} | (kinds if at < 20 else {}), at)
+            for at in range(80)
+        ]
+
+        for num_steps, why in ((50, "at none of the 30 TRAIN steps after"), (90, "more than 90")):
+            _, status = judged(f"chance_level:num_steps={num_steps}", steps)
+
+            assert why in status.details
+
+
 class TestWeightedLosses:
     @pytest.mark.parametrize("named", ["setup/class_weight/mse_loss", "setup/weighted/mse_loss"])
     def test_what_guessing_costs_is_not_known_of_them(self, named):

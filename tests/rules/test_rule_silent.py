@@ -228,6 +228,14 @@ class TestAveragedGradients:
 
 
 class TestStraggler:
+    def test_of_one_worker_there_is_nothing_to_compare(self):
+        """It does not apply, whether its steps were timed or nothing of the loop was seen."""
+        alone = [timed(s, 0.1) for s in range(60)]
+        without = [scalars(s, x=1) for s in range(60)]
+
+        for steps in (alone, without):
+            assert "does not apply" == judged("straggler", steps)[1].outcome
+
     def test_a_worker_that_takes_longer_is_named(self):
         steps = [timed(s, 0.1, 0.1, 0.15) for s in range(60)]
 

@@ -150,7 +150,7 @@ class TestEpisodes:
     def test_a_condition_that_goes_on_is_one_finding(self):
         found, engine = run(Above(), scalars([1] * 300))
         assert [0] == [finding.step for finding in found]
-        assert "met at 299 further looks" in engine.statuses()[0].details
+        assert "found again 299 times" in engine.statuses()[0].details
 
     def test_it_is_news_again_after_the_cooldown_counted_from_when_it_was_last_met(self):
         values = [1, 1] + [0] * 9 + [1] + [0] * 10 + [1]
@@ -282,7 +282,7 @@ class TestStatuses:
         [
             ("vanishing_gradient", [], "the run has no steps"),
             ("vanishing_gradient", scalars([1]), "a tensor of gradients"),
-            ("vanishing_gradient", scalars([1]), "1 TRAIN steps 0 to 0 with 1 scalars"),
+            ("vanishing_gradient", scalars([1]), "1 TRAIN step 0 with scalars (1)"),
             ("overfit:mode=EVAL", scalars([1]), "mode EVAL"),
             ("overfit", scalars([1]), "no tensor in losses was seen"),
             ("all_zero:tensor_regex=ffc", [step_of({"outputs": {"fc": 1}})], "did you mean fc?"),

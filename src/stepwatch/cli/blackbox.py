@@ -24,7 +24,7 @@ from ..numerics.statistics import Statistics
 from ..runtime.terminal import print_text
 from ..trial import Trial
 from ..trial.last_steps import Moment, end_ns_of, moments_of
-from .console import console, print_json, table
+from .console import console, print_hanging, print_json, table
 from .run_names import RUN, RunVerb
 
 _COLUMNS = ("mean", "std", "l2", "min", "max", "zeros", "non_finite")
@@ -78,7 +78,10 @@ def why_no_black_box(trial: Trial) -> str:
 def _show(trial: Trial, frames: list[Frame], moments: list[Moment]) -> None:
     output = console()
     for what, value in _headlines(trial, frames, moments):
-        output.print(f"[bold]{what:10s}[/] {escape(value)}", soft_wrap=True)
+        if what == "trigger":
+            print_hanging(output, f"{what:10s} ", value)
+        else:
+            output.print(f"[bold]{what:10s}[/] {escape(value)}", soft_wrap=True)
     output.print()
     several = len({moment.worker for moment in moments}) > 1
     end_ns = end_ns_of(frames)
@@ -89,8 +92,7 @@ def _show(trial: Trial, frames: list[Frame], moments: list[Moment]) -> None:
         recorded = "" if facts["recorded"] else "not recorded"
         numbers = ("-" if facts[one] is None else facts[one] for one in _NUMBERS)
         before = f"{facts['before_end_s']:.3f} s"
-        step = f"{moment.step} ({moment.mode} {moment.mode_step}){of}"
-        rows.append((step, before, *numbers, facts["non_finite"], recorded))
+        rows.append((f"{moment.place}{of}", before, *numbers, facts["non_finite"], recorded))
     names = ("step", "before end", "loss", "learning rate", "gradient norm", "not finite", "")
     output.print(table(names, rows))
     output.print()
@@ -108,7 +110,7 @@ def _headlines(
     yield "run", trial.path
     yield "state", trial.state
     only = "" if last.record is not None else ", of which only the beginning was recorded"
-    yield "last step", f"{last.step} ({last.mode} {last.mode_step}){only}"
+    yield "last step", f"{last.place}{only}"
     if differs := last_batch(moments)[0]:
         yield "batch", differs
     for frame in frames:
@@ -126,13 +128,16 @@ def _headlines(
 
 def _trigger(frame: Frame) -> str:
     meta = frame.meta
-    more = meta.get("error") or meta.get("finding", {}).get("message") or meta.get("loss", "")
-    where = f"step {meta['step']}: " if "step" in meta else ""
-    return f"{where}{meta['reason']}" + (f": {more}" if more else "")
+    finding = meta.get("finding", {})
+    more = meta.get("error") or finding.get("message") or meta.get("loss", "")
+    step = f"step {meta.get('mode_step', meta['step'])}" if "step" in meta else ""
+    where = finding.get("where", step)
+    reason = finding.get("title", meta["reason"])
+    return ": ".join(str(part) for part in (where, reason, more) if part)
 
 
 def _snapshot(frame: Frame) -> str:
-    step = f"step {frame.meta['step']} ({frame.meta['mode']} {frame.mode_step})"
+    step = f"step {frame.mode_step}"
     size = sum(array.nbytes for array in frame.arrays.values())
     why = frame.meta.get("left_out")
     return f"{step} left out, {why}" if why else f"{step} {size / 2**20:.3g} MiB"
@@ -144,7 +149,7 @@ def _show_bad(moments: list[Moment]) -> None:
         return
     bad, output = first.bad(), console()
     output.print(
-        f"\nnot finite first, in step {first.step} of {first.worker}, in this order:", markup=False
+        f"\nnot finite first, in step {first.place} of {first.worker}, in this order:", markup=False
     )
     for name, count in bad[:_MOST_BAD]:
         output.print(f"  {name} ({count} elements)", markup=False)
@@ -156,7 +161,7 @@ def _batch_lines(moments: list[Moment]) -> Iterator[str]:
     for moment in moments:
         for one in moment.batch:
             end = one.get("digest") or f"left out: {one.get('left_out')}"
-            yield f"step {moment.step}  {one['name']}  {one['dtype']}  {one['shape']}  {end}"
+            yield f"step {moment.place}  {one['name']}  {one['dtype']}  {one['shape']}  {end}"
 
 
 def _show_tensors(moments: list[Moment], tensor: str) -> None:

@@ -225,7 +225,8 @@ def print_chains(
 
 
 def _print_around(output: Console, found: Episodes, verdict: Verdict, *, verbose: bool) -> None:
-    lines = [*found.lines(), f"to confirm: {verdict.confirm(found.chain)}"]
+    confirm = verdict.confirm(found.chain)
+    lines = [*found.lines(), *([f"to confirm: {confirm}"] if confirm else [])]
     gaps = verdict.blind_spots(found.chain).lines() if verbose else []
     lines += [f"not checked: {'; '.join(gaps)}"] if gaps else []
     if proof := verdict.proof(found.chain):

@@ -30,7 +30,7 @@ from ..model.finding import SEVERITIES, Finding
 from ..model.record import StepRecord
 from ..model.steps import Mode
 from ..numerics.statistics import has_kernel, quantity
-from ..runtime.terminal import visible
+from ..runtime.terminal import hanging, visible
 from ..store import Store
 from ..trial import Trial
 
@@ -256,10 +256,22 @@ class Progress:
         return self._dedup.hides(finding)
 
     def print_line(self, line: str) -> None:
-        """Show a line that stays, or nothing where nobody reads any more."""
+        """Show a line that stays, or nothing where nobody reads any more.
+
+        On a terminal, or where ``COLUMNS`` says how wide to write, it is wrapped.
+        """
         with suppress(OSError, ValueError):
-            self._stream.write(f"{self._who}: {visible(line)}\n")
+            begin, width = f"{self._who}: ", self._width()
+            text = hanging(visible(line), width, begin) if width else begin + visible(line)
+            self._stream.write(f"{text}\n")
             self._stream.flush()
+
+    def _width(self) -> int:
+        """Return how many characters a line has; 0 where that is not known."""
+        columns = environment().get("COLUMNS", "")
+        if columns.isdecimal() and int(columns):
+            return int(columns)
+        return _size(self._stream)[0] if self._stream.isatty() else 0
 
     def print_detail(self, line: str) -> None:
         """Show a line that stays, if any, unless findings alone are wanted, or another shows it."""

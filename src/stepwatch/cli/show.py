@@ -17,9 +17,11 @@ from ..errors import ConfigError, StoreError
 from ..formats.findings import ActionNote, read_actions
 from ..judge.evaluate import load_verdict
 from ..judge.headline import rule_outcomes
+from ..judge.rule_runner import SEEN
 from ..judge.verdict import Verdict, status_fields
 from ..model.finding import Finding
 from ..model.steps import Mode
+from ..model.subjects import subject_of
 from ..numerics.statistics import DERIVED, FIELDS
 from ..plots.terminal import line_plot
 from ..report import Report, report_page
@@ -180,8 +182,13 @@ def _print_rules(output: Console, verdict: Verdict) -> None:
         rules = [rule for rule, outcome in outcomes.items() if outcome == wanted]
         if rules:
             print_hanging(output, "", f"{len(rules)} {wanted}", "bold")
+        seen: dict[str, None] = {}
         for rule in rules:
-            print_hanging(output, f"  {rule:24s} ", by_rule[rule].details)
+            why, _, there = by_rule[rule].details.partition(SEEN)
+            print_hanging(output, f"  {rule:24s} ", why)
+            seen.update({f"{SEEN[2:]}{there}": None} if there else {})
+        for line in seen:  # the same for all of them
+            print_hanging(output, "  ", line)
 
 
 def _collections(trial: Trial) -> object:
@@ -207,8 +214,10 @@ def _show_tensor(trial: Trial, name: str, statistic: str, findings: list[Finding
     arrow = series.to_arrow()
     shape, dtype = arrow.column("shape")[0].as_py(), arrow.column("dtype")[0].as_py()
     output.print(f"{name}  {tensor.collection}  {dtype}  {shape}", style="bold", markup=False)
-    chosen = _evenly_spaced(len(series), _MOST_ROWS)
-    columns = {what: series[what] for what in _COLUMNS}
+    about = [one for one in findings if name in (one.tensor, subject_of(one.tensor).tensor)]
+    found = np.searchsorted(series.steps, [one.step for one in about[:_MOST_ROWS]], "right") - 1
+    chosen = sorted({*_evenly_spaced(len(series), _MOST_ROWS), *(at for at in found if at >= 0)})
+    columns = {what: _written(series, what) for what in _COLUMNS}
     modes = series.modes
     rows = [
         (int(series.steps[row]), modes[row], *(float(columns[what][row]) for what in _COLUMNS))
@@ -216,9 +225,26 @@ def _show_tensor(trial: Trial, name: str, statistic: str, findings: list[Finding
     ]
     output.print(table(("step", "mode", *_COLUMNS), rows))
     _print_digests(tensor, sorted(set(series.workers)))
-    about = [finding for finding in findings if finding.tensor == name]
     scalar = shape == "[]"
     _plot(series, name, statistic or ("mean" if scalar else "rms"), about)
+
+
+def _written(series: Series, what: str) -> npt.NDArray[np.float64]:
+    """Return a statistic; of steps at which all is infinite, that infinity.
+
+    Statistics are of the finite elements, which says nothing where there are none.
+    """
+    values = series[what]
+    above, below = series["posinf"] > 0, series["neginf"] > 0
+    known = (series["finite"] == 0) & (series["nan"] == 0) & (above | below)
+    if what in ("abs_mean", "l2"):
+        return np.where(known, np.inf, values)
+    if what == "min":
+        return np.where(known, np.where(below, -np.inf, np.inf), values)
+    if what in ("mean", "max"):
+        one_sign = known & ((above != below) | (what == "max"))
+        return np.where(one_sign, np.where(above, np.inf, -np.inf), values)
+    return values
 
 
 def _print_digests(tensor: Tensor, workers: list[str]) -> None:

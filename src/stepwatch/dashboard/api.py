@@ -98,7 +98,10 @@ def verdict(trial: Trial) -> Verdict:
 
 
 def notes(trial: Trial) -> list[str]:
-    """Return what is not in a run, or went wrong with it, a line each."""
+    """Return what is not in a run, or went wrong with it, a line each.
+
+    What was not measured of the machine stands with what was.
+    """
     lines = []
     for worker, end in trial.reader.ends().items():
         prefix = f"{worker}: " if len(trial.workers) > 1 else ""
@@ -107,7 +110,7 @@ def notes(trial: Trial) -> list[str]:
         )
         error = "" if end.state == "failed" else end.error  # which the headline says
         lines += [prefix + one for one in (end.coverage, lost, error) if one]
-    return [*lines, *filter(None, [trial.death]), *trial.profile.notes]
+    return [*lines, *filter(None, [trial.death])]
 
 
 def tensors(trial: Trial, query: Query) -> object:

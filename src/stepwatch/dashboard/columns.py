@@ -115,14 +115,15 @@ class Columns:
         self._marked = list(findings)
 
     def marks(self, findings: Iterable[Finding] | None = None) -> list[dict[str, object]]:
-        """Return where findings lie on the axis: the worst first, causes before their effects."""
+        """Return where what was found began: the worst first, causes before their effects."""
         every = list(self.findings() if findings is None else findings)
         causes = {chain.cause.finding_id for chain in chains(every)}
         found = sorted(
             every,
             key=lambda one: (_RANK.get(one.severity, 3), one.step, one.finding_id not in causes),
         )[:_MOST_MARKS]
-        x = self.axis.of([one.step for one in found]).tolist()
+        began = [one.step if one.onset is None else one.onset for one in found]
+        x = self.axis.of(began).tolist()
         kinds = self._trial.reader.tensors()
         return [
             {
@@ -130,6 +131,7 @@ class Columns:
                 "step": one.step,
                 "rule": one.rule,
                 "title": one.title,
+                "since": one.since,
                 "severity": one.severity,
                 "tensor": one.tensor,
                 "view": view_of(one, kinds).collection,
@@ -155,6 +157,7 @@ class Columns:
             **self._frame(within, self.axis.end),
             "lines": lines,
             "marks": self.marks(),
+            "titles": _titles(kinds, is_keras="keras" in self._trial.reader.manifest.versions),
             "more": max(0, len(wanted) - _MOST_SCALARS),
         }
 
@@ -164,13 +167,13 @@ class Columns:
             layers = self.layers("gradients", "l2", points=points, rows=150)
             layers.read(_until())
             norm = {"name": "gradient norm", "group": "gradients", "mode": "TRAIN", "worker": ""}
-            found.append({**norm, **_line(layers.total, since)})
+            found.append({**norm, **self._line(layers.total, since, Mode.TRAIN)})
         window = None if within is None else self.axis.window(*within)
         speed = {"name": "seconds per step", "group": "speed", "mode": Mode.TRAIN.value}
         several = len(self._trial.workers) > 1
         for worker, envelopes in self._seconds(points, window).items():
             who = worker if several else ""
-            found.append({**speed, "worker": who, **_line(envelopes, since)})
+            found.append({**speed, "worker": who, **self._line(envelopes, since, Mode.TRAIN)})
         return found
 
     def _seconds(self, points: int, window: Window) -> dict[str, Envelopes]:
@@ -206,7 +209,7 @@ class Columns:
                 "group": group,
                 "mode": mode,
                 "worker": worker if several else "",
-                **_line(envelopes, since),
+                **self._line(envelopes, since, Mode(mode)),
             }
             for (worker, mode), envelopes in lines.envelopes().items()
         ]
@@ -325,7 +328,7 @@ class Columns:
         return [*rows], known
 
     def table(self) -> dict[str, list[dict[str, object]]]:
-        """Return the last values of every layer, as far as they were read; in model order."""
+        """Return the last values of every layer, and of which steps they are; in model order."""
         found: dict[str, list[dict[str, object]]] = {}
         for collection, statistic in _OF_LAYERS:
             if not self._trial.tensor_names(collection=collection):
@@ -334,13 +337,12 @@ class Columns:
             layers.read(_until())
             _, cells = layers.cells()
             unfit = layers.unfit()
-            known = np.isfinite(cells)
-            last = cells.shape[1] - 1 - np.argmax(known[:, ::-1], axis=1) if cells.size else []
             found[collection] = [
                 {
                     "name": name,
                     "leaf": layers.row_of.get(name) is not None,
-                    "last": _rounded(cells[row, [last[row]]])[0] if known[row].any() else None,
+                    "last": _rounded(np.array([layers.envelopes.newest(row)]))[0],
+                    "at": layers.envelopes.newest_step(row),
                     "spark": _rounded(cells[row], 3),
                     "bad": bool(unfit[row].any()),
                 }
@@ -357,6 +359,24 @@ class Columns:
         """
         first, last = within or (0, max(end, 0))
         return {"first_step": first, "last_step": last, "accumulated": self.axis.accumulated}
+
+    def _line(self, envelopes: Envelopes, since: Since, mode: Mode) -> dict[str, object]:
+        """Return the columns of a line: those that a page has not yet, if it may keep the others.
+
+        ``at`` is where its last value lies, where that is not at the last step of its mode.
+        """
+        found = envelopes.of_row(0)
+        whole = since.width != envelopes.width
+        start = 0 if whole else int(np.searchsorted(found.first, since.step))
+        (last,) = _rounded(np.array([envelopes.newest(0)]))
+        at = envelopes.newest_step(0)
+        return {
+            **_as_lists(found, start),
+            "last": last,
+            "at": at if at < self.axis.last_of(self._trial, mode) else None,
+            "width": envelopes.width,
+            "whole": whole,
+        }
 
     def _on_axis(self, steps: Ints, mode: str) -> tuple[Ints, Floats | None]:
         return self.axis(steps, mode)
@@ -390,17 +410,29 @@ def columns_of(trial: Trial) -> Columns:
     return _COLUMNS.setdefault(trial, Columns(trial))
 
 
+def _titles(names: Iterable[str], *, is_keras: bool) -> dict[str, str]:
+    """Return how figures are called whose names would not tell them apart.
+
+    A loss is that of each batch; of the same name a framework logs another, which in Keras is the
+    mean since the epoch began.
+
+    Example:
+        >>> _titles(["loss/loss", "metric/loss", "metric/accuracy"], is_keras=True)
+        {'loss/loss': 'loss (batch)', 'metric/loss': 'loss (epoch mean)'}
+    """
+    known = set(names)
+    twice = [one.partition("/")[2] for one in names if one.startswith("loss/")]
+    logged = "epoch mean" if is_keras else "logged"
+    return {
+        f"{kind}/{name}": f"{name} ({what})"
+        for name in twice
+        if f"metric/{name}" in known
+        for kind, what in (("loss", "batch"), ("metric", logged))
+    }
+
+
 def _until() -> float:
     return time.monotonic() + PATIENCE_S
-
-
-def _line(envelopes: Envelopes, since: Since) -> dict[str, object]:
-    """Return the columns of a line: those that a page has not yet, if it may keep the others."""
-    found = envelopes.of_row(0)
-    whole = since.width != envelopes.width
-    start = 0 if whole else int(np.searchsorted(found.first, since.step))
-    (last,) = _rounded(np.array([envelopes.newest(0)]))
-    return {**_as_lists(found, start), "last": last, "width": envelopes.width, "whole": whole}
 
 
 def _as_lists(found: Envelope, start: int = 0) -> dict[str, object]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
+from importlib.util import find_spec
 from weakref import WeakSet
 
 from ..errors import StepwatchError
@@ -106,7 +107,7 @@ class Sign:
 
     Args:
         confirm: What would confirm that it is the cause, one line; with ``{run}``, ``{step}``,
-            ``{mode_step}`` and ``{tensor}``.
+            ``{mode_step}`` and ``{tensor}``; ``""`` where the finding says it all.
         late: How many steps after it began it is reported, where the finding has no ``onset``;
             infinite for what a script is made of, and so for what holds from its first step on.
         reach: How many steps later something may follow from it; ``None`` as long as the run goes.
@@ -172,7 +173,7 @@ _RATES = (
     "look at the learning rate: stepwatch show {run} --tensor '^learning_rate/' --statistic mean"
 )
 _REPLAY = "run the step again: stepwatch replay {run} --step {step}"
-_LOOK = "look at the steps around it: stepwatch report {run}"
+_LOOK = f"look at it: {_SHOW}"
 _TENTH = "train once with a tenth of the learning rate"
 _BATCH = (
     "save what the loss is given: stepwatch run --save predictions:raw:steps={mode_step}"
@@ -187,7 +188,7 @@ _BATCHES = (
 )
 
 SIGNS = {
-    "setup": Sign(_LOOK, late=math.inf, stage="setting"),
+    "setup": Sign("", late=math.inf, stage="setting"),
     "schedule": Sign(_RATES, late=20),
     "rate": Sign(_RATES, late=10),
     "mode": Sign(f"see since when: {_SHOW} --statistic mean", late=10),
@@ -229,7 +230,7 @@ SIGNS = {
     "machine": Sign("see where the time goes: stepwatch profile {run}", locates=False),
     "memory": Sign(f"see how it grows: {_SHOW} --statistic mean", late=100, locates=False),
     "outcome": Sign(
-        "train once on a single small batch: its loss must go to zero",
+        "train once on a single small batch, again and again: its loss must keep falling",
         stage="outcome",
         locates=False,
     ),
@@ -239,7 +240,7 @@ SIGNS = {
         late=3,
         stage="setting",
     ),
-    "other": Sign(f"look at it: {_SHOW}"),
+    "other": Sign(_LOOK),
 }
 
 _LOST = ("waiting", "machine", "memory", "metric", "other")
@@ -411,7 +412,7 @@ class Chain:
         tensors: Container[str] | None = None,
         raw: Container[str] = (),
     ) -> str:
-        """Return what would confirm the cause, one line.
+        """Return what would confirm the cause, one line; ``""`` where nothing here would.
 
         Args:
             run: Where the run lies.
@@ -422,14 +423,24 @@ class Chain:
         cause = self.cause
         mode_step = cause.step if cause.mode_step is None else cause.mode_step
         shown = subject_of(cause.tensor, tensors).tensor if cause.tensor else ""
+        if tensors is not None and shown not in tensors:
+            shown = ""
         line = SIGNS[sign_of(cause)].confirm
+        if line == _BATCH and tensors is not None and _is_given_to_loss(shown):
+            line = _LOOK
         if line in (_BATCH, _BATCHES) and "labels" in raw:
-            line = _SAVED
+            line = _SAVED if find_spec("starlette") else ""  # without it there is no dashboard
         if not shown and "{tensor}" in line:
-            line = _LOOK if cause.tensor else _REPLAY
+            line = "" if cause.tensor else _REPLAY
         if line == _REPLAY and replayable is not None and cause.step not in replayable:
-            line = f"look at it: {_SHOW}" if shown else _LOOK
+            line = _LOOK if shown else ""
         return line.format(run=run, step=cause.step, mode_step=mode_step, tensor=shown)
+
+
+def _is_given_to_loss(tensor: str) -> bool:
+    """Return whether a tensor is the prediction or the target of a loss."""
+    spec = spec_of(tensor)
+    return spec is not None and spec.name in ("predictions", "labels")
 
 
 def chains(findings: Iterable[Finding], order: StepOrder | None = None) -> list[Chain]:

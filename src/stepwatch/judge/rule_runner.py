@@ -24,6 +24,8 @@ from .step_view import StepView
 OF_SOME = frozenset(spec.name for spec in SPECS.values() if spec.models == "some")
 #: Collections that a model of trees has.
 OF_TREES = frozenset(spec.name for spec in SPECS.values() if spec.models.startswith("trees"))
+#: What parts the reason why a rule judged nothing from what there was, which is one for all rules.
+SEEN = "; seen were "
 #: How many names are kept to suggest from.
 MOST_NAMES = 10_000
 
@@ -87,7 +89,7 @@ class ObservedInputs:
             wanted.append(f"workers {', '.join(scope.workers)}")
         if needs:
             wanted.append(f"a tensor of {' or '.join(needs)}")
-        text = f"no step had {', '.join(wanted)}; seen were {self._summary()}"
+        text = f"no step had {', '.join(wanted)}{SEEN}{self._summary()}"
         unknown = [need for need in needs if need not in BUILT_IN]
         text += self.left_out(watched)
         return (
@@ -97,7 +99,7 @@ class ObservedInputs:
         )
 
     def absent(self, watched: Watched) -> NotApplicable | None:
-        """Return what a rule needs, if only some models have it and this one has none."""
+        """Return what a rule needs, if only some trainings have it and this one has none."""
         needs = tuple(watched.rule.needs)
         collections = self._known()
         if not (self._steps and needs and collections.isdisjoint(needs)):
@@ -107,6 +109,8 @@ class ObservedInputs:
         )
         if of_networks or OF_SOME.issuperset(needs):
             return NotApplicable(f"no {' or '.join(needs)} in this model")
+        if len(self._workers) == 1 and getattr(watched.rule, "joint", False):
+            return NotApplicable("it compares workers, and one was seen")
         return None
 
     def left_out(self, watched: Watched) -> str:
@@ -139,9 +143,11 @@ class ObservedInputs:
         parts = []
         for mode, (count, first, last) in self._steps.items():
             counts = self._collections.get(mode, Counter())
-            held = ", ".join(f"{number} {name}" for name, number in counts.items())
-            parts.append(f"{count} {mode} steps {first} to {last} with {held or 'nothing'}")
-        return f"{'; '.join(parts)}; workers {', '.join(self._workers)}"
+            held = ", ".join(f"{name} ({number})" for name, number in counts.items())
+            steps = f"step {first}" if count == 1 else f"steps, {first} to {last},"
+            parts.append(f"{count} {mode} {steps} with {held or 'nothing'}")
+        of_whom = f"; workers {', '.join(self._workers)}" if len(self._workers) > 1 else ""
+        return "; ".join(parts) + of_whom
 
 
 #: The number of the round that a step of boosting is.
@@ -242,6 +248,10 @@ class RuleStatus:
         if self.status == "NoIssuesFound" or (self.status == "InProgress" and self.judged):
             return "passed"
         return "does not apply" if self.idle else "lacked data"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 class RuleRunner:
@@ -439,7 +449,7 @@ class RuleRunner:
         if not self.findings:
             return ""
         more = f" (and {self.findings - 1} more findings)" if self.findings > 1 else ""
-        again = f" (met at {self._suppressed} further looks)" if self._suppressed else ""
+        again = f" (found again {_times(self._suppressed)})" if self._suppressed else ""
         return f"{self._first}{more}{again}"
 
     def _has_evidence(self, view: StepView) -> bool:

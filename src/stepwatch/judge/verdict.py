@@ -17,7 +17,7 @@ from .advice import advise
 from .headline import Headline, RunState, headline, rule_outcomes
 from .parameters import GROUP
 from .root_cause import Chain, StepOrder, chains, earlier_rules, sign_of
-from .rule_runner import RuleStatus
+from .rule_runner import SEEN, RuleStatus
 
 INCONCLUSIVE = ("NotEvaluated", "Error", "Stopped")
 
@@ -46,7 +46,7 @@ class BlindSpots:
             ['not asked: loss_input', '1 worker was not seen']
         """
         known = self.could_not_judge[:most]
-        texts = [f"{rule} lacked data: {why.partition('; seen were')[0]}" for rule, why in known]
+        texts = [f"{rule} lacked data: {why.partition(SEEN)[0]}" for rule, why in known]
         more = len(self.could_not_judge) - most
         texts += [f"{more} more rules lacked data"] if more > 0 else []
         if self.not_asked:
@@ -217,38 +217,48 @@ def plural(count: int, what: str) -> str:
 
 
 def not_evaluated(statuses: Sequence[RuleStatus]) -> list[str]:
-    """Return a line for each rule that lacked data or failed, with the reason; one for the rest."""
+    """Return a line for each reason why rules lacked data or failed; one for the rest.
+
+    What the run had instead is said once, as it is the same for all.
+
+    Example:
+        >>> why = "no step had a tensor of loop; seen were 3 TRAIN steps"
+        >>> lacking = [RuleStatus(one, "NotEvaluated", 0, 0, why) for one in ("a", "b")]
+        >>> not_evaluated(lacking)
+        ['a, b lacked data: no step had a tensor of loop', 'seen were 3 TRAIN steps']
+    """
     by_rule = {status.rule: status for status in reversed(statuses)}
     outcomes = rule_outcomes(statuses)
-    lines = [
-        f"{rule} {outcome}: {by_rule[rule].details}"
-        for rule, outcome in outcomes.items()
-        if outcome in ("lacked data", "failed")
-    ]
+    rules: dict[tuple[str, str], list[str]] = {}
+    seen: dict[str, None] = {}
+    for rule, outcome in outcomes.items():
+        if outcome in ("lacked data", "failed"):
+            why, _, there = by_rule[rule].details.partition(SEEN)
+            rules.setdefault((outcome, why), []).append(rule)
+            seen.update({f"{SEEN[2:]}{there}": None} if there else {})
+    lines = [f"{', '.join(names)} {outcome}: {why}" for (outcome, why), names in rules.items()]
     idle = [rule for rule, outcome in outcomes.items() if outcome == "does not apply"]
-    if idle:
-        lines.append(f"do not apply: {', '.join(idle)}")
-    return lines
+    return [*lines, *seen, *([f"do not apply: {', '.join(idle)}"] if idle else [])]
 
 
 def consequence_lines(chain: Chain) -> list[str]:
-    """Return what follows from a cause and what may, a line each, counted by rule.
+    """Return what follows from a cause and what may, a line each, counted by title.
 
     Example:
         >>> from stepwatch.judge.root_cause import Consequence
         >>> spikes = [Finding("loss_spike", step, "loss/L", "") for step in (7, 9)]
         >>> cause = Finding("stale_gradients", 5, "", "")
         >>> consequence_lines(Chain(cause, tuple(Consequence(spike, False) for spike in spikes)))
-        ['may follow from it: 2 loss_spike (steps 7 to 9)']
+        ['may follow from it: loss spike (2 times, steps 7 to 9)']
     """
     lines = []
     for certain, how in ((True, "follows from it"), (False, "may follow from it")):
         steps: dict[str, list[int]] = {}
         for one in chain.consequences:
             if one.certain is certain:
-                steps.setdefault(one.finding.rule, []).append(one.finding.train_step)
+                steps.setdefault(one.finding.title, []).append(one.finding.train_step)
         if steps:
-            lines.append(f"{how}: {', '.join(_counted(rule, at) for rule, at in steps.items())}")
+            lines.append(f"{how}: {', '.join(_counted(title, at) for title, at in steps.items())}")
     return lines
 
 
@@ -321,7 +331,7 @@ def _condition(finding: Finding) -> tuple[str, ...]:
     return finding.rule, kind, why, finding.worker
 
 
-def _counted(rule: str, steps: Sequence[int]) -> str:
+def _counted(title: str, steps: Sequence[int]) -> str:
     if len(steps) == 1:
-        return f"{rule} (step {steps[0]})"
-    return f"{len(steps)} {rule} (steps {min(steps)} to {max(steps)})"
+        return f"{title} (step {steps[0]})"
+    return f"{title} ({len(steps)} times, steps {min(steps)} to {max(steps)})"

@@ -7,9 +7,10 @@ their names are ours.
 from __future__ import annotations
 
 from collections.abc import Container
+from itertools import groupby
 from typing import NamedTuple
 
-from .collection import spec_of
+from .collection import CollectionSpec, spec_of
 
 #: Collections whose tensors are notes for rules.
 NOTES = (
@@ -41,8 +42,24 @@ _OTHERS = {
 }
 # Of the parts of a name, those that name it.
 _PART = {"metric": slice(-1, None), "callback": slice(1)}
-# Of the loop, what is a curve that people read.
-_MEASURED = ("_bytes", "_seconds", "graphs")
+# What is a curve that people read, by the end of its name.
+_MEASURED = {"loop": ("_bytes", "_seconds", "graphs"), "optimizer": ("_clipping", "loss_scale")}
+# How people call what is no parameter: its name in ours stands for no more than where it is kept.
+_CALLED = {
+    "activity": "units of {}",
+    "batches": "batch {}",
+    "buffers": "{}",
+    "gradients": "gradient of {}",
+    "inputs": "input of {}",
+    "labels": "target of loss {}",
+    "learning_rates": "learning rate {}",
+    "losses": "loss {}",
+    "metrics": "metric {}",
+    "outputs": "output of {}",
+    "predictions": "prediction of loss {}",
+    "scalars": "{}",
+    "updates": "updates of {}",
+}
 # What shows something of a kind.
 _SHOWN_BY = {"layer": "output/{}", "loss": "loss/{}", "metric": "metric/{}"}
 
@@ -67,6 +84,8 @@ def subject_of(tensor: str, known: Container[str] | None = None) -> Subject:
         known: The tensors of the run, of which one may show it; ``None`` for any.
 
     Example:
+        >>> subject_of("output/fc").words, subject_of("prediction/loss").words
+        ('output of fc', 'prediction of loss')
         >>> subject_of("setup/padding_only/enc.0", {"output/enc.0"})
         Subject(words='layer enc.0', tensor='output/enc.0')
         >>> subject_of("setup/same_state/train_step", ()).words, subject_of("loop/backwards").words
@@ -76,11 +95,11 @@ def subject_of(tensor: str, known: Container[str] | None = None) -> Subject:
     """
     spec = spec_of(tensor)
     if spec is None or spec.name not in NOTES:
-        return Subject(tensor, tensor)
+        return Subject(_called(tensor, spec), tensor)
     kind, name = "", ""
     _, what, *rest = [*tensor.split("/"), ""]
     parts = [one for one in rest if one]
-    if spec.name == "loop" and what.endswith(_MEASURED):
+    if what.endswith(_MEASURED.get(spec.name, ())):
         return Subject(what.replace("_", " "), tensor)
     if spec.name == "setup" and what in _OF_SETUP:
         kind = _OF_SETUP[what]
@@ -90,5 +109,21 @@ def subject_of(tensor: str, known: Container[str] | None = None) -> Subject:
     if not name:
         return Subject(_OTHERS.get(spec.name, ""), "")
     shown = _SHOWN_BY.get(kind, "").format(name)
-    words = f"{kind} {name.replace('>', ' and ')}"
+    words = _once(f"{kind} {name.replace('>', ' and ')}")
     return Subject(words, shown if shown and (known is None or shown in known) else "")
+
+
+def _called(tensor: str, spec: CollectionSpec | None) -> str:
+    rest = tensor.partition("/")[2]
+    words = _CALLED.get(spec.name, "") if spec is not None and rest else ""
+    return _once(words.format(rest)) if words else tensor
+
+
+def _once(words: str) -> str:
+    """Return words without one that is said twice in a row.
+
+    Example:
+        >>> _once("loss loss"), _once("loss mse")
+        ('loss', 'loss mse')
+    """
+    return " ".join(one for one, _ in groupby(words.split(" ")))

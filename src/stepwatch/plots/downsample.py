@@ -245,6 +245,10 @@ class Envelopes:
         total, weight = self._at_newest[:, row]
         return float(total / weight) if weight else math.nan
 
+    def newest_step(self, row: int) -> int:
+        """Return the last step of a row, finite or not; -1 for none."""
+        return int(self._newest[row])
+
     def of_row(self, row: int) -> Envelope:
         """Return the buckets of one row that hold a value."""
         cells = self._cells[:, row]

@@ -94,6 +94,11 @@ class StepAxis:
         """Where the last step of any mode lies, as of an evaluation at the end; -1 for none."""
         return int(self.of(self._all[-1:])[0]) if len(self._all) else -1
 
+    def last_of(self, trial: Trial, mode: Mode) -> int:
+        """Return where the last step of a mode lies; -1 for none."""
+        last = trial.step_numbers(mode)[-1:]
+        return int(self.of(last, mode is Mode.TRAIN)[0]) if len(last) else -1
+
     def knots(self, trial: Trial, kind: str) -> dict[str, list[float]]:
         """Return points between which another count of steps is a straight line.
 

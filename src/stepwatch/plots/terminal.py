@@ -248,7 +248,7 @@ def _listed(findings: Sequence[Finding], glyphs: _Glyphs, width: int) -> list[Te
     """Return a line for each of the worst findings."""
     lines = [
         Text(
-            _cut(f"{glyphs.finding} {one.where()} {one.rule}: {one.message}", width, glyphs),
+            _cut(f"{glyphs.finding} {one.where()} {one.title}: {one.message}", width, glyphs),
             _STYLES.get(one.severity, ""),
         )
         for one in findings[:_MOST_LISTED]

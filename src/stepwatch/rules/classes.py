@@ -198,6 +198,7 @@ class ChanceLevel(Rule):
         self._weighted: set[str] = set()
         self._spreads: Series[tuple[str, str], float] = Series(LOOKS)
         self._held_out: dict[str, _HeldOut] = {}
+        self._can_evaluate = False
 
     def check(self, step: StepView) -> Findings:
         if not step.trains:
@@ -220,6 +221,7 @@ class ChanceLevel(Rule):
             self._add(step, window, loss)
         window.count += 1
         if window.count > self.num_steps and not is_thin and self._is_alone(window):
+            self._can_evaluate = True
             yield from self._evaluate(step, losses[0], window)
 
     def _add_held_out(self, step: StepView) -> None:
@@ -349,10 +351,18 @@ class ChanceLevel(Rule):
         if not any(map(self._is_alone, self._windows.values())) and self._windows:
             return f"{len(self._windows)} losses may play against each other"
         most = max((window.count for window in self._windows.values()), default=0)
-        return (
-            f"a loss with countable classes or a mean square was seen at {most} TRAIN steps"
-            f", {self.num_steps} are needed"
-        )
+        if most <= self.num_steps:
+            return (
+                f"a loss with countable classes or a mean square was seen at {most} TRAIN steps"
+                f", more than {self.num_steps} are needed"
+            )
+        if not self._can_evaluate:
+            return (
+                "the predictions and targets of a loss with countable classes or a mean square were"
+                f" seen at none of the {most - self.num_steps} TRAIN steps after the first"
+                f" {self.num_steps}"
+            )
+        return "fewer labels were counted than tell what guessing costs"
 
     def _add(self, step: StepView, window: _Window, loss: TensorView) -> None:
         value = loss.scalar

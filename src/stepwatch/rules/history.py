@@ -292,7 +292,7 @@ class Rounds:
     def missing(self) -> str:
         """Return why no round could be judged."""
         counts = f"{self._steps[Mode.TRAIN]} TRAIN and {self._steps[Mode.EVAL]} EVAL steps"
-        return f"no loss was there in TRAIN and in EVAL after it; seen were {counts}"
+        return f"no loss was there in TRAIN and in EVAL after it: it was there at {counts}"
 
 
 #: So many rounds tell that a mean square comes to nothing; the last of them are so many.

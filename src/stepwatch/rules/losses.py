@@ -625,8 +625,7 @@ class LossNotDecreasing(Rule):
         fall = loss_fall_percent(then, now)
         limit = self.diff_percent if verdict == "plateau" else self.increase_percent
         what = {
-            "plateau": f"it fell by {number(fall)}%, "
-            + (f"less than {number(limit)}%" if fall < limit else "no more than losses scatter"),
+            "plateau": _plateau(fall, limit),
             "rose": _rise(-fall, 0 if self.strict else limit),
             "not finite": "it is no longer finite",
         }[verdict]
@@ -655,6 +654,20 @@ class LossNotDecreasing(Rule):
                 **({"why": reason.cause} if reason else {}),
             },
         )
+
+
+def _plateau(fall: float, limit: float) -> str:
+    """Return by how much a loss fell that counts as one that does not, percent.
+
+    Example:
+        >>> _plateau(0.05, 0.1), _plateau(-6.67, 0.1)
+        ('it fell by 0.05%, less than 0.1%', 'it rose by 6.67%')
+    """
+    if fall < 0:
+        return f"it rose by {number(-fall)}%"
+    return f"it fell by {number(fall)}%, " + (
+        f"less than {number(limit)}%" if fall < limit else "no more than losses scatter"
+    )
 
 
 def _rise(percent: float, limit: float) -> str:

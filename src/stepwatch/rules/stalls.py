@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..judge.declaration import parameter
-from ..judge.rule import Findings, Rule, few_steps
+from ..judge.rule import Findings, NotApplicable, Rule, few_steps
 from ..judge.step_view import StepView
 from ..model.finding import Finding
 from ..numerics.measures import Floats, listed, number
@@ -227,6 +227,13 @@ class Straggler(Rule):
         if len(full) > 1:
             self._evaluated = True
             yield from self._evaluate(step, full)
+
+    def unevaluated(self) -> str | None:
+        if not self._steps:
+            return NotApplicable(
+                "no step of several workers was seen; stepwatch check RUN judges all workers"
+            )
+        return super().unevaluated()
 
     def _evaluate(self, step: StepView, medians: dict[str, Floats]) -> Findings:
         for worker, own in medians.items():

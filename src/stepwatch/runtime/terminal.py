@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from textwrap import wrap
 from typing import TextIO
 
 # Control characters have pictures of their own; what turns the direction of text has none.
@@ -43,6 +44,40 @@ def visible_log(line: str) -> str:
     parts = _COLORS.split(line)
     parts[::2] = ["\r".join(map(visible, part.split("\r"))) for part in parts[::2]]
     return "".join(parts)
+
+
+def hanging(text: str, width: int, begin: str = "") -> str:
+    """Return a text in lines of a width; further ones stand as far to the right as the first.
+
+    A word that is longer than a line is left whole, so that a path can still be copied.
+
+    Args:
+        text: Its own lines stay lines; of each the spaces that it begins with count as its place.
+        width: How many characters a line may have.
+        begin: What stands before each line of the text.
+
+    Example:
+        >>> print(hanging("the loss does not fall, step 9", 26, "a: "))
+        a: the loss does not fall,
+           step 9
+    """
+    lines = []
+    for line in text.split("\n"):
+        rest = line.lstrip(" ")
+        first = begin + " " * (len(line) - len(rest))
+        later = " " * len(first)
+        lines += wrap(
+            rest,
+            max(len(first) + _NARROWEST, width),
+            initial_indent=first,
+            subsequent_indent=later,
+            break_long_words=False,
+            break_on_hyphens=False,
+        ) or [first]
+    return "\n".join(lines)
+
+
+_NARROWEST = 20
 
 
 def print_text(text: str, *, file: TextIO | None = None) -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..formats.blackbox import BEGIN_FRAME, Frame, step_records
 from ..model.record import StepRecord
-from ..model.steps import train_step
+from ..model.steps import TRAINS, train_step
 from ..numerics.digest import digest
 from ..numerics.statistics import NAN, NEGINF, SUM_SQ, quantity
 
@@ -27,6 +27,7 @@ class Moment:
         mode_step: The step within the mode.
         frames: What was kept of it, in order.
         record: What was observed, once it was over.
+        after: Of a step that does not train, the TRAIN step before it; -1 where there was none.
     """
 
     worker: str
@@ -34,6 +35,7 @@ class Moment:
     mode_step: int
     frames: list[Frame] = field(default_factory=list)
     record: StepRecord | None = None
+    after: int = -1
 
     @property
     def step(self) -> int:
@@ -82,6 +84,14 @@ class Moment:
         """The TRAIN step that people count by; that which training had come to elsewhere."""
         return train_step(self.mode, self.step, self.mode_step)
 
+    @property
+    def place(self) -> str:
+        """The step as people count: ``503``, or ``eval 104, after step 503``."""
+        if self.mode in TRAINS:
+            return str(self.mode_step)
+        where = f"after step {self.after}" if self.after >= 0 else "before training"
+        return f"{self.mode.lower()} {self.mode_step}, {where}"
+
     def facts(self, end_ns: int) -> dict[str, object]:
         """Return the numbers of the step by name.
 
@@ -93,6 +103,7 @@ class Moment:
             "mode": self.mode,
             "mode_step": self.mode_step,
             "train_step": self.train_step,
+            "place": self.place,
             "worker": self.worker,
             "before_end_s": (end_ns - int(self.frames[-1].meta["time_ns"])) / 1e9,
             "recorded": self.record is not None,
@@ -117,6 +128,12 @@ def moments_of(frames: Iterable[Frame]) -> list[Moment]:
             found.setdefault(key, Moment(*key)).frames.append(frame)
     for record in step_records(frames):
         found[record.worker, str(record.mode), record.mode_step].record = record
+    trained: dict[str, int] = {}
+    for one in found.values():
+        if one.mode in TRAINS:
+            trained[one.worker] = one.mode_step
+        # Of what came before all TRAIN steps that are kept, their count tells.
+        one.after = trained.get(one.worker, one.train_step - 1)
     return list(found.values())
 
 

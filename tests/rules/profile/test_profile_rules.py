@@ -177,7 +177,7 @@ class TestEpisodes:
         found, status = judged("low_gpu_utilization", made_profile(samples("gpu0", full(5, 4000))))
 
         assert 1 == len(found)
-        assert "further looks" in status.details
+        assert "found again" in status.details
 
     def test_each_step_of_memory_is_told_once(self):
         """And a leak is one finding, however much it leaks."""

@@ -41,7 +41,7 @@ export async function show({ content, query, signal, choose }) {
         const evals = own.filter((line) => line.mode === "EVAL");
         for (const [suffix, some] of /** @type {[string, any[]][]} */ ([["", first], [" EVAL", evals]])) {
           if (!some.length || (suffix && first === evals)) continue;
-          const key = `${title}${suffix}`;
+          const key = `${told[at].titles[title] ?? title}${suffix}`;
           if (!all.has(key)) all.set(key, []);
           // The lowest and highest of the batches of an evaluation would fill the figure.
           const band = suffix ? { low: undefined, high: undefined } : {};

@@ -82,22 +82,25 @@ export function toggleFullScreen(figure) {
   else figure.requestFullscreen?.();
 }
 
-/** Save what is drawn as a picture, on the ground of the page and with its title.
- * @param {HTMLElement} plot @param {string} title */
-export function savePng(plot, title) {
+/** Save what is drawn as a picture, on the ground of the page, with its title and lines below it.
+ * @param {HTMLElement} plot @param {string} title @param {string[]} [lines] */
+export function savePng(plot, title, lines = []) {
   const parts = [...plot.querySelectorAll("canvas")];
   if (!parts.length) return;
   const box = plot.getBoundingClientRect();
   const ratio = window.devicePixelRatio || 1;
-  const canvas = el("canvas", { width: box.width * ratio, height: (box.height + 28) * ratio });
+  const height = box.height + 28 + 18 * lines.length;
+  const canvas = el("canvas", { width: box.width * ratio, height: height * ratio });
   const pen = canvas.getContext("2d");
   const colors = ink();
   pen.scale(ratio, ratio);
   pen.fillStyle = colors.paper;
-  pen.fillRect(0, 0, box.width, box.height + 28);
+  pen.fillRect(0, 0, box.width, height);
   pen.fillStyle = colors.text;
   pen.font = `600 14px ${colors.font.slice(5)}`;
   pen.fillText(title, 8, 18);
+  pen.font = colors.font;
+  lines.forEach((line, at) => pen.fillText(line, 8, box.height + 40 + 18 * at));
   for (const part of parts) {
     const at = part.getBoundingClientRect();
     pen.drawImage(part, at.left - box.left, at.top - box.top + 28, at.width, at.height);

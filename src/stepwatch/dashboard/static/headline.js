@@ -1,7 +1,7 @@
 // What is read first of a run: how it stands, how it ended, and what went wrong first.
 
 import { el, tensorLink } from "./dom.js";
-import { count, number } from "./format.js";
+import { count, number, plural } from "./format.js";
 
 /** What a finding is about: a link where a figure shows it, else its name. */
 export function aboutOf(found, run) {
@@ -54,8 +54,7 @@ export function ending(about, isAlone = false) {
 
 /** @type {[string, string, (value: any) => string][]} */
 const columns = [
-  ["train_step", "step", count],
-  ["mode", "mode", String],
+  ["place", "step", String],
   ["before_end_s", "before the end", (value) => `${value.toFixed(2)} s`],
   ["loss", "loss", number],
   ["learning_rate", "learning rate", number],
@@ -63,20 +62,29 @@ const columns = [
   ["non_finite", "tensors not finite", count],
 ];
 
+// So many are shown before anybody asks for more.
+const FEW = 10;
+let whole = false; // whether more were asked for
+
 export function lastSteps(steps) {
   const several = new Set(steps.map((one) => one.worker)).size > 1;
   /** @type {[string, string, (value: any) => string][]} */
   const shown = several ? [["worker", "worker", String], ...columns] : columns;
-  const cell = ([key, , write], one) => el("td", { className: typeof one[key] === "string" ? "" : "number" }, one[key] === null ? "–" : write(one[key]));
+  const isText = (key) => typeof steps[0][key] === "string";
+  const cell = ([key, label, write], one) => el("td", { className: isText(key) ? "" : "number", "data-label": label }, one[key] === null ? "–" : write(one[key]));
+  const rows = steps.map((one, at) => el("tr", { hidden: !whole && at < steps.length - FEW }, ...shown.map((column) => cell(column, one))));
+  const hidden = rows.filter((row) => row.hidden);
+  const more = el("button", { type: "button", onclick: () => { whole = true; for (const row of hidden) row.hidden = false; more.remove(); } }, plural(hidden.length, "earlier step"));
   return el(
     "div",
     { className: "scrolls", tabIndex: 0, role: "region", "aria-label": "last steps" },
+    hidden.length ? more : "",
     el(
       "table",
-      { className: "small" },
+      { className: "small cards" },
       el("caption", {}, "Last steps, from the black box"),
-      el("thead", {}, el("tr", {}, ...shown.map(([key, label]) => el("th", { scope: "col", className: typeof steps[0][key] === "string" ? "" : "number" }, label)))),
-      el("tbody", {}, ...steps.map((one) => el("tr", {}, ...shown.map((column) => cell(column, one))))),
+      el("thead", {}, el("tr", {}, ...shown.map(([key, label]) => el("th", { scope: "col", className: isText(key) ? "" : "number" }, label)))),
+      el("tbody", {}, ...rows),
     ),
   );
 }

@@ -46,12 +46,16 @@ function stepOf(told, within) {
 
 function actions(notes) {
   if (!notes.length) return [el("p", { className: "about" }, "Nothing was done about a finding.")];
-  const row = (one) => el("tr", {}, el("td", {}, moment(one.time_ns)), el("td", { className: "number" }, count(one.train_step)), el("td", {}, sentence(one.title)), el("td", {}, one.action), el("td", {}, one.outcome), el("td", {}, one.error || one.detail));
+  const names = ["when", "step", "finding", "action", "outcome", "what"];
+  const row = (one) => {
+    const texts = [moment(one.time_ns), count(one.train_step), sentence(one.title), one.action, one.outcome, one.error || one.detail];
+    return el("tr", {}, ...texts.map((text, at) => el("td", { className: names[at] === "step" ? "number" : "", "data-label": names[at] }, ...(text ? [text] : []))));
+  };
   return [
     el(
       "div",
       { className: "scrolls", tabIndex: 0, role: "region", "aria-label": "actions" },
-      el("table", { className: "small" }, el("thead", {}, el("tr", {}, ...["when", "step", "finding", "action", "outcome", "what"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, ...notes.map(row))),
+      el("table", { className: "small cards" }, el("thead", {}, el("tr", {}, ...names.map((text) => el("th", { scope: "col", className: text === "step" ? "number" : "" }, text)))), el("tbody", {}, ...notes.map(row))),
     ),
   ];
 }

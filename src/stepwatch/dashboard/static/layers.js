@@ -13,7 +13,8 @@
  * @property {number|null} update
  * @property {number|null} zeros
  * @property {boolean} bad
- * @property {(number|null)[]} spark
+ * @property {(number|null)[]} spark of its gradient; none where it has no gradient
+ * @property {Record<string, number>} at the step of each number
  */
 
 /** What a tensor is about: its name without what says which of its numbers it is.
@@ -25,7 +26,7 @@ export function layerRows(layers, order) {
   /** @type {Map<string, any>} */
   const found = new Map();
   const of = (/** @type {string} */ name) => {
-    if (!found.has(name)) found.set(name, { name, weight: null, gradient: null, update: null, zeros: null, bad: false, spark: [], tensor: "" });
+    if (!found.has(name)) found.set(name, { name, weight: null, gradient: null, update: null, zeros: null, bad: false, spark: [], at: {}, tensor: "" });
     return found.get(name);
   };
   const parts = { weights: "weight", gradients: "gradient", updates: "update", outputs: "zeros" };
@@ -33,8 +34,9 @@ export function layerRows(layers, order) {
     for (const one of layers[collection] ?? []) {
       const row = of(subjectOf(one.name));
       row[key] = one.last;
+      row.at[key] = one.at;
       row.bad ||= one.bad;
-      if (collection === "gradients" || !row.spark.length) row.spark = one.spark;
+      if (collection === "gradients") row.spark = one.spark;
       if (one.leaf && (!row.tensor || collection === "gradients")) row.tensor = one.name;
     }
   }
@@ -73,6 +75,10 @@ export function layerRows(layers, order) {
   walk("", []);
   return rows;
 }
+
+/** The last step of which rows have a number; -1 for none.
+ * @param {LayerRow[]} rows @param {string} key */
+export const lastStep = (rows, key) => Math.max(-1, ...rows.map((row) => row.at[key] ?? -1));
 
 /** @param {string} name */
 const parentOf = (name) => name.slice(0, Math.max(0, name.lastIndexOf(".")));

@@ -2,8 +2,8 @@
 
 import { download, el } from "./dom.js";
 import { colorway, fileName, frame, ink, pointAll, register, savePng, toggleFullScreen, tool, unregister } from "./figure.js";
-import { clock, number, seconds } from "./format.js";
-import { csv, gapsOf, interpolate, logTicks, nearest, smoothed, suitsLog } from "./numbers.js";
+import { clock, count, number, seconds, sentence } from "./format.js";
+import { conditions, csv, gapsOf, inRow, interpolate, logTicks, nearest, smoothed, suitsLog } from "./numbers.js";
 
 /** @typedef {import("./numbers.js").Line} Line */
 /**
@@ -36,6 +36,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
   /** @type {any} */ let chart = null;
   /** @type {Line[]} */ let lines = [];
   /** @type {Look} */ let look = { axis: "step", knots: {}, range: [0, 1] };
+  /** @type {import("./numbers.js").Mark[]} */ let found = [];
   let drawn = "";
   let own = /** @type {boolean|null} */ (null);
 
@@ -48,13 +49,15 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
   tools.append(
     logTool,
     tool("CSV", `save ${title} as CSV`, () => download(`${fileName(title)}.csv`, new Blob([csv(lines)], { type: "text/csv" }))),
-    tool("PNG", `save ${title} as PNG`, () => savePng(plot, title)),
+    tool("PNG", `save ${title} as PNG`, () => savePng(plot, title, found.map((mark, at) => `${at + 1} ${named(mark)}`))),
     tool("⤢", `full screen: ${title}`, () => toggleFullScreen(figure)),
   );
   plot.setAttribute("role", "img");
+  const legend = el("ol", { className: "marks" });
+  figure.append(legend);
   const sizes = new ResizeObserver(() => chart?.setSize({ width: plot.clientWidth, height: plotHeight() }));
   sizes.observe(plot);
-  const plotHeight = () => (document.fullscreenElement === figure ? window.innerHeight - 110 : height);
+  const plotHeight = () => (document.fullscreenElement === figure ? window.innerHeight - 110 - legend.offsetHeight : height);
   figure.addEventListener("fullscreenchange", () => {
     plot.style.height = `${plotHeight()}px`;
     chart?.setSize({ width: plot.clientWidth, height: plotHeight() });
@@ -89,6 +92,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       const isUnfit = found >= 0 && value === null;
       const chip = el("span", { className: "chip" }, el("i", {}), nameOf(line), " ", el("b", {}, isUnfit ? "not finite" : line.told?.(found) ?? written(value)));
       chip.firstChild.style.background = colorOf(at);
+      if (step === null && line.at !== null && line.at !== undefined) chip.append(` at step ${count(line.at)}`);
       return chip;
     });
     const where = step === null ? "last" : look.axis === "step" ? `step ${Math.round(step)}` : `${axisLabel(look.axis)} ${number(toAxis(step))}`;
@@ -122,7 +126,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
     const { left, top, width, height: high } = u.bbox;
     pen.save();
     pen.beginPath();
-    pen.rect(left, top - 16 * ratio, width, high + 16 * ratio);
+    pen.rect(left - 8 * ratio, top - 16 * ratio, width + 16 * ratio, high + 16 * ratio);
     pen.clip();
     for (const line of lines) {
       if (!line.unfit) continue;
@@ -135,36 +139,26 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       pen.font = `${12 * ratio}px ${colors.font.slice(5)}`;
       pen.fillText("all values are NaN or infinite", left + width / 2, top + high / 2);
     }
-    /** @type {number[]} where the labels of each row end */
-    const free = [];
-    const shown = [...new Map((look.marks ?? []).map((mark) => [`${mark.x} ${mark.title}`, mark])).values()];
-    for (const mark of shown.sort((a, b) => a.x - b.x)) {
-      const x = u.valToPos(toAxis(mark.x), "x", true);
-      if (!(x >= left - 1 && x <= left + width + 1)) continue;
+    const size = 7 * ratio;
+    const shown = found.map((mark) => u.valToPos(toAxis(mark.x), "x", true));
+    const centers = inRow(shown, 2 * size, left, left + width);
+    found.forEach((mark, at) => {
       pen.strokeStyle = pen.fillStyle = colors[/** @type {"error"} */ (mark.severity)] ?? colors.info;
       pen.lineWidth = 1.5 * ratio;
       pen.setLineDash([5 * ratio, 4 * ratio]);
       pen.beginPath();
-      pen.moveTo(x, top);
-      pen.lineTo(x, top + high);
+      pen.moveTo(shown[at], top);
+      pen.lineTo(shown[at], top + high);
       pen.stroke();
-      pen.textAlign = "left";
-      pen.font = `${11 * ratio}px ${colors.font.slice(5)}`;
-      const text = mark.title;
-      const wide = pen.measureText(text).width;
-      const from = Math.min(x + 3 * ratio, left + width - wide);
-      const row = [0, 1, 2, 3].find((one) => from > (free[one] ?? -Infinity));
-      if (row === undefined) continue;
-      const y = top - 4 * ratio + row * 13 * ratio;
-      if (row) {
-        pen.save();
-        pen.fillStyle = colors.paper;
-        pen.fillRect(from - ratio, y - 9 * ratio, wide + 2 * ratio, 12 * ratio);
-        pen.restore();
-      }
-      pen.fillText(text, from, y);
-      free[row] = from + wide + 8 * ratio;
-    }
+      pen.beginPath();
+      pen.arc(centers[at], top - size - ratio, size, 0, 2 * Math.PI);
+      pen.fill();
+      pen.fillStyle = colors.paper;
+      pen.textAlign = "center";
+      pen.textBaseline = "middle";
+      pen.font = `600 ${10 * ratio}px ${colors.font.slice(5)}`;
+      pen.fillText(String(at + 1), centers[at], top - size - ratio / 2);
+    });
     pen.restore();
   }
 
@@ -240,6 +234,8 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
   function paint() {
     if (!lines.length || !figure.isConnected) return;
     const what = JSON.stringify([lines.map((line) => [line.name, line.mode, line.worker, line.x.length < 200]), isLog(), look.axis, Boolean(look.smooth), ink().paper]);
+    found = conditions(look.marks ?? [], look.range);
+    legend.replaceChildren(...found.map((mark) => el("li", { className: mark.severity }, named(mark))));
     const columns = table();
     if (chart && what === drawn) {
       chart.setData(columns);
@@ -308,6 +304,10 @@ function alone(u, series) {
   ys.forEach((/** @type {any} */ y, /** @type {number} */ at) => { if (y !== undefined) known.push(at); });
   return known.filter((at, index) => ys[at] !== null && (ys[known[index - 1]] ?? null) === null && (ys[known[index + 1]] ?? null) === null);
 }
+
+/** A condition as the headline has it.
+ * @param {import("./numbers.js").Mark} mark */
+const named = (mark) => `${sentence(mark.title)}, ${mark.since}`;
 
 /** @param {number} x */
 function tidy(x) {

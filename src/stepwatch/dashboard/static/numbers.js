@@ -13,6 +13,7 @@
  * @property {number[]} [unfit] where a value is not finite
  * @property {number} width how many steps a point spans
  * @property {number|null} [last] the value at the last step, however many a point spans
+ * @property {number|null} [at] where that step is, unless it is the last one of its mode
  * @property {string} [label] what it is called, where that is not its name
  * @property {(at: number) => string} [told] what is read of a point, where that is not its value
  * @property {string} [color] its own colour
@@ -140,7 +141,7 @@ export function difference(first, second) {
     const other = there >= 0 && Math.abs(second.x[there] - x) <= Math.max(first.width, second.width) ? second.y[there] : null;
     return first.y[at] === null || other === null || other === undefined ? null : Number(first.y[at]) - other;
   });
-  return { ...first, y, low: undefined, high: undefined, unfit: undefined };
+  return { ...first, y, last: undefined, at: undefined, low: undefined, high: undefined, unfit: undefined };
 }
 
 // Steps that were looked at one after the other are no farther apart than so many points.
@@ -154,6 +155,34 @@ export function gapsOf(line) {
   for (let at = 1; at < line.x.length; at += 1) {
     if (line.x[at] - line.x[at - 1] > near) found.push((line.x[at - 1] + line.x[at]) / 2);
   }
+  return found;
+}
+
+/**
+ * @typedef {object} Mark What was found, where it began.
+ * @property {number} x
+ * @property {string} title
+ * @property {string} since
+ * @property {string} severity
+ */
+
+/** What was found in a figure: each condition once, from where it began first.
+ * @param {Mark[]} marks the worst first @param {[number, number]} range of the figure @returns {Mark[]} */
+export function conditions(marks, range) {
+  /** @type {Map<string, Mark>} */ const found = new Map();
+  for (const mark of marks) {
+    const known = found.get(mark.title);
+    if (!known || mark.x < known.x) found.set(mark.title, { ...mark, severity: known?.severity ?? mark.severity });
+  }
+  return [...found.values()].filter((mark) => mark.x >= range[0] && mark.x <= range[1]).sort((a, b) => a.x - b.x);
+}
+
+/** Where labels of one width stand in a row, each as near to its place as those before it let it.
+ * @param {number[]} places ascending @param {number} wide @param {number} low @param {number} high */
+export function inRow(places, wide, low, high) {
+  const found = places.map((at) => Math.min(Math.max(at, low), high));
+  for (let at = 1; at < found.length; at += 1) found[at] = Math.max(found[at], found[at - 1] + wide);
+  for (let at = found.length - 1, most = high; at >= 0; at -= 1, most = found[at + 1] - wide) found[at] = Math.min(found[at], most);
   return found;
 }
 

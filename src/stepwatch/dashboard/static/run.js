@@ -129,13 +129,16 @@ function facts(about) {
 function around(chain, run, open) {
   const key = chain.cause.finding_id;
   const followed = chain.consequences.length + chain.more;
+  const gaps = unchecked(chain.not_checked);
+  if (!followed && !chain.confirm && !gaps.length) return "";
+  const without = chain.confirm ? "how to confirm it" : "what was not checked";
   return el(
     "details",
     { open: open.has(key), "data-cause": key },
-    el("summary", {}, followed ? `${plural(followed, "finding")} followed` : "how to confirm it"),
+    el("summary", {}, followed ? `${plural(followed, "finding")} followed` : without),
     el("ol", {}, ...chain.consequences.map((one) => consequence(one, run))),
-    el("p", {}, "to confirm: ", el("code", {}, chain.confirm)),
-    ...unchecked(chain.not_checked).map((line) => el("p", { className: "about" }, line)),
+    chain.confirm ? el("p", {}, "to confirm: ", el("code", {}, chain.confirm)) : "",
+    ...gaps.map((line) => el("p", { className: "about" }, line)),
   );
 }
 

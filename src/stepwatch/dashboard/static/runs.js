@@ -22,7 +22,7 @@ export async function show({ content, query, signal, choose }) {
   const group = el("span");
   const archive = el("label", {}, el("input", { type: "checkbox", checked: query.archived === "1", onchange: (event) => { choose({ archived: event.target.checked ? "1" : "" }); redraw(); } }), " archived");
   const picker = el("details", { className: "picker" }, el("summary", {}, "columns"), el("div"));
-  const table = el("table", { className: "runs-table" });
+  const table = el("table", { className: "runs-table cards" });
   const about = el("p", { className: "about" });
   const edit = (name, change) => {
     notes.set(name, change);

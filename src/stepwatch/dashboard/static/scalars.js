@@ -74,7 +74,7 @@ export function scalarGrid({ run, query, choose, signal, onstep, height = 200 })
     if (!told) return;
     const shown = [...figuresOf([...lines.values()].filter((line) => !query.worker || !line.worker || line.worker === query.worker))];
     const terms = (query.figures ?? "").toLowerCase().split(/\s+/).filter(Boolean);
-    const chosen = shown.filter(([title]) => terms.every((term) => title.toLowerCase().includes(term)));
+    const chosen = shown.filter(([title]) => terms.every((term) => `${title} ${told.titles[title] ?? ""}`.toLowerCase().includes(term)));
     const shows = (own) => Boolean(evidence) && own[0].group === evidence;
     const rank = ([title, own]) => (pins().includes(title) ? pins().indexOf(title) : shows(own) ? 1000 : 2000);
     chosen.sort((a, b) => rank(a) - rank(b));
@@ -88,7 +88,7 @@ export function scalarGrid({ run, query, choose, signal, onstep, height = 200 })
     chosen.forEach(([title, own], at) => {
       let figure = figures.get(title);
       if (!figure) {
-        figure = lineFigure({ title, height, pinned: pins().includes(title), onpin: () => pin(title) });
+        figure = lineFigure({ title: told.titles[title] ?? title, height, pinned: pins().includes(title), onpin: () => pin(title) });
         figures.set(title, figure);
       }
       if (grid.children[at] !== figure.figure) grid.insertBefore(figure.figure, grid.children[at] ?? null);

@@ -4,11 +4,14 @@ import { address, el, link, sparkline } from "./dom.js";
 import { count, number, plural } from "./format.js";
 import { ask } from "./net.js";
 import { commonPrefix } from "./numbers.js";
-import { layerRows, sortedRows } from "./layers.js";
+import { lastStep, layerRows, sortedRows } from "./layers.js";
 
 const columns = [
   ["name", "layer"], ["weight", "‖w‖"], ["gradient", "‖g‖"], ["update", "update ratio"], ["zeros", "zeros"], ["bad", "not finite"], ["spark", "gradient"],
 ];
+
+// The numbers whose steps are said.
+const dated = ["weight", "gradient"];
 
 export async function show({ content, query, signal, state, choose }) {
   const { run } = query;
@@ -70,10 +73,14 @@ function table(told, query, choose, repaint, offending) {
     choose({ closed: [...closed].join(",") });
     repaint();
   };
+  // A column is of the last step of its numbers; a row of an earlier one says so itself.
+  const steps = Object.fromEntries(dated.map((key) => [key, lastStep(rows, key)]));
+  const stepOf = (step, kind = "") => (step >= 0 ? el("span", { className: `dim at ${kind}`.trim() }, `at step ${count(step)}`) : null);
   const heading = ([key, label]) => el(
     "th",
     { scope: "col", className: key === "name" ? "" : "number", "aria-sort": sort === key ? (query.up === "1" ? "ascending" : "descending") : null },
     key === "spark" ? label : el("button", { type: "button", onclick: () => press(key) }, label + (sort === key ? (query.up === "1" ? " ↑" : " ↓") : "")),
+    stepOf(steps[key] ?? -1),
   );
   const body = shown.map((row) => {
     const name = row.tensor ? link("tensor", { run: query.run, name: row.tensor }, el("code", {}, sort ? row.name : row.label)) : el("code", {}, sort ? row.name : row.label);
@@ -82,17 +89,18 @@ function table(told, query, choose, repaint, offending) {
       : el("span", { className: "fold" });
     const cell = el("td", { className: "name" }, open, name);
     if (!sort) cell.style.paddingLeft = `${row.depth * 18}px`;
-    const value = (key, label) => el("td", { className: "number", "data-label": label }, key === "zeros" && row[key] !== null ? `${(row[key] * 100).toFixed(row[key] > 0.99 && row[key] < 1 ? 2 : 0)} %` : number(row[key]));
+    const written = (key) => (key === "zeros" && row[key] !== null ? `${(row[key] * 100).toFixed(row[key] > 0.99 && row[key] < 1 ? 2 : 0)} %` : number(row[key]));
+    const value = (key, label) => el("td", { className: "number", "data-label": label }, ...(row[key] === null ? [] : [written(key)]), row[key] !== null && key in steps ? stepOf(row.at[key], row.at[key] < steps[key] ? "" : "as-above") : null);
     return el(
       "tr",
       { "data-row": row.name, className: [row.bad ? "bad" : "", offending.has(row.name) ? "offending" : ""].join(" ").trim() },
       cell,
       value("weight", "‖w‖"), value("gradient", "‖g‖"), value("update", "update ratio"), value("zeros", "zeros"),
       el("td", { className: row.bad ? "number found" : "number", "data-label": "not finite" }, row.bad ? "✕ yes" : "no"),
-      el("td", { className: "number" }, sparkline(row.spark)),
+      el("td", { className: "number", "data-label": "gradient" }, ...(row.spark.length ? [sparkline(row.spark)] : [])),
     );
   });
-  return el("div", { className: "scrolls", tabIndex: 0, role: "region", "aria-label": "layers" }, prefix ? el("p", { className: "about" }, `all beneath ${prefix}`) : "", el("table", { className: "layer-table" }, el("thead", {}, el("tr", {}, ...columns.map(heading))), el("tbody", {}, ...body)));
+  return el("div", { className: "scrolls", tabIndex: 0, role: "region", "aria-label": "layers" }, prefix ? el("p", { className: "about" }, `all beneath ${prefix}`) : "", el("table", { className: "layer-table cards" }, el("thead", {}, el("tr", {}, ...columns.map(heading))), el("tbody", {}, ...body)));
 }
 
 function internals(told, run) {
