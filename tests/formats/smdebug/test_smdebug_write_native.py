@@ -108,7 +108,7 @@ def test_stepwatch_run_writes_it(tmp_path):
     assert (0, list(range(8))) == (ran.returncode, Trial(tmp_path / "r").steps("TRAIN"))
     for said in (ran.stderr, checked.stdout):
         assert "non_finite_origin" in said
-        assert "exploding_tensor (step 5)" in said
+        assert "values are NaN or infinite (step 5)" in said
 
 
 def test_another_format_is_told(tmp_path):
