@@ -21,7 +21,9 @@ Array = npt.NDArray[np.generic]
 Forwards = tuple[Forward, ...]
 AS_RECORDED = "as recorded"
 #: The kinds that change what the steps are given; the others are up to who runs them.
-CHANGES_BATCH = frozenset({"rows", "clamp", "finite"})
+CHANGES_BATCH = frozenset({"rows", "clamp", "finite", "unit"})
+# Inputs of a size that no layer is made for: so far from 0, or of such a deviation.
+_UNUSUAL_SIZE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +31,17 @@ class Alternative:
     """One change of the steps that are run again.
 
     Args:
-        kind: What is changed: ``rows``, ``clamp``, ``finite``, ``precision``, ``eager``, ``mode``,
-            ``weight_decay``, ``momentum``, ``clip``, ``rate``, ``layer``; or ``as recorded``.
+        kind: What is changed: ``rows``, ``clamp``, ``finite``, ``unit``, ``precision``, ``eager``,
+            ``mode``, ``domain``, ``weight_decay``, ``momentum``, ``epsilon``, ``clip``,
+            ``unclipped``, ``held``, ``rate``, ``least_rate``, ``layer``, ``other_layers``; or
+            ``as recorded``.
         text: The change in words.
         step: The TRAIN step whose batch is changed.
         rows: Which of its rows are replaced.
         donor: The TRAIN step that the rows are taken from.
-        value: The factor, norm or number of bits.
-        layer: The module whose update is left out.
+        value: The factor, norm, learning rate or number of bits.
+        layer: The module whose update is left out, or the only one that is updated, or the function
+            whose arguments are bound.
     """
 
     kind: str
@@ -119,6 +124,11 @@ def apply(
             return None
         pairs = zip(finite, recording.steps, strict=True)
         return replace(recording, steps=tuple(new or old for new, old in pairs))
+    if change.kind == "unit":
+        scales = _scales(recording.steps)
+        if not scales:
+            return None
+        return replace(recording, steps=tuple(_scaled(one, scales) for one in recording.steps))
     at = change.step - recording.first
     new: Forwards | None
     if change.kind == "rows":
@@ -175,6 +185,42 @@ def _clamped(own: Forwards, ranges: Mapping[str, tuple[float, float]]) -> Forwar
                 is_other = True
         changed.append(replace(forward, begin=replace(forward.begin, arrays=arrays)))
     return tuple(changed) if is_other else None
+
+
+def _scales(steps: Sequence[Forwards]) -> dict[str, tuple[Array, Array]]:
+    """Return mean and deviation of each column of the inputs that are far from unit size.
+
+    Columns of no deviation stay as they are, but for their mean. Inputs of more than one dimension
+    beside the batch, such as images, are one column each.
+    """
+    given: dict[str, list[Array]] = {}
+    for forwards in steps:
+        for forward in forwards:
+            for name, array in _inputs(forward):
+                columns = array.shape[-1] if array.ndim == 2 else 1
+                given.setdefault(name, []).append(np.asarray(array, float).reshape(-1, columns))
+    found = {}
+    for name, parts in given.items():
+        if len({part.shape[1] for part in parts}) == 1:
+            values = np.concatenate(parts)
+            mean, deviation = values.mean(axis=0), values.std(axis=0)
+            largest = max(float(np.abs(mean).max()), float(deviation.max()))
+            if np.isfinite(largest) and largest > _UNUSUAL_SIZE:
+                found[name] = mean, np.where(deviation > 0, deviation, 1.0)
+    return found
+
+
+def _scaled(own: Forwards, scales: Mapping[str, tuple[Array, Array]]) -> Forwards:
+    changed = []
+    for forward in own:
+        arrays = dict(forward.begin.arrays)
+        for name, array in _inputs(forward):
+            if name in scales:
+                mean, deviation = scales[name]
+                scaled = (np.asarray(array, float).reshape(-1, len(mean)) - mean) / deviation
+                arrays[name] = scaled.reshape(array.shape).astype(array.dtype)
+        changed.append(replace(forward, begin=replace(forward.begin, arrays=arrays)))
+    return tuple(changed)
 
 
 def _ranges(step: int, forwards: Mapping[int, Forwards]) -> dict[str, tuple[float, float]]:
