@@ -326,20 +326,14 @@ PROVED_BY: dict[str, tuple[str, ...]] = {
     "learning_rate_too_high": ("rate",),
     "learning_rate_too_low": ("pace",),
     "clip_too_tight": ("clipping",),
-    "momentum_too_high": ("momentum",),
+    "momentum_too_high": ("momentum", "rate"),  # it multiplies the rate, which is too high as well
     "weight_decay_too_high": ("weight_decay",),
     "adam_epsilon": ("epsilon",),
-    "second_moment_lags": ("rate", "gradients", "targets", "rows", "batch"),
+    "second_moment_lags": ("rate", "gradients", "rows", "batch"),
     # the data
-    "labels_wrong": ("targets",),
-    "labels_constant": ("targets", "batch"),
-    "class_imbalance": ("targets", "batch"),
     "data_corrupted": ("inputs", "rows", "batch"),
-    "same_batch": ("batch",),
-    "sorted_data": ("batch", "order"),
-    "bad_batch": ("rows", "batch", "inputs", "targets"),
+    "bad_batch": ("rows", "batch", "inputs"),
     "not_normalized": ("inputs",),
-    "label_leak": ("inputs",),
     # numbers
     "non_finite": (*_VALUES, "domain"),
     "low_precision": ("precision",),

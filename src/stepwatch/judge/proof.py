@@ -187,16 +187,14 @@ class Prover:
         )
 
     def _attempts(self) -> tuple[Callable[[], Proof | None], ...]:
-        if self.anomaly.num_steps > _FEW_STEPS:
+        # Steps that are too small are so whatever the batch.
+        is_too_small = sign_of(self.anomaly.finding) in _TOO_SMALL
+        if is_too_small or self.anomaly.num_steps > _FEW_STEPS:
             return self._precision, self._input_size, self._updates
-        return (
-            self._precision,
-            self._batches,
-            self._domains,
-            self._input_size,
-            self._circumstances,
-            self._updates,
-        )
+        one = self._precision, self._batches, self._domains, self._input_size
+        if sign_of(self.anomaly.finding) in LONG:  # what many steps made, their updates did
+            return (*one, self._updates, self._circumstances)
+        return (*one, self._circumstances, self._updates)
 
     # The changes
 
@@ -239,7 +237,8 @@ class Prover:
         rows = self._smallest(step, every, donors[0])
         if len(rows) <= max(1, total // 2):
             others = tuple(row for row in every if row not in rows)
-            kept = self._rows(step, others, donors[0], f"all but {listed_rows(rows)} replaced")
+            what = f"all but {listed_rows(rows)} replaced"
+            kept = self._rows(step, others, donors[0], what, is_control=True)
             if kept == REMAINS or (kept == REMOVES and not others):
                 text = (
                     f"{listed_rows(rows)} of {total} in the batch of TRAIN step {step}: with "
@@ -321,10 +320,18 @@ class Prover:
                 found |= ~np.isfinite(array.reshape(total, -1)).all(axis=1)
         return tuple(np.flatnonzero(found).tolist())
 
-    def _rows(self, step: int, rows: tuple[int, ...], donor: int, what: str = "") -> str:
+    def _rows(
+        self,
+        step: int,
+        rows: tuple[int, ...],
+        donor: int,
+        what: str = "",
+        *,
+        is_control: bool = False,
+    ) -> str:
         what = what or f"{listed_rows(rows)} replaced"
         change = Alternative("rows", f"{what} in step {step}", step=step, rows=rows, donor=donor)
-        return self._try(change)
+        return self._try(change, is_control=is_control)
 
     def _domains(self) -> Proof | None:
         """Functions that are given what they, or their derivatives, are not finite for."""
@@ -351,16 +358,19 @@ class Prover:
         return None
 
     def _circumstances(self) -> Proof | None:
-        changes = {
-            "eager": ("not compiled", "the compiled graph: run eagerly it does not occur"),
-            "mode": (
-                "dropout off, batch norm by its running statistics",
-                "the training mode of dropout or batch norm: without it it does not occur",
-            ),
-        }
-        return self._first_of(
-            (Alternative(kind, change), kind, text, {}) for kind, (change, text) in changes.items()
-        )
+        eager = Alternative("eager", "not compiled")
+        if self._try(eager) == REMOVES and self._is_robust():
+            text = "the compiled graph: run eagerly it does not occur"
+            return self._proved("eager", text)
+        mode = Alternative("mode", "dropout off, batch norm by its running statistics")
+        if self._try(mode) != REMOVES or not self._is_robust():
+            return None
+        # Other units that are dropped are no other mode.
+        others = Alternative("random", "other random numbers in the forward")
+        if self._try(others, is_control=True) == REMOVES:
+            return None
+        text = "the training mode of dropout or batch norm: without it it does not occur"
+        return self._proved("mode", text)
 
     def _updates(self) -> Proof | None:
         """What the optimizer does; in the steps before the anomaly, and so not in one step."""
@@ -376,7 +386,7 @@ class Prover:
         if self._try(change) != REMOVES or not self._is_robust():
             return None
         control = Alternative("other_layers", f"nothing but {layer} is updated", layer=layer)
-        if self._try(control) == REMOVES:
+        if self._try(control, is_control=True) == REMOVES:
             return None
         text = f"the update of {layer}: without it it does not occur, with no other it does"
         return self._proved("layer", text)
@@ -436,7 +446,8 @@ class Prover:
         """
         if self._robust is None:
             placebo = Alternative("rate", "99 % of the learning rate", value=0.99)
-            self._robust = self.anomaly.num_steps < 2 or self._try(placebo) in (REMAINS, NOT_THIS)
+            is_one = self.anomaly.num_steps < 2
+            self._robust = is_one or self._try(placebo, is_control=True) != REMOVES
         return self._robust
 
     def _has_rate_jump(self) -> bool:
@@ -529,9 +540,9 @@ class Prover:
 
     # How
 
-    def _try(self, change: Alternative) -> str:
+    def _try(self, change: Alternative, *, is_control: bool = False) -> str:
         """Run the steps again under a change, and return whether the anomaly remains."""
-        if len(self.tried) >= _MOST_REPLAYS:
+        if len(self.tried) >= _MOST_REPLAYS and not is_control:
             return REMAINS
         if self._is_set_already(change):
             self._note(change.kind, change.text, NOT_THIS, "it changes nothing")

@@ -32,7 +32,7 @@ class Alternative:
 
     Args:
         kind: What is changed: ``rows``, ``clamp``, ``finite``, ``unit``, ``precision``, ``eager``,
-            ``mode``, ``domain``, ``weight_decay``, ``momentum``, ``epsilon``, ``clip``,
+            ``mode``, ``random``, ``domain``, ``weight_decay``, ``momentum``, ``epsilon``, ``clip``,
             ``unclipped``, ``held``, ``rate``, ``least_rate``, ``layer``, ``other_layers``; or
             ``as recorded``.
         text: The change in words.

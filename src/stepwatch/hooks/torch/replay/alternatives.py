@@ -163,6 +163,9 @@ class AlternativeHook(ReplayHook):
         if self._dtype is not None and any(map(self._is_less, module.parameters())):
             self.facts["changed"] = True
             module.to(self._dtype)
+        if self._change.kind == "random":
+            self.facts["changed"] = True
+            torch.manual_seed(self._num_forwards)
         if self._change.kind == "mode":
             for part in module.modules():
                 if part.training and _differs_in_training(part):
