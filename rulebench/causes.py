@@ -329,9 +329,9 @@ PROVED_BY: dict[str, tuple[str, ...]] = {
     "momentum_too_high": ("momentum", "rate"),  # it multiplies the rate, which is too high as well
     "weight_decay_too_high": ("weight_decay",),
     "adam_epsilon": ("epsilon",),
-    "second_moment_lags": ("rate", "gradients", "rows", "batch"),
+    "second_moment_lags": ("rate", "gradients", "batches"),
     # the data
-    "data_corrupted": ("inputs", "rows", "batch"),
+    "data_corrupted": ("batches", "inputs", "rows", "batch"),
     "bad_batch": ("rows", "batch", "inputs"),
     "not_normalized": ("inputs",),
     # numbers

@@ -35,6 +35,7 @@ from ..trial.alternatives import (
 )
 from ..trial.recording import Recording, as_ranges
 from .engine import Watch
+from .parameters import DEFAULT_RULES
 from .root_cause import rule_name, sign_of
 from .step_view import StepView
 
@@ -86,11 +87,23 @@ class Anomaly:
             if record.mode is Mode.TRAIN and record.mode_step > self.last:
                 break
             self.records.append(record)
+        self._spec = self._requested_as()
+
+    def _requested_as(self) -> str:
+        """Return the rule with the parameters by which it finds this in what was recorded."""
+        name = rule_name(self.finding.rule)
+        known = [spec for spec in DEFAULT_RULES if spec.partition(":")[0] == name]
+        steps = [one for one in self.records if one.mode is Mode.TRAIN]
+        recorded = [one for one in steps if self.first <= one.mode_step <= self.last]
+        for self._spec in known:
+            if len(recorded) == self.num_steps and self.is_reproduced(self.found(recorded)):
+                return self._spec
+        return name
 
     def found(self, replayed: Sequence[StepRecord]) -> list[Finding]:
         """Return what the rule finds in these steps, among all before them."""
         new = {self.first + number: record for number, record in enumerate(replayed)}
-        watch = Watch([rule_name(self.finding.rule)], patterns=self._trial.patterns)
+        watch = Watch([self._spec], patterns=self._trial.patterns)
         found = []
         for record in self.records:
             again = new.get(record.mode_step) if record.mode is Mode.TRAIN else None
@@ -217,6 +230,8 @@ class Prover:
                 proof = self._batch(step)
                 if proof is not None:
                     return proof
+        if (later := self._later_batches()) is not None:
+            return later
         finite = Alternative("finite", "nan and infinity in all inputs replaced by 0")
         if self._try(finite) == REMOVES:
             text = "inputs that are not finite, in more than one step: with 0 instead it does not "
@@ -261,6 +276,17 @@ class Prover:
             return None
         if self._rows(step, every, donors[1], f"the batch of step {donors[1]}") != REMOVES:
             return None
+        if not self._moves(step, every):
+            return None
+        text = (
+            f"the batch of TRAIN step {step} as a whole: with that of step {donors[0]} or "
+            f"{donors[1]} it does not occur, and given to step {before} it occurs there"
+        )
+        return self._proved("batch", text, {"train_step": step})
+
+    def _moves(self, step: int, every: tuple[int, ...]) -> bool:
+        """Return whether it occurs earlier where the step before is given the batch."""
+        before = step - 1
         change = Alternative(
             "rows", f"the batch of step {step} already in step {before}",
             step=before, rows=every, donor=step,
@@ -269,13 +295,27 @@ class Prover:
         found = [] if replayed.error else self.anomaly.found(replayed.records)
         moved = bool(found) and min(one.step for one in found) < self.anomaly.finding.step
         self._note(change.kind, change.text, MOVES if moved else REMAINS)
-        if not moved:
+        return moved
+
+    def _later_batches(self) -> Proof | None:
+        """The data are others from a step on: with those of before in all of them it is gone."""
+        step = self._mode_step_of(self.anomaly.finding)
+        before = step - 1
+        if before < self.anomaly.first or not {step, before} <= self.forwards.keys():
+            return None
+        if not have_same_shapes(self.forwards[before], self.forwards[step]):
+            return None
+        text = f"the batches of before from step {step} on"
+        if self._try(Alternative("earlier", text, step=step)) != REMOVES:
+            return None
+        every = tuple(range(num_rows(self.forwards[step])))
+        if not every or not self._moves(step, every):
             return None
         text = (
-            f"the batch of TRAIN step {step} as a whole: with that of step {donors[0]} or "
-            f"{donors[1]} it does not occur, and given to step {before} it occurs there"
+            f"the batches from TRAIN step {step} on: with those of before it does not occur, and "
+            f"where step {before} is given the first of them it occurs there"
         )
-        return self._proved("batch", text, {"train_step": step})
+        return self._proved("batches", text, {"train_step": step})
 
     def _clamped(self, bound: Alternative) -> Proof | None:
         if self._try(bound) != REMOVES:

@@ -21,7 +21,7 @@ Array = npt.NDArray[np.generic]
 Forwards = tuple[Forward, ...]
 AS_RECORDED = "as recorded"
 #: The kinds that change what the steps are given; the others are up to who runs them.
-CHANGES_BATCH = frozenset({"rows", "clamp", "finite", "unit"})
+CHANGES_BATCH = frozenset({"rows", "earlier", "clamp", "finite", "unit"})
 # Inputs of a size that no layer is made for: so far from 0, or of such a deviation.
 _UNUSUAL_SIZE = 10.0
 
@@ -31,12 +31,12 @@ class Alternative:
     """One change of the steps that are run again.
 
     Args:
-        kind: What is changed: ``rows``, ``clamp``, ``finite``, ``unit``, ``precision``, ``eager``,
-            ``mode``, ``random``, ``domain``, ``weight_decay``, ``momentum``, ``epsilon``, ``clip``,
-            ``unclipped``, ``held``, ``rate``, ``least_rate``, ``layer``, ``other_layers``; or
-            ``as recorded``.
+        kind: What is changed: ``rows``, ``earlier``, ``clamp``, ``finite``, ``unit``,
+            ``precision``, ``eager``, ``mode``, ``random``, ``domain``, ``weight_decay``,
+            ``momentum``, ``epsilon``, ``clip``, ``unclipped``, ``held``, ``rate``, ``least_rate``,
+            ``layer``, ``other_layers``; or ``as recorded``.
         text: The change in words.
-        step: The TRAIN step whose batch is changed.
+        step: The TRAIN step whose batch is changed, or the first of them.
         rows: Which of its rows are replaced.
         donor: The TRAIN step that the rows are taken from.
         value: The factor, norm, learning rate or number of bits.
@@ -130,6 +130,8 @@ def apply(
             return None
         return replace(recording, steps=tuple(_scaled(one, scales) for one in recording.steps))
     at = change.step - recording.first
+    if change.kind == "earlier":
+        return _with_earlier(recording, forwards, at)
     new: Forwards | None
     if change.kind == "rows":
         new = _with_rows(recording.steps[at], forwards[change.donor], frozenset(change.rows))
@@ -138,6 +140,21 @@ def apply(
     if new is None:
         return None
     return replace(recording, steps=(*recording.steps[:at], new, *recording.steps[at + 1 :]))
+
+
+def _with_earlier(
+    recording: Recording, forwards: Mapping[int, Forwards], at: int
+) -> Recording | None:
+    """Return the recording with the batches before a step, nearest first, in all steps from it."""
+    steps = list(recording.steps)
+    for place in range(at, len(steps)):
+        step = recording.first + place
+        donors = [one for one in donors_of(step, forwards) if one < recording.first + at]
+        if not donors:
+            return None
+        donor = forwards[donors[(place - at) % len(donors)]]
+        steps[place] = _with_rows(steps[place], donor, frozenset(range(num_rows(steps[place]))))
+    return replace(recording, steps=tuple(steps))
 
 
 def _with_rows(own: Forwards, other: Forwards, rows: frozenset[int]) -> Forwards:

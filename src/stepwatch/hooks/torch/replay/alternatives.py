@@ -159,7 +159,8 @@ class AlternativeHook(ReplayHook):
         is_root = self._given is not None and module is self._tracker.root
         super()._restore(module, given)
         if not is_root:
-            return
+            is_evaluated = module is self._tracker.root and not module.training
+            return self._converted(given) if is_evaluated and self._dtype is not None else None
         if self._dtype is not None and any(map(self._is_less, module.parameters())):
             self.facts["changed"] = True
             module.to(self._dtype)
@@ -171,6 +172,7 @@ class AlternativeHook(ReplayHook):
                 if part.training and _differs_in_training(part):
                     self.facts["changed"] = True
                     part.training = False
+        return None
 
     # What is changed about the update
 
