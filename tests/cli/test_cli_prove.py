@@ -57,7 +57,15 @@ kind = sys.argv[1]
 inputs = torch.randn(1600, 8) * (100 if kind == "raw" else 1)
 targets = (inputs[:, :1] + torch.sin(inputs[:, 1:2])) / (100 if kind == "raw" else 1)
 between = nn.ReLU() if kind == "raw" else nn.Tanh()
-model = nn.Sequential(nn.Linear(8, 32), between, nn.Linear(32, 1))
+
+
+class Masked(nn.Sequential):
+    def forward(self, x):
+        return super().forward(x) + torch.where(x[:, :1] > 1, -torch.inf, 0.0)
+
+
+kind_of_model = Masked if kind == "masked" else nn.Sequential
+model = kind_of_model(nn.Linear(8, 32), between, nn.Linear(32, 1))
 rate = {"slow": 1e-9, "zero": 0.0, "later": 1e-4}.get(kind, 0.05)
 if kind == "epsilon":
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, eps=1e4)
@@ -152,6 +160,7 @@ class TestProve:
         ("kind", "cause"),
         [
             ("sqrt", "domain"),
+            ("masked", "rows"),
             pytest.param("raw", "inputs", marks=pytest.mark.slow),
             pytest.param("slow", "pace", marks=pytest.mark.slow),
             pytest.param("zero", "no_rate", marks=pytest.mark.slow),

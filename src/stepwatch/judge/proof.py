@@ -248,7 +248,7 @@ class Prover:
             self._note("rows", f"another batch in step {step}", NOT_THIS, "there is no other")
             return self._clamped(bound)
         if self._rows(step, every, donors[0], f"the batch of step {donors[0]}") != REMOVES:
-            return self._clamped(bound)
+            return self._clamped(bound) or self._rows_by_others(step, total)
         rows = self._smallest(step, every, donors[0])
         if len(rows) <= max(1, total // 2):
             others = tuple(row for row in every if row not in rows)
@@ -263,6 +263,26 @@ class Prover:
                 more = {"train_step": step, "rows": list(rows)}
                 return self._proved("rows", text, more)
         return self._clamped(bound) or self._whole_batch(step, every, donors)
+
+    def _rows_by_others(self, step: int, total: int) -> Proof | None:
+        """Rows of which some output is not finite, as others in every batch: by one that is."""
+        bad = self._rows_not_finite(step, total)
+        good = tuple(row for row in range(total) if row not in bad)
+        if not bad or not good:
+            return None
+        what = f"{listed_rows(bad)} replaced by row {good[0]} in step {step}"
+        change = Alternative("own_rows", what, step=step, rows=bad, value=good[0])
+        if self._try(change) != REMOVES:
+            return None
+        what = f"all but {listed_rows(bad)} replaced by row {good[0]} in step {step}"
+        control = Alternative("own_rows", what, step=step, rows=good, value=good[0])
+        if self._try(control, is_control=True) != REMAINS:
+            return None
+        text = (
+            f"{listed_rows(bad)} of {total} in the batch of TRAIN step {step}: replaced by row "
+            f"{good[0]} it does not occur, with all others replaced by it it does"
+        )
+        return self._proved("rows", text, {"train_step": step, "rows": list(bad)})
 
     def _whole_batch(self, step: int, every: tuple[int, ...], donors: list[int]) -> Proof | None:
         """A batch as a whole is proved where two others remove it, and it does the same elsewhere.
@@ -598,7 +618,7 @@ class Prover:
             self._note(change.kind, change.text, NOT_THIS, "the script broke off")
             return NOT_THIS
         records, found = replayed.records, self.anomaly.found(replayed.records)
-        if change.kind in ("rows", "clamp") and sign_of(self.anomaly.finding) in _ALONE:
+        if change.kind in ("rows", "own_rows", "clamp") and sign_of(self.anomaly.finding) in _ALONE:
             # Another batch in one step is no cause of what comes in later ones.
             last = self.anomaly.finding.step
             found = [one for one in found if one.step <= last]

@@ -21,7 +21,7 @@ Array = npt.NDArray[np.generic]
 Forwards = tuple[Forward, ...]
 AS_RECORDED = "as recorded"
 #: The kinds that change what the steps are given; the others are up to who runs them.
-CHANGES_BATCH = frozenset({"rows", "earlier", "clamp", "finite", "unit"})
+CHANGES_BATCH = frozenset({"rows", "own_rows", "earlier", "clamp", "finite", "unit"})
 # Inputs of a size that no layer is made for: so far from 0, or of such a deviation.
 _UNUSUAL_SIZE = 10.0
 
@@ -31,15 +31,16 @@ class Alternative:
     """One change of the steps that are run again.
 
     Args:
-        kind: What is changed: ``rows``, ``earlier``, ``clamp``, ``finite``, ``unit``,
-            ``precision``, ``eager``, ``mode``, ``random``, ``domain``, ``weight_decay``,
+        kind: What is changed: ``rows``, ``own_rows``, ``earlier``, ``clamp``, ``finite``,
+            ``unit``, ``precision``, ``eager``, ``mode``, ``random``, ``domain``, ``weight_decay``,
             ``momentum``, ``epsilon``, ``clip``, ``unclipped``, ``held``, ``rate``, ``least_rate``,
             ``layer``, ``other_layers``; or ``as recorded``.
         text: The change in words.
         step: The TRAIN step whose batch is changed, or the first of them.
         rows: Which of its rows are replaced.
         donor: The TRAIN step that the rows are taken from.
-        value: The factor, norm, learning rate or number of bits.
+        value: The factor, norm, learning rate or number of bits; the row of the same batch that
+            the rows are replaced by.
         layer: The module whose update is left out, or the only one that is updated, or the function
             whose arguments are bound.
     """
@@ -133,7 +134,10 @@ def apply(
     if change.kind == "earlier":
         return _with_earlier(recording, forwards, at)
     new: Forwards | None
-    if change.kind == "rows":
+    if change.kind == "own_rows":
+        own = recording.steps[at]
+        new = _with_rows(own, _repeated(own, int(change.value)), frozenset(change.rows))
+    elif change.kind == "rows":
         new = _with_rows(recording.steps[at], forwards[change.donor], frozenset(change.rows))
     else:
         new = _clamped(recording.steps[at], _ranges(change.step, forwards))
@@ -171,6 +175,24 @@ def _with_rows(own: Forwards, other: Forwards, rows: frozenset[int]) -> Forwards
         pairs = zip(mine.losses, theirs.losses, strict=True)
         losses = tuple(_frame_with_rows(here, there, size, chosen) for here, there in pairs)
         changed.append(Forward(begin, losses))
+    return tuple(changed)
+
+
+def _repeated(own: Forwards, row: int) -> Forwards:
+    """Return calls of models that are given one row again and again."""
+    changed = []
+    for forward in own:
+        size = _rows_of(forward)
+        frames = []
+        for frame in (forward.begin, *forward.losses):
+            arrays = dict(frame.arrays)
+            for name, array in frame.arrays.items():
+                if _is_given(name) and array.ndim and size and not len(array) % size:
+                    each = len(array) // size
+                    first = row % size * each
+                    arrays[name] = np.concatenate([array[first : first + each]] * size)
+            frames.append(replace(frame, arrays=arrays))
+        changed.append(Forward(frames[0], tuple(frames[1:])))
     return tuple(changed)
 
 
