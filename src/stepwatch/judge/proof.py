@@ -50,7 +50,7 @@ SIGNS = frozenset(
 )  # fmt: skip
 #: Those of which what made them may lie many steps back.
 LONG = frozenset({"updates", "drift", "rate", "state", "precision", "pace", "unchanged", "outcome"})
-#: Those of steps that are too small; of an outcome one does not know.
+#: Those of steps that are too small.
 _TOO_SMALL = frozenset({"pace", "unchanged"})
 #: More steps than that are no step and its neighbours: no one batch is looked for in them.
 _FEW_STEPS = 40
@@ -472,6 +472,8 @@ class Prover:
     def _sizes(self) -> Iterator[Candidate]:
         """Yield smaller and larger updates."""
         sign, gone = sign_of(self.anomaly.finding), "it does not occur"
+        if sign == "outcome":
+            return  # a loss that does not fall may do so at another rate, whatever the cause
         if sign not in _TOO_SMALL:
             norm = self._ordinary_gradient_norm()
             if norm is not None:
@@ -482,7 +484,7 @@ class Prover:
                 change = Alternative("rate", f"{words} of the learning rate", value=factor)
                 text = f"the size of the updates: with {words} of the learning rate {gone}"
                 yield change, "rate", text, {"factor": factor}
-        if sign in _TOO_SMALL or sign == "outcome":
+        else:
             least = _ORDINARY_RATE
             change = Alternative("least_rate", f"{least:g} where the rate is 0", value=least)
             text = f"a learning rate of 0: with {least:g} {gone}"
