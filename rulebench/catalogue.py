@@ -80,6 +80,15 @@ def programs() -> list[Program]:
     return [program for group in groups for program in group]
 
 
+def named(name: str) -> Program:
+    """Return the program with a name.
+
+    Raises:
+        KeyError: There is none.
+    """
+    return {program.name: program for program in programs()}[name]
+
+
 def group_of(name: str) -> str:
     """Return the group of a program."""
     return _groups()[name]

@@ -2,7 +2,8 @@
 
 A finding names a cause by its rule and condition. ``rule`` is any condition of it,
 ``rule:text*`` those that match the pattern. Rules stand here that are not built yet, so that a
-fault counts as missed until they are.
+fault counts as missed until they are. What ``stepwatch prove`` may say of a fault stands here for
+the groups of which proofs are counted.
 """
 
 from __future__ import annotations
@@ -306,4 +307,37 @@ CAUSES = {
     "same_data": _cause("all replicas see the same data", "replica_divergence"),
     "rank_corrupted": _cause("one replica is corrupted", "replica_divergence"),
     "straggler": _cause("one process is slow", "straggler", "data_stall"),
+}
+
+
+# What is too large or too small is shown so by less or more of it. Where numbers leave their range,
+# the values that do so, or a wider range, are what is wrong.
+_VALUES = ("rows", "batch", "inputs", "precision")
+
+#: Which causes of ``formats.proofs.Proof`` are right for which fault; any other is a wrong proof,
+#: and so is any of a fault that does not stand here.
+PROVED_BY: dict[str, tuple[str, ...]] = {
+    # the learning rate
+    "scheduler_too_often": ("schedule", "pace"),
+    "scheduler_never_stepped": ("schedule", "pace"),
+    "schedule_too_short": ("schedule", "pace"),
+    "learning_rate_jump": ("schedule", "rate"),
+    "learning_rate_zero": ("no_rate",),
+    "learning_rate_too_high": ("rate",),
+    "learning_rate_too_low": ("pace",),
+    "clip_too_tight": ("clipping",),
+    "momentum_too_high": ("momentum", "rate"),  # it multiplies the rate, which is too high as well
+    "weight_decay_too_high": ("weight_decay",),
+    "adam_epsilon": ("epsilon",),
+    "second_moment_lags": ("rate", "gradients", "batches"),
+    # the data
+    "data_corrupted": ("batches", "inputs", "rows", "batch"),
+    "bad_batch": ("rows", "batch", "inputs"),
+    "not_normalized": ("inputs",),
+    # numbers
+    "non_finite": (*_VALUES, "domain"),
+    "low_precision": ("precision",),
+    "scaler_skips": _VALUES,
+    # one number in memory, also where it is seen as a gradient
+    "bit_flip": ("memory",),
 }

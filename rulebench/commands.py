@@ -18,7 +18,7 @@ from stepwatch.capture.budget import parse_budget
 from stepwatch.judge.parameters import rule_specs
 from stepwatch.rules import DEFAULT_RULES
 
-from . import blind, catalogue, harm, page
+from . import blind, catalogue, harm, page, proofs
 from .crew import run_all
 from .judging import Bench
 from .outcome import Outcome, Outcomes
@@ -132,6 +132,29 @@ def run_blind(batch: str, python: str) -> None:
         click.echo(
             f"{kind}: {sum(bool(run.alarms or run.status) for run in chosen)} of {len(chosen)}"
         )
+
+
+@main.command("proved")
+@click.option("--only", multiple=True, help="Programs whose name matches; all of some groups.")
+@click.option("--seeds", type=Seeds(), default="1", show_default=True, help="As without proved.")
+@click.option("--runs", type=click.Path(path_type=Path), default=_RUNS, show_default=True,
+              help="Folder for runs; what is there is not recorded again.")  # fmt: skip
+def proved(only: tuple[str, ...], seeds: range, runs: Path) -> None:
+    """Have the causes of faults proved by replay, and count; also of their healthy twins."""
+    groups = catalogue.faulty_groups()
+    faulty = [program for group in proofs.GROUPS for program in groups[group]]
+    twins = {one.twin.name: one.twin for one in faulty if one.twin is not None}
+    known = {program.name for program in catalogue.programs()}
+    attempts = []
+    for program in (*faulty, *(twin for name, twin in twins.items() if name in known)):
+        if not any(fnmatchcase(program.name, name) for name in only or ("*",)):
+            continue
+        for seed in seeds:
+            one = proofs.attempt(program, catalogue.group_of(program.name), seed, runs.resolve())
+            attempts.append(one)
+            what = f"{one.program} {one.seed}"
+            click.echo(f"{what:36} {one.outcome:10} {one.rule:20} {one.cause:10} {one.text}")
+    click.echo(proofs.table(attempts))
 
 
 @main.command()

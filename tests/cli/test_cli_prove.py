@@ -48,17 +48,57 @@ for epoch in range(12 if kind in ("label", "large") else 2):
         step += 1
 """
 
+SETTINGS = """\
+import sys, torch
+from torch import nn
+
+torch.manual_seed(0)
+kind = sys.argv[1]
+inputs = torch.randn(1600, 8) * (100 if kind == "raw" else 1)
+targets = (inputs[:, :1] + torch.sin(inputs[:, 1:2])) / (100 if kind == "raw" else 1)
+between = nn.ReLU() if kind == "raw" else nn.Tanh()
+
+
+class Masked(nn.Sequential):
+    def forward(self, x):
+        return super().forward(x) + torch.where(x[:, :1] > 1, -torch.inf, 0.0)
+
+
+kind_of_model = Masked if kind == "masked" else nn.Sequential
+model = kind_of_model(nn.Linear(8, 32), between, nn.Linear(32, 1))
+rate = {"slow": 1e-9, "zero": 0.0, "later": 1e-4}.get(kind, 0.05)
+if kind == "epsilon":
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, eps=1e4)
+else:
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+for step in range(130):
+    rows = torch.randint(0, 1600, (16,))
+    if kind == "jump" and step == 60:
+        optimizer.param_groups[0]["lr"] *= 100
+    optimizer.zero_grad()
+    outputs = model(inputs[rows])
+    size = 100 if kind == "later" and step >= 100 else 1
+    loss = nn.functional.mse_loss(outputs, size * targets[rows])
+    if kind == "sqrt":
+        loss = loss + (outputs - outputs.detach()).square().sum(1).sqrt().mean()
+    loss.backward()
+    if kind == "clipped":
+        nn.utils.clip_grad_norm_(model.parameters(), 1e-7)
+    optimizer.step()
+"""
+
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
     """Make a run of a kind once, and return its folder."""
     folder = tmp_path_factory.mktemp("proved")
     (folder / "train.py").write_text(SCRIPT)
+    (folder / "settings.py").write_text(SETTINGS)
 
-    def run(kind, every=1):
+    def run(kind, every=1, script="train.py"):
         if not (folder / kind).exists():
             options = ("--run", kind, "--snapshot", f"every={every}", "--black-box", "32")
-            done = call(STEPWATCH, "run", *options, "--quiet", "train.py", kind, cwd=folder)
+            done = call(STEPWATCH, "run", *options, "--quiet", script, kind, cwd=folder)
             assert 0 == done.returncode, done.stderr
         return folder
 
@@ -115,6 +155,27 @@ class TestProve:
         assert "remains" == next(
             one["outcome"] for one in proof["tried"] if one["text"].startswith("99 %")
         )
+
+    @pytest.mark.parametrize(
+        ("kind", "cause"),
+        [
+            ("sqrt", "domain"),
+            ("masked", "rows"),
+            pytest.param("raw", "inputs", marks=pytest.mark.slow),
+            pytest.param("slow", "pace", marks=pytest.mark.slow),
+            pytest.param("zero", "no_rate", marks=pytest.mark.slow),
+            pytest.param("clipped", "clipping", marks=pytest.mark.slow),
+            pytest.param("epsilon", "epsilon", marks=pytest.mark.slow),
+            pytest.param("jump", "schedule", marks=pytest.mark.slow),
+            pytest.param("later", "batches", marks=pytest.mark.slow),
+        ],
+    )
+    def test_what_is_unusual_is_proved_by_what_is_usual(self, recorded, kind, cause):
+        """And by nothing else that was tried before it, as more precision or other batches."""
+        proof = prove(recorded(kind, script="settings.py"), kind)
+
+        assert (True, cause) == (proof["proved"], proof["cause"])
+        assert "remains" == proof["tried"][0]["outcome"]
 
     @pytest.mark.slow
     def test_a_number_that_changes_in_memory(self, recorded):

@@ -8,7 +8,8 @@ from ..errors import ConfigError, StepUnavailable, nearest
 from ..formats.blackbox import Frame
 from ..formats.proofs import Proof, Tried, write_proof
 from ..judge.evaluate import stored_or_evaluated
-from ..judge.proof import Anomaly, Prover, why_not_proved
+from ..judge.proof import LONG, Anomaly, Prover, why_not_proved
+from ..judge.root_cause import sign_of
 from ..model.finding import Finding
 from ..model.steps import Mode
 from ..rules import DEFAULT_RULES
@@ -27,8 +28,10 @@ from .script_command import TRUST, time_limit
 
 NOT_PROVED_STATUS = 1
 #: So many steps before the anomaly are run again as well, and after it: what only comes later
-#: is not removed.
-_BEFORE, _AFTER = 10, 5
+#: is not removed. Where many steps may have made it, and those few do not tell, as many as these.
+_BEFORE, _AFTER, _LONG_BEFORE = 10, 5, 200
+#: So many findings of a chain are tried: what is wrong may only show in what followed from it.
+_MOST_FINDINGS = 3
 
 
 @click.command(cls=RunVerb)
@@ -50,15 +53,16 @@ def prove(run: str, wanted: str | None, limit_s: float, *, trust: bool, as_json:
     again.
     """
     trial = Trial(run)
-    finding = _find(trial, wanted)
+    findings = _find(trial, wanted)
+    finding = findings[0]
     if why := why_not_proved(finding):
         proof = _unproved(finding, why)
+        write_proof(trial.store, proof)
     else:
         frames = find_frames(trial)
-        recording = _recording(trial, frames, finding)
+        _recording(trial, frames, finding, _BEFORE)
         check_trusted(trial, trust=trust)
-        proof = _prove(trial, frames, recording, finding, limit_s, quiet=as_json)
-    write_proof(trial.store, proof)
+        finding, proof = _prove_one_of(trial, frames, findings, limit_s, quiet=as_json)
     if as_json:
         print_json({"run": trial.url, "finding": finding.to_dict(), "proof": proof.to_dict()})
     else:
@@ -66,27 +70,67 @@ def prove(run: str, wanted: str | None, limit_s: float, *, trust: bool, as_json:
     return 0 if proof.proved else NOT_PROVED_STATUS
 
 
-def _find(trial: Trial, wanted: str | None) -> Finding:
-    """Return a finding by its ID or the beginning of it, or the first that a replay may prove."""
+def _find(trial: Trial, wanted: str | None) -> list[Finding]:
+    """Return a finding by its ID or the beginning of it, or some of the first cause.
+
+    Those are of the first chain of which a replay may prove any, one of each rule and condition.
+    """
     verdict = stored_or_evaluated(trial, default=DEFAULT_RULES)
     if not verdict.findings:
         raise ConfigError(f"nothing was found in {trial.path}; see: stepwatch check {trial.path}")
     if wanted is None:
-        found = [one for chain in verdict.chains for one in chain.findings]
-        return next((one for one in found if not why_not_proved(one)), found[0])
+        for chain in verdict.chains:
+            can = [one for one in chain.findings if not why_not_proved(one)]
+            if can:
+                kinds = {(one.rule, one.condition): one for one in reversed(can)}
+                return [one for one in can if one in kinds.values()][:_MOST_FINDINGS]
+        return [verdict.chains[0].findings[0]]
     found = [one for one in verdict.findings if one.finding_id.startswith(wanted)]
     if len({one.finding_id for one in found}) != 1:
         known = [one.finding_id for one in verdict.findings]
         raise ConfigError(f"no one finding {wanted!r} in {trial.path}{nearest(wanted, known)}")
-    return found[0]
+    return found[:1]
+
+
+def _prove_one_of(
+    trial: Trial, frames: list[Frame], findings: list[Finding], limit_s: float, *, quiet: bool
+) -> tuple[Finding, Proof]:
+    """Return the first finding whose cause is proved, with the proof; else the first finding.
+
+    Proofs are stored as they are found, so that each finding has its own.
+    """
+    tried: list[tuple[Finding, Proof]] = []
+    for finding in findings:
+        is_long = sign_of(finding) in LONG
+        for before in (_BEFORE, _LONG_BEFORE) if is_long else (_BEFORE,):
+            try:
+                recording = _recording(trial, frames, finding, before)
+            except StepUnavailable:
+                if not tried:
+                    raise
+                break
+            if before == _LONG_BEFORE and tried[-1][1].steps[:1] == (recording.first,):
+                break  # no more of it was recorded
+            proof = _prove(trial, frames, recording, finding, limit_s, quiet=quiet)
+            write_proof(trial.store, proof)
+            tried.append((finding, proof))
+            if proof.proved:
+                return tried[-1]
+    return tried[0]
 
 
 def _unproved(finding: Finding, why: str) -> Proof:
     return Proof(finding.finding_id, finding.rule, finding.step, False, "", why, evidence={})
 
 
-def _recording(trial: Trial, frames: list[Frame], finding: Finding) -> Recording:
+def _recording(trial: Trial, frames: list[Frame], finding: Finding, before: int) -> Recording:
     """Return the steps around a finding.
+
+    Args:
+        trial: The run.
+        frames: Of its black box.
+        finding: What was found.
+        before: How many steps before it began are run again, as far as they were recorded.
 
     Raises:
         StepUnavailable: It began before the first state that is known.
@@ -99,7 +143,7 @@ def _recording(trial: Trial, frames: list[Frame], finding: Finding) -> Recording
     onset = finding.step if finding.onset is None else min(finding.onset, finding.step)
     began = next((mode_step for step, mode_step in train.items() if step >= onset), last)
     try:
-        recording = find_recording(frames, last, begins=max(0, began - _BEFORE))
+        recording = find_recording(frames, last, begins=max(0, began - before))
     except StepUnavailable as error:
         raise StepUnavailable(f"the step of {finding.rule} cannot be run again: {error}") from None
     if recording.first > began:

@@ -10,7 +10,7 @@ What is not shown so stays a suspicion.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy as np
 from ..formats.blackbox import Frame
 from ..formats.proofs import Proof, Tried
 from ..model.finding import Finding
-from ..model.record import StepRecord
+from ..model.record import Layout, StepRecord
 from ..model.steps import Mode
 from ..numerics.statistics import NAN, NEGINF, POSINF, SUM, SUM_SQ
 from ..trial import Trial
@@ -35,16 +35,30 @@ from ..trial.alternatives import (
 )
 from ..trial.recording import Recording, as_ranges
 from .engine import Watch
+from .parameters import DEFAULT_RULES
 from .root_cause import rule_name, sign_of
 from .step_view import StepView
 
+#: A change, the cause that it proves where it removes the anomaly, the proof in words, and more.
+Candidate = tuple[Alternative, str, str, Mapping[str, object]]
 REMOVES, REMAINS, MOVES, NOT_THIS = "removes it", "remains", "moves", "does not apply"
 NOT_AGAIN = "does not come again"
 #: Findings of these signs are about one step, or what a few made; others need more than a replay.
 SIGNS = frozenset(
     {"spike", "growth", "bad_data", "non_finite", "exploded", "updates", "moved", "drift",
-     "loss_input", "rate", "state", "precision"}
+     "loss_input", "rate", "state", "precision", "pace", "unchanged", "outcome"}
 )  # fmt: skip
+#: Those of which what made them may lie many steps back.
+LONG = frozenset({"updates", "drift", "rate", "state", "precision", "pace", "unchanged", "outcome"})
+#: Those of steps that are too small.
+_TOO_SMALL = frozenset({"pace", "unchanged"})
+#: More steps than that are no step and its neighbours: no one batch is looked for in them.
+_FEW_STEPS = 40
+_ORDINARY_EPSILON = 1e-6
+_ORDINARY_RATE = 1e-3
+_SMALLER = ((0.1, "a tenth"), (0.01, "a hundredth"), (0.001, "a thousandth"))
+#: A schedule that is meant to changes a rate by less from one step to the next.
+_RATE_JUMP = 3.0
 #: Of these, another step that is not in order as well has a cause of its own.
 _ALONE = frozenset({"bad_data", "non_finite", "exploded"})
 _MOST_REPLAYS = 60
@@ -66,29 +80,61 @@ class Anomaly:
         self.first = recording.first
         self.last = recording.first + len(recording.steps) - 1
         self._trial = trial
+        self._layouts: dict[tuple[Layout, tuple[int, ...]], Layout] = {}
         #: All steps of the run up to the last of these.
         self.records: list[StepRecord] = []
         for (record,) in trial.records():
             if record.mode is Mode.TRAIN and record.mode_step > self.last:
                 break
             self.records.append(record)
+        self._spec = self._requested_as()
+
+    def _requested_as(self) -> str:
+        """Return the rule with the parameters by which it finds this in what was recorded."""
+        name = rule_name(self.finding.rule)
+        known = [spec for spec in DEFAULT_RULES if spec.partition(":")[0] == name]
+        steps = [one for one in self.records if one.mode is Mode.TRAIN]
+        recorded = [one for one in steps if self.first <= one.mode_step <= self.last]
+        for self._spec in known:
+            if len(recorded) == self.num_steps and self.is_reproduced(self.found(recorded)):
+                return self._spec
+        return name
 
     def found(self, replayed: Sequence[StepRecord]) -> list[Finding]:
         """Return what the rule finds in these steps, among all before them."""
         new = {self.first + number: record for number, record in enumerate(replayed)}
-        watch = Watch([rule_name(self.finding.rule)], patterns=self._trial.patterns)
+        watch = Watch([self._spec], patterns=self._trial.patterns)
         found = []
         for record in self.records:
             again = new.get(record.mode_step) if record.mode is Mode.TRAIN else None
             if again is not None:
-                again = replace(
-                    again, worker=record.worker, step=record.step, mode_step=record.mode_step
-                )
+                again = self._as_captured(again, record)
             step = StepView((again or record,), self._trial.patterns)
             one = watch.evaluate(step)
             if record.mode is Mode.TRAIN and record.mode_step in new:
                 found += one
         return found
+
+    def _as_captured(self, again: StepRecord, record: StepRecord) -> StepRecord:
+        """Return a replayed step with what the run captured of it, so that rules see no more."""
+        rows = [
+            again.layout.row_of[name]
+            for name in record.layout.row_of
+            if name in again.layout.row_of
+        ]
+        key = again.layout, tuple(sorted(rows))
+        layout = self._layouts.get(key)
+        if layout is None:
+            layout = self._layouts[key] = Layout(tuple(again.layout.tensors[row] for row in key[1]))
+        return replace(
+            again,
+            worker=record.worker,
+            step=record.step,
+            mode_step=record.mode_step,
+            layout=layout,
+            statistics=again.statistics[list(key[1])],
+            raw={name: value for name, value in again.raw.items() if name in record.raw},
+        )
 
     def is_reproduced(self, found: Sequence[Finding]) -> bool:
         """Return whether the finding is among these."""
@@ -132,6 +178,8 @@ class Prover:
     shown: Callable[[Tried], None] = lambda _: None
     tried: list[Tried] = field(default_factory=list)
     _again: list[StepRecord] = field(default_factory=list)
+    _facts: Mapping[str, Any] = field(default_factory=dict)  # of the last replay
+    _robust: bool | None = None
 
     def prove(self) -> Proof:
         """Return the proof, or why there is none."""
@@ -143,7 +191,7 @@ class Prover:
             return self._not_reproduced(plain)
         self._note(AS_RECORDED, AS_RECORDED, REMAINS)
         self._again = plain.records
-        for attempt in (self._precision, self._batches, self._circumstances, self._updates):
+        for attempt in self._attempts():
             proof = attempt()
             if proof is not None:
                 return proof
@@ -151,12 +199,24 @@ class Prover:
             "it comes again when its step is run again, and no change that was tried removes it"
         )
 
+    def _attempts(self) -> tuple[Callable[[], Proof | None], ...]:
+        # Steps that are too small are so whatever the batch.
+        is_too_small = sign_of(self.anomaly.finding) in _TOO_SMALL
+        if is_too_small or self.anomaly.num_steps > _FEW_STEPS:
+            return self._precision, self._input_size, self._updates
+        one = self._precision, self._batches, self._domains, self._input_size
+        if sign_of(self.anomaly.finding) in LONG:  # what many steps made, their updates did
+            return (*one, self._updates, self._circumstances)
+        return (*one, self._circumstances, self._updates)
+
     # The changes
 
     def _precision(self) -> Proof | None:
-        for bits in (32, 64):
+        # In float64 no update is too small; that it is not in float32 is no matter of precision.
+        is_too_small = sign_of(self.anomaly.finding) in _TOO_SMALL
+        for bits in (32,) if is_too_small else (32, 64):
             change = Alternative("precision", f"computed in float{bits}", value=bits)
-            if self._try(change) == REMOVES:
+            if self._try(change) == REMOVES and self._is_robust():
                 text = f"the range or precision of the numbers: in float{bits} it does not occur"
                 return self._proved("precision", text)
         return None
@@ -170,6 +230,8 @@ class Prover:
                 proof = self._batch(step)
                 if proof is not None:
                     return proof
+        if (later := self._later_batches()) is not None:
+            return later
         finite = Alternative("finite", "nan and infinity in all inputs replaced by 0")
         if self._try(finite) == REMOVES:
             text = "inputs that are not finite, in more than one step: with 0 instead it does not "
@@ -186,11 +248,12 @@ class Prover:
             self._note("rows", f"another batch in step {step}", NOT_THIS, "there is no other")
             return self._clamped(bound)
         if self._rows(step, every, donors[0], f"the batch of step {donors[0]}") != REMOVES:
-            return self._clamped(bound)
+            return self._clamped(bound) or self._rows_by_others(step, total)
         rows = self._smallest(step, every, donors[0])
         if len(rows) <= max(1, total // 2):
             others = tuple(row for row in every if row not in rows)
-            kept = self._rows(step, others, donors[0], f"all but {listed_rows(rows)} replaced")
+            what = f"all but {listed_rows(rows)} replaced"
+            kept = self._rows(step, others, donors[0], what, is_control=True)
             if kept == REMAINS or (kept == REMOVES and not others):
                 text = (
                     f"{listed_rows(rows)} of {total} in the batch of TRAIN step {step}: with "
@@ -199,8 +262,27 @@ class Prover:
                 )
                 more = {"train_step": step, "rows": list(rows)}
                 return self._proved("rows", text, more)
-            return None
         return self._clamped(bound) or self._whole_batch(step, every, donors)
+
+    def _rows_by_others(self, step: int, total: int) -> Proof | None:
+        """Rows of which some output is not finite, as others in every batch: by one that is."""
+        bad = self._rows_not_finite(step, total)
+        good = tuple(row for row in range(total) if row not in bad)
+        if not bad or not good:
+            return None
+        what = f"{listed_rows(bad)} replaced by row {good[0]} in step {step}"
+        change = Alternative("own_rows", what, step=step, rows=bad, value=good[0])
+        if self._try(change) != REMOVES:
+            return None
+        what = f"all but {listed_rows(bad)} replaced by row {good[0]} in step {step}"
+        control = Alternative("own_rows", what, step=step, rows=good, value=good[0])
+        if self._try(control, is_control=True) != REMAINS:
+            return None
+        text = (
+            f"{listed_rows(bad)} of {total} in the batch of TRAIN step {step}: replaced by row "
+            f"{good[0]} it does not occur, with all others replaced by it it does"
+        )
+        return self._proved("rows", text, {"train_step": step, "rows": list(bad)})
 
     def _whole_batch(self, step: int, every: tuple[int, ...], donors: list[int]) -> Proof | None:
         """A batch as a whole is proved where two others remove it, and it does the same elsewhere.
@@ -214,6 +296,17 @@ class Prover:
             return None
         if self._rows(step, every, donors[1], f"the batch of step {donors[1]}") != REMOVES:
             return None
+        if not self._moves(step, every):
+            return None
+        text = (
+            f"the batch of TRAIN step {step} as a whole: with that of step {donors[0]} or "
+            f"{donors[1]} it does not occur, and given to step {before} it occurs there"
+        )
+        return self._proved("batch", text, {"train_step": step})
+
+    def _moves(self, step: int, every: tuple[int, ...]) -> bool:
+        """Return whether it occurs earlier where the step before is given the batch."""
+        before = step - 1
         change = Alternative(
             "rows", f"the batch of step {step} already in step {before}",
             step=before, rows=every, donor=step,
@@ -222,13 +315,27 @@ class Prover:
         found = [] if replayed.error else self.anomaly.found(replayed.records)
         moved = bool(found) and min(one.step for one in found) < self.anomaly.finding.step
         self._note(change.kind, change.text, MOVES if moved else REMAINS)
-        if not moved:
+        return moved
+
+    def _later_batches(self) -> Proof | None:
+        """The data are others from a step on: with those of before in all of them it is gone."""
+        step = self._mode_step_of(self.anomaly.finding)
+        before = step - 1
+        if before < self.anomaly.first or not {step, before} <= self.forwards.keys():
+            return None
+        if not have_same_shapes(self.forwards[before], self.forwards[step]):
+            return None
+        text = f"the batches of before from step {step} on"
+        if self._try(Alternative("earlier", text, step=step)) != REMOVES:
+            return None
+        every = tuple(range(num_rows(self.forwards[step])))
+        if not every or not self._moves(step, every):
             return None
         text = (
-            f"the batch of TRAIN step {step} as a whole: with that of step {donors[0]} or "
-            f"{donors[1]} it does not occur, and given to step {before} it occurs there"
+            f"the batches from TRAIN step {step} on: with those of before it does not occur, and "
+            f"where step {before} is given the first of them it occurs there"
         )
-        return self._proved("batch", text, {"train_step": step})
+        return self._proved("batches", text, {"train_step": step})
 
     def _clamped(self, bound: Alternative) -> Proof | None:
         if self._try(bound) != REMOVES:
@@ -273,54 +380,149 @@ class Prover:
                 found |= ~np.isfinite(array.reshape(total, -1)).all(axis=1)
         return tuple(np.flatnonzero(found).tolist())
 
-    def _rows(self, step: int, rows: tuple[int, ...], donor: int, what: str = "") -> str:
+    def _rows(
+        self,
+        step: int,
+        rows: tuple[int, ...],
+        donor: int,
+        what: str = "",
+        *,
+        is_control: bool = False,
+    ) -> str:
         what = what or f"{listed_rows(rows)} replaced"
         change = Alternative("rows", f"{what} in step {step}", step=step, rows=rows, donor=donor)
-        return self._try(change)
+        return self._try(change, is_control=is_control)
+
+    def _domains(self) -> Proof | None:
+        """Functions that are given what they, or their derivatives, are not finite for."""
+        change = Alternative("domain", "arguments of sqrt, log, exp and division bound")
+        if self._try(change) != REMOVES:
+            return None
+        known = list(self._facts.get("domains", {}))
+        for name in known:
+            alone = Alternative("domain", f"arguments of {name} bound", layer=name)
+            if len(known) == 1 or self._try(alone) == REMOVES:
+                where = {"exp": "too large", "division": "(almost) zero"}.get(name, "zero or below")
+                text = f"{name} of what is {where}: with its argument bound it does not occur"
+                return self._proved("domain", text, {"function": name})
+        return None
+
+    def _input_size(self) -> Proof | None:
+        """The size of all inputs, from the first step on: weights are not made for another yet."""
+        if self.anomaly.first:
+            return None
+        change = Alternative("unit", "each input brought to mean 0 and deviation 1")
+        if self._try(change) == REMOVES and self._is_robust():
+            text = "the size of the inputs: brought to mean 0 and deviation 1 it does not occur"
+            return self._proved("inputs", text)
+        return None
 
     def _circumstances(self) -> Proof | None:
-        changes = {
-            "eager": ("not compiled", "the compiled graph: run eagerly it does not occur"),
-            "mode": (
-                "dropout off, batch norm by its running statistics",
-                "the training mode of dropout or batch norm: without it it does not occur",
-            ),
-        }
-        for kind, (change, text) in changes.items():
-            if self._try(Alternative(kind, change)) == REMOVES:
-                return self._proved(kind, text)
-        return None
+        eager = Alternative("eager", "not compiled")
+        if self._try(eager) == REMOVES and self._is_robust():
+            text = "the compiled graph: run eagerly it does not occur"
+            return self._proved("eager", text)
+        mode = Alternative("mode", "dropout off, batch norm by its running statistics")
+        if self._try(mode) != REMOVES or not self._is_robust():
+            return None
+        # Other units that are dropped are no other mode.
+        others = Alternative("random", "other random numbers in the forward")
+        if self._try(others, is_control=True) == REMOVES:
+            return None
+        text = "the training mode of dropout or batch norm: without it it does not occur"
+        return self._proved("mode", text)
 
     def _updates(self) -> Proof | None:
         """What the optimizer does; in the steps before the anomaly, and so not in one step."""
         if self.anomaly.num_steps < 2:
             return None
-        if self._try(Alternative("weight_decay", "no weight decay")) == REMOVES:
-            return self._proved("weight_decay", "weight decay: without it it does not occur")
-        momentum = Alternative("momentum", "momentum of at most 0.9", value=0.9)
-        if self._try(momentum) == REMOVES:
-            return self._proved("momentum", "the momentum: with at most 0.9 it does not occur")
-        norm = self._ordinary_gradient_norm()
-        if norm is not None:
-            clip = Alternative("clip", f"gradients clipped to {norm:.3g}", value=norm)
-            if self._try(clip) == REMOVES:
-                text = f"gradients that are too large: clipped to {norm:.3g} it does not occur"
-                return self._proved("gradients", f"{text}; that is usual before", {"norm": norm})
-        # Else it may be gone for any other digit, as on the edge of what the rule finds.
-        placebo = Alternative("rate", "99 % of the learning rate", value=0.99)
-        if self._try(placebo) != REMAINS:
-            return None
-        for factor, words in ((0.1, "a tenth"), (0.01, "a hundredth")):
-            change = Alternative("rate", f"{words} of the learning rate", value=factor)
-            if self._try(change) == REMOVES:
-                text = f"the size of the updates: with {words} of the learning rate it does not "
-                return self._proved("rate", f"{text}occur", {"factor": factor})
+        return self._first_of((*self._settings(), *self._sizes())) or self._layer()
+
+    def _layer(self) -> Proof | None:
         layer = _layer_of(self.anomaly.finding.tensor)
-        if layer:
-            change = Alternative("layer", f"{layer} is not updated", layer=layer)
+        if not layer:
+            return None
+        change = Alternative("layer", f"{layer} is not updated", layer=layer)
+        if self._try(change) != REMOVES or not self._is_robust():
+            return None
+        control = Alternative("other_layers", f"nothing but {layer} is updated", layer=layer)
+        if self._try(control, is_control=True) == REMOVES:
+            return None
+        text = f"the update of {layer}: without it it does not occur, with no other it does"
+        return self._proved("layer", text)
+
+    def _settings(self) -> Iterator[Candidate]:
+        """Yield what a script sets, by its usual value."""
+        gone = "it does not occur"
+        change = Alternative("weight_decay", "no weight decay")
+        yield change, "weight_decay", f"weight decay: without it {gone}", {}
+        change = Alternative("momentum", "momentum of at most 0.9", value=0.9)
+        yield change, "momentum", f"the momentum: with at most 0.9 {gone}", {}
+        most = _ORDINARY_EPSILON
+        change = Alternative("epsilon", f"epsilon of at most {most:g}", value=most)
+        yield change, "epsilon", f"the epsilon of the optimizer: with at most {most:g} {gone}", {}
+        change = Alternative("unclipped", "gradients are not clipped")
+        yield change, "clipping", f"clipped gradients: without clipping {gone}", {}
+        if not self._has_rate_jump():
+            return
+        change = Alternative("held", f"the learning rate of step {self.anomaly.first} all along")
+        text = f"the change of the learning rate: as in TRAIN step {self.anomaly.first} {gone}"
+        yield change, "schedule", text, {"train_step": self.anomaly.first}
+
+    def _sizes(self) -> Iterator[Candidate]:
+        """Yield smaller and larger updates."""
+        sign, gone = sign_of(self.anomaly.finding), "it does not occur"
+        if sign == "outcome":
+            return  # a loss that does not fall may do so at another rate, whatever the cause
+        if sign not in _TOO_SMALL:
+            norm = self._ordinary_gradient_norm()
+            if norm is not None:
+                change = Alternative("clip", f"gradients clipped to {norm:.3g}", value=norm)
+                text = f"gradients that are too large: clipped to {norm:.3g} {gone}"
+                yield change, "gradients", f"{text}; that is usual before", {"norm": norm}
+            for factor, words in _SMALLER:
+                change = Alternative("rate", f"{words} of the learning rate", value=factor)
+                text = f"the size of the updates: with {words} of the learning rate {gone}"
+                yield change, "rate", text, {"factor": factor}
+        else:
+            least = _ORDINARY_RATE
+            change = Alternative("least_rate", f"{least:g} where the rate is 0", value=least)
+            text = f"a learning rate of 0: with {least:g} {gone}"
+            yield change, "no_rate", text, {"rate": least}
+            for factor in (10, 100, 1000, 10_000):
+                change = Alternative("rate", f"{factor} times the learning rate", value=factor)
+                text = f"updates that are too small: with {factor} times the learning rate {gone}"
+                yield change, "pace", text, {"factor": factor}
+
+    def _first_of(self, candidates: Iterable[Candidate]) -> Proof | None:
+        """Return the proof by the first change that removes it, unless any would."""
+        for change, cause, text, more in candidates:
             if self._try(change) == REMOVES:
-                return self._proved("layer", f"the update of {layer}: without it it does not occur")
+                return self._proved(cause, text, more) if self._is_robust() else None
         return None
+
+    def _is_robust(self) -> bool:
+        """Return whether it remains where next to nothing is changed.
+
+        Else it may be gone for any other digit, as on the edge of what the rule finds.
+        """
+        if self._robust is None:
+            placebo = Alternative("rate", "99 % of the learning rate", value=0.99)
+            is_one = self.anomaly.num_steps < 2
+            self._robust = is_one or self._try(placebo, is_control=True) != REMOVES
+        return self._robust
+
+    def _has_rate_jump(self) -> bool:
+        """Return whether a learning rate becomes another from one of the steps to the next."""
+        rates: dict[str, float] = {}
+        for record in self._again:
+            for row in record.layout.rows_of.get("learning_rates", ()):
+                name, now = record.layout.tensors[row].name, float(record.statistics[row, SUM])
+                before = rates.get(name, now)
+                rates[name] = now
+                if max(now, before) > _RATE_JUMP * min(now, before):
+                    return True
+        return False
 
     def _ordinary_gradient_norm(self) -> float | None:
         """Return the median norm of all gradients in the steps before the anomaly."""
@@ -400,11 +602,15 @@ class Prover:
 
     # How
 
-    def _try(self, change: Alternative) -> str:
+    def _try(self, change: Alternative, *, is_control: bool = False) -> str:
         """Run the steps again under a change, and return whether the anomaly remains."""
-        if len(self.tried) >= _MOST_REPLAYS:
+        if len(self.tried) >= _MOST_REPLAYS and not is_control:
             return REMAINS
+        if self._is_set_already(change):
+            self._note(change.kind, change.text, NOT_THIS, "it changes nothing")
+            return NOT_THIS
         replayed = self.run(change)
+        self._facts = replayed.facts
         if replayed.error or not replayed.facts.get("changed"):
             why = replayed.error or "it changes nothing"
             self._note(change.kind, change.text, NOT_THIS, why)
@@ -414,7 +620,7 @@ class Prover:
             self._note(change.kind, change.text, NOT_THIS, "the script broke off")
             return NOT_THIS
         records, found = replayed.records, self.anomaly.found(replayed.records)
-        if change.kind in ("rows", "clamp") and sign_of(self.anomaly.finding) in _ALONE:
+        if change.kind in ("rows", "own_rows", "clamp") and sign_of(self.anomaly.finding) in _ALONE:
             # Another batch in one step is no cause of what comes in later ones.
             last = self.anomaly.finding.step
             found = [one for one in found if one.step <= last]
@@ -423,6 +629,24 @@ class Prover:
         gone = not found and all_losses_finite(records)
         self._note(change.kind, change.text, REMOVES if gone else REMAINS)
         return REMOVES if gone else REMAINS
+
+    def _is_set_already(self, change: Alternative) -> bool:
+        """Return whether no optimizer has an option that a change is about, as far as is known."""
+        holds: Mapping[str, tuple[str, Callable[[float], bool]]] = {
+            "weight_decay": ("weight_decay", lambda value: value == 0),
+            "momentum": ("momentum", lambda value: value <= change.value),
+            "epsilon": ("eps", lambda value: value <= change.value),
+            "least_rate": ("lr", lambda value: value > 0),
+        }
+        steps = range(self.anomaly.first, self.anomaly.last + 1)
+        last = max((step for step in self.snapshots if step in steps), default=None)
+        if change.kind not in holds or last is None:
+            return False
+        meta: Any = self.snapshots[last].meta
+        groups = [group for one in meta.get("optimizers", ()) for group in one["param_groups"]]
+        name, is_set = holds[change.kind]
+        values = [group[name] for group in groups if isinstance(group.get(name), (int, float))]
+        return bool(groups) and all(map(is_set, values))
 
     def _note(self, kind: str, text: str, outcome: str, why: str = "") -> None:
         self.tried.append(Tried(kind, text, outcome, why))

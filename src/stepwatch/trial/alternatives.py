@@ -21,7 +21,9 @@ Array = npt.NDArray[np.generic]
 Forwards = tuple[Forward, ...]
 AS_RECORDED = "as recorded"
 #: The kinds that change what the steps are given; the others are up to who runs them.
-CHANGES_BATCH = frozenset({"rows", "clamp", "finite"})
+CHANGES_BATCH = frozenset({"rows", "own_rows", "earlier", "clamp", "finite", "unit"})
+# Inputs of a size that no layer is made for: so far from 0, or of such a deviation.
+_UNUSUAL_SIZE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +31,18 @@ class Alternative:
     """One change of the steps that are run again.
 
     Args:
-        kind: What is changed: ``rows``, ``clamp``, ``finite``, ``precision``, ``eager``, ``mode``,
-            ``weight_decay``, ``momentum``, ``clip``, ``rate``, ``layer``; or ``as recorded``.
+        kind: What is changed: ``rows``, ``own_rows``, ``earlier``, ``clamp``, ``finite``,
+            ``unit``, ``precision``, ``eager``, ``mode``, ``random``, ``domain``, ``weight_decay``,
+            ``momentum``, ``epsilon``, ``clip``, ``unclipped``, ``held``, ``rate``, ``least_rate``,
+            ``layer``, ``other_layers``; or ``as recorded``.
         text: The change in words.
-        step: The TRAIN step whose batch is changed.
+        step: The TRAIN step whose batch is changed, or the first of them.
         rows: Which of its rows are replaced.
         donor: The TRAIN step that the rows are taken from.
-        value: The factor, norm or number of bits.
-        layer: The module whose update is left out.
+        value: The factor, norm, learning rate or number of bits; the row of the same batch that
+            the rows are replaced by.
+        layer: The module whose update is left out, or the only one that is updated, or the function
+            whose arguments are bound.
     """
 
     kind: str
@@ -119,15 +125,40 @@ def apply(
             return None
         pairs = zip(finite, recording.steps, strict=True)
         return replace(recording, steps=tuple(new or old for new, old in pairs))
+    if change.kind == "unit":
+        scales = _scales(recording.steps)
+        if not scales:
+            return None
+        return replace(recording, steps=tuple(_scaled(one, scales) for one in recording.steps))
     at = change.step - recording.first
+    if change.kind == "earlier":
+        return _with_earlier(recording, forwards, at)
     new: Forwards | None
-    if change.kind == "rows":
+    if change.kind == "own_rows":
+        own = recording.steps[at]
+        new = _with_rows(own, _repeated(own, int(change.value)), frozenset(change.rows))
+    elif change.kind == "rows":
         new = _with_rows(recording.steps[at], forwards[change.donor], frozenset(change.rows))
     else:
         new = _clamped(recording.steps[at], _ranges(change.step, forwards))
     if new is None:
         return None
     return replace(recording, steps=(*recording.steps[:at], new, *recording.steps[at + 1 :]))
+
+
+def _with_earlier(
+    recording: Recording, forwards: Mapping[int, Forwards], at: int
+) -> Recording | None:
+    """Return the recording with the batches before a step, nearest first, in all steps from it."""
+    steps = list(recording.steps)
+    for place in range(at, len(steps)):
+        step = recording.first + place
+        donors = [one for one in donors_of(step, forwards) if one < recording.first + at]
+        if not donors:
+            return None
+        donor = forwards[donors[(place - at) % len(donors)]]
+        steps[place] = _with_rows(steps[place], donor, frozenset(range(num_rows(steps[place]))))
+    return replace(recording, steps=tuple(steps))
 
 
 def _with_rows(own: Forwards, other: Forwards, rows: frozenset[int]) -> Forwards:
@@ -144,6 +175,24 @@ def _with_rows(own: Forwards, other: Forwards, rows: frozenset[int]) -> Forwards
         pairs = zip(mine.losses, theirs.losses, strict=True)
         losses = tuple(_frame_with_rows(here, there, size, chosen) for here, there in pairs)
         changed.append(Forward(begin, losses))
+    return tuple(changed)
+
+
+def _repeated(own: Forwards, row: int) -> Forwards:
+    """Return calls of models that are given one row again and again."""
+    changed = []
+    for forward in own:
+        size = _rows_of(forward)
+        frames = []
+        for frame in (forward.begin, *forward.losses):
+            arrays = dict(frame.arrays)
+            for name, array in frame.arrays.items():
+                if _is_given(name) and array.ndim and size and not len(array) % size:
+                    each = len(array) // size
+                    first = row % size * each
+                    arrays[name] = np.concatenate([array[first : first + each]] * size)
+            frames.append(replace(frame, arrays=arrays))
+        changed.append(Forward(frames[0], tuple(frames[1:])))
     return tuple(changed)
 
 
@@ -175,6 +224,42 @@ def _clamped(own: Forwards, ranges: Mapping[str, tuple[float, float]]) -> Forwar
                 is_other = True
         changed.append(replace(forward, begin=replace(forward.begin, arrays=arrays)))
     return tuple(changed) if is_other else None
+
+
+def _scales(steps: Sequence[Forwards]) -> dict[str, tuple[Array, Array]]:
+    """Return mean and deviation of each column of the inputs that are far from unit size.
+
+    Columns of no deviation stay as they are, but for their mean. Inputs of more than one dimension
+    beside the batch, such as images, are one column each.
+    """
+    given: dict[str, list[Array]] = {}
+    for forwards in steps:
+        for forward in forwards:
+            for name, array in _inputs(forward):
+                columns = array.shape[-1] if array.ndim == 2 else 1
+                given.setdefault(name, []).append(np.asarray(array, float).reshape(-1, columns))
+    found = {}
+    for name, parts in given.items():
+        if len({part.shape[1] for part in parts}) == 1:
+            values = np.concatenate(parts)
+            mean, deviation = values.mean(axis=0), values.std(axis=0)
+            largest = max(float(np.abs(mean).max()), float(deviation.max()))
+            if np.isfinite(largest) and largest > _UNUSUAL_SIZE:
+                found[name] = mean, np.where(deviation > 0, deviation, 1.0)
+    return found
+
+
+def _scaled(own: Forwards, scales: Mapping[str, tuple[Array, Array]]) -> Forwards:
+    changed = []
+    for forward in own:
+        arrays = dict(forward.begin.arrays)
+        for name, array in _inputs(forward):
+            if name in scales:
+                mean, deviation = scales[name]
+                scaled = (np.asarray(array, float).reshape(-1, len(mean)) - mean) / deviation
+                arrays[name] = scaled.reshape(array.shape).astype(array.dtype)
+        changed.append(replace(forward, begin=replace(forward.begin, arrays=arrays)))
+    return tuple(changed)
 
 
 def _ranges(step: int, forwards: Mapping[int, Forwards]) -> dict[str, tuple[float, float]]:

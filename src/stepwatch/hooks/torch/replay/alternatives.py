@@ -7,7 +7,7 @@ change removes what it is judged by.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,9 @@ from ....formats.blackbox import Frame
 from ....trial.alternatives import CHANGES_BATCH, Alternative
 from ....trial.recording import Recording
 from ...patching import PatchSet
-from ..internals import eager_only
+from ..internals import clipping_by_norm, clipping_by_value, eager_only, replace_code
 from ..tensors import to_numpy
+from .domains import Domains
 from .replay import LearningRates, ReplayHook
 from .snapshot import optimizer_state, why_not_copied
 
@@ -53,6 +54,9 @@ class AlternativeHook(ReplayHook):
         self._exchanged = PatchSet()
         self._put_back: list[tuple[Any, str, Any]] = []
         self._left_out: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self._held: dict[tuple[int, int], Any] = {}  # the first rate, by optimizer and group
+        self._clipping: list[Callable[[], None]] = []
+        self._domains: Domains | None = None
         #: What the run has shown: ``changed`` says whether the change changed anything,
         #: ``apart`` where the state first was another than recorded, ``agreed`` where it was not.
         self.facts: dict[str, Any] = {"changed": change.kind in CHANGES_BATCH, "agreed": []}
@@ -62,6 +66,9 @@ class AlternativeHook(ReplayHook):
         super().__init__(recording, learning_rates, keep_all=True)
 
     def attach(self) -> None:
+        if self._change.kind == "unclipped":  # within what the hook puts there to look at it
+            for function in filter(None, (clipping_by_norm(), clipping_by_value())):
+                self._clipping.append(replace_code(function, self._not_clipped))
         super().attach()
         # After the hook has observed what the optimizer is given, and the state is restored.
         before = register_optimizer_step_pre_hook(eager_only(self._change_update))
@@ -72,10 +79,18 @@ class AlternativeHook(ReplayHook):
             self._exchanged.put(torch.nn.Module, "compile", self._not_compiled_method)
         if self._dtype is not None:
             self._exchanged.put(torch.autocast, "__init__", self._no_autocast)
+        if self._change.kind == "domain":
+            self._domains = Domains(self._change.layer)
+            self._domains.__enter__()  # type: ignore[no-untyped-call]  # of torch
 
     def detach(self) -> None:
+        if self._domains is not None:
+            self._domains.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+            self._domains = None
         self._exchanged.remove()
         super().detach()
+        while self._clipping:
+            self._clipping.pop()()
 
     # What is changed before the forward
 
@@ -105,7 +120,17 @@ class AlternativeHook(ReplayHook):
 
         return make
 
+    def _not_clipped(self, original: Any) -> Any:
+        del original
+
+        def clip(*_: Any, **__: Any) -> None:
+            self.facts["changed"] = True
+
+        return clip
+
     def _with_batch(self, model: torch.nn.Module, args: Any, kwargs: Any) -> Any:
+        if self._domains is not None:
+            self.facts["domains"] = dict(self._domains.bound)
         args, kwargs = super()._with_batch(model, args, kwargs)
         return self._converted(args), self._converted(kwargs)
 
@@ -134,15 +159,20 @@ class AlternativeHook(ReplayHook):
         is_root = self._given is not None and module is self._tracker.root
         super()._restore(module, given)
         if not is_root:
-            return
+            is_evaluated = module is self._tracker.root and not module.training
+            return self._converted(given) if is_evaluated and self._dtype is not None else None
         if self._dtype is not None and any(map(self._is_less, module.parameters())):
             self.facts["changed"] = True
             module.to(self._dtype)
+        if self._change.kind == "random":
+            self.facts["changed"] = True
+            torch.manual_seed(self._num_forwards)
         if self._change.kind == "mode":
             for part in module.modules():
                 if part.training and _differs_in_training(part):
                     self.facts["changed"] = True
                     part.training = False
+        return None
 
     # What is changed about the update
 
@@ -180,8 +210,24 @@ class AlternativeHook(ReplayHook):
             for group in optimizer.param_groups:
                 if float(group.get("momentum", 0)) > value:
                     self._set(group, "momentum", value)
-        elif kind == "layer":
-            self._leave_out(self._change.layer)
+        elif kind == "epsilon":
+            for group in optimizer.param_groups:
+                if float(group.get("eps", 0)) > value:
+                    self._set(group, "eps", value)
+        elif kind == "held":
+            for number, group in enumerate(optimizer.param_groups):
+                first = self._held.setdefault((id(optimizer), number), group["lr"])
+                if group["lr"] != first:
+                    self._set(group, "lr", first)
+        elif kind == "least_rate":
+            for group in optimizer.param_groups:
+                if group["lr"] == 0:
+                    self._set(group, "lr", value)
+        elif kind in ("layer", "other_layers"):
+            self._leave_out(self._change.layer, others=kind == "other_layers")
+        if self._domains is not None:
+            self.facts["domains"] = dict(self._domains.bound)
+            self.facts["changed"] = bool(self._domains.bound)
 
     def _set(self, group: dict[str, Any], name: str, value: Any) -> None:
         self.facts["changed"] = True
@@ -197,9 +243,9 @@ class AlternativeHook(ReplayHook):
             for one in gradients:
                 one.mul_(most / norm)
 
-    def _leave_out(self, layer: str) -> None:
+    def _leave_out(self, layer: str, *, others: bool) -> None:
         for name, parameter in self._tracker.names.named_parameters():
-            if name.startswith(f"{layer}.") and parameter.grad is not None:
+            if name.startswith(f"{layer}.") is not others and parameter.grad is not None:
                 self.facts["changed"] = True
                 self._left_out.append((parameter, parameter.detach().clone()))
 
