@@ -313,6 +313,17 @@ class TestStepSize:
 
         assert expected == [one.condition for one in judged("step_size", steps)[0]]
 
+    @pytest.mark.parametrize(("stale", "expected"), [(0, ["far_too_high"]), (2, [])])
+    def test_of_gradients_that_add_up_the_rate_says_nothing(self, stale, expected):
+        def added_up(at):
+            counted = {"optimizer/stale_gradients": float(stale)}
+            loss = 3.0 if at else 1.0
+            return _trained(at, weight=1.0, ratio=0.4, loss=loss, optimizer=counted)
+
+        steps = [added_up(at) for at in range(20)]
+
+        assert expected == [one.condition for one in judged("step_size", steps)[0]]
+
     def test_too_few_steps_are_no_judgement(self):
         found, status = judged("step_size", [_trained(at, weight=1.0) for at in range(5)])
 

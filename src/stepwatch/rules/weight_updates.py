@@ -469,6 +469,8 @@ class StepSize(Rule):
         now = float(np.median(later)) if later else math.nan
         if not (self._early_ratio > _EARLY_RATIO and first > 0 and now > _EARLY_RISE * first):
             return
+        if any(step.scalar("optimizer/stale_gradients", one) > 0 for one in step.workers):
+            return  # gradients that add up make steps too large whatever the rate is
         rate = next(iter(step.tensors("learning_rates")), None)
         what = "learning rate" + (f" of {number(rate.scalar)}" if rate is not None else "")
         if self._inputs.sentence:

@@ -865,6 +865,7 @@ class UntrainedParameter(Rule):
                     worker=worker,
                     value=stale,
                     threshold=0.0,
+                    onset=self._last_steps[0],  # whose gradients were the first that stayed
                     condition="zero_grad",
                     remedy="call zero_grad() once for each optimizer step",
                 )
