@@ -266,6 +266,20 @@ def test_a_copy_that_was_given_no_statistics_is_named(copied, expected, tmp_path
     assert expected == [one.condition for one in found][:1]
 
 
+def test_one_that_is_trained_without_statistics_is_evaluated_so(tmp_path):
+    """It scales and shifts, and no more."""
+    x, y = _data("binary")
+    inputs = keras.Input((6,))
+    hidden = keras.layers.BatchNormalization()(keras.layers.Dense(8)(inputs), training=False)
+    model = keras.Model(inputs, keras.layers.Dense(1, "sigmoid")(hidden))
+    model.compile("adam", BINARY)
+    with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+        model.fit(x, y, epochs=3, verbose=0, validation_data=(x, y))
+
+    found = watch(Trial(tmp_path / "run"), ["training_mode"])
+    assert "unfilled_statistics" not in [one.condition for one in found]
+
+
 class Encoder(keras.layers.Layer):
     """A layer of one's own, with a part that need not be used."""
 

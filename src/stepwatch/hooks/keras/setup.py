@@ -94,6 +94,8 @@ class Setup:
 
     def __init__(self) -> None:
         self._fit = _Fit()
+        #: The ``id`` of the normalizations that have statistics, or are trained without.
+        self.filled: set[int] = set()
 
     def fitting(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Return what is called in the place of ``Model.fit``."""
@@ -166,6 +168,13 @@ def _kept(model: Any) -> Iterator[int]:
                 yield id(layer)
 
 
+def normalizations(model: Any) -> Iterator[Any]:
+    """Yield the batch normalizations of a model that are built."""
+    for layer in model._flatten_layers(include_self=False):
+        if isinstance(layer, keras.layers.BatchNormalization) and layer.built:
+            yield layer
+
+
 def unfilled(model: Any, value_of: Callable[[Any], Array], filled: set[int]) -> int:
     """Return how many batch normalizations have statistics of a new layer, but trained weights.
 
@@ -174,9 +183,8 @@ def unfilled(model: Any, value_of: Callable[[Any], Array], filled: set[int]) -> 
         filled: The ``id`` of those that have other statistics, and need no look; added to.
     """
     count = 0
-    for layer in model._flatten_layers(include_self=False):
-        is_one = isinstance(layer, keras.layers.BatchNormalization) and layer.built
-        if not is_one or id(layer) in filled:
+    for layer in normalizations(model):
+        if id(layer) in filled:
             continue
         if value_of(layer.moving_mean).any() or (value_of(layer.moving_variance) != 1).any():
             filled.add(id(layer))

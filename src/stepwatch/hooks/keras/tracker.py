@@ -50,7 +50,7 @@ from .evidence import (
 )
 from .layers import LAYER_EVENTS, LOSS_EVENTS, LayerCall, ModelNames, slot_names
 from .losses import AS_IT_IS, Arrangement, LossCall, compared_targets, loss_call
-from .setup import Setup, unfilled
+from .setup import Setup, normalizations, unfilled
 
 
 class ModelCoverage:
@@ -174,9 +174,7 @@ class BatchTracker:
         self._values: dict[str, Any] = {}
         # Steps of optimizers in a step that was observed in full, and in all so far.
         self._num_updates = self._num_optimizer_steps = 0
-        # Of the normalizations: those that have statistics, by ``id``, and how many have not.
-        self._filled: set[int] = set()
-        self._num_unfilled = 0
+        self._num_unfilled = 0  # normalizations that have no statistics to go by
 
     @property
     def failure(self) -> str:
@@ -212,7 +210,8 @@ class BatchTracker:
             )
             self._updates.before(step, self._names, self._model.trainable_variables, trainable)
         elif step.wants("loop"):
-            self._num_unfilled = unfilled(self._model, self._value_of(variables), self._filled)
+            filled = self.owner.setup.filled
+            self._num_unfilled = unfilled(self._model, self._value_of(variables), filled)
         return False
 
     def _value_of(self, variables: Callable[[], Variables]) -> Callable[[Any], Array]:
@@ -361,6 +360,8 @@ class BatchTracker:
             numbers["loop/modules"] = facts.modules
             if self._mode is Mode.TRAIN:
                 in_eval = 0 if facts.in_training else facts.modules - facts.modules_in_training
+                if not facts.modules_in_training:  # they are trained so
+                    self.owner.setup.filled.update(map(id, normalizations(self._model)))
                 numbers["loop/modules_in_eval"] = in_eval
             else:
                 numbers["loop/modules_in_train"] = facts.modules_in_training

@@ -234,7 +234,8 @@ class Loop:
         self._weights = LossWeights()
         self._depends: dict[type, bool] = {}
         self._num_modules, self._num_in_eval, self._dropout = 0, 0, 0.0
-        # How many normalizations had no statistics to go by; those that have, and need no look.
+        # How many normalizations had no statistics to go by; those that have, or are trained in
+        # eval mode without, and need no look.
         self._num_unfilled = 0
         self._filled: WeakSet[torch.nn.Module] = WeakSet()
         self._began_at: float | None = None
@@ -276,6 +277,11 @@ class Loop:
             if module.training and type(share) is float:
                 self._dropout = max(self._dropout, share)
         if not module.training and isinstance(module, BatchNorm) and module not in self._filled:
+            weight = module.weight
+            is_trained_so = torch.is_grad_enabled() and weight is not None and weight.requires_grad
+            if self._is_training and is_trained_so:
+                self._filled.add(module)
+                return
             is_unfilled = _is_unfilled(module)  # asked once of most: it waits for a device
             if is_unfilled is not None:
                 self._num_unfilled += is_unfilled
