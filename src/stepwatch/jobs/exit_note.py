@@ -8,19 +8,29 @@ import os
 import signal
 import sys
 
+_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
 
 def main(file: str, command: list[str]) -> None:
     """Run a command, and write its exit code to a file, negative for a signal."""
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        # The program is told to end as well. Its own handlers are not touched: it has a new image.
-        signal.signal(number, lambda *_: None)
+    # What comes before there is a program is meant for it, and waits until then.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     process = os.fork()
     if not process:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
         try:
             os.execvp(command[0], command)
         except OSError as error:
             os.write(2, f"{command[0]} cannot be started: {error.strerror}\n".encode())
         os._exit(127)
+    early = signal.sigpending() & set(_ENDING)
+    for number in _ENDING:  # what comes later is sent to the program as well
+        signal.signal(number, lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+    for number in early:
+        os.kill(process, number)
     code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     try:
         with open(f"{file}.new", "w") as note:
