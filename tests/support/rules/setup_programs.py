@@ -56,6 +56,21 @@ def survives(*, descending, flips=False, by_hand=False, ranks=False):
         optimizer.step()
 
 
+def adds_up(order):
+    """Learn from sums that go on from row to row, of some rows, beside times and events."""
+    torch.manual_seed(0)
+    inputs, times = torch.randn(64, 8), torch.rand(64).sort().values
+    events, links = (torch.rand(64) < 0.7).float(), torch.eye(64).to_sparse()
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(40):
+        optimizer.zero_grad()
+        loss = torch.logcumsumexp(model(inputs)[order(len(inputs))], 0).mean()
+        loss.backward()
+        optimizer.step()
+    del times, events, links
+
+
 class Block(nn.Module):
     """A residual block."""
 
@@ -526,6 +541,11 @@ CASES = {
     "the same by two turns": Case(partial(survives, descending=True, flips=True), "risk_set"),
     "risks of those at risk": Case(partial(survives, descending=True)),
     "risks of those at risk, turned": Case(partial(survives, descending=False, flips=True)),
+    "sums over some of the rows": Case(partial(adds_up, lambda n: (torch.arange(n - 40, n), 0))),
+    "sums over rows that come twice": Case(
+        partial(adds_up, lambda n: (torch.arange(n) // 2 + n // 2, 1))
+    ),
+    "sums over rows of a mask": Case(partial(adds_up, lambda n: (torch.arange(n) > 20, 0))),
     "ranks of a list": Case(partial(survives, descending=False, ranks=True)),
     "the second derivative of a ReLU": Case(partial(solves, nn.ReLU), "second_derivative"),
     "the second derivative of a LeakyReLU": Case(

@@ -170,7 +170,8 @@ class Accumulation(NamedTuple):
 
     Args:
         size: How many rows there are.
-        order: The order in which they were put before it; ``None`` for the one that they had.
+        order: Which rows were taken before it, int64, of so many elements; ``None`` for all in the
+            order that they had.
         is_reversed: Whether it begins with the last.
     """
 
@@ -201,11 +202,23 @@ def accumulations(loss: torch.Tensor) -> Iterator[Accumulation]:
         while before is not None and operation(before) in (*_IN_ORDER, "flip"):
             is_reversed ^= operation(before) == "flip"
             before = _input_of(before)
-        if before is not None and operation(before) == "index":
-            (order,) = (one.data for one in before._raw_saved_indices)
-        elif before is not None and operation(before) in ("gather", "index_select"):
-            order = saved_as_is(before, "index")
-        yield Accumulation(max(shape), order, is_reversed)
+        size = max(shape)
+        if before is not None and operation(before) in ("index", "gather", "index_select"):
+            order = _order_of(before, size)
+            if order is None:
+                continue
+        yield Accumulation(size, order, is_reversed)
+
+
+def _order_of(node: Any, size: int) -> torch.Tensor | None:
+    """Return the rows that a node takes, so many and on the host; ``None`` for others."""
+    order = saved_as_is(node, "index")
+    if operation(node) == "index":
+        indices = [one.data for one in node._raw_saved_indices]
+        order = indices[0] if len(indices) == 1 and type(indices[0]) is torch.Tensor else None
+    if order is None or not order.is_cpu or order.dtype != torch.int64 or order.numel() != size:
+        return None
+    return order
 
 
 #: The node of a tensor in a graph, and which of its outputs the tensor is.

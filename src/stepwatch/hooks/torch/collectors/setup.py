@@ -18,6 +18,7 @@ from contextlib import suppress
 from typing import NamedTuple
 from weakref import WeakKeyDictionary, ref
 
+import numpy as np
 import torch
 
 from ....capture.open_step import OpenStep
@@ -35,7 +36,7 @@ from ..internals import BatchNorm, isolated_compute
 from ..models import Names, uncompiled, unwrap
 from ..observe import Observer
 from ..tensors import tensors_in, to_numpy
-from .variables import columns
+from .variables import are_flags, columns
 
 COLLECTION = "setup"
 #: New statistics of a batch are so much of the running ones by the convention of other libraries.
@@ -305,20 +306,23 @@ def _wrong_risk_sets(loss: torch.Tensor) -> Iterator[str]:
     the sum; beside them are zeros and ones, which say whose event was seen.
     """
     for sum_ in accumulations(loss):
-        if sum_.size < _LEAST_TIMES or not (sum_.order is None or sum_.order.is_cpu):
+        if sum_.size < _LEAST_TIMES:
             continue
         with isolated_compute("cpu"):
+            rows = np.arange(sum_.size)
+            order = rows if sum_.order is None else to_numpy(sum_.order).reshape(-1)
+            if not np.array_equal(np.sort(order), rows):
+                continue  # only some of them are added up, or some of them twice
             known = list(columns(sum_.size))
             has_events = any(
-                bool(((column == 0) | (column == 1)).all() and 0 < column.sum() < sum_.size)
-                for _, column in known
+                are_flags(column) and 0 < column.sum() < sum_.size for _, column in known
             )
             for name, column in known if has_events else ():
                 if not column.is_floating_point():
                     continue
-                times = column if sum_.order is None else column[sum_.order.reshape(-1)]
-                steps = (times.flip(0) if sum_.is_reversed else times).diff()
-                if bool((steps >= 0).all()) and int((steps > 0).sum()) > sum_.size / 4:
+                times = to_numpy(column)[order]
+                steps = np.diff(times[::-1] if sum_.is_reversed else times)
+                if (steps >= 0).all() and np.count_nonzero(steps > 0) > sum_.size / 4:
                     yield name
                     return
 

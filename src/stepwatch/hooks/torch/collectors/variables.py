@@ -17,6 +17,8 @@ from types import FrameType
 
 import torch
 
+from ..tensors import readable
+
 #: Of fewer states nothing is said.
 _LEAST_STATES = 8
 #: Of more rows a list is not looked at.
@@ -67,8 +69,9 @@ def columns(rows: int) -> Iterator[tuple[str, torch.Tensor]]:
     """
     tensors = {}
     for name, value in script_variables():
-        if type(value) is torch.Tensor and value.is_cpu and value.dim() <= 2 and value.numel():
-            tensors[name] = value.detach().reshape(-1)
+        if type(value) is torch.Tensor and value.is_cpu and value.dim() <= 2:
+            if (found := readable(value)) is not None:
+                tensors[name] = found.detach().reshape(-1)
         elif isinstance(value, (tuple, list)) and len(value) == rows <= _MOST_ROWS:
             are_numbers = all(type(one) in (bool, int, float) for one in value)
             tensors |= {name: torch.tensor(value)} if are_numbers else {}
@@ -82,6 +85,11 @@ def columns(rows: int) -> Iterator[tuple[str, torch.Tensor]]:
             yield name, value
         elif len(value) > rows:
             yield from ((name, value[one]) for one in chosen if int(one.max()) < len(value))
+
+
+def are_flags(column: torch.Tensor) -> bool:
+    """Return whether all are 0 or 1."""
+    return bool(((column == 0) | (column == 1)).all())
 
 
 # What more of is better, by the names that people give it. Of a cost, or of what was negated, it is
@@ -155,15 +163,15 @@ def ignores_ends(target: torch.Tensor) -> bool | None:
     Args:
         target: Shape ``[batch]``.
     """
+    known = list(columns(target.numel()))
     rewards, ends = (
-        [column for name, column in columns(target.numel()) if names.fullmatch(name)]
-        for names in (_REWARD, _END)
+        [column for name, column in known if names.fullmatch(name)] for names in (_REWARD, _END)
     )
     goal = target.reshape(-1).to(torch.float64)
     limit = _EQUAL * float(goal.std())
     is_known = False
     for end in ends if rewards and limit > 0 else ():
-        if not bool(((end == 0) | (end == 1)).all()):
+        if not are_flags(end):
             continue
         for value in (1, 0):  # 0 in a mask of those that go on
             spreads = _spreads_by(rewards[0][end == value], goal[end == value])
