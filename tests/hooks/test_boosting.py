@@ -13,6 +13,7 @@ from stepwatch.hooks.boosting.rounds import (
     Node,
     columns_of,
     grouping,
+    numbered,
     numbered_by_appearance,
     recoded,
     shares,
@@ -173,17 +174,17 @@ class TestRecoded:
     def test_each_by_its_own_rows(self):
         train, test = map(self.factorized, self.names)
 
-        assert {"city": 40} == recoded({"city": train}, {"city": test})
+        assert {"city": 40} == recoded(numbered({"city": train}), {"city": test})
 
     def test_once_for_all_rows(self):
         both = self.factorized(self.names.reshape(-1))
 
-        assert {} == recoded({"city": both[:3000]}, {"city": both[3000:]})
+        assert {} == recoded(numbered({"city": both[:3000]}), {"city": both[3000:]})
 
     def test_evaluation_on_the_rows_that_are_trained_on(self):
         train = self.factorized(self.names[0])
 
-        assert {} == recoded({"city": train}, {"city": train[:500]})
+        assert {} == recoded(numbered({"city": train}), {"city": train[:500]})
 
     def test_missing_values_are_passed_over(self):
         assert numbered_by_appearance(np.append(np.nan, self.factorized(self.names[0]))) == 40

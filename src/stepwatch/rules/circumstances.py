@@ -398,8 +398,9 @@ class Circumstances:
         gradient = global_norm(self._last.statistics[self._last.layout.rows_of["gradients"]])
         update = self._update
         moves = f"a step moves the weights by {number(update)} of their norm"
-        if self._raw_targets.reason is not None:
-            return self._raw_targets.reason
+        raw_targets = self._raw_targets.reason
+        if raw_targets is not None:
+            return raw_targets
         too_large = self._weights.reason(self._last.worker)
         if too_large is not None:
             return too_large

@@ -365,8 +365,8 @@ class LossInput(Rule):
 
 def _range(tensor: TensorView) -> str:
     """Return from where to where a tensor goes, and its shape."""
-    least, largest = (tensor.record.statistics[tensor.row, index] for index in (MIN, MAX))
-    return f"from {number(least)} to {number(largest)} (shape {by_x(tensor.info.shape)})"
+    found = tensor.statistics
+    return f"from {number(found.min)} to {number(found.max)} (shape {by_x(tensor.info.shape)})"
 
 
 def _table(given: _Given) -> tuple[float, float]:

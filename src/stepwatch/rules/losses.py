@@ -128,8 +128,9 @@ class LossDirection(Rule):
         if math.isnan(objective):
             return  # as between full steps
         began = self._first.of(f"loop/objective/{worker}", objective)
-        falls = objective < -UNBOUNDED * max(1.0, abs(began))
-        if self.persists((worker, "outweighed"), falls and not value <= RISEN * first, 2):
+        limit = -UNBOUNDED * max(1.0, abs(began))
+        holds = objective < limit and not value <= RISEN * first
+        if self.persists((worker, "outweighed"), holds, 2):
             yield self.finding(
                 step,
                 name,
@@ -139,7 +140,7 @@ class LossDirection(Rule):
                 " it and grows",
                 worker=worker,
                 value=objective,
-                threshold=-UNBOUNDED * max(1.0, abs(began)),
+                threshold=limit,
                 condition="outweighed",
                 remedy="look at the sign of each term of the loss: what has a minus is made as"
                 " large as it can be; a penalty, such as a KL divergence, is added",

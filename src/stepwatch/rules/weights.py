@@ -772,6 +772,10 @@ class UntrainedParameter(Rule):
             at = self._last_steps[-1]
             yield self._finding(at, worker, "frozen_as_drawn", members, total, onset=onset)
 
+    def _since(self, streak: int) -> StepNumber:
+        """Return the first of so many last steps."""
+        return [*self._last_steps][-streak:][0]
+
     def _is_stuck(self) -> bool:
         """Return whether no loss has fallen by much, though there was time."""
         falls = [
@@ -806,8 +810,7 @@ class UntrainedParameter(Rule):
             is_anew = Counter(frozen[name] for name in members) <= before
             cause, severity = ("frozen_anew", "warning") if is_anew else ("frozen_as_drawn", "info")
             if not is_anew:
-                onset = [*self._last_steps][-self.k :][0]
-                self._as_drawn[worker] = onset, members, len(group.infos)
+                self._as_drawn[worker] = self._since(self.k), members, len(group.infos)
             yield self._finding(step, worker, cause, members, len(group.infos), severity)
 
     def _unchanged(self, step: StepView, group: TensorGroup, members: list[str]) -> Findings:
@@ -895,7 +898,7 @@ class UntrainedParameter(Rule):
             value=float(len(members)),
             threshold=0.0,
             severity=severity,
-            onset=onset or [*self._last_steps][-streak:][0],
+            onset=onset or self._since(streak),
             mode="TRAIN" if isinstance(step, StepNumber) else "",
             condition=cause,
             remedy=remedy,

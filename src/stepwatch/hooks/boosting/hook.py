@@ -21,7 +21,7 @@ from ...model.record import TensorInfo
 from ...model.steps import Mode
 from ..base import Hook
 from ..patching import ListenerPatches
-from .rounds import EvaluationSet, Metric, Round, TrainedModel, grouping, recoded
+from .rounds import EvaluationSet, Metric, Round, TrainedModel, grouping, numbered, recoded
 
 _log = logging.getLogger("stepwatch")
 Array = npt.NDArray[np.generic]
@@ -264,8 +264,8 @@ class BoostingHook(Hook):
         trained = next((one.columns for one in data if one.trains), None)
         if not others or trained is None:
             return
-        columns = self._computed("columns", trained)
-        for one in others:
+        columns = numbered(self._computed("columns", trained))
+        for one in others if columns else ():  # else they need not be read
             for name, count in recoded(columns, self._computed("columns", one.columns)).items():
                 value = np.asarray(count, np.int64)
                 self._observe_named("boosting", f"recoded/{one.name}/{name}", value)

@@ -105,22 +105,30 @@ def numbered_by_appearance(column: Array) -> int:
     return int(seen[-1]) + 1 if goes_on.mean() < _MOST_COUNTED else 0
 
 
-def recoded(trained: Mapping[str, Array], other: Mapping[str, Array]) -> dict[str, int]:
+def numbered(columns: Mapping[str, Array]) -> dict[str, tuple[Array, int]]:
+    """Return the columns that are numbered by which category comes first, with how many it has."""
+    found = {name: (column, numbered_by_appearance(column)) for name, column in columns.items()}
+    return {name: pair for name, pair in found.items() if pair[1]}
+
+
+def recoded(trained: Mapping[str, tuple[Array, int]], other: Mapping[str, Array]) -> dict[str, int]:
     """Return the columns whose categories two tables number each by its own first rows.
 
     The same numbers then stand for other categories. One that is a copy of the other's beginning
     is left out.
 
+    Args:
+        trained: See ``numbered``.
+        other: The columns of the other table.
+
     Returns:
         How many categories ``other`` has, by column.
     """
+    shared = {name: other[name] for name in trained if name in other}
     return {
         name: count
-        for name, column in other.items()
-        if name in trained
-        and numbered_by_appearance(trained[name])
-        and (count := numbered_by_appearance(column))
-        and not _begin_alike(trained[name], column)
+        for name, (column, count) in numbered(shared).items()
+        if not _begin_alike(trained[name][0], column)
     }
 
 

@@ -150,13 +150,19 @@ class Setup:
             evidence.add(step, "setup/class_weight/loss", COLLECTION, self._fit.class_weights)
 
 
-def _normalizations(model: Any) -> Iterator[tuple[Any, float]]:
-    """Yield the trained batch normalizations, with the share of a batch in running statistics."""
+def normalizations(model: Any) -> Iterator[Any]:
+    """Yield the batch normalizations of a model."""
     for layer in model._flatten_layers(include_self=False):
-        if isinstance(layer, keras.layers.BatchNormalization) and layer.trainable:
-            kept = layer.momentum
-            if isinstance(kept, (int, float)) and math.isfinite(kept):
-                yield layer, round(1.0 - kept, 6)
+        if isinstance(layer, keras.layers.BatchNormalization):
+            yield layer
+
+
+def _normalizations(model: Any) -> Iterator[tuple[Any, float]]:
+    """Yield those that are trained, with the share of a batch in running statistics."""
+    for layer in normalizations(model):
+        kept = layer.momentum
+        if layer.trainable and isinstance(kept, (int, float)) and math.isfinite(kept):
+            yield layer, round(1.0 - kept, 6)
 
 
 def _kept(model: Any) -> Iterator[int]:
@@ -168,13 +174,6 @@ def _kept(model: Any) -> Iterator[int]:
                 yield id(layer)
 
 
-def normalizations(model: Any) -> Iterator[Any]:
-    """Yield the batch normalizations of a model that are built."""
-    for layer in model._flatten_layers(include_self=False):
-        if isinstance(layer, keras.layers.BatchNormalization) and layer.built:
-            yield layer
-
-
 def unfilled(model: Any, value_of: Callable[[Any], Array], filled: set[int]) -> int:
     """Return how many batch normalizations have statistics of a new layer, but trained weights.
 
@@ -184,7 +183,7 @@ def unfilled(model: Any, value_of: Callable[[Any], Array], filled: set[int]) -> 
     """
     count = 0
     for layer in normalizations(model):
-        if id(layer) in filled:
+        if not layer.built or id(layer) in filled:
             continue
         if value_of(layer.moving_mean).any() or (value_of(layer.moving_variance) != 1).any():
             filled.add(id(layer))

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakSet
@@ -216,10 +216,14 @@ class BatchTracker:
 
     def _value_of(self, variables: Callable[[], Variables]) -> Callable[[Any], Array]:
         """Return what gives the value of a variable, which it need not hold while a batch runs."""
-        of_model = self._model.trainable_variables, self._model.non_trainable_variables
-        pairs = zip(chain(*of_model), chain(*variables()), strict=True)
-        values = {id(variable): value for variable, value in pairs}
-        return lambda variable: self._backend.to_numpy(values[id(variable)])
+
+        @cache
+        def values() -> dict[int, Any]:  # of most models none is asked for
+            of_model = self._model.trainable_variables, self._model.non_trainable_variables
+            pairs = zip(chain(*of_model), chain(*variables()), strict=True)
+            return {id(variable): value for variable, value in pairs}
+
+        return lambda variable: self._backend.to_numpy(values()[id(variable)])
 
     @contextmanager
     def collecting(self, *, only_losses: bool = False) -> Iterator[StepTrace]:
@@ -361,7 +365,8 @@ class BatchTracker:
             if self._mode is Mode.TRAIN:
                 in_eval = 0 if facts.in_training else facts.modules - facts.modules_in_training
                 if not facts.modules_in_training:  # they are trained so
-                    self.owner.setup.filled.update(map(id, normalizations(self._model)))
+                    built = (one for one in normalizations(self._model) if one.built)
+                    self.owner.setup.filled.update(map(id, built))
                 numbers["loop/modules_in_eval"] = in_eval
             else:
                 numbers["loop/modules_in_train"] = facts.modules_in_training

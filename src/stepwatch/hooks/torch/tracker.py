@@ -489,8 +489,12 @@ class Tracker(HookGuard):
         if not step.has_only_losses:
             with suppress(Exception):  # of a graph of whatever kind: the rest goes on
                 self.singular.search(roots, self.names.parameters)
-            is_sum = isinstance(roots, torch.Tensor) and operation(roots.grad_fn) in _TERMS
-            if isinstance(roots, torch.Tensor) and is_sum and step.wants("loop"):
+            if (
+                isinstance(roots, torch.Tensor)
+                and roots.numel() == 1
+                and operation(roots.grad_fn) in _TERMS
+                and step.wants("loop")
+            ):
                 self.observer.tensor(step, "loop/objective", roots.detach(), "loop")
         self._policies.before_backward(step, roots)
         self._setup.before_backward(step, roots)
