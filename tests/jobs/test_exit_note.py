@@ -27,14 +27,14 @@ def test_an_exit_code_is_noted(tmp_path, code):
 def test_a_signal_that_comes_before_the_program_ends_the_program(tmp_path, number):
     """A job may be stopped as soon as it is made."""
 
-    def is_told_to_end():
+    def leave_signal_pending():
         signal.pthread_sigmask(signal.SIG_BLOCK, {number})
         os.kill(os.getpid(), number)
 
     note = tmp_path / "note"
     subprocess.run(
         [*COMMAND, note, "sleep", "100"],
-        preexec_fn=is_told_to_end,
+        preexec_fn=leave_signal_pending,
         timeout=60,
         check=True,
     )

@@ -73,7 +73,7 @@ class TestScaledPositives:
             ([400, 300, 200], 0.5, False),  # of three classes it has no meaning
         ],
     )
-    def test_it_is_told_where_it_is_the_wrong_way_round(self, counts, weight, told):
+    def test_inverted_scale_pos_weight_is_found(self, counts, weight, told):
         conditions = [one.condition for one in self.found(counts, weight)]
 
         assert ["class_weights scale_pos_weight"] * told == conditions

@@ -182,7 +182,9 @@ class TestRawTargets:
             (3e5, 2e5, False),  # it is beyond
         ],
     )
-    def test_they_are_told_by_what_is_predicted(self, predicted, target, is_raw):
+    def test_raw_targets_are_recognized_by_predictions_far_below_them(
+        self, predicted, target, is_raw
+    ):
         noise = RNG.normal(size=32)
         step = step_of(
             {

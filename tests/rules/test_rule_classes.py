@@ -366,7 +366,7 @@ class TestWeightedLosses:
         ([0.2, 0.19, 0.18, 0.17, 0.16, 0.15], []),
     ],
 )
-def test_a_decoder_that_gives_the_mean_of_the_data_is_told(spreads, found):
+def test_decoder_output_equal_to_data_mean_is_found(spreads, found):
     steps = [
         step_of({"classes": {"spread/loss": [value]}}, number)
         for number, value in enumerate(spreads, 300)

@@ -100,7 +100,9 @@ class TestModules:
         assert [2, 0] == loop(seen, "modules_in_train", mode="EVAL")
 
     @pytest.mark.parametrize(("with_buffers", "expected"), [(False, [1.0]), (True, [])])
-    def test_a_copy_that_was_given_no_statistics_is_told(self, watched, with_buffers, expected):
+    def test_batch_norm_of_a_copy_without_running_statistics_is_counted(
+        self, watched, with_buffers, expected
+    ):
         """As an average of weights that goes over parameters only."""
         model, average = dropping(), dropping().eval()
         with watched() as seen:
