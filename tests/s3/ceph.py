@@ -11,6 +11,7 @@ the end of stdin here.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import shutil
@@ -27,7 +28,10 @@ PACKAGES = ("radosgw", "ceph-mon", "ceph-osd", "ceph-common")
 ACCESS_KEY, SECRET_KEY = "testkey", "testsecret"
 #: By which clients may ask for objects to be encrypted.
 KMS_KEY = "test-kms-key"
-START_SECONDS = 60
+#: Of the gateway, and of each command before it.
+START_SECONDS = 120
+#: Between the choice of a port and its use another process may take it.
+ATTEMPTS = 3
 _DEATH_SIGNAL = 1  # of the parent: PR_SET_PDEATHSIG of Linux
 
 # One copy of everything, in memory, and no warning that this is not safe.
@@ -79,8 +83,6 @@ class Ceph:
     """
 
     def __init__(self) -> None:
-        self._port, monitor_port = _free_ports(2)
-        self._monitor = f"[v2:127.0.0.1:{monitor_port}]"
         self._daemons: list[subprocess.Popen[bytes]] = []
 
     @property
@@ -98,6 +100,20 @@ class Ceph:
 
     def __enter__(self) -> Ceph:
         install()
+        for _ in range(ATTEMPTS - 1):
+            with contextlib.suppress(RuntimeError):
+                return self._started()
+        return self._started()
+
+    def __exit__(self, *_: object) -> None:
+        for daemon in reversed(self._daemons):
+            daemon.kill()  # nothing that is worth being stored
+        for daemon in self._daemons:
+            daemon.wait()
+        self._daemons.clear()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _started(self) -> Ceph:
         # Not below $TMPDIR: the names of sockets may have about a hundred characters.
         self._folder = Path(tempfile.mkdtemp(prefix="s3-", dir="/tmp"))
         try:
@@ -107,14 +123,9 @@ class Ceph:
             raise
         return self
 
-    def __exit__(self, *_: object) -> None:
-        for daemon in reversed(self._daemons):
-            daemon.kill()  # nothing that is worth being stored
-        for daemon in self._daemons:
-            daemon.wait()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
     def _start(self) -> None:
+        self._port, monitor_port = _free_ports(2)
+        self._monitor = f"[v2:127.0.0.1:{monitor_port}]"
         self._write_configuration()
         key_ring = ["--keyring", f"{self._folder}/keyring"]
         self._run("ceph-mon", "--mkfs", "-i", "a", "--monmap", f"{self._folder}/monmap", *key_ring)
@@ -149,11 +160,34 @@ class Ceph:
             self._run("ceph-authtool", key_ring, "--gen-key", "-n", name, *caps)
 
     def _run(self, *command: str) -> None:
-        done = subprocess.run(
-            command, env=self._variables(), capture_output=True, text=True, check=False, timeout=60
-        )
-        if done.returncode:
-            raise RuntimeError(f"{' '.join(command)} failed: {done.stderr.strip()[-500:]}")
+        """Run a command to its end; it is given up as soon as a daemon it waits for has ended."""
+        with (
+            tempfile.TemporaryFile("w+") as output,
+            subprocess.Popen(
+                command,
+                env=self._variables(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            ) as process,
+        ):
+            end = time.monotonic() + START_SECONDS
+            try:
+                while process.poll() is None:
+                    self._check_daemons()
+                    if time.monotonic() > end:
+                        raise RuntimeError(f"{' '.join(command)} took over {START_SECONDS} s")
+                    time.sleep(0.02)
+            finally:
+                process.kill()
+            if process.returncode:
+                output.seek(0)
+                raise RuntimeError(f"{' '.join(command)} failed: {output.read().strip()[-500:]}")
+
+    def _check_daemons(self) -> None:
+        for daemon in self._daemons:
+            if daemon.poll() is not None:
+                raise RuntimeError(f"{daemon.args[0]} ended with {daemon.returncode}")
 
     def _daemon(self, *command: str) -> None:
         daemon = subprocess.Popen(
@@ -172,9 +206,7 @@ class Ceph:
     def _wait_for_gateway(self) -> None:
         end = time.monotonic() + START_SECONDS
         while time.monotonic() < end:
-            for daemon in self._daemons:
-                if daemon.poll() is not None:
-                    raise RuntimeError(f"{daemon.args[0]} ended with {daemon.returncode}")
+            self._check_daemons()
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self._port)) == 0:
                     return
