@@ -170,7 +170,7 @@ class OpenStep:
         """Observe tensors that are new, by what reads many at a time, up to the first it cannot.
 
         Args:
-            infos: What is known of them; each is in ``usual``, none is in this step.
+            infos: What is known of them; of each only statistics are saved, none is in this step.
             values: Their values.
             read: What reads them.
 
@@ -208,7 +208,8 @@ class OpenStep:
             numbers: The elements.
         """
         for info in infos:
-            if info.name not in self.usual or info.name in self.rows:
+            is_usual = info.name in self.usual or self.level(info) == STATISTICS
+            if not is_usual or info.name in self.rows:
                 for one, number in zip(infos, numbers, strict=True):
                     self.add(one, np.asarray(number, np.float64))
                 return

@@ -238,7 +238,7 @@ class TestUpdateRms:
     @pytest.mark.parametrize("eps", [0.0, 1e-30, 1e-8])
     def test_no_moment_is_too_small_to_divide_by(self, eps):
         """Nothing over nothing is nothing."""
-        assert update_rms(torch.zeros(3), torch.zeros(3), eps) == 0.0
+        assert update_rms((torch.zeros(3),), (torch.zeros(3),), [eps]).tolist() == [0.0]
 
 
 class TestWhen:

@@ -14,7 +14,7 @@ from stepwatch.hooks.torch.collectors.optimizer import (
     UPDATE_RUN_LENGTH,
     UPDATE_RUNS,
     lost_share,
-    update_ratio,
+    update_ratios,
 )
 from tests.support.hooks.torch.trainings import X, Y, fit, inputs, mlp, sgd
 
@@ -229,9 +229,42 @@ class TestUpdateRatio:
     )
     def test_it_is_never_divided_by_zero(self, old, new, expected):
         """What was all zero has moved as a whole, or not at all."""
-        assert expected == update_ratio(torch.tensor(old), torch.tensor(new)).item()
+        assert [expected] == update_ratios((torch.tensor(old),), (torch.tensor(new),)).tolist()
 
     def test_what_became_nan_is_nan(self):
         """It is not hidden."""
-        found = update_ratio(torch.tensor([1.0, 2.0]), torch.tensor([1.0, math.nan]))
+        found = update_ratios((torch.tensor([1.0, 2.0]),), (torch.tensor([1.0, math.nan]),))
         assert math.isnan(found.item())
+
+
+class TestTogether:
+    def test_parameters_of_several_dtypes_have_ratios_of_their_own(self, watched):
+        """What is computed together for all is what each has alone."""
+        torch.manual_seed(0)
+        model = Several()
+        optimizer = torch.optim.AdamW(model.parameters(), 0.1)
+        with watched(policy=[EVERY, "optimizer_states:statistics:every=1"]) as seen:
+            for _ in range(2):
+                model().backward()
+                before = {name: one.detach().clone() for name, one in model.named_parameters()}
+                optimizer.step()
+                optimizer.zero_grad(set_to_none=False)
+
+        assert len(before) == 6
+        for name, parameter in model.named_parameters():
+            expected = norm(parameter.detach() - before[name]) / norm(before[name])
+            assert expected == pytest.approx(seen.series(f"update_ratio/{name}")[1], rel=1e-2)
+            assert 0.9 < seen.series(f"update_rms/{name}")[1] < 1.1
+
+
+class Several(nn.Module):
+    """A layer of each of three dtypes; its gradients are the same at each step."""
+
+    def __init__(self):
+        super().__init__()
+        kinds = (torch.float32, torch.float64, torch.bfloat16)
+        self.layers = nn.ModuleList([nn.Linear(4, 4).to(kind) for kind in kinds])
+
+    def forward(self):
+        given = torch.ones(2, 4)
+        return sum(one(given.to(one.weight.dtype)).float().sum() for one in self.layers)

@@ -127,9 +127,27 @@ class Observer:
             )
             if tensor is not None
         ]
+        return self._add_together(step, found)
+
+    def tensors(self, step: OpenStep, values: Mapping[str, torch.Tensor], collection: str) -> None:
+        """Observe tensors of one collection, by name."""
+        found = [
+            (self._info(name, collection, dtype_name(value.dtype), value.shape), value)
+            for name, value in values.items()
+        ]
+        if found and not self._add_together(step, found):
+            for info, value in found:
+                self._add_known(step, info, value)
+
+    def _add_together(
+        self, step: OpenStep, found: Sequence[tuple[TensorInfo, torch.Tensor]]
+    ) -> bool:
+        """Observe tensors if they lie here, are new, and statistics of each are all."""
         names = {info.name for info, _ in found}
         are_new = len(names) == len(found) and names.isdisjoint(step.rows)
-        if not (are_new and names <= step.usual and found and on_host(found[0][1])):
+        if not (are_new and on_host(found[0][1])):
+            return False
+        if not names <= step.usual and any(step.level(info) != STATISTICS for info, _ in found):
             return False
         infos, tensors = zip(*found, strict=True)
         added = step.add_read(infos, tensors, read_tensors)
@@ -430,22 +448,33 @@ class Scalars:
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
-        self._waiting: list[tuple[OpenStep, str, str, torch.Tensor]] = []
+        self._waiting: list[tuple[OpenStep, tuple[str, ...], str, torch.Tensor]] = []
 
     def add(self, step: OpenStep, name: str, collection: str, value: torch.Tensor) -> None:
-        """Observe a tensor of one element; one on an accelerator when ``finish`` is called."""
-        if on_host(value):
-            self._observer.scalar(step, name, value, collection)
+        """Observe a tensor of one element, as ``add_all`` does."""
+        self.add_all(step, (name,), collection, value.detach().reshape(1))
+
+    def add_all(
+        self, step: OpenStep, names: tuple[str, ...], collection: str, values: torch.Tensor
+    ) -> None:
+        """Observe numbers, shape ``[names]``; those on an accelerator when ``finish`` is called."""
+        if on_host(values):
+            self._observe([(step, names, collection, values)])
         else:
-            self._waiting.append((step, name, collection, value.detach().reshape(())))
+            self._waiting.append((step, names, collection, values))
 
     def finish(self, *__: object) -> None:
         waiting, self._waiting = self._waiting, []
-        for device in dict.fromkeys(value.device for *_, value in waiting):
-            here = [one for one in waiting if one[-1].device == device]
-            numbers = torch.stack([value.to(torch.float64) for *_, value in here]).tolist()
-            for (step, name, collection, _), number in zip(here, numbers, strict=True):
-                self._observer.scalar(step, name, number, collection)
+        for device in dict.fromkeys(values.device for *_, values in waiting):
+            self._observe([one for one in waiting if one[-1].device == device])
+
+    def _observe(
+        self, waiting: Sequence[tuple[OpenStep, tuple[str, ...], str, torch.Tensor]]
+    ) -> None:
+        numbers = iter(torch.cat([values.to(torch.float64) for *_, values in waiting]).tolist())
+        for step, names, collection, _ in waiting:
+            found = {name: next(numbers) for name in names}
+            self._observer.numbers(step, found, collection)
 
 
 SummaryPart = Callable[[torch.Tensor], torch.Tensor]

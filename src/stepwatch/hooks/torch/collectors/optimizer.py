@@ -6,8 +6,8 @@ a sample is copied: a copy of the whole might be the memory that training needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 
@@ -16,15 +16,18 @@ from ....capture.plan import NOTHING
 from ....model.record import TensorInfo
 from ..internals import isolated_compute
 from ..models import Parameters
-from ..observe import Observer, Scalars
+from ..observe import Observer, Scalars, on_host
 from ..tensors import (
-    TrackedParameter,
     dtype_name,
     have_same_layout,
     is_distributed,
     local_shard,
     strided_runs,
 )
+
+Item = TypeVar("Item")
+Tensors = tuple[torch.Tensor, ...]
+_STATES = "optimizer_states"
 
 
 class Clipping:
@@ -100,10 +103,18 @@ STATE_RUNS, STATE_RUN_LENGTH = 256, 64
 
 
 class _Moment(NamedTuple):
-    """The second moment of an Adam-like optimizer, and what it is used with."""
+    """A sample of what an Adam-like optimizer was given, and of what it remembers.
 
-    squares: torch.Tensor
-    correction: Any
+    Args:
+        name: Of the RMS that these make.
+        gradient: Float32.
+        second_moment: The same shape, float32, corrected for its start at zero.
+        eps: Of the optimizer, above 0.
+    """
+
+    name: str
+    gradient: torch.Tensor
+    second_moment: torch.Tensor
     eps: float
 
 
@@ -123,41 +134,43 @@ class OptimizerStates:
         """
         for dtype, count in lost_eps(optimizer).items() if step.wants("optimizer") else ():
             self._observer.scalar(step, f"optimizer/lost_eps/{dtype}", count, "optimizer")
-        if not step.wants("optimizer_states"):
+        if not step.wants(_STATES):
             return
         states = optimizer.state
         groups = {id(each): group for group in optimizer.param_groups for each in group["params"]}
+        values: dict[str, object] = {}
+        moments: list[_Moment] = []
         for one in self._parameters.of(optimizer):
             state = states.get(one.parameter)
             if isinstance(state, Mapping):  # other people's optimizers may hold anything
                 for key, value in state.items():
-                    self._observe(step, f"optimizer_state/{one.weight.name}/{key}", value)
-                self._observe_rms(step, one, _moment(state, groups.get(id(one.parameter), {})))
+                    values[f"optimizer_state/{one.weight.name}/{key}"] = value
+                name = f"update_rms/{one.weight.name}"
+                if name not in step and step.level(TensorInfo(name, _STATES, "float32", ())):
+                    moments += _moments(name, one.parameter, state, groups[id(one.parameter)])
+        self._observe(step, values)
+        for device, here in _by_device(moments, lambda each: each.gradient):
+            names, gradients, second_moments, eps = zip(*here, strict=True)
+            with isolated_compute(device.type):
+                rms = update_rms(gradients, second_moments, eps)
+            self._scalars.add_all(step, names, _STATES, rms)
 
-    def _observe_rms(self, step: OpenStep, one: TrackedParameter, moment: _Moment | None) -> None:
-        name, gradient = f"update_rms/{one.weight.name}", one.parameter.grad
-        info = TensorInfo(name, "optimizer_states", "float32", ())
-        if moment is None or gradient is None or name in step or step.level(info) == NOTHING:
-            return
-        if not gradient.is_floating_point() or not have_same_layout(gradient, moment.squares):
-            return
-        with isolated_compute(gradient.device.type):
-            gradients = strided_runs(gradient, STATE_RUNS, STATE_RUN_LENGTH)
-            squares = strided_runs(moment.squares, STATE_RUNS, STATE_RUN_LENGTH)
-            if gradients is not None and squares is not None:
-                rms = update_rms(gradients, squares / moment.correction, moment.eps)
-                self._scalars.add(step, name, "optimizer_states", rms)
-
-    def _observe(self, step: OpenStep, name: str, value: object) -> None:
-        if name in step:  # two groups hold the parameter
-            return
-        if isinstance(value, torch.Tensor):
-            if value.dim() or is_distributed(value):
-                self._observer.tensor(step, name, value, "optimizer_states")
-            else:
-                self._scalars.add(step, name, "optimizer_states", value)
-        elif name.endswith("/step") and isinstance(value, (int, float)):
-            self._observer.scalar(step, name, value, "optimizer_states")
+    def _observe(self, step: OpenStep, values: Mapping[str, object]) -> None:
+        tensors: dict[str, torch.Tensor] = {}
+        numbers: dict[str, torch.Tensor] = {}
+        for name, value in values.items():
+            if name in step:  # two groups hold the parameter
+                continue
+            if isinstance(value, torch.Tensor):
+                (tensors if value.dim() or is_distributed(value) else numbers)[name] = value
+            elif name.endswith("/step") and isinstance(value, (int, float)):
+                self._observer.scalar(step, name, value, _STATES)
+        self._observer.tensors(step, tensors, _STATES)
+        for device, here in _by_device(numbers.items(), lambda one: one[1]):
+            names, each = zip(*here, strict=True)
+            with isolated_compute(device.type):
+                together = torch.stack([one.to(torch.float64) for one in each])
+            self._scalars.add_all(step, names, _STATES, together)
 
 
 _LOW_PRECISION = (torch.bfloat16, torch.float16)
@@ -194,36 +207,54 @@ def lost_eps(optimizer: torch.optim.Optimizer) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def _moment(state: Mapping[str, Any], group: Mapping[str, Any]) -> _Moment | None:
-    """Return what an Adam-like optimizer remembers of a parameter, ``None`` if it is not one."""
+def _moments(
+    name: str, parameter: torch.Tensor, state: Mapping[str, Any], group: Mapping[str, Any]
+) -> list[_Moment]:
+    """Return what an Adam-like optimizer has of a parameter; empty if it is not one."""
+    gradient = parameter.grad
     match state, group:
         case (
             {"exp_avg_sq": torch.Tensor() as squares, "step": torch.Tensor() | int() | float()},
             {"betas": (_, float() | torch.Tensor() as beta), "eps": float(eps)},
+        ) if (
+            gradient is not None
+            and gradient.is_floating_point()
+            and have_same_layout(gradient, squares)
         ):
-            return _Moment(squares, 1 - beta ** state["step"], eps)
-    return None
+            count = state["step"]
+        case _:
+            return []
+    samples = [strided_runs(each, STATE_RUNS, STATE_RUN_LENGTH) for each in (gradient, squares)]
+    if samples[0] is None or samples[1] is None:
+        return []
+    if isinstance(count, torch.Tensor) and on_host(count):
+        count = count.item()
+    with isolated_compute(gradient.device.type):
+        second_moment = samples[1].to(torch.float32) / (1 - beta**count)
+        return [_Moment(name, samples[0].to(torch.float32), second_moment, eps)]
 
 
-def update_rms(gradient: torch.Tensor, second_moment: torch.Tensor, eps: float) -> torch.Tensor:
+def update_rms(gradients: Tensors, second_moments: Tensors, eps: Sequence[float]) -> torch.Tensor:
     """Return how large gradients are for what an Adam-like optimizer expects of them.
 
     It is the RMS of StableAdamW (Wortsman et al.: Stable and low-precision training for
     large-scale vision-language models, 2023): about 1 while the second moment keeps up.
 
     Args:
-        gradient: Any shape, floating.
-        second_moment: The same shape, floating, corrected for its start at zero.
+        gradients: Of each parameter any shape, float32.
+        second_moments: The same shapes, float32, corrected for their start at zero.
         eps: Of the optimizer, above 0: the square root of what replaces smaller moments.
 
     Returns:
-        ``sqrt(mean(gradient^2 / max(second_moment, eps^2)))``, shape ``[]``, float32, without
-        dimensions; not finite where a gradient is not.
+        ``sqrt(mean(gradient^2 / max(second_moment, eps^2)))`` of each, shape ``[parameters]``,
+        float32, without dimensions; not finite where a gradient is not.
     """
-    squares = gradient.to(torch.float32).square()
     # No less than what float32 holds: eps^2 of 1e-30 would be zero.
-    least = max(eps**2, torch.finfo(torch.float32).tiny)
-    return (squares / second_moment.to(torch.float32).clamp(min=least)).mean().sqrt()
+    least = [max(each**2, torch.finfo(torch.float32).tiny) for each in eps]
+    roots = torch._foreach_clamp_min(second_moments, least)
+    torch._foreach_sqrt_(roots)
+    norms = torch.stack(torch._foreach_norm(torch._foreach_div(gradients, roots)))
+    return norms / norms.new_tensor([each.numel() ** 0.5 for each in gradients])
 
 
 #: A parameter of more elements than their product is sampled by so many runs of so many elements.
@@ -258,46 +289,55 @@ class Updates:
         if not step.wants("updates"):
             return
         tracked = self._parameters.of(optimizer)
-        for name, parameter in {one.weight.name: one.parameter for one in tracked}.items():
-            wants_lost = _is_wanted(step, f"lost_updates/{name}") and _may_lose(parameter)
-            if not parameter.requires_grad or not (
-                wants_lost or _is_wanted(step, f"update_ratio/{name}")
-            ):
-                continue
-            with isolated_compute(parameter.device.type):
-                sample = strided_runs(parameter, UPDATE_RUNS, UPDATE_RUN_LENGTH)
-                if sample is not None:
-                    pushed = _pushed(parameter) if wants_lost else None
-                    self._before.append(_Before(name, parameter, pushed, _widened(sample)))
+        parameters = {one.weight.name: one.parameter for one in tracked}
+        for device, here in _by_device(parameters.items(), lambda one: one[1]):
+            with isolated_compute(device.type):
+                for name, parameter in here:
+                    wants_lost = _is_wanted(step, f"lost_updates/{name}") and _may_lose(parameter)
+                    wants_any = wants_lost or _is_wanted(step, f"update_ratio/{name}")
+                    if not (parameter.requires_grad and wants_any):
+                        continue
+                    sample = strided_runs(parameter, UPDATE_RUNS, UPDATE_RUN_LENGTH)
+                    if sample is not None:
+                        pushed = _pushed(parameter) if wants_lost else None
+                        self._before.append(_Before(name, parameter, pushed, _widened(sample)))
 
     def after(self, step: OpenStep, optimizer: torch.optim.Optimizer) -> None:  # noqa: ARG002
         before, self._before = self._before, []
+        for device, here in _by_device(before, lambda one: one.old):
+            with isolated_compute(device.type):
+                self._after(step, here)
+
+    def _after(self, step: OpenStep, before: Sequence[_Before]) -> None:
+        moved: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
         for one in before:
-            with isolated_compute(one.old.device.type):
-                new = strided_runs(one.parameter, UPDATE_RUNS, UPDATE_RUN_LENGTH)
-                if new is None or new.shape != one.old.shape or new.device != one.old.device:
-                    continue
-                if one.pushed is not None:
-                    lost = lost_share(one.old, new, one.pushed)
-                    self._scalars.add(step, f"lost_updates/{one.name}", "updates", lost)
-                ratio = update_ratio(one.old, new)
-                self._scalars.add(step, f"update_ratio/{one.name}", "updates", ratio)
+            new = strided_runs(one.parameter, UPDATE_RUNS, UPDATE_RUN_LENGTH)
+            if new is None or new.shape != one.old.shape or new.device != one.old.device:
+                continue
+            if one.pushed is not None:
+                lost = lost_share(one.old, new, one.pushed)
+                self._scalars.add(step, f"lost_updates/{one.name}", "updates", lost)
+            moved[f"update_ratio/{one.name}"] = one.old, new
+        if moved:
+            ratios = update_ratios(*zip(*moved.values(), strict=True))
+            self._scalars.add_all(step, tuple(moved), "updates", ratios)
 
 
-def update_ratio(old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
-    """Return the norm of a change over the norm of what it changed, without dimensions.
+def update_ratios(old: Tensors, new: Tensors) -> torch.Tensor:
+    """Return the norms of changes over the norms of what they changed, without dimensions.
 
     Args:
-        old: Before, any shape, float32, float64 or complex. It is overwritten.
-        new: After, the same shape, any floating dtype.
+        old: Before, of each any shape, float32, float64 or complex. They are overwritten.
+        new: After, the same shapes, any floating dtype.
 
     Returns:
-        ``||new - old|| / ||old||``, l2 norms; where ``old`` is zero, 1 if ``new`` is not and 0 if
-        it is as well. Where it is computed, of the real dtype of ``old``.
+        ``||new - old|| / ||old||`` of each, l2 norms, shape ``[parameters]``; where ``old`` is
+        zero, 1 if ``new`` is not and 0 if it is as well. Of the widest real dtype of ``old``.
     """
-    size = torch.linalg.vector_norm(old)
-    change = torch.linalg.vector_norm(old.sub_(new))
-    return torch.where(size == 0, (change != 0).to(size.dtype), change / size)
+    sizes = torch.stack(torch._foreach_norm(old))
+    torch._foreach_sub_(old, new)
+    changes = torch.stack(torch._foreach_norm(old))
+    return torch.where(sizes == 0, (changes != 0).to(sizes.dtype), changes / sizes)
 
 
 def lost_share(old: torch.Tensor, new: torch.Tensor, pushed: torch.Tensor) -> torch.Tensor:
@@ -315,6 +355,16 @@ def lost_share(old: torch.Tensor, new: torch.Tensor, pushed: torch.Tensor) -> to
         Shape ``[]``, float32, between 0 and 1; nan where none was to move.
     """
     return ((old == new) & pushed).sum().to(torch.float32) / pushed.sum()
+
+
+def _by_device(
+    each: Iterable[Item], tensor: Callable[[Item], torch.Tensor]
+) -> Iterable[tuple[torch.device, list[Item]]]:
+    """Return what there is on each device, in the order given."""
+    found: dict[torch.device, list[Item]] = {}
+    for one in each:
+        found.setdefault(tensor(one).device, []).append(one)
+    return found.items()
 
 
 def _is_wanted(step: OpenStep, name: str) -> bool:
