@@ -214,8 +214,12 @@ class TestChanceHeldOut:
         """Return the conditions that are found."""
         return [one.condition for one in self.findings(**training)]
 
-    def findings(self, *, train, evaluated, confusion, rounds=6, looks=24):
-        """Return what is found in a training with an evaluation after each 20 steps."""
+    def findings(self, *, train, evaluated, confusion, rounds=6, looks=24, samples=None):
+        """Return what is found in a training with an evaluation after each 20 steps.
+
+        Args:
+            samples: Returns the samples of a step of a mode.
+        """
         watch, at = Watch(["chance_level:num_steps=40"]), 0
         for _ in range(rounds):
             for mode, loss, count in ((Mode.TRAIN, train, 20), (Mode.EVAL, evaluated, 4)):
@@ -230,11 +234,35 @@ class TestChanceHeldOut:
                     looks -= mode is Mode.EVAL
                     if mode is Mode.EVAL and looks < 0:
                         del values["classes"]
+                    if samples is not None:
+                        values["samples"] = {"sample/0": samples(mode)}
                     watch.evaluate(full_step(values, at, mode))
                     at += 1
         return watch.finish()
 
     BY_CHANCE, RIGHT = [[8, 8], [8, 8]], [[12, 4], [4, 12]]
+
+    @pytest.mark.parametrize(
+        ("draw", "is_told"),
+        [
+            (lambda rng: rng.permutation(48)[:32], True),
+            (lambda rng: rng.permutation(480)[:32], False),  # many samples
+            (lambda rng: np.arange(32), False),  # not shuffled: others may stand between
+        ],
+    )
+    def test_that_few_samples_are_trained_on_is_told(self, draw, is_told):
+        """As where a slice of the data is left from trying the script out."""
+        rng = np.random.default_rng(0)
+
+        def samples(mode):
+            drawn = draw(rng) if mode is Mode.TRAIN else 1000 + rng.permutation(500)[:100]
+            return drawn.astype(np.uint64)
+
+        usual = {"train": 0.4, "evaluated": 0.8, "confusion": self.BY_CHANCE}
+        (found,) = self.findings(**usual, samples=samples)
+
+        assert is_told == ("48 different samples" in found.message)
+        assert is_told == ("train on all of the data" in found.remedy)
 
     def test_it_is_told_at_the_end(self):
         assert ["held_out"] == self.found(train=0.4, evaluated=0.8, confusion=self.BY_CHANCE)

@@ -23,6 +23,7 @@ from ..model.steps import Mode
 from ..numerics.measures import Floats, number
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .circumstances import Circumstances
+from .data import ALL_DATA, FewSamples
 from .history import FirstValues, Series
 from .shared import (
     CROSS_ENTROPIES,
@@ -198,9 +199,11 @@ class ChanceLevel(Rule):
         self._weighted: set[str] = set()
         self._spreads: Series[tuple[str, str], float] = Series(LOOKS)
         self._held_out: dict[str, _HeldOut] = {}
+        self._samples = FewSamples()
         self._can_evaluate = False
 
     def check(self, step: StepView) -> Findings:
+        self._samples.add(step)
         if not step.trains:
             self._add_held_out(step)
             return
@@ -305,19 +308,23 @@ class ChanceLevel(Rule):
         threshold: float,
         evidence: Mapping[str, float],
     ) -> Finding:
+        few = str(self._samples)
+        prepared = (
+            "check that each label belongs to its sample, in the data of training and in those of"
+            " the evaluation, and that both are prepared alike: with the same scaling, order of"
+            " columns and axes, vocabulary and numbers of ids"
+        )
         return self.finding(
             held_out.step,
             held_out.name,
-            f"{held_out.name}: {what}",
+            f"{held_out.name}: {what}{few}",
             worker=held_out.worker,
             mode="EVAL",
             value=value,
             threshold=threshold,
             onset=held_out.first,
             condition="held_out",
-            remedy="check that each label belongs to its sample, in the data of training and in"
-            " those of the evaluation, and that both are prepared alike: with the same scaling,"
-            " order of columns and axes, vocabulary and numbers of ids",
+            remedy=ALL_DATA if few else prepared,
             evidence=evidence,
         )
 

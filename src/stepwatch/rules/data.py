@@ -245,7 +245,7 @@ class RepeatedData(Rule):
         self._num_evaluated: dict[str, int] = {}
         # Of each worker: after which TRAIN step it evaluates, how many samples, and which batches.
         self._evaluating: dict[str, tuple[int, int, set[tuple[int | None, ...]]]] = {}
-        self._drawn: dict[tuple[str, str], _Drawn] = {}
+        self._drawn: dict[tuple[str, str], DrawnSamples] = {}
 
     def check(self, step: StepView) -> Findings:
         yield from self._evaluate_samples(step)
@@ -364,17 +364,15 @@ class RepeatedData(Rule):
         for tensor in step.tensors("samples"):
             if tensor.name not in tensor.record.raw:
                 continue
-            drawn = self._drawn.setdefault((tensor.worker, tensor.name), _Drawn(self.looks))
+            drawn = self._drawn.setdefault((tensor.worker, tensor.name), DrawnSamples(self.looks))
             digests = tensor.value().ravel().tolist()
-            if step.mode is Mode.EVAL:
-                drawn.evaluate(digests)
+            drawn.add(step.mode, digests, trains=step.trains)
             if step.trains:
-                drawn.train(digests)
                 key = tensor.worker, tensor.name, "few_samples"
                 if self.streak(key, drawn.are_few) == 1:
                     yield self._few(step, tensor, drawn)
 
-    def _few(self, step: StepView, tensor: TensorView, drawn: _Drawn) -> Finding:
+    def _few(self, step: StepView, tensor: TensorView, drawn: DrawnSamples) -> Finding:
         count, rows = len(drawn.trained), drawn.num_rows
         return self.finding(
             step,
@@ -431,7 +429,7 @@ class RepeatedData(Rule):
         )
 
 
-class _Drawn:
+class DrawnSamples:
     """Remembers which samples of one input were seen, by their digests.
 
     Args:
@@ -442,29 +440,37 @@ class _Drawn:
     REPEATED = 4
     #: So many times as many different samples, and so many at least, are evaluated.
     MORE, LEAST = 4, 20
+    #: So many rows that are drawn are known all by chance only if there are hardly any others.
+    KNOWN_ROWS = 64
 
-    def __init__(self, looks: int) -> None:
+    def __init__(self, looks: int = 10) -> None:
         self._needed = looks
-        self._since_new = self._repeating = 0
+        self._since_new = self._repeating = self._known_rows = 0
+        self._orders: set[tuple[int, ...]] = set()
         self.looks = self.num_rows = 0
         self.trained: set[int] = set()
         self.evaluated: set[int] = set()
 
-    def train(self, digests: list[int]) -> None:
-        """Add the samples of a TRAIN step."""
-        if len(self.trained) > MOST_DRAWN:
+    def add(self, mode: Mode, digests: list[int], *, trains: bool) -> None:
+        """Add the samples of a step.
+
+        Args:
+            trains: Whether it belongs to the training.
+        """
+        if mode is Mode.EVAL and len(self.evaluated) <= self.MORE * MOST_DRAWN:
+            self.evaluated.update(digests)
+        if not trains or len(self.trained) > MOST_DRAWN:
             return  # these are not few
         found = set(digests)
         self._since_new = 0 if found - self.trained else self._since_new + 1
+        # The same batch in the same order is one of data that is not shuffled.
+        is_drawn = tuple(digests) not in self._orders
+        self._orders.add(tuple(digests))
+        self._known_rows = self._known_rows + is_drawn * len(digests) if self._since_new else 0
         self._repeating += 2 * len(found) <= len(digests)
         self.trained |= found
         self.looks += 1
         self.num_rows += len(digests)
-
-    def evaluate(self, digests: list[int]) -> None:
-        """Add the samples of an EVAL step."""
-        if len(self.evaluated) <= self.MORE * MOST_DRAWN:
-            self.evaluated.update(digests)
 
     @property
     def are_few(self) -> bool:
@@ -480,9 +486,44 @@ class _Drawn:
         is_repeated = self.num_rows >= self.REPEATED * count and self._repeating > 0.9 * self.looks
         return is_repeated and len(self.evaluated) >= max(self.LEAST, self.MORE * count)
 
+    def fewer(self) -> str:
+        """Return how many samples the training has, if more others are evaluated; else nothing."""
+        count, others = len(self.trained), len(self.evaluated - self.trained)
+        are_all = self._known_rows >= self.KNOWN_ROWS and count <= MOST_DRAWN
+        if not are_all or others <= max(self.LEAST, count):
+            return ""
+        return (
+            f"; the training has {count} different samples, again and again, while {others} others"
+            " or more are evaluated"
+        )
+
 
 #: More different samples than this are not few.
 MOST_DRAWN = 256
+#: What to do where the training has few samples, and what it learns does not hold for others.
+ALL_DATA = (
+    "train on all of the data: look for a slice, a Subset or a count of samples that is left from"
+    " trying things out, and for a split whose sides are turned round"
+)
+
+
+class FewSamples:
+    """Tells whether a training has few samples, of whichever input."""
+
+    def __init__(self) -> None:
+        self._drawn: dict[tuple[str, str], DrawnSamples] = {}
+
+    def add(self, step: StepView) -> None:
+        """Add the samples of a step, where they were observed."""
+        for tensor in step.tensors("samples"):
+            if tensor.name in tensor.record.raw:
+                known = self._drawn.setdefault((tensor.worker, tensor.name), DrawnSamples())
+                known.add(step.mode, tensor.value().ravel().tolist(), trains=step.trains)
+
+    def __str__(self) -> str:
+        """Return what ``DrawnSamples.fewer`` does of the first input of which it says something."""
+        return next(filter(None, (one.fewer() for one in self._drawn.values())), "")
+
 
 _ONE_CLASS = "look at the labels after all conversions: something makes them all the same"
 _UNSEEN = (

@@ -27,6 +27,7 @@ from ..numerics.measures import (
 )
 from ..numerics.statistics import COUNT, SUM, SUM_SQ
 from .circumstances import Circumstances, Reason, Stages
+from .data import ALL_DATA, FewSamples
 from .history import (
     Fifths,
     FirstValues,
@@ -344,8 +345,10 @@ class Overfit(RoundRule):
         self._guesses: defaultdict[str, MeanGuess] = defaultdict(MeanGuess)
         # What training lost before anything was learned; of boosting a first round is over by then.
         self._at_first: dict[str, float] = {}
+        self._samples = FewSamples()
 
     def check(self, step: StepView) -> Findings:
+        self._samples.add(step)
         self._weighted |= named_losses(step, _WEIGHTED)
         if step.mode in (Mode.TRAIN, Mode.EVAL):
             for loss in step.tensors("losses"):
@@ -437,17 +440,19 @@ class Overfit(RoundRule):
                 f"; it never was below {number(first)}, what training lost at first: nothing was"
                 " learned that holds there"
             )
+        few = str(self._samples) if severity == "warning" else ""
+        prepared = _REGULARIZE if is_learned else _PREPARED
         return self.finding(
             at,
             name,
             f"{name}: validation loss {what} for {count} rounds in a row"
-            f" (> patience {self.patience}) at step {at.train_step}{only}",
+            f" (> patience {self.patience}) at step {at.train_step}{only}{few}",
             mode=mode,
             value=ratio,
             threshold=self.ratio_threshold,
             severity=severity,
             condition=name if severity == "warning" else f"{name} level",
-            remedy=_REGULARIZE if is_learned else _PREPARED,
+            remedy=ALL_DATA if few else prepared,
             evidence={"train": train, "validation": validation, "best": best, "rounds": count},
         )
 
