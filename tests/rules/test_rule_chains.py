@@ -232,6 +232,19 @@ class TestChains:
 
         assert cause == chain.cause
 
+    def test_layers_that_die_after_the_prediction_collapsed_follow_from_that(self):
+        """Nothing trains what the prediction no longer depends on; and the other way round."""
+        same = found("chance_level", 400, "prediction/loss", condition="same loss")
+        late = found("all_zero", 858, "output/encoder.1", onset=849)
+        early = found("all_zero", 108, "output/encoder.1", onset=99)
+
+        assert [("chance_level", [("all_zero", False)])] == [
+            told(one) for one in chains([late, same], MODEL)
+        ]
+        assert [("all_zero", [("chance_level", False)])] == [
+            told(one) for one in chains([early, same], MODEL)
+        ]
+
     def test_a_metric_that_counts_what_labels_are_not_follows_from_these_labels(self):
         """One mistake is told once."""
         labels = found("loss_input", 4, condition="labels")

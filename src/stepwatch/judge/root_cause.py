@@ -229,6 +229,10 @@ SIGNS = {
     "waiting": Sign("time the data loader without the model, worker by worker", locates=False),
     "machine": Sign("see where the time goes: stepwatch profile {run}", locates=False),
     "memory": Sign(f"see how it grows: {_SHOW} --statistic mean", late=100, locates=False),
+    "collapse": Sign(
+        "train once without what else the loss adds up: samples must be told apart then",
+        stage="output",
+    ),
     "outcome": Sign(
         "train once on a single small batch, again and again: its loss must keep falling",
         stage="outcome",
@@ -304,6 +308,9 @@ LINKS = (
         ("no_gradient",),
         ("state", "pace", "updates", "unchanged", "vanishing", "scale", "inactive"),
     ),
+    # what no longer depends on the input trains nothing before it, and the other way round
+    *_links((sign for sign in SIGNS if sign not in (*_LOST, "outcome", "collapse")), ("collapse",)),
+    *_links(("collapse",), ("inactive", "vanishing", "unchanged", "no_gradient")),
     Link("inactive", "vanishing", on_the_way_back),
     Link("inactive", "unchanged", on_the_way_back),
     Link("vanishing", "unchanged", same_tensor),

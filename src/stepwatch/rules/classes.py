@@ -175,7 +175,11 @@ class ChanceLevel(Rule):
     name = "chance_level"
     needs = ("classes", "labels", "losses")
     per_model = True
-    sign: ClassVar[Mapping[str, str]] = {"held_out": "held_out", "*": "outcome"}
+    sign: ClassVar[Mapping[str, str]] = {
+        "held_out": "held_out",
+        "same *": "collapse",
+        "*": "outcome",
+    }
     view = EvidenceView("losses", "mean")
 
     num_steps: int = parameter(200, "TRAIN steps before and of a judgement.", at_least=10)
