@@ -152,6 +152,8 @@ class ObservedInputs:
 
 #: The number of the round that a step of boosting is.
 ROUND = "boosting/round"
+#: How often the script has set other weights between two TRAIN steps.
+WEIGHTS_SET = "loop/weights_set"
 
 
 class ModelChange:
@@ -163,13 +165,14 @@ class ModelChange:
         self._held: set[frozenset[str]] = set()
         self._layouts: tuple[Layout, ...] = ()
         self._round = -1.0
+        self._times_set = 0.0
 
     def is_another(self, step: StepView) -> bool:
         """Return whether another model is trained, or another part of it, than at the last step.
 
         Nothing that has a gradient now had one before, or optimizers hold other parameters, and
-        that for the first time. In boosting it is another model once rounds are counted from the
-        beginning.
+        that for the first time; or the script has set all of its weights, as for another task or
+        fold. In boosting it is another model once rounds are counted from the beginning.
         """
         if step.mode is not Mode.TRAIN:
             return False
@@ -179,6 +182,11 @@ class ModelChange:
                 if one.name == ROUND:
                     before, self._round = self._round, one.scalar
                     return before >= self._round
+        if any(WEIGHTS_SET in layout.row_of for layout in layouts):
+            times = max(one.scalar for one in step.tensors("loop") if one.name == WEIGHTS_SET)
+            before, self._times_set = self._times_set, times
+            if times > before:
+                return True
         if layouts == self._layouts:
             return False
         names = frozenset(

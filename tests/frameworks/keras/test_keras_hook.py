@@ -258,3 +258,37 @@ class TestUsers:
         for one, other in zip(alone.get_weights(), made.get_weights(), strict=True):
             np.testing.assert_array_equal(one, other)
         assert "ZeroDivisionError" in hook.failure
+
+
+class TestWeightsSet:
+    """A script may set all weights of its model between two steps, as for another task."""
+
+    def counts(self, run, between):
+        made = model()
+
+        def train():
+            for _ in range(3):
+                made.train_on_batch(X, Y)
+                between(made)
+
+        trial, _ = watched(run, train)
+        if "loop/weights_set" not in trial.tensor_names():
+            return []
+        return trial.tensor("loop/weights_set").statistics()["mean"].tolist()
+
+    def test_it_is_counted_from_the_next_step_on(self, tmp_path):
+        def begin_anew(made):
+            made.set_weights([np.zeros_like(one) for one in made.get_weights()])
+
+        assert [1, 2] == self.counts(tmp_path / "run", begin_anew)
+
+    def test_what_is_put_back_is_not(self, tmp_path):
+        """As where an average of the weights is evaluated."""
+
+        def evaluate_average(made):
+            kept = made.get_weights()
+            made.set_weights([one / 2 for one in kept])
+            made.test_on_batch(X, Y)
+            made.set_weights(kept)
+
+        assert [] == self.counts(tmp_path / "run", evaluate_average)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
@@ -10,6 +11,7 @@ from typing import Any
 from weakref import WeakSet
 
 import keras
+import numpy as np
 
 from ...capture.budget import FULL_STEPS
 from ...capture.guard import guarded
@@ -25,6 +27,8 @@ from .tracker import MODES, ModelCoverage, ModelFunctions
 
 #: Waits until what is observed of a step is computed, and reads it into the open step.
 Reading = tuple[Callable[[], object], Callable[[], object]]
+#: By so many of its parameters, the smallest, it is known whether the weights of a model were set.
+SMALLEST = 4
 #: Of a step: the global one, and that within its mode.
 Number = tuple[int, int]
 
@@ -74,6 +78,10 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         self._trains: Any = None
         self._optimizers: WeakSet[Any] = WeakSet()
         self._has_trained = False
+        #: How often the script has set other weights between two TRAIN steps.
+        self.times_set = 0
+        # What the model that trains held before the script began to set its weights.
+        self._before_set: list[Array] | None = None
         self._interval_began = 0.0
         self.attach()
 
@@ -83,6 +91,7 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
             return
         self._functions.attach()
         self._replaced.put(keras.Model, "fit", self.setup.fitting)
+        self._replaced.put(keras.Model, "set_weights", self._setting)
         for kind, mode in MODES.items():
             in_fit, alone = (self._ending(mode, is_in_fit=is_in) for is_in in (True, False))
             batch_end = f"on_{kind}_batch_end"
@@ -130,6 +139,8 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         if self._is_over:
             self._hand_on()
         self._running = self._mode or mode
+        if mode is Mode.TRAIN and model is self._trains:
+            self._count_set(model)
         self._trains = model
         optimizer = getattr(model, "optimizer", None)
         if mode is Mode.TRAIN and optimizer is not None and optimizer not in self._optimizers:
@@ -178,6 +189,33 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
             return call
 
         return wrapper
+
+    def _setting(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what wraps the method by which a script sets weights."""
+
+        def set_weights(this: Any, *args: Any, **named: Any) -> Any:
+            self._begin_set(this)
+            return original(this, *args, **named)
+
+        return set_weights
+
+    @guarded
+    def _begin_set(self, model: Any) -> None:
+        if model is self._trains and self._before_set is None:
+            self._before_set = self._smallest_weights(model)
+
+    @guarded
+    def _count_set(self, model: Any) -> None:
+        """Count what was set since the last step, unless it was put back, as after averaging."""
+        before, self._before_set = self._before_set, None
+        if before is not None:
+            now = self._smallest_weights(model)
+            self.times_set += not all(map(np.array_equal, before, now))
+
+    def _smallest_weights(self, model: Any) -> list[Array]:
+        """Return some weights of a model: who sets its weights sets all."""
+        weights = sorted(model.trainable_variables, key=lambda one: math.prod(one.shape))
+        return [np.array(keras.ops.convert_to_numpy(one)) for one in weights[:SMALLEST]]
 
     @guarded
     def _hand_on(self) -> None:

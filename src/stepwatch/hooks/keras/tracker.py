@@ -111,6 +111,7 @@ class TrackerOwner(Protocol):
     observations: Observations
     model_coverage: ModelCoverage
     setup: Setup
+    times_set: int
 
     def begins(self, mode: Mode, model: Any) -> OpenStep: ...
 
@@ -374,6 +375,8 @@ class BatchTracker:
                     numbers["loop/modules_unfilled"] = self._num_unfilled
             if facts.dropout:
                 numbers["loop/dropout"] = facts.dropout
+        if self._mode is Mode.TRAIN and self.owner.times_set:
+            numbers["loop/weights_set"] = self.owner.times_set
         if seconds is not None:
             numbers["loop/step_seconds"] = seconds
         if self._mode is Mode.TRAIN and self._is_plain:
