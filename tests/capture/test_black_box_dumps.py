@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from stepwatch.capture import Recorder
+from stepwatch.capture.budget import FULL_STEPS
 from stepwatch.capture.output import Output
+from stepwatch.capture.recorder import WANTED_STEPS
 from stepwatch.errors import ConfigError
 from stepwatch.formats.blackbox import (
     BEGIN_FRAME,
@@ -79,6 +81,23 @@ def train(recorder, steps, *, loss=lambda step: 1.0, raw=0, closely=()):
 def kinds(recorder, kind):
     frames = read_frames(recorder.store)
     return [frame.mode_step for frame in frames if frame.kind == kind]
+
+
+class TestBudget:
+    def test_steps_are_thin_again_where_nobody_captures_what_is_wanted(self, tmp_path):
+        """As with frameworks whose steps cannot be run again: the first steps after it are full."""
+        recorder = recorder_of(tmp_path, Finder(20), budget=0.03)
+        recorder.budget.period = 1000
+        full = []
+        for number in range(40):
+            step = recorder.open_step(Mode.TRAIN)
+            full += [] if step.is_thin else [number]
+            step.add(TensorInfo("loss/x", "losses", "float32", ()), np.asarray(np.float32(1)))
+            recorder.end_step(Mode.TRAIN)
+            recorder.flush()
+        recorder.close()
+
+        assert [*range(FULL_STEPS), *range(21, 21 + WANTED_STEPS)] == full
 
 
 class TestRing:

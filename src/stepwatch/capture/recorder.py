@@ -48,6 +48,8 @@ from .profiling import Profiler
 _OF_ALL = ("python", "stepwatch")
 # How long the end of training may wait for what is still queued.
 CLOSE_TIMEOUT_S = 60.0
+#: As many TRAIN steps are observed in full where the black box wants one captured in detail.
+WANTED_STEPS = 3
 
 
 class Recorder:
@@ -123,6 +125,7 @@ class Recorder:
         if is_first:
             remember(self.manifest)
         self.num_steps, self._last_step = 0, -1
+        self._wanted = "", 0  # why one is, and the step from which on
         self._coverage: list[str] = []
         self._trained_by: dict[str, str] = {}
         #: Where in the script parts of the training were made; see ``End.sources``.
@@ -276,8 +279,12 @@ class Recorder:
             return True
         if self.black_box is None or mode is not Mode.TRAIN:
             return False
-        every = self.black_box.snapshot_every
-        return bool(self.black_box.wanted) or bool(every and mode_step % every == 0)
+        every, wanted = self.black_box.snapshot_every, self.black_box.wanted
+        if wanted != self._wanted[0]:
+            self._wanted = wanted, mode_step
+        # Not every training has somebody who captures steps in detail.
+        is_wanted = bool(wanted) and mode_step < self._wanted[1] + WANTED_STEPS
+        return is_wanted or bool(every and mode_step % every == 0)
 
     def abandon(self) -> None:
         """Drop the open steps: capturing failed, and half a step says nothing."""

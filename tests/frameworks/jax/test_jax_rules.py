@@ -118,6 +118,36 @@ def test_a_random_key_that_is_used_again_is_found(way, typed, tmp_path):
     assert expected == [one.condition for one in live.findings]
 
 
+@pytest.mark.parametrize("typed", [False, True])
+@pytest.mark.parametrize("way", ["same", "split", "folded", "evaluated", "twice"])
+def test_rows_that_are_drawn_by_one_key_between_the_steps_are_found(way, typed, tmp_path):
+    """Not a sample that is evaluated now and then, nor what is drawn twice in a step."""
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(200, 4)).astype("float32"))
+    live = LiveWatch(["setup"])
+    with JaxHook(run=tmp_path / "run", listeners=[live], say=lambda _: None, strict=True):
+
+        @jax.jit
+        def train_step(w, chosen):
+            gradients = jax.grad(lambda w: ((chosen @ w - chosen[:, 0]) ** 2).mean())(w)
+            return w - 0.1 * gradients
+
+        w, key = jnp.zeros(4), (jax.random.key if typed else jax.random.PRNGKey)(0)
+        for number in range(40):
+            given = jax.random.fold_in(key, number)
+            if way == "same":
+                given = key
+            elif way == "split":
+                key, given = jax.random.split(key)
+            for _ in range(1 + (way == "twice")):
+                rows = jax.random.randint(given, (16,), 0, len(x))
+            if way == "evaluated" and number % 2:
+                jax.random.randint(key, (16,), 0, len(x))
+            w = train_step(w, x[rows])
+
+    expected = ["same_key randint"] if way == "same" else []
+    assert expected == [one.condition for one in live.findings]
+
+
 @pytest.mark.parametrize("passes_on", [True, False])
 def test_a_state_of_an_optimizer_that_is_not_passed_on_is_found(passes_on, tmp_path):
     """Its count stays, and its moments begin anew at each step."""

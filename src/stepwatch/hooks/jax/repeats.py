@@ -17,10 +17,29 @@ import jax
 import numpy as np
 
 KEY, STATE = "same_key", "same_state"
+#: What draws by a key; the script does so between steps, as the rows of a batch.
+DRAWS = (
+    "bernoulli",
+    "bits",
+    "categorical",
+    "choice",
+    "exponential",
+    "gamma",
+    "gumbel",
+    "laplace",
+    "multivariate_normal",
+    "normal",
+    "permutation",
+    "randint",
+    "truncated_normal",
+    "uniform",
+)
 #: So many calls in a row with the very same values.
 LEAST_CALLS = 20
 # So many calls of each function are looked at: to read a value may wait for the device.
 _MOST_CALLS = 32
+# And so many draws of each kind.
+_MOST_DRAWS = 128
 
 Function = Callable[..., Any]
 
@@ -31,8 +50,42 @@ class RepeatedArguments:
     def __init__(self) -> None:
         #: Whether a key was folded with a traced value, as the number of the step.
         self.are_folded = False
+        self._num_steps = 0
+        # For what is drawn in the same way by one key: after how many steps it was drawn last, and
+        # in how many of these that follow each other.
+        self._drawn: dict[tuple[str, bytes, str], tuple[int, int]] = {}
+        self._num_draws: Counter[str] = Counter()
         self._num_calls: Counter[str] = Counter()
         self._last: dict[tuple[str, str, str], tuple[bytes, int]] = {}
+
+    def draw(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
+        """Add what is drawn outside of jitted functions.
+
+        Args:
+            name: Of ``DRAWS``.
+            args: What it was called with by position, the key first,
+            kwargs: and by name.
+
+        Returns:
+            In how many steps in a row the very same was drawn.
+        """
+        if self._num_draws[name] >= _MOST_DRAWS:
+            return 0
+        key, *others = (*args, *kwargs.values())
+        content = _key(key)
+        if content is None:
+            return 0
+        self._num_draws[name] += 1
+        how = name, content, str([getattr(one, "shape", one) for one in others])
+        last, count = self._drawn.get(how, (-1, 0))
+        if self._num_steps != last:
+            count = count + 1 if self._num_steps == last + 1 else 1
+            self._drawn[how] = self._num_steps, count
+        return count
+
+    def trained(self) -> None:
+        """A step is over."""
+        self._num_steps += 1
 
     def looks_at(self, function: str) -> bool:
         """Return whether its next call is to be added."""
@@ -86,6 +139,26 @@ def _counts(value: Any) -> bytes | None:
         if isinstance(leaf, jax.Array) and leaf.ndim == 0 and leaf.dtype == np.int32
     ]
     return b"".join(one.tobytes() for one in counts) or None
+
+
+def instrumented_draw(
+    name: str, drawn: Callable[[str, Sequence[Any], Mapping[str, Any]], None]
+) -> Callable[[Function], Function]:
+    """Return what makes what stands in the place of a function of ``DRAWS``.
+
+    Args:
+        drawn: Called with its name and with what it is called with.
+    """
+
+    def wrapper(draw: Function) -> Function:
+        @functools.wraps(draw)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            drawn(name, args, kwargs)
+            return draw(*args, **kwargs)
+
+        return call
+
+    return wrapper
 
 
 def instrumented_fold(

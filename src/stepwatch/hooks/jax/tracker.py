@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -47,7 +47,7 @@ from .packed_stats import (
     on_host,
     trace_steps,
 )
-from .repeats import RepeatedArguments
+from .repeats import KEY, LEAST_CALLS, RepeatedArguments
 
 # What belongs to the step before, where a call has nothing else: an update may be one of its own.
 _BESIDE = frozenset({"scalars", "tensors", "learning_rates"})
@@ -266,8 +266,10 @@ class Tracker:
             output, stats = carrier.with_stats(self._plan)(*args, **kwargs)
         carrier.mode = self._steps.take(stats, step) or carrier.mode
         function = str(getattr(carrier, "__name__", "function"))
-        if stats.trains and self.arguments.looks_at(function):
-            self._add_arguments(function, args, kwargs)
+        if stats.trains:
+            self.arguments.trained()
+            if self.arguments.looks_at(function):
+                self._add_arguments(function, args, kwargs)
         if compared is not None:
             self._steps.add_compared(*compared)
         return output
@@ -279,6 +281,17 @@ class Tracker:
         for kind, count in self.arguments.add(function, args, kwargs):
             self.budget.observe_next_in_full(kind)
             self._steps.add_number(f"setup/{kind}/{function}", "setup", float(count))
+
+    @timed
+    @guarded
+    def drawn(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Note whether the script draws the same at each step, outside of what it jits."""
+        if not self._is_outermost():
+            return
+        count = self.arguments.draw(name, args, kwargs)
+        if count >= LEAST_CALLS:
+            self.budget.observe_next_in_full(KEY)
+            self._steps.add_number(f"setup/{KEY}/{name}", "setup", float(count))
 
     @timed
     @guarded

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MethodType
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from ...model.steps import Mode
 from ..patching import PatchSet
 from .modules import ModuleCalls
 from .packed_stats import GraphPlan, TraceStats
-from .repeats import RepeatedArguments, instrumented_fold
+from .repeats import DRAWS, RepeatedArguments, instrumented_draw, instrumented_fold
 from .schedules import Schedules
 
 if TYPE_CHECKING:
@@ -297,6 +297,12 @@ def _arguments() -> RepeatedArguments | None:
     return None if tracker is None else tracker.arguments
 
 
+def _drawn(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    tracker = active_tracker()
+    if tracker is not None and args:
+        tracker.drawn(name, args, kwargs)
+
+
 class Patches:
     """Replaces what makes functions out of functions; made once for all hooks."""
 
@@ -315,6 +321,7 @@ class Patches:
             (jax, "remat", instrumented_checkpoint),
             (jax.lax, "scan", InstrumentedScan),
             (jax.random, "fold_in", instrumented_fold(_arguments)),
+            *((jax.random, name, instrumented_draw(name, _drawn)) for name in DRAWS),
         ]
         for module, name, make in replacements:
             self._replaced.put(module, name, make)
