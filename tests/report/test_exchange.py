@@ -10,7 +10,7 @@ import pytest
 
 from stepwatch.formats import RunTarget, open_writer
 from stepwatch.formats.manifest import End, Manifest
-from stepwatch.hooks.torch.collectors.variables import script_place
+from stepwatch.hooks.script import script_place
 from stepwatch.judge.evaluate import evaluate
 from stepwatch.model.finding import Finding
 from stepwatch.report.exchange import Judged, Place, github, judged, junit, markdown, sarif

@@ -91,6 +91,25 @@ def reinforce_by_sign(name, *, ascends, maximize=False):
         exec(compile(code, "script.py", "exec"), {}, locals_of_script)
 
 
+def reinforce_by_rewards(*, backward, gamma=0.9, by_episode=False):
+    """REINFORCE with normalized returns of rewards that a script has as variables."""
+    torch.manual_seed(0)
+    policy = nn.Linear(3, 2)
+    optimizer = torch.optim.Adam(policy.parameters(), lr=1e-2)
+    for _ in range(6):
+        rewards = np.random.default_rng(0).normal(size=(16, 4) if by_episode else 16)
+        returns, total = np.zeros_like(rewards), 0.0
+        for at in reversed(range(16)) if backward else range(16):
+            total = rewards[at] + gamma * total
+            returns[at] = total
+        weights = torch.tensor((returns - returns.mean()) / returns.std()).reshape(-1)
+        choice = Categorical(logits=policy(torch.randn(len(weights), 3)))
+        loss = -(choice.log_prob(choice.sample()) * weights).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def learns_values(*, copies):
     """Learn the values of actions from a memory whose states may be one array."""
     torch.manual_seed(0)
@@ -132,6 +151,22 @@ def learns_with_ends(mask):
 
 
 class TestRlUpdate:
+    @pytest.mark.parametrize("by_episode", [False, True])
+    @pytest.mark.parametrize(
+        ("options", "found"),
+        [
+            ({"backward": False}, ["past_rewards"]),
+            ({"backward": True}, []),
+            ({"backward": False, "gamma": 1.0}, []),  # a sum of what was is no rare variable
+        ],
+    )
+    def test_returns_that_add_up_past_rewards(self, by_episode, options, found, tmp_path):
+        """Variables of the script show it, whatever was made of the returns later."""
+        training = partial(reinforce_by_rewards, by_episode=by_episode, **options)
+        findings, _ = judge(training, "rl_update", tmp_path)
+
+        assert found == [json.loads(one)["condition"] for one in findings]
+
     @pytest.mark.parametrize(
         ("mask", "found"),
         [

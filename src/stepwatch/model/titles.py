@@ -161,6 +161,7 @@ TITLES: Mapping[str, str] = {
     "rl_update:one_sign": "advantages have one sign",
     "rl_update:one_transition": "replay buffer gives the same transitions",
     "rl_update:past_the_end": "values go on past the end of episodes",
+    "rl_update:past_rewards": "returns add up past rewards",
     "rl_update:reversed_returns": "returns are in reverse order",
     "rl_update:same_states": "states before and after actions are one",
     "rl_update:stale_log_probs": "log-probabilities are not those of the actions",

@@ -54,6 +54,8 @@ UPDATE_REMEDIES = {
     " are normalized",
     "reversed_returns": "put the returns back into the order of the actions: returns.insert(0, R),"
     " or reverse the list once it is complete",
+    "past_rewards": "add up from the last step to the first: for r in reversed(rewards), and put"
+    " the returns back into the order of the actions",
     "one_sign": "subtract what is usual: the value of the state, or the mean of the group",
     "through_target": "compute the target under torch.no_grad(), or detach() it",
     "frozen_target": "copy the weights into the target network every some hundred updates, or"
@@ -122,7 +124,8 @@ class RlUpdate(Rule):
     were drawn, or at all; ``never_off``, where it is exactly 1 though samples are used repeatedly;
     ``clipped``, where nearly all are. Of advantages: ``no_signal``, where they were never other
     than 0; ``constant_advantage``; ``one_sign``. Of returns: ``reversed_returns``, which stand in
-    the reverse order of the actions. Of values: ``unlearnt_value``, far from their
+    the reverse order of the actions; ``past_rewards``, which add up what came before, as variables
+    of the script show. Of values: ``unlearnt_value``, far from their
     targets for long; ``unbounded``, which grow without end. Of the values of actions:
     ``through_target``, whose target has a gradient, too; ``frozen_target`` and ``copied_target``,
     whose target network is never updated, or at each step; ``one_transition``, of a batch of one;
@@ -180,6 +183,8 @@ class RlUpdate(Rule):
                     yield from self._states(step, tensor)
                 elif name.startswith("policy/sign/"):
                     yield from self._sign(step, tensor)
+                elif name.startswith("policy/forward_returns/"):
+                    yield from self._past_rewards(step, tensor)
 
     def finish(self) -> Findings:
         """Yield target networks that the run never updated."""
@@ -261,6 +266,22 @@ class RlUpdate(Rule):
                 " action has the return of the first",
                 value=growth,
                 threshold=DISCOUNTED,
+            )
+
+    def _past_rewards(self, step: StepView, tensor: TensorView) -> Findings:
+        """Judge returns that the script adds up; see ``hooks.script.forward_returns``."""
+        self._evaluated = True
+        if self.persists((tensor.worker, "past_rewards"), True, 3):
+            rewards, returns = tensor.name.split("/")[-2:]
+            yield self._finding(
+                step,
+                tensor,
+                "past_rewards",
+                f"each element of {returns} is that of {rewards} and {number(tensor.scalar)} times"
+                f" the one before it, 3 looks in a row: returns add up past rewards, and not those"
+                " to come",
+                value=tensor.scalar,
+                threshold=0.0,
             )
 
     def _ratio(self, step: StepView, tensor: TensorView, loop: _Loop) -> Findings:

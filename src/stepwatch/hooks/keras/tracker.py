@@ -29,6 +29,7 @@ from ..observations import (
     has_non_finite_loss,
 )
 from ..patching import PatchSet
+from ..script import returns_of_script
 from .backend import (
     RETURNED,
     Array,
@@ -389,6 +390,8 @@ class BatchTracker:
             stale = {"optimizer/stale_gradients": facts.num_stale}
             self._evidence.numbers(step, "optimizer", stale)
         self._evidence.numbers(step, "loop", numbers)
+        if self._mode is Mode.TRAIN and step.wants("policy"):
+            self._evidence.numbers(step, "policy", returns_of_script())
 
     @timed
     @guarded

@@ -20,6 +20,7 @@ import torch
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
+from ...script import returns_of_script
 from ..autograd import operation
 from ..internals import in_transform, isolated_compute
 from ..models import Names, unwrap
@@ -494,6 +495,8 @@ class Policies:
                     self._observer.numbers(step, {"policy/return_growth": growth}, _COLLECTION)
                 # what is not learnt by rewards has weights from 0 up
                 self._learns_by_reward |= _sign(factor) != 1
+        if parts.surrogates or parts.log_probabilities:
+            self._observer.numbers(step, returns_of_script(), _COLLECTION)
         is_policy = bool(parts.surrogates) or self._learns_by_reward
         if is_policy and parts.probabilities is not None and "policy/entropy" not in step:
             self._add(step, "policy/entropy", entropies(parts.probabilities))

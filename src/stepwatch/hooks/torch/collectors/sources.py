@@ -11,8 +11,8 @@ from weakref import WeakKeyDictionary
 
 import torch
 
+from ...script import script_place
 from ..models import Names
-from .variables import script_place
 
 # Of a larger model the places of the layers near its root are kept.
 _MOST = 2000

@@ -6,60 +6,18 @@ whether an episode has ended, how long somebody lived. The script has it in a va
 
 from __future__ import annotations
 
-import os
 import re
-import sys
-import sysconfig
 from collections.abc import Iterator
-from functools import lru_cache
-from pathlib import Path
-from types import FrameType
 
 import torch
 
+from ...script import script_variables
 from ..tensors import readable
 
 #: Of fewer states nothing is said.
 _LEAST_STATES = 8
 #: Of more rows a list is not looked at.
 _MOST_ROWS = 1 << 16
-_STANDARD = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
-_OURS = os.path.join(Path(__file__).parents[3], "")
-_INSTALLED = ("site-packages", "dist-packages")
-
-
-def script_place() -> str:
-    """Return where the code stands that leads here, outside of packages; ``""`` for nowhere."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if _is_script(frame.f_code.co_filename):
-            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
-        frame = frame.f_back
-    return ""
-
-
-def script_variables(most: int = 4) -> Iterator[tuple[str, object]]:
-    """Yield the variables of the innermost functions outside of packages that lead here.
-
-    Args:
-        most: Of so many functions.
-    """
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and most:
-        if _is_script(frame.f_code.co_filename):
-            yield from tuple(frame.f_locals.items())
-            most -= 1
-        frame = frame.f_back
-
-
-@lru_cache(maxsize=4096)
-def _is_script(file: str) -> bool:
-    """Return whether a file is no part of an installed package, of Python, or of Stepwatch."""
-    if file.startswith(("<", _OURS)):
-        return False
-    if any(part in _INSTALLED for part in Path(file).parts):
-        return False
-    return not file.startswith(_STANDARD)
 
 
 def columns(rows: int) -> Iterator[tuple[str, torch.Tensor]]:

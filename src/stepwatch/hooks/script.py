@@ -1,0 +1,134 @@
+"""The script that trains: where it stands, what its variables hold, and mistakes that show there.
+
+Some mistakes are in nothing that a model, loss or optimizer is given: which rewards a return adds
+up. The script has it in its variables.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+_STANDARD = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
+_OURS = os.path.join(Path(__file__).parents[1], "")
+_INSTALLED = ("site-packages", "dist-packages")
+#: Of fewer steps of an episode nothing is said, and of more elements nothing is read.
+LEAST_RETURNS, _MOST_ELEMENTS = 8, 1 << 16
+#: Discounts that are looked for: 1 adds up, as much else does.
+LEAST_DISCOUNT, MOST_DISCOUNT = 0.3, 0.9999
+# What people call the rewards of one or several episodes.
+_REWARDS = re.compile(
+    r"((all|ep|episode|batch|b|buf|buffer)_)?(r|rs|rews?|rewards?)(_(list|buf(fer)?|t|b|arr(ay)?|np))?",
+    re.IGNORECASE,
+)
+
+
+def script_place() -> str:
+    """Return where the code stands that leads here, outside of packages; ``""`` for nowhere."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if is_script(frame.f_code.co_filename):
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
+
+
+def script_variables(most: int = 4) -> Iterator[tuple[str, object]]:
+    """Yield the variables of the innermost functions outside of packages that lead here.
+
+    Args:
+        most: Of so many functions.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and most:
+        if is_script(frame.f_code.co_filename):
+            yield from tuple(frame.f_locals.items())
+            most -= 1
+        frame = frame.f_back
+
+
+@lru_cache(maxsize=4096)
+def is_script(file: str) -> bool:
+    """Return whether a file is no part of an installed package, of Python, or of Stepwatch."""
+    if file.startswith(("<", _OURS)):
+        return False
+    if any(part in _INSTALLED for part in Path(file).parts):
+        return False
+    return not file.startswith(_STANDARD)
+
+
+def forward_returns() -> tuple[str, str, float] | None:
+    """Return what the script calls returns that add up the rewards before them.
+
+    A return is the reward and a discount times the return after it. In a loop that is not reversed
+    it becomes the reward and the discount times the return *before* it, and actions are told by
+    what came before them.
+
+    Returns:
+        The names of the rewards and of the returns, and the discount; ``None`` where no variables
+        of the script are such a pair. Time is the first axis.
+    """
+    arrays: dict[str, Floats] = {}
+    for name, value in script_variables():
+        if name not in arrays and (array := _numbers(value)) is not None:
+            arrays[name] = array
+    for name, rewards in arrays.items():
+        if not _REWARDS.fullmatch(name):
+            continue
+        for other, returns in arrays.items():
+            if other != name and returns.shape == rewards.shape:
+                discount = _discount(rewards, returns)
+                if discount is not None and _discount(rewards[::-1], returns[::-1]) is None:
+                    return name, other, discount
+    return None
+
+
+def returns_of_script() -> dict[str, float]:
+    """Return what of the collection ``policy`` is known by variables of the script, by name."""
+    found = forward_returns()
+    return {} if found is None else {f"policy/forward_returns/{found[0]}/{found[1]}": found[2]}
+
+
+def _discount(rewards: Floats, returns: Floats) -> float | None:
+    """Return by what each return adds the one before it to its reward; ``None`` if it does not."""
+    before, added = returns[:-1].ravel(), (returns - rewards)[1:].ravel()
+    size = float(before @ before)
+    # Of rewards that are all 0 but one, a running sum is one power after the other.
+    if not size > 0 or not np.allclose(returns[0], rewards[0], rtol=1e-4, atol=1e-6):
+        return None
+    discount = float(before @ added) / size
+    if not LEAST_DISCOUNT < discount < MOST_DISCOUNT:
+        return None
+    is_exact = np.abs(added - discount * before).max() <= 1e-4 * np.abs(returns).max()
+    return discount if is_exact else None
+
+
+def _numbers(value: object) -> Floats | None:
+    """Return numbers over time, shape ``[steps]`` or ``[steps, episodes]``; else ``None``."""
+    if isinstance(value, (list, tuple)):
+        if not LEAST_RETURNS <= len(value) <= _MOST_ELEMENTS:
+            return None
+        if not all(isinstance(one, (bool, int, float, np.number)) for one in value):
+            return None
+        value = np.array(value)
+    elif getattr(value, "is_cpu", False) and not getattr(value, "requires_grad", True):
+        with suppress(Exception):  # a tensor that NumPy does not know, or a class of its own
+            value = np.asarray(value)
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiu":
+        return None
+    is_long = value.ndim in (1, 2) and len(value) >= LEAST_RETURNS
+    if not is_long or value.size > _MOST_ELEMENTS or not np.isfinite(value).all():
+        return None
+    return value.astype(np.float64)
