@@ -11,10 +11,10 @@ import re
 import sys
 import sysconfig
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -80,18 +80,20 @@ def forward_returns() -> tuple[str, str, float] | None:
         The names of the rewards and of the returns, and the discount; ``None`` where no variables
         of the script are such a pair. Time is the first axis.
     """
-    arrays: dict[str, Floats] = {}
+    variables: dict[str, Any] = {}
     for name, value in script_variables():
-        if name not in arrays and (array := _numbers(value)) is not None:
-            arrays[name] = array
-    for name, rewards in arrays.items():
-        if not _REWARDS.fullmatch(name):
+        variables.setdefault(name, value)
+    for name in filter(_REWARDS.fullmatch, variables):
+        rewards = _numbers(variables[name])
+        if rewards is None:
             continue
-        for other, returns in arrays.items():
-            if other != name and returns.shape == rewards.shape:
-                discount = _discount(rewards, returns)
-                if discount is not None and _discount(rewards[::-1], returns[::-1]) is None:
-                    return name, other, discount
+        for other, value in variables.items():
+            returns = _numbers(value, len(rewards)) if other != name else None
+            if returns is None or returns.shape != rewards.shape:
+                continue
+            discount = _discount(rewards, returns)
+            if discount is not None and _discount(rewards[::-1], returns[::-1]) is None:
+                return name, other, discount
     return None
 
 
@@ -115,20 +117,24 @@ def _discount(rewards: Floats, returns: Floats) -> float | None:
     return discount if is_exact else None
 
 
-def _numbers(value: object) -> Floats | None:
-    """Return numbers over time, shape ``[steps]`` or ``[steps, episodes]``; else ``None``."""
-    if isinstance(value, (list, tuple)):
-        if not LEAST_RETURNS <= len(value) <= _MOST_ELEMENTS:
-            return None
-        if not all(isinstance(one, (bool, int, float, np.number)) for one in value):
-            return None
-        value = np.array(value)
-    elif getattr(value, "is_cpu", False) and not getattr(value, "requires_grad", True):
-        with suppress(Exception):  # a tensor that NumPy does not know, or a class of its own
-            value = np.asarray(value)
-    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiu":
+def _numbers(value: Any, length: int | None = None) -> Floats | None:
+    """Return numbers over time, shape ``[steps]`` or ``[steps, episodes]``; else ``None``.
+
+    Args:
+        length: How many steps; by default any number.
+    """
+    is_list = type(value) in (list, tuple)
+    if not is_list and type(value) is not np.ndarray and type(value).__module__ != "torch":
         return None
-    is_long = value.ndim in (1, 2) and len(value) >= LEAST_RETURNS
-    if not is_long or value.size > _MOST_ELEMENTS or not np.isfinite(value).all():
+    steps = len(value) if is_list else next(iter(getattr(value, "shape", ())), 0)
+    if not LEAST_RETURNS <= steps <= _MOST_ELEMENTS or length not in (None, steps):
         return None
-    return value.astype(np.float64)
+    if is_list and not all(isinstance(one, (bool, int, float, np.number)) for one in value):
+        return None
+    try:
+        array = np.asarray(value)
+    except Exception:  # noqa: BLE001  on an accelerator, with a gradient, of a dtype of its own
+        return None
+    if array.dtype.kind not in "fiu" or array.ndim > 2 or array.size > _MOST_ELEMENTS:
+        return None
+    return array.astype(np.float64) if np.isfinite(array).all() else None
