@@ -24,6 +24,8 @@ _OF_SETUP = {
     "metric": "metric",
     "momentum": "layer",
     "monitor": "callback",
+    "other_ids": "layer",
+    "other_range": "layer",
     "over_samples": "layer",
     "padding_only": "layer",
     "repeated": "layer",

@@ -27,7 +27,7 @@ from .collectors.batch import Batches, Channels, Samples
 from .collectors.checkpoints import Checkpoints
 from .collectors.dependence import Dependence
 from .collectors.derivatives import Derivatives
-from .collectors.embedding import Embeddings, Tokens
+from .collectors.embedding import Embeddings, LookedUp, Tokens
 from .collectors.logged import LoggedScalars
 from .collectors.loop import Loop
 from .collectors.loss import LossInputs
@@ -161,6 +161,7 @@ class Tracker(HookGuard):
         )
         self._policies = policies = Policies(names, observer)
         self._setup = setup = Setup(names, observer)
+        looked_up = LookedUp(observer)
         self._derivatives = derivatives = Derivatives(
             names, self.optimizers, observer, scalars, current
         )
@@ -222,7 +223,8 @@ class Tracker(HookGuard):
             (
                 "step_ends",
                 *(dependence.forget, supervision.forget, checkpoints.complete),
-                *(policies.forget, loop.complete, setup.complete, logged.complete),
+                *(policies.forget, loop.complete, setup.complete, looked_up.complete),
+                logged.complete,
                 *(derivatives.complete, layers.complete, scalars.finish),
             ),
             (
@@ -278,6 +280,7 @@ class Tracker(HookGuard):
             (supervision.listens, supervision.returned),
             (policies.listens, policies.returned),
             (setup.listens, setup.returned),
+            (looked_up.listens, looked_up.returned),
         )
         self._observe_output: list[Subscriber] = []
         self._module_begins = self.events.subscribers("module_begins")
