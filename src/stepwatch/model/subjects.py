@@ -32,6 +32,7 @@ _OF_SETUP = {
     "same_key": "function",
     "same_state": "function",
     "schedule_ends": "schedule",
+    "turned": "layer",
     "uncalled": "layer",
     "weighted": "loss",
 }

@@ -100,6 +100,13 @@ _ATTENTION = {
         "sort by falling times before the cumulative sum, as by torch.argsort(time,"
         " descending=True), or flip what is added up",
     ),
+    "turned": (
+        "the loss pushes apart what is alike and pulls together what is not: by their numbers,"
+        " samples that it pushes apart are closer to each other than any two are, and those that it"
+        " pulls together are not",
+        "look at the order of the arguments, triplet_margin_loss(anchor, positive, negative), and"
+        " at what a label of 1 means to the loss and to what makes the pairs",
+    ),
 }
 
 #: What an embedding is given that is meant for another one, by both names.
@@ -141,7 +148,8 @@ class Setup(Rule):
     ``ungrouped``: rows that are ranked were shuffled apart from the groups that they belong to.
     ``risk_set``: a likelihood of survival compares with those who are gone already.
     ``other_range``: ids of an embedding are drawn from the range of another one. ``other_ids``:
-    an embedding is looked up by the ids of another one.
+    an embedding is looked up by the ids of another one. ``turned``: a loss of triplets or pairs
+    pulls together what is unlike, and pushes apart what is alike.
     ``recoded``: categories have other numbers in training than in the data that are evaluated.
     """
 
@@ -161,6 +169,7 @@ class Setup(Rule):
         "ungrouped*": "data",
         "recoded*": "data",
         "other_range*": "data",
+        "turned*": "loss_input",
         "metric*": "metric",
         "*": "mode",
     }
@@ -252,7 +261,9 @@ class Setup(Rule):
             prefix = f"{_PREFIX}{condition}/"
             for group in prefixed(step, "setup", prefix):
                 names = [name.removeprefix(prefix) for name in group.names]
-                if self.persists((condition, group.record.worker), True, self.looks):
+                # Of pairs many steps were looked at before.
+                looks = 1 if condition == "turned" else self.looks
+                if self.persists((condition, group.record.worker), True, looks):
                     yield self.finding(
                         step,
                         group[0],
