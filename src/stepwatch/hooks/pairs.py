@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -123,3 +125,75 @@ def elements(samples: npt.NDArray[np.generic]) -> Floats:
     """Return evenly spaced elements of each sample, shape ``[samples, elements]``."""
     flat = samples.reshape(len(samples), -1)
     return flat[:, :: max(1, flat.shape[1] // _MOST_ELEMENTS)].astype(np.float64)
+
+
+#: The powers of a distance that pulls, and of what is left of the margin that pushes; and by what
+#: both are multiplied.
+_POWERS, _FACTORS = ((2, 2), (1, 1), (2, 1), (1, 2)), (1.0, 0.5)
+#: A margin is one if it is so nearly the same at so many looks; where next to nothing is pushed it
+#: is not known.
+_SAME, _LEAST_PUSH = 1e-3, 1e-3
+
+
+class ContrastiveLoss:
+    """Which label of pairs a loss pulls together, by its values (Hadsell et al., 2006).
+
+    It is ``mean(y * d**2 + (1 - y) * max(0, margin - d)**2)`` for ``y`` or for ``1 - y``. Of each
+    look the margin follows; of the right one it is the same at all.
+    """
+
+    def __init__(self) -> None:
+        self._margins: dict[tuple[int, tuple[int, int], float], tuple[float, float]] = {}
+        self._num_looks = 0
+
+    def add(self, distances: Floats, labels: Floats, loss: float) -> None:
+        """Add a look.
+
+        Args:
+            distances: That the model predicts, shape ``[pairs]``.
+            labels: 0 or 1, of the same shape.
+            loss: Of these.
+        """
+        if self._num_looks >= 2 * _LEAST_LOOKS or not (distances >= 0).all():
+            return
+        forms = list(self._margins) if self._num_looks else list(_forms())
+        found = {form: _margin(distances, labels, loss, form) for form in forms}
+        if any(one == math.inf for one in found.values()):
+            return
+        self._num_looks += 1
+        self._margins = {
+            form: (min(margin, least), max(margin, most))
+            for form, margin in found.items()
+            for least, most in [self._margins.get(form, (margin, margin))]
+            if max(margin, most) - min(margin, least) <= _SAME * margin
+        }
+
+    @property
+    def pulled(self) -> int | None:
+        """The label of what is pulled together; ``None`` where it is not known."""
+        labels = {label for label, _, _ in self._margins}
+        return labels.pop() if self._num_looks >= _LEAST_LOOKS and len(labels) == 1 else None
+
+
+def _forms() -> Iterator[tuple[int, tuple[int, int], float]]:
+    yield from product((0, 1), _POWERS, _FACTORS)
+
+
+def _margin(
+    distances: Floats, labels: Floats, loss: float, form: tuple[int, tuple[int, int], float]
+) -> float:
+    """Return the margin of a loss; nan if it has another form, infinity if nothing is known."""
+    label, (pull, push), factor = form
+    pulled = np.where(labels == label, distances**pull, 0.0).mean()
+    pushed = loss / factor - pulled
+    if pushed < -_LEAST_PUSH * pulled:
+        return math.nan
+    if pushed <= _LEAST_PUSH * loss or not (labels != label).any():
+        return math.inf
+    others = distances[labels != label]
+    least, most = 0.0, 1e4
+    for _ in range(60):
+        middle = (least + most) / 2
+        is_less = (np.maximum(middle - others, 0) ** push).sum() < pushed * len(distances)
+        least, most = (middle, most) if is_less else (least, middle)
+    return least

@@ -26,6 +26,7 @@ from .backend import StepFacts
 from .evidence import Evidence, Lookup
 from .layers import ModelNames
 from .losses import CROSS_ENTROPY, MOST_CLASSES, OF_PROBABILITIES, Array, LossCall
+from .pairs import PulledPairs
 
 COLLECTION = "setup"
 #: New statistics of a batch are so much of the running ones by the convention of other libraries.
@@ -99,6 +100,7 @@ class Setup:
         #: The ``id`` of the normalizations that have statistics, or are trained without.
         self.filled: set[int] = set()
         self._lookups: WeakKeyDictionary[Any, Lookups] = WeakKeyDictionary()
+        self._pairs = PulledPairs()
 
     def fitting(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Return what is called in the place of ``Model.fit``."""
@@ -134,6 +136,7 @@ class Setup:
         """
         lookups = self._lookups.setdefault(model, Lookups())
         _note_lookups(lookups, model, names, facts, value_of)
+        self._pairs.observe(step, model, names, facts, value_of, evidence)
         if not step.wants(COLLECTION):
             return
         calls = facts.calls
