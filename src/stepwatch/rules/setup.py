@@ -100,6 +100,28 @@ _ATTENTION = {
         "sort by falling times before the cumulative sum, as by torch.argsort(time,"
         " descending=True), or flip what is added up",
     ),
+    "turned": (
+        "the loss pushes apart what is alike and pulls together what is not: by their numbers,"
+        " samples that it pushes apart are closer to each other than any two are, and those that it"
+        " pulls together are not",
+        "look at the order of the arguments, triplet_margin_loss(anchor, positive, negative), and"
+        " at what a label of 1 means to the loss and to what makes the pairs",
+    ),
+}
+
+#: What an embedding is given that is meant for another one, by both names.
+_LOOKED_UP = {
+    "other_range": (
+        "some ids of {0} are drawn from as many as {1} has rows, {rows}, and so never reach the"
+        " others, though other ids of it do",
+        "draw from the rows of the table that the ids are for, as torch.randint(0, n_items, ...)"
+        " for negative items",
+    ),
+    "other_ids": (
+        "{0} is only ever looked up by the ids of {1}, and never by its own: what it returns says"
+        " nothing but which of those it is",
+        "give each embedding its own ids, as self.item(items) in place of self.item(users)",
+    ),
 }
 
 
@@ -125,6 +147,9 @@ class Setup(Rule):
     ``uncensored``: of times of events (survival) each is that of one that was seen.
     ``ungrouped``: rows that are ranked were shuffled apart from the groups that they belong to.
     ``risk_set``: a likelihood of survival compares with those who are gone already.
+    ``other_range``: ids of an embedding are drawn from the range of another one. ``other_ids``:
+    an embedding is looked up by the ids of another one. ``turned``: a loss of triplets or pairs
+    pulls together what is unlike, and pushes apart what is alike.
     ``recoded``: categories have other numbers in training than in the data that are evaluated.
     """
 
@@ -143,6 +168,8 @@ class Setup(Rule):
         "uncensored*": "loss_input",
         "ungrouped*": "data",
         "recoded*": "data",
+        "other_range*": "data",
+        "turned*": "loss_input",
         "metric*": "metric",
         "*": "mode",
     }
@@ -179,6 +206,7 @@ class Setup(Rule):
         yield from self._repeated(step)
         yield from self._unseparated(step)
         yield from self._attention(step)
+        yield from self._looked_up(step)
         yield from self._flat(step)
         yield from self._momentum(step)
         yield from self._uncalled(step)
@@ -233,7 +261,9 @@ class Setup(Rule):
             prefix = f"{_PREFIX}{condition}/"
             for group in prefixed(step, "setup", prefix):
                 names = [name.removeprefix(prefix) for name in group.names]
-                if self.persists((condition, group.record.worker), True, self.looks):
+                # Of pairs many steps were looked at before.
+                looks = 1 if condition == "turned" else self.looks
+                if self.persists((condition, group.record.worker), True, looks):
                     yield self.finding(
                         step,
                         group[0],
@@ -244,6 +274,27 @@ class Setup(Rule):
                         worker=group.record.worker,
                         remedy=remedy,
                     )
+
+    def _looked_up(self, step: StepView) -> Findings:
+        """Judge embeddings that are given the ids of another one, by the names of both."""
+        for condition, (what, remedy) in _LOOKED_UP.items():
+            prefix = f"{_PREFIX}{condition}/"
+            for group in prefixed(step, "setup", prefix):
+                # It was looked at many steps before it is said.
+                if not self.persists((condition, group.record.worker), True, 1):
+                    continue
+                pairs = [name.removeprefix(prefix).split(">") for name in group.names]
+                tables = list(dict.fromkeys(table for table, _ in pairs))
+                rows = float(group.quantity("mean")[0])
+                yield self.finding(
+                    step,
+                    group[0],
+                    what.format(listed(tables), pairs[0][1], rows=number(rows)),
+                    condition=condition,
+                    value=rows,
+                    worker=group.record.worker,
+                    remedy=remedy,
+                )
 
     def _flat(self, step: StepView) -> Findings:
         """Judge second derivatives, of which it is known how many elements are not zero."""

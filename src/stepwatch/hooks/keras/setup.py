@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import keras
 import numpy as np
 
 from ...capture.open_step import OpenStep
 from ...numerics.measures import Floats
+from ..lookups import MOST_IDS, Lookups, as_whole
 from ..observations import padded_share
 from .backend import StepFacts
 from .evidence import Evidence, Lookup
 from .layers import ModelNames
 from .losses import CROSS_ENTROPY, MOST_CLASSES, OF_PROBABILITIES, Array, LossCall
+from .pairs import PulledPairs
 
 COLLECTION = "setup"
 #: New statistics of a batch are so much of the running ones by the convention of other libraries.
@@ -96,6 +99,8 @@ class Setup:
         self._fit = _Fit()
         #: The ``id`` of the normalizations that have statistics, or are trained without.
         self.filled: set[int] = set()
+        self._lookups: WeakKeyDictionary[Any, Lookups] = WeakKeyDictionary()
+        self._pairs = PulledPairs()
 
     def fitting(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Return what is called in the place of ``Model.fit``."""
@@ -129,10 +134,13 @@ class Setup:
             facts: Of the step: the calls of losses, and what the model was called with.
             value_of: Has these; predictions and labels arranged as the loss takes them.
         """
+        lookups = self._lookups.setdefault(model, Lookups())
+        _note_lookups(lookups, model, names, facts, value_of)
+        self._pairs.observe(step, model, names, facts, value_of, evidence)
         if not step.wants(COLLECTION):
             return
         calls = facts.calls
-        numbers = dict(_momentum(model, names, self._fit.kept))
+        numbers = lookups.found() | dict(_momentum(model, names, self._fit.kept))
         numbers.update((f"setup/uncalled/{name}", 1.0) for name in _uncalled(model, names))
         numbers.update(_unseparated(model, names))
         if len(facts.batches) == 1:
@@ -148,6 +156,46 @@ class Setup:
         evidence.numbers(step, COLLECTION, numbers)
         if call is not None and self._fit.class_weights is not None:
             evidence.add(step, "setup/class_weight/loss", COLLECTION, self._fit.class_weights)
+
+
+def _note_lookups(
+    lookups: Lookups, model: Any, names: ModelNames, facts: StepFacts, value_of: Lookup
+) -> None:
+    """Note whose ids the embeddings of a graph are given in a step."""
+    if not lookups.is_open:
+        return
+    values = {name: value_of(name) for name in (*facts.batches, "label/loss")}
+    known = {name: as_whole(one) for name, one in values.items() if one is not None}
+    columns = {name: one.reshape(-1) for name, one in known.items() if one is not None}
+    for layer, batch in _embedded(model, facts.batches):
+        name, ids = names.of_layer(layer), known.get(batch)
+        if name is None or not lookups.wants(name, layer.input_dim) or ids is None:
+            continue
+        if ids.ndim in (1, 2) and ids.size <= MOST_IDS:
+            of_samples = {key: one for key, one in columns.items() if len(one) == len(ids)}
+            lookups.note(name, ids, lambda found=of_samples: found)  # type: ignore[misc]
+    lookups.step_ends()
+
+
+def _embedded(model: Any, batches: Sequence[str]) -> Iterator[tuple[Any, str]]:
+    """Yield the embeddings of a graph that are given an input as it is, with the batch of that.
+
+    Args:
+        batches: The names of what the model was called with: by the names of inputs, or in their
+            order.
+    """
+    inputs = getattr(getattr(model, "_functional", None) or model, "inputs", None)
+    if not inputs or len(inputs) != len(batches):
+        return
+    by_name = {name.rpartition("/")[2]: name for name in batches}
+    of_input = [by_name.get(one.name, batches[place]) for place, one in enumerate(inputs)]
+    batch_of = {id(one): name for one, name in zip(inputs, of_input, strict=True)}
+    for layer in model.layers:
+        if isinstance(layer, keras.layers.Embedding):
+            for node in layer._inbound_nodes:
+                (tensor,) = node.input_tensors
+                if id(tensor) in batch_of:
+                    yield layer, batch_of[id(tensor)]
 
 
 def normalizations(model: Any) -> Iterator[Any]:

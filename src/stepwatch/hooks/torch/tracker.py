@@ -27,11 +27,12 @@ from .collectors.batch import Batches, Channels, Samples
 from .collectors.checkpoints import Checkpoints
 from .collectors.dependence import Dependence
 from .collectors.derivatives import Derivatives
-from .collectors.embedding import Embeddings, Tokens
+from .collectors.embedding import Embeddings, LookedUp, Tokens
 from .collectors.logged import LoggedScalars
 from .collectors.loop import Loop
 from .collectors.loss import LossInputs
 from .collectors.optimizer import Clipping, OptimizerStates, Updates
+from .collectors.pairs import PulledPairs
 from .collectors.policy import Policies
 from .collectors.profiling import ProfileCollector
 from .collectors.setup import Setup
@@ -161,6 +162,8 @@ class Tracker(HookGuard):
         )
         self._policies = policies = Policies(names, observer)
         self._setup = setup = Setup(names, observer)
+        looked_up = LookedUp(observer)
+        self._pairs = pairs = PulledPairs(observer)
         self._derivatives = derivatives = Derivatives(
             names, self.optimizers, observer, scalars, current
         )
@@ -222,12 +225,13 @@ class Tracker(HookGuard):
             (
                 "step_ends",
                 *(dependence.forget, supervision.forget, checkpoints.complete),
-                *(policies.forget, loop.complete, setup.complete, logged.complete),
+                *(policies.forget, loop.complete, setup.complete, looked_up.complete),
+                *(pairs.complete, logged.complete),
                 *(derivatives.complete, layers.complete, scalars.finish),
             ),
             (
                 "pauses",
-                *(dependence.forget, supervision.forget, policies.forget),
+                *(dependence.forget, supervision.forget, policies.forget, pairs.forget),
                 *(loop.pause, profile.pause),
             ),
         ):
@@ -278,6 +282,8 @@ class Tracker(HookGuard):
             (supervision.listens, supervision.returned),
             (policies.listens, policies.returned),
             (setup.listens, setup.returned),
+            (looked_up.listens, looked_up.returned),
+            (pairs.listens, pairs.returned),
         )
         self._observe_output: list[Subscriber] = []
         self._module_begins = self.events.subscribers("module_begins")
@@ -498,6 +504,7 @@ class Tracker(HookGuard):
                 self.observer.tensor(step, "loop/objective", roots.detach(), "loop")
         self._policies.before_backward(step, roots)
         self._setup.before_backward(step, roots)
+        self._pairs.before_backward(roots)
         self._derivatives.before_backward(roots)
 
     def before_thin_backward(self, roots: object) -> None:

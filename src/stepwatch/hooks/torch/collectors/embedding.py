@@ -1,14 +1,18 @@
-"""Embeddings: norms and likeness of their rows, and the ids that are looked up most often."""
+"""Embeddings: norms and likeness of their rows, and the ids that are looked up."""
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 from ....capture.open_step import OpenStep
+from ....model.steps import Mode
+from ...lookups import MOST_IDS, Ids, Lookups, as_whole
 from ..internals import isolated_compute
 from ..models import Names, Parameters
 from ..observe import Observer, Summaries
-from ..tensors import local_shard, tensors_in, unsupported
+from ..tensors import local_shard, readable, tensors_in, to_numpy, unsupported
+from .variables import script_variables
 
 #: So many rows are sampled, evenly spaced; and so many of these are compared with each other.
 MOST_ROWS, MOST_COMPARED = 4096, 512
@@ -149,3 +153,55 @@ class Tokens:
                 found = most_frequent(ids)
             self._summaries.add(step, "tokens", f"token/{name}", found, present)
             self._observer.scalar(step, f"token_count/{name}", ids.numel(), "tokens")
+
+
+class LookedUp:
+    """Observes whose ids embeddings are given, in the collection ``setup``; on the host only."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self._lookups = Lookups()
+
+    def listens(self, step: OpenStep) -> bool:
+        """Return whether lookups are noted at a step."""
+        return step.mode is Mode.TRAIN and self._lookups.is_open
+
+    def returned(
+        self,
+        step: OpenStep,  # noqa: ARG002
+        module: torch.nn.Module,
+        name: str,
+        given: tuple[tuple[object, ...], dict[str, object]],
+        output: object,  # noqa: ARG002
+    ) -> None:
+        """A module returned: note what it was asked for, if it is an embedding."""
+        if not isinstance(module, torch.nn.Embedding) or not self._lookups.is_open:
+            return
+        inputs, keywords = given
+        ids = inputs[0] if inputs else keywords.get("input")
+        if not self._lookups.wants(name, module.num_embeddings) or type(ids) is not torch.Tensor:
+            return
+        is_small = ids.dim() in (1, 2) and 0 < ids.numel() <= MOST_IDS
+        if is_small and ids.is_cpu and not ids.is_floating_point():
+            with isolated_compute("cpu"):
+                whole = to_numpy(ids).astype(np.int64, copy=False)
+                self._lookups.note(name, whole, lambda: _columns_of(len(whole)))
+
+    def complete(self, step: OpenStep) -> None:
+        """A TRAIN step ends."""
+        self._lookups.step_ends()
+        found = self._lookups.found() if step.wants("setup") else {}
+        if found:
+            self._observer.numbers(step, found, "setup")
+
+
+def _columns_of(samples: int) -> dict[str, Ids]:
+    """Return the variables of the script that hold a whole number for each sample."""
+    found = {}
+    for name, value in script_variables():
+        tensor = readable(value)
+        if tensor is not None and tensor.is_cpu and tensor.numel() == samples:
+            whole = as_whole(to_numpy(tensor).reshape(-1))
+            if whole is not None:
+                found[name] = whole
+    return found
