@@ -138,6 +138,8 @@ class Trial:
         #: How many steps are from the black box: the process was gone before they were stored.
         self.num_salvaged = 0
         self._is_salvaged = False
+        #: What its readers keep of it, by their type: for as long as there is the trial.
+        self.kept: dict[type, Any] = {}
         self.refresh()
 
     def __repr__(self) -> str:
