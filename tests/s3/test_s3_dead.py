@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 
 import numpy as np
 import pytest
@@ -26,9 +27,8 @@ __all__ = ["bucket", "s3"]
 
 pytestmark = [pytest.mark.s3, pytest.mark.timeout(120)]
 
-# What reads nothing of a bucket: it lists folders, and judges checkpoints of this machine.
-LOCAL = {"runs", "audit"}
-FROM_BUCKET = {name: how for name, how in (READING | WRITING).items() if name not in LOCAL}
+# What judges checkpoints of this machine reads nothing of a bucket.
+FROM_BUCKET = {name: how for name, how in (READING | WRITING).items() if name != "audit"}
 TO_BUCKET = {name: WRITING[name] for name in ("mirror", "convert to smdebug")}
 HOUR_S, MINUTE_S = 3600.0, 60.0
 
@@ -65,13 +65,15 @@ class TestVerbs:
         """Whether the server dies at once or when half of what it asks for is there."""
         run = make_run(f"s3://{bucket.bucket}/runs/run", steps=6, raw=True)
         way.seen.clear()
-        assert run_verb(FROM_BUCKET[name], run=run, out=str(tmp_path / "whole")) in (0, 1)
+        names = {"run": run, "folder": run.rpartition("/")[0]}
+        assert run_verb(FROM_BUCKET[name], out=f"{tmp_path}/whole", **names) in (0, 1)
         whole = len(way.seen)
         for number, requests in enumerate((1, whole // 2)):
             capsys.readouterr()
             dies_after(way, requests)
             options = ["--patience", "0"] if name == "mirror" else []
-            status = run_verb([*FROM_BUCKET[name], *options], run=run, out=f"{tmp_path}/{number}")
+            asked = [*FROM_BUCKET[name], *options]
+            status = run_verb(asked, out=f"{tmp_path}/{number}", **names)
 
             assert_given_up(way, status, capsys.readouterr())
         way.fault = lambda *_: None
@@ -107,6 +109,19 @@ class TestVerbs:
             assert left
             where = f"what was written of it to {out}2-smdebug is to be deleted by hand"
             assert where in printed.err
+
+    def test_runs_are_listed_and_not_removed(self, way, bucket, capsys):
+        """Of a bucket as of a folder; what would be removed must be of this machine."""
+        place = f"s3://{bucket.bucket}/runs"
+        make_run(f"{place}/deep/run", steps=6)
+        make_run(f"{place}/old", steps=4, format="smdebug")
+        assert 0 == run_verb(["runs", place, "--json"])
+        listed = json.loads(capsys.readouterr().out)["runs"]
+        assert 2 == run_verb(["runs", place, "--remove", "-y"])
+
+        assert [("deep/run", 6), ("old", 4)] == [(one["run"], one["steps"]) for one in listed]
+        assert "--remove removes runs of this machine" in capsys.readouterr().err
+        assert list(range(4)) == Trial(f"{place}/old").steps()
 
     def test_a_run_that_is_not_merged_to_the_end_is_whole(self, way, bucket, capsys):
         """At whichever of its requests the server dies."""
