@@ -16,6 +16,7 @@ import pytest
 from stepwatch.testing import hostile_runs, make_run
 from stepwatch.testing.hostile import SECRET
 from tests.support.cli.commands import STEPWATCH, environment
+from tests.support.endless_requests import bytes_until_refused
 
 
 @pytest.fixture
@@ -88,6 +89,16 @@ class TestDash:
         assert all(isinstance(json.loads(body), dict | list) for _, body in answers)
         assert not any(SECRET.encode() in body for _, body in answers)
         assert "Traceback" not in err
+
+    @pytest.mark.parametrize("headers", ["long", "many"])
+    def test_headers_have_an_end(self, serve, tmp_path, headers):
+        """Before who asks is known; whichever parser of HTTP is installed."""
+        make_run(tmp_path / "one", steps=2)
+        _, line = serve("one", "--no-token", "--port", "0", "--no-open")
+        url = re.search(r"http://localhost:\d+/", line)[0]
+        assert 0 < bytes_until_refused(url, headers=headers)
+        with urllib.request.urlopen(f"{url}api/runs") as answer:
+            assert b'"one"' in answer.read()
 
     def test_a_folder_that_is_not_there_is_refused(self, refused):
         """With what makes one."""

@@ -103,5 +103,5 @@ def test_a_store_that_refuses_is_given_up(refused, tmp_path):
     (tmp_path / "file").write_bytes(b"")
     said = refused("mirror", tmp_path / "run", tmp_path / "file" / "copy", "--patience", "0")
 
-    assert "given up after 0 s: 0 files were copied before, " in said
+    assert "tried again for 0 s: 0 files were copied before, " in said
     assert said.rstrip().endswith("call it again to go on")

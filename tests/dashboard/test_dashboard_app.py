@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import os
+import socket
 
 import pytest
 from starlette.testclient import TestClient
 
+from stepwatch.dashboard import runs
 from stepwatch.dashboard.app import make_app
 from stepwatch.formats.settings import RunSettings, write_settings
 from stepwatch.store import open_store
 from stepwatch.testing import make_run
+from stepwatch.trial import Trial
 from tests.support.looked_at import EVIL, told
 
 
@@ -219,3 +224,31 @@ class TestOneRun:
         """That is no error."""
         with TestClient(make_app(str(tmp_path)), base_url="http://localhost:1") as client:
             assert [] == told(client.get("/api/runs"))["runs"]
+
+
+def num_open_trials():
+    gc.collect()
+    return sum(isinstance(one, Trial) for one in gc.get_objects())
+
+
+def test_a_run_that_goes_on_is_held_once_however_often_it_is_listed(tmp_path, monkeypatch):
+    """And one that has ended not at all."""
+    monkeypatch.setattr(runs, "_AGAIN_S", {})
+    monkeypatch.setattr(runs, "_AGAIN_ENDED_S", 0.0)
+    make_run(tmp_path / "ended", steps=4)
+    make_run(tmp_path / "running", steps=4)
+    (tmp_path / "running/end/worker_0.json").unlink()
+    (tmp_path / "running/run.json").write_text(
+        json.dumps(
+            json.loads((tmp_path / "running/run.json").read_text())
+            | {"host": socket.gethostname(), "pid": os.getpid()}
+        )
+    )
+    before = num_open_trials()
+    with TestClient(make_app(str(tmp_path)), base_url="http://localhost:6460") as client:
+        for _ in range(5):
+            states = {name: run["state"] for name, run in all_runs(client).items()}
+        after = num_open_trials()
+
+    assert {"ended": "finished", "running": "running"} == states
+    assert 1 == after - before

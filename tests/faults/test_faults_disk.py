@@ -152,7 +152,15 @@ class TestReadOnly:
 
 
 class TestDeleted:
-    def test_a_run_that_is_deleted_while_it_is_written_is_said_to_be_lost(self, faulty):
+    @pytest.mark.parametrize(
+        "who", ["--no-companion", pytest.param("--companion", marks=pytest.mark.slow)]
+    )
+    @pytest.mark.parametrize(
+        "run_format", ["native", pytest.param("smdebug", marks=pytest.mark.slow)]
+    )
+    def test_a_run_that_is_deleted_while_it_is_written_is_said_to_be_lost(
+        self, faulty, who, run_format
+    ):
         """Nobody is sent to look at what is not there; the script ends as it would."""
         text = (
             "def delete():\n"
@@ -160,7 +168,7 @@ class TestDeleted:
             "    shutil.rmtree('run', ignore_errors=True)\n\n"
             "train(faults={30: delete})\nsys.exit(7)\n"
         )
-        seen = faulty(text, options=["--no-companion"])
+        seen = faulty(text, options=[who, "--format", run_format])
 
         seen.assert_unharmed()
         assert "lost: the run, or its beginning: it was deleted" in seen.watched.told

@@ -85,6 +85,8 @@ class TestAbruptEnds:
 
         assert -signal.SIGKILL == seen.watched.status
         assert ([0], 1) == (seen.trial.steps(), seen.trial.num_salvaged)
+        (died,) = seen.shown("✕")
+        assert "; 1 step is from the black box" in died
 
 
 class TestClock:

@@ -103,7 +103,7 @@ class TestRefusals:
 
         assert (
             f"cannot read key in s3://bucket/run: {nobody.endpoint} does not answer (Connection "
-            "refused); check AWS_ENDPOINT_URL and the network"
+            "refused); check AWS_ENDPOINT_URL and the network; given up after 0.5 s"
         ) == str(caught.value)
 
     def test_a_name_that_nobody_has_is_told_soon(self, bucket, monkeypatch):

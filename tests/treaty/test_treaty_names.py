@@ -155,8 +155,8 @@ print(json.dumps([
 def absent():
     """Return the modules and names that the documentation says are not there."""
     text = (ROOT / "docs/smdebug.md").read_text().partition("**Inner parts of smdebug**")[2]
-    section = text.partition("\n## ")[0]
-    return {f"smdebug.{name}" for name in re.findall(r"`((?:[a-z0-9_]+\.)+[\w.]+)`", section)}
+    entry = re.split(r"\n(?:- \*\*|## )", text)[0]
+    return {f"smdebug.{name}" for name in re.findall(r"`((?:[a-z0-9_]+\.)+[\w.]+)`", entry)}
 
 
 def holds(one, name):

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from ..config import runs_folder
-from ..errors import ConfigError, RunNotFound, StepwatchError, StoreError
+from ..errors import ConfigError, RunNotFound, StepwatchError, StoreAway, StoreError
 from ..formats.manifest import RUN_KEY
 from ..formats.settings import RunSettings, read_settings
 from ..judge.parameters import GROUP, build, find_rule
@@ -24,7 +24,7 @@ from ..plugins import registry
 from ..plugins.specs import read_spec
 from ..rules import DEFAULT_RULES, Rule
 from ..runtime.terminal import print_text
-from ..store import open_store
+from ..store import open_store, scheme_of
 from ..trial.run_listing import find_runs, summarize_at
 from .console import console, print_json, table
 
@@ -174,13 +174,19 @@ def runs(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """List the runs in FOLDER, by default ./runs or $STEPWATCH_RUNS."""
+    """List the runs in FOLDER, by default ./runs or $STEPWATCH_RUNS.
+
+    FOLDER may be a URL, such as s3://bucket/runs.
+    """
     if remove and as_json and not yes:
         raise ConfigError("--remove asks, unless --yes is given; with --json it cannot ask")
-    folder_path = Path(folder) if folder else runs_folder()
-    if folder and not folder_path.is_dir():
-        raise RunNotFound(f"no folder {folder_path}; runs are made by: stepwatch run train.py")
-    every = [_row(one, folder_path) for one in find_runs(str(folder_path))]
+    place = folder or str(runs_folder())
+    is_here = not scheme_of(place)
+    if remove and not is_here:
+        raise ConfigError(f"--remove removes runs of this machine; {place} is elsewhere")
+    if folder and is_here and not Path(place).is_dir():
+        raise RunNotFound(f"no folder {place}; runs are made by: stepwatch run train.py")
+    every = [_row(one, place) for one in find_runs(place)]
     rows = [
         row
         for row in every
@@ -199,9 +205,9 @@ def runs(
         ]
         console().print(table(headings, [[cells[one] for one in headings] for cells in shown]))
     elif every:
-        print_text(f"none of the {len(every)} runs in {folder_path} is asked for")
+        print_text(f"none of the {len(every)} runs in {place} is asked for")
     else:
-        print_text(f"no runs in {folder_path}; they are made by: stepwatch run train.py")
+        print_text(f"no runs in {place}; they are made by: stepwatch run train.py")
     if remove and rows:
         _remove(rows, ask=not yes, quiet=as_json)
 
@@ -237,13 +243,15 @@ def _why_not(row: _Row) -> str:
     return "it is running" if row.state == "running" else ""
 
 
-def _row(name: str, folder_path: Path) -> _Row:
-    label, where = name or str(folder_path), str(folder_path / name)
+def _row(name: str, place: str) -> _Row:
+    label, where = name or place, f"{place.rstrip('/')}/{name}" if name else place
     try:
         one = summarize_at(where)
+    except StoreAway:
+        raise  # nor would the others be there
     except StepwatchError as error:
         return _Row(label, where, f"unreadable: {error}")
-    is_ours = Path(where, RUN_KEY).is_file()
+    is_ours = bool(scheme_of(where)) or Path(where, RUN_KEY).is_file()
     settings = read_settings(open_store(where)) if is_ours else RunSettings()
     return _Row(
         label, where, one.state, one.steps, one.last_loss, one.findings, one.started_ns, settings

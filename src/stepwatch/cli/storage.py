@@ -61,7 +61,13 @@ def compact(run: str, *, as_json: bool, quiet: bool) -> None:
     parts = {}
     for worker in track_progress(trial.workers, description="compacting", total=len(trial.workers)):
         before = trial.reader.parts(worker)
-        parts[worker] = {"before": len(before), "now": compact_parts(trial.store, before)}
+        try:
+            now = compact_parts(trial.store, before)
+        except StoreError as error:  # parts go after the one that replaces them is there
+            raise StoreError(
+                f"{error}; nothing of the run is lost; call it again to go on"
+            ) from None
+        parts[worker] = {"before": len(before), "now": now}
     if as_json:
         print_json({"run": trial.url, "salvaged_steps": num_salvaged, "parts": parts})
     elif not quiet:
@@ -123,11 +129,16 @@ def convert(source: str, destination: str, target: str, *, as_json: bool, quiet:
 
 @contextmanager
 def _undone_if_broken_off(store: Store) -> Iterator[None]:
-    """Leave nothing behind of a conversion that did not come to its end."""
+    """Leave nothing behind of a conversion that did not come to its end, or say what is left."""
     try:
         yield
-    except BaseException:
-        clear(store)
+    except BaseException as error:
+        try:
+            clear(store)
+        except StoreError:
+            raise StoreError(
+                f"{error}; what was written of it to {store.url} is to be deleted by hand"
+            ) from error
         raise
 
 
@@ -202,17 +213,18 @@ def mirror(run: str, url: str, patience_s: float, *, as_json: bool, quiet: bool)
 
 def _advance_mirror(copy: RunCopy, patience_s: float) -> None:
     """Copy what is not copied yet; try again for so long after the store refused first."""
-    give_up_at, pause_s = time.monotonic() + patience_s, 1.0
+    began, pause_s = time.monotonic(), 1.0
     while True:
         try:
             return copy.advance()
         except NotAFile:
             raise
         except StoreError as error:
-            if time.monotonic() + pause_s > give_up_at:
+            if time.monotonic() + pause_s > began + patience_s:
                 raise StoreError(
-                    f"{error}; given up after {patience_s:g} s: {plural(copy.copied, 'file')} "
-                    f"were copied before, {copy.waiting} wait; call it again to go on"
+                    f"{error}; tried again for {time.monotonic() - began:.0f} s: "
+                    f"{plural(copy.copied, 'file')} were copied before, {copy.waiting} wait; "
+                    "call it again to go on"
                 ) from None
             print_text(f"{error}; it is tried again", file=sys.stderr)
             time.sleep(pause_s)

@@ -13,7 +13,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -402,12 +401,12 @@ _OF_LAYERS = (
 _SPARK, _MOST_LAYERS = 32, 600
 
 _RANK = {"error": 0, "warning": 1, "info": 2}
-_COLUMNS: WeakKeyDictionary[Trial, Columns] = WeakKeyDictionary()
 
 
 def columns_of(trial: Trial) -> Columns:
     """Return what was read of a run for figures; the same for as long as the trial lives."""
-    return _COLUMNS.setdefault(trial, Columns(trial))
+    found: Columns = trial.kept.setdefault(Columns, Columns(trial))
+    return found
 
 
 def _titles(names: Iterable[str], *, is_keras: bool) -> dict[str, str]:

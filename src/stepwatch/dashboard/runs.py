@@ -220,6 +220,7 @@ class Listing:
     def __init__(self, runs: OpenRuns) -> None:
         self._runs = runs
         self._cached: dict[str, _CachedRow] = {}
+        self._running: dict[str, Trial] = {}
         self._lock = threading.Lock()
 
     def rows(self) -> dict[str, object]:
@@ -249,7 +250,7 @@ class Listing:
 
     def _row(self, name: str) -> dict[str, object]:
         try:
-            trial = Trial(self._runs.url(name))
+            trial = self._trial(name)
             found = asdict(summarize_run(trial))
             found["health"] = load_verdict(trial).headline.to_json()
             found["settings"] = settings_of(trial)
@@ -259,6 +260,17 @@ class Listing:
         except StepwatchError as error:
             return {"name": name, "state": "unreadable", "error": str(error)}
         return {"name": name, **{key: plain(value) for key, value in found.items()}}
+
+    def _trial(self, name: str) -> Trial:
+        """Return a run as it is now; one that goes on is kept, and only what is new is read."""
+        trial = self._running.pop(name, None)
+        if trial is None:
+            trial = Trial(self._runs.url(name))
+        else:
+            trial.refresh()
+        if not trial.ended:
+            self._running[name] = trial
+        return trial
 
 
 def _numbers(trial: Trial) -> tuple[dict[str, float | None], list[float | None]]:

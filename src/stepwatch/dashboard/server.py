@@ -57,6 +57,7 @@ class Server:
         names = {"localhost", self.host, socket.gethostname()}
         config = uvicorn.Config(
             make_app(self.location, names=sorted(names), token=self.token),
+            http="h11",  # the faster parser, if it is installed, takes headers without end
             log_level="warning",
             access_log=False,
             server_header=False,

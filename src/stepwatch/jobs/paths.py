@@ -37,28 +37,61 @@ class JobPaths:
         self.home, self.name = home, name
         #: What ``/opt/ml`` is in a container.
         self.root = home / name
-        #: The run.
-        self.tensors = self.root / "output" / "tensors"
-        #: TensorBoard's files.
-        self.tensorboard = self.root / "output" / "tensorboard"
-        #: The files that describe the job to its training.
-        self.config = self.root / "input" / "config"
-        #: What the training may say about why it failed.
-        self.failure = self.root / "output" / "failure"
-        #: The model that the training makes.
-        self.model = self.root / "model"
-        #: What else it makes.
-        self.output_data = self.root / "output" / "data"
-        #: Where the source of the training lies, if it was brought here.
-        self.code = self.root / "code"
-        #: What a training that is started again finds.
-        self.checkpoints = self.root / "checkpoints"
-        #: What the rules of the job made.
-        self.rules = self.root / "rule-output"
-        #: What all of its processes write.
-        self.logs = self.root / "logs"
-        #: What the runner itself has to say.
-        self.runner_log = self.logs / "runner.log"
+
+    @property
+    def tensors(self) -> Path:
+        """The run."""
+        return self.root / "output" / "tensors"
+
+    @property
+    def tensorboard(self) -> Path:
+        """TensorBoard's files."""
+        return self.root / "output" / "tensorboard"
+
+    @property
+    def config(self) -> Path:
+        """The files that describe the job to its training."""
+        return self.root / "input" / "config"
+
+    @property
+    def failure(self) -> Path:
+        """What the training may say about why it failed."""
+        return self.root / "output" / "failure"
+
+    @property
+    def model(self) -> Path:
+        """The model that the training makes."""
+        return self.root / "model"
+
+    @property
+    def output_data(self) -> Path:
+        """What else it makes."""
+        return self.root / "output" / "data"
+
+    @property
+    def code(self) -> Path:
+        """Where the source of the training lies, if it was brought here."""
+        return self.root / "code"
+
+    @property
+    def checkpoints(self) -> Path:
+        """What a training that is started again finds."""
+        return self.root / "checkpoints"
+
+    @property
+    def rules(self) -> Path:
+        """What the rules of the job made."""
+        return self.root / "rule-output"
+
+    @property
+    def logs(self) -> Path:
+        """What all of its processes write."""
+        return self.root / "logs"
+
+    @property
+    def runner_log(self) -> Path:
+        """What the runner itself has to say."""
+        return self.logs / "runner.log"
 
     def rule_output(self, rule: str) -> Path:
         """Return the folder of what a rule made, by its name."""

@@ -196,9 +196,8 @@ def reap(records: Records, job: str = "") -> None:
     noted, because the disk is full, the next call does it.
     """
     with suppress(StoreError):
-        for name, changed_ns in records.under_way():
-            if job in ("", name):
-                _carry_on(records, name, changed_ns)
+        for name, changed_ns in records.under_way(job):
+            _carry_on(records, name, changed_ns)
 
 
 def _carry_on(records: Records, name: str, changed_ns: int) -> None:

@@ -490,12 +490,17 @@ class Records:
         )
         return [ProcessRecord(*row) for row in rows]
 
-    def under_way(self) -> list[tuple[str, int]]:
-        """Return the names of the jobs that have not ended, each with when it last changed."""
+    def under_way(self, job: str = "") -> list[tuple[str, int]]:
+        """Return the names of the jobs that have not ended, each with when it last changed.
+
+        Args:
+            job: Of this one only.
+        """
         return self._file.rows(
             "select name, (select max(started_ns) from transitions where job = jobs.name) from jobs"
-            " where status not in (?, ?, ?)",
+            f" where status not in (?, ?, ?){' and name = ?' if job else ''}",
             *ENDED,
+            *filter(None, [job]),
         )
 
 

@@ -385,7 +385,8 @@ def _exception(trial: Trial) -> tuple[str, str]:
 
 
 def _death(trial: Trial) -> str:
-    kept = f"; {trial.num_salvaged} steps are from the black box" if trial.num_salvaged else ""
+    steps = "1 step is" if trial.num_salvaged == 1 else f"{trial.num_salvaged} steps are"
+    kept = f"; {steps} from the black box" if trial.num_salvaged else ""
     return f"its process left no note of its end{kept}"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
+from functools import cache
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -32,13 +33,24 @@ def identity(pid: int | str = "self") -> str:
         pid: Its number; this process by default.
     """
     try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        boot, namespace = _boot_and_namespace(os.getpid())
         status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        namespace = os.readlink("/proc/self/ns/pid")
     except OSError:
         return ""
     state, start = status[0], status[19]
     return "" if state in "ZX" else f"{boot} {namespace} {start}"
+
+
+@cache
+def _boot_and_namespace(own_pid: int) -> tuple[str, str]:
+    """Return what is the same for as long as this process runs; a forked child has its own.
+
+    Raises:
+        OSError: It is unknown.
+    """
+    del own_pid
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return boot, os.readlink("/proc/self/ns/pid")
 
 
 def may_run(host: str, pid: int, recorded: str) -> bool:
@@ -51,12 +63,16 @@ def may_run(host: str, pid: int, recorded: str) -> bool:
     """
     if host != socket.gethostname() or pid <= 0 or os.name == "nt":
         return True
-    ours, theirs = identity().split(" "), recorded.split(" ")
-    if not len(ours) == len(theirs) == 3:
+    theirs = recorded.split(" ")
+    try:
+        boot, namespace = _boot_and_namespace(os.getpid())
+    except OSError:
         return _exists(pid)
-    if theirs[0] != ours[0]:
+    if len(theirs) != 3:
+        return _exists(pid)
+    if theirs[0] != boot:
         return False  # the machine was started again since
-    return theirs[1] != ours[1] or identity(pid) == recorded
+    return theirs[1] != namespace or identity(pid) == recorded
 
 
 def _exists(pid: int) -> bool:

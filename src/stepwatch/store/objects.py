@@ -214,20 +214,25 @@ class ObjectStore(ABC):
                 self._answered = self._answered or bool(refusal.status)
                 lost = refusal.is_unanswered or refusal.is_gone(verb)
                 if not lost or time.monotonic() > give_up_at:
+                    waited_s = 0.0 if self._is_away else patience_s
                     self._is_away = refusal.is_unanswered
-                    raise self._refused(verb, key, error, refusal) from None
+                    raise self._refused(verb, key, error, refusal, waited_s) from None
             else:
                 self._answered, self._is_away = True, False
                 return found
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
-    def _refused(self, verb: str, key: str, error: BaseException, refusal: Refusal) -> OSError:
+    def _refused(
+        self, verb: str, key: str, error: BaseException, refusal: Refusal, waited_s: float
+    ) -> OSError:
         if isinstance(error, FileNotFoundError) and verb == "read" and not refusal.lacks_container:
             return FileNotFoundError(f"no {key} in {self.url}")
         what = f"{key} in {self.url}" if key else self.url
-        kind = StoreAway if refusal.is_unanswered else StoreError
-        return kind(f"cannot {verb} {what}: {refusal.reason(verb, self._container)}")
+        text = f"cannot {verb} {what}: {refusal.reason(verb, self._container)}"
+        if not refusal.is_unanswered:
+            return StoreError(text)
+        return StoreAway(f"{text}; given up after {waited_s:g} s" if waited_s else text)
 
     @cached_property
     def _client(self) -> Any:

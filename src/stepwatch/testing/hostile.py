@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,21 @@ def _socket(path: Path) -> None:
 
 def _zeros(path: Path) -> None:
     path.symlink_to("/dev/zero")
+
+
+def _device(path: Path) -> None:
+    os.mknod(path, 0o600 | stat.S_IFCHR, os.stat("/dev/zero").st_rdev)
+
+
+def _link_of_another(key: str) -> Callable[[Path, Path], None]:
+    def change(run: Path, secret: Path) -> None:
+        path = run / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        os.chown(secret, os.getuid() + 1, -1)
+        os.link(secret, path)
+
+    return change
 
 
 def _write(key: str, data: bytes) -> Callable[[Path, Path], None]:
@@ -164,6 +180,12 @@ HOSTILE: Mapping[str, Callable[[Path, Path], None]] = {
     "tensors are a FIFO": _replace_by(os.mkfifo, "tensors/*/*.safetensors"),
     "findings are a FIFO": _replace_by(os.mkfifo, "findings/worker_0.jsonl"),
     "extra file is a socket": _replace_by(_socket, "notes/socket"),
+    "manifest is another user's": _link_of_another("run.json"),
+    "findings are another user's": _link_of_another("findings/worker_0.jsonl"),
+    "extra file is another user's": _link_of_another("notes/readme.txt"),
+    "manifest is a device": _replace_by(_device, "run.json"),
+    "part is a device": _replace_by(_device, "observations/*/*.parquet"),
+    "extra file is a device": _replace_by(_device, "notes/device"),
     "manifest is endless": _replace_by(_zeros, "run.json"),
     "manifest is nested": _write("run.json", _MANY),
     "manifest is large": _write("run.json", b'{"format": "' + b"x" * (20 << 20)),

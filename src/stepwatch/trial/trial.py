@@ -138,6 +138,8 @@ class Trial:
         #: How many steps are from the black box: the process was gone before they were stored.
         self.num_salvaged = 0
         self._is_salvaged = False
+        #: What its readers keep of it, by their type: for as long as there is the trial.
+        self.kept: dict[type, Any] = {}
         self.refresh()
 
     def __repr__(self) -> str:
@@ -228,9 +230,9 @@ class Trial:
             return ""
         steps = self.step_numbers()
         lost = f"what came after step {steps[-1]} is lost" if len(steps) else "no step is known"
-        kept = (
-            f"{self.num_salvaged} of its steps are from the black box" if self.num_salvaged else ""
-        )
+        verb = "is" if self.num_salvaged == 1 else "are"
+        kept = f"{self.num_salvaged} of its steps {verb} from the black box"
+        kept = kept if self.num_salvaged else ""
         parts = ("its process is gone and left no note of its end", kept, lost)
         return "; ".join(filter(None, parts))
 

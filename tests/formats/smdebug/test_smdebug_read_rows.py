@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from stepwatch.errors import TensorUnavailable
 from stepwatch.formats import RunTarget, open_writer
 from stepwatch.formats.manifest import RUN_KEY, End, Manifest
+from stepwatch.formats.smdebug.layout import index_key
 from stepwatch.numerics.statistics import FIELDS, summarize
 from stepwatch.store import Store, open_store
 from stepwatch.trial import Trial
@@ -43,9 +45,14 @@ class TestRows:
         row = Trial(store).tensor("t").statistics().rows[0]
         assert [2.0] == row[np.isfinite(row)].tolist()
 
-    def test_a_shape_without_a_value_gives_the_count(self, store: Store):
-        """A step of shapes only has no event file."""
+    @pytest.mark.parametrize("named", [{}, {"event_file_name": ""}])
+    def test_a_shape_without_a_value_gives_the_count(self, store: Store, named: dict[str, str]):
+        """A step of shapes only has no event file; some writers say so by an empty name."""
         put_step(store, 4, {}, shapes={"t": (2, 3)})
+        index = json.loads(store.get(index_key(4, "worker_0")))
+        store.put(
+            index_key(4, "worker_0"), json.dumps({**index, "meta": index["meta"] | named}).encode()
+        )
 
         trial = Trial(store)
         series = trial.tensor("t").statistics()

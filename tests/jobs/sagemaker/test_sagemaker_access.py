@@ -15,6 +15,7 @@ from stepwatch.jobs.artifacts import unpack
 from stepwatch.runtime.process import is_loopback
 from stepwatch_smdebug.sagemaker.app import MOST_BYTES
 from tests.support.cli.commands import STEPWATCH, call
+from tests.support.endless_requests import bytes_until_refused
 from tests.support.jobs.sagemaker.serving import Server, request, shared
 
 SECRET = "a-long-secret-of-this-server"
@@ -65,6 +66,12 @@ class TestOnLoopback:
     def test_nothing_but_requests_of_the_api(self, method):
         """So a browser that asks first is told no."""
         assert 405 == urllib3.request(method, shared().url).status
+
+    @pytest.mark.parametrize("headers", ["long", "many"])
+    def test_headers_have_an_end(self, headers):
+        """Before who asks is known; whichever parser of HTTP is installed."""
+        assert 0 < bytes_until_refused(shared().url, headers=headers)
+        assert 200 == post(shared().url)[0]
 
     def test_a_body_has_an_end(self):
         """One that is too long is not read, whether it says so or not."""

@@ -131,7 +131,7 @@ class CollectionManager:
             raise SMDebugValueError(
                 f"a collections file holds {' and '.join(_KEYS)}, got {list(document)}"
             )
-        loaded = cls()
+        loaded = cls(create_default=False)
         for collection in document["collections"].values():
             loaded.add(collection_class.from_dict(collection))
         loaded.update_meta(document.get("_meta", {}))
@@ -146,3 +146,19 @@ class CollectionManager:
 
     def __repr__(self) -> str:
         return f"<class CollectionManager: collection_names={list(self.collections)}>"
+
+
+class BuiltInCollections(CollectionManager):
+    """The collections of a framework's hook.
+
+    Args:
+        create_default: Whether those that the hook brings along are there.
+    """
+
+    #: Whose hook it is, such as ``pytorch``.
+    framework: str
+
+    def __init__(self, create_default: bool = True) -> None:
+        super().__init__()
+        if create_default:
+            self.create_built_in(self.framework)

@@ -85,7 +85,7 @@ class BaseHook:
         self.include_collections = included_names(
             self.framework, include_collections, include_regex, save_all
         )
-        self.collection_manager = self.collection_manager_class()
+        self.collection_manager = self.collection_manager_class(create_default=False)
         self.collection_manager.create_built_in(self.framework)
         #: Whether collections were handed out since they were read, and may have been changed.
         self._touched = False

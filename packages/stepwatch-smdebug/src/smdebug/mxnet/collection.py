@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.collection import Collection as BaseCollection
 from ..core.collection import CollectionKeys
-from ..core.collection_manager import CollectionManager as BaseCollectionManager
+from ..core.collection_manager import BuiltInCollections
 
 __all__ = ["Collection", "CollectionKeys", "CollectionManager"]
 
@@ -28,7 +28,8 @@ class Collection(BaseCollection):
             self.include(f"^{block.name}_output_")
 
 
-class CollectionManager(BaseCollectionManager):
+class CollectionManager(BuiltInCollections):
     """The collections of an MXNet hook."""
 
+    framework = "mxnet"
     collection_class = Collection

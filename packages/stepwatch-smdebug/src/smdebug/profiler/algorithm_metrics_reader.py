@@ -33,10 +33,24 @@ class AlgorithmMetricsReader(MetricsReaderBase):
         found = trace_events(self.profile, as_ns(start_time, unit), as_ns(end_time, unit))
         return found if event_type is None else selected(found, [event_type])
 
-    def get_events_by_step(self, start_step: int, end_step: int) -> list[TraceEvent]:
-        """Return the events that overlap the time from one step to another."""
+    def get_events_by_step(
+        self,
+        start_step: int,
+        end_step: int,
+        event_type: str | None = None,
+        file_suffix_filter: Sequence[str] | None = None,
+    ) -> list[TraceEvent]:
+        """Return the events that overlap the time from one step to another.
+
+        Args:
+            start_step: The first.
+            end_step: The last.
+            event_type: See ``get_events``.
+            file_suffix_filter: Has no effect.
+        """
+        del file_suffix_filter
         between = self.time_of_steps(start_step, end_step)
-        return [] if between is None else self.get_events(*between)
+        return [] if between is None else self.get_events(*between, event_type=event_type)
 
     def time_of_steps(self, start_step: int, end_step: int) -> tuple[float, float] | None:
         """Return when some steps began and ended, in microseconds; ``None`` for no step."""
@@ -54,6 +68,12 @@ class AlgorithmMetricsReader(MetricsReaderBase):
 class LocalAlgorithmMetricsReader(AlgorithmMetricsReader):
     """Reads what ran when, of a job in a folder."""
 
+    def __init__(self, trace_root_folder: str, use_in_memory_cache: bool = False) -> None:
+        super().__init__(trace_root_folder, use_in_memory_cache)
+
 
 class S3AlgorithmMetricsReader(AlgorithmMetricsReader):
     """Reads what ran when, of a job in S3."""
+
+    def __init__(self, s3_trial_path: str, use_in_memory_cache: bool = False) -> None:
+        super().__init__(s3_trial_path, use_in_memory_cache)

@@ -37,9 +37,15 @@ class SystemMetricsReader(MetricsReaderBase):
 class LocalSystemMetricsReader(SystemMetricsReader):
     """Reads what devices were at, of a job in a folder."""
 
+    def __init__(self, trace_root_folder: str, use_in_memory_cache: bool = False) -> None:
+        super().__init__(trace_root_folder, use_in_memory_cache)
+
 
 class S3SystemMetricsReader(SystemMetricsReader):
     """Reads what devices were at, of a job in S3."""
+
+    def __init__(self, s3_trial_path: str, use_in_memory_cache: bool = False) -> None:
+        super().__init__(s3_trial_path, use_in_memory_cache)
 
 
 S3NumpySystemMetricsReader = unavailable(

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.collection import Collection as BaseCollection
 from ..core.collection import CollectionKeys
-from ..core.collection_manager import CollectionManager as BaseCollectionManager
+from ..core.collection_manager import BuiltInCollections
 
 __all__ = ["Collection", "CollectionKeys", "CollectionManager"]
 
@@ -48,7 +48,8 @@ class Collection(BaseCollection):
         return nameless
 
 
-class CollectionManager(BaseCollectionManager):
+class CollectionManager(BuiltInCollections):
     """The collections of a PyTorch hook."""
 
+    framework = "pytorch"
     collection_class = Collection

@@ -76,6 +76,7 @@ def serve(
         print(f"clients: export {exported}", flush=True)
     config: Any = uvicorn.Config(
         app,
+        http="h11",  # the faster parser, if it is installed, takes headers without end
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -75,10 +75,18 @@ class StepPythonProfileStats:
         """Return whether it began in one mode and ended in another."""
         return (self.start_mode, self.end_mode) == (start_mode, end_mode)
 
-    def in_time_interval(self, start_us: float, end_us: float) -> bool:
-        """Return whether it meets a time, in microseconds since the Unix epoch."""
-        began, ended = self.start_time_since_epoch_in_micros, self.end_time_since_epoch_in_micros
-        return began <= end_us and ended >= start_us
+    def in_time_interval(
+        self, start_time_since_epoch_in_micros: float, end_time_since_epoch_in_micros: float
+    ) -> bool:
+        """Return whether it meets a time."""
+        return (
+            self.start_time_since_epoch_in_micros <= end_time_since_epoch_in_micros
+            and self.end_time_since_epoch_in_micros >= start_time_since_epoch_in_micros
+        )
+
+    def has_node_id(self, node_id: str) -> bool:
+        """Return whether a machine wrote it."""
+        return self.node_id == node_id
 
     def in_step_interval(
         self, start_step: float, end_step: float, start_phase: StepPhase, end_phase: StepPhase
