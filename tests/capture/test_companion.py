@@ -429,6 +429,7 @@ class TestRun:
         (tmp_path / "train.py").write_text(TRAINING + text)
         return call(STEPWATCH, "run", "--companion", *options, "train.py", cwd=tmp_path, **more)
 
+    @pytest.mark.slow
     def test_the_terminal_looks_the_same(self, tmp_path):
         """But for what took how long."""
         told = [
@@ -479,6 +480,7 @@ class TestRun:
         assert list(range(len(trial.steps()))) == trial.steps()
         assert len(trial.steps()) >= 9
 
+    @pytest.mark.slow
     def test_two_ranks_have_one_each(self, tmp_path):
         """And one run."""
         (tmp_path / "train.py").write_text(TRAINING + "train(10)\n")

@@ -40,6 +40,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_what_is_spawned_is_said_not_to_be_watched(write, stepwatch):
     told = stepwatch("run", write(SPAWNS, training=False))
 

@@ -127,6 +127,7 @@ def rows_with_the_bad_one(folder, kind, *, last=False):
 
 
 class TestProve:
+    @pytest.mark.slow
     def test_a_row_that_is_not_finite(self, recorded):
         """Without it all is well, and without all others it is not; the run says so from then."""
         folder = recorded("nan")
@@ -160,7 +161,7 @@ class TestProve:
         ("kind", "cause"),
         [
             ("sqrt", "domain"),
-            ("masked", "rows"),
+            pytest.param("masked", "rows", marks=pytest.mark.slow),
             pytest.param("raw", "inputs", marks=pytest.mark.slow),
             pytest.param("slow", "pace", marks=pytest.mark.slow),
             pytest.param("zero", "no_rate", marks=pytest.mark.slow),
@@ -242,6 +243,7 @@ class TestBlame:
     def test_a_row_that_is_far_too_large_comes_first(self, recorded):
         assert BAD_ROW == rows_with_the_bad_one(recorded("large"), "large")[0]["index"]
 
+    @pytest.mark.slow
     def test_rows_that_workers_loaded_have_their_indices(self, recorded):
         """They draw ahead; each row is looked up in the data set."""
         rows = blame(recorded("workers"), "workers", 5)
@@ -249,6 +251,7 @@ class TestBlame:
         assert {True, None} == {row["checked"] for row in rows}
         assert 16 == len({row["index"] for row in rows})
 
+    @pytest.mark.slow
     def test_shares_add_up(self, recorded):
         rows = blame(recorded("workers"), "workers", 5)
 

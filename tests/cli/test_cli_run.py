@@ -189,6 +189,7 @@ train(300)
 
 
 class TestWhatItLoads:
+    @pytest.mark.slow
     def test_a_training_is_recorded_without_pandas(self, write, new_stepwatch, tmp_path):
         """Its import stops the training for a third of a second, and its memory is the script's."""
         pytest.importorskip("pandas")

@@ -29,6 +29,7 @@ def test_targets_that_count_unlike_are_found(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", [name for name, one in TOKENS.items() if not one.must_fire])
+@pytest.mark.slow
 def test_targets_that_count_alike_are_no_fault(name, tmp_path):
     found, _ = judge(TOKENS[name].program, RULE, tmp_path / "run")
 
@@ -77,6 +78,7 @@ def test_a_loss_that_is_not_divided_is_found_whatever_was_asked_for(tmp_path):
     assert ["sum"] == trains(tmp_path / "run", asked=4, parts=4, divided_by=1)
 
 
+@pytest.mark.slow
 def test_what_was_asked_for_is_no_fault(tmp_path):
     """Nor are several calls of backward() for each, nor a number that a callback changes."""
     assert [] == trains(tmp_path / "four", asked=4, parts=4, divided_by=4)

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,6 +93,7 @@ for step in range(8):
 """
 
 
+@pytest.mark.slow
 def test_stepwatch_run_writes_it(tmp_path):
     """The findings of ``stepwatch run --format smdebug`` are found again by ``check``."""
     (tmp_path / "train.py").write_text(SCRIPT)
