@@ -22,10 +22,10 @@ from ..tensors import readable, tensors_in
 from .variables import script_variables
 
 _COLLECTION = "setup"
-#: So many steps are looked at, and the equation must hold at so many.
-_MOST_LOOKS, _LEAST_HELD = 16, 3
-#: Larger batches are not looked at; a schedule has so many steps.
-_MOST_ELEMENTS, _LEAST_STEPS, _MOST_STEPS = 1 << 22, 20, 10_000
+#: So many calls of models and losses are looked at, and the equation must hold at so many.
+_MOST_CALLS, _MOST_LOOKS, _LEAST_HELD = 64, 16, 3
+#: Of a batch so many samples are looked at, if they are not larger; a schedule has so many steps.
+_MOST_SAMPLES, _MOST_ELEMENTS, _LEAST_STEPS, _MOST_STEPS = 32, 1 << 20, 20, 10_000
 #: Numbers are equal within this part of their size.
 _EQUAL = 1e-4
 _REGRESSIONS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
@@ -36,7 +36,7 @@ class NoiseLevels:
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
-        self._num_looks = 0
+        self._num_calls = self._num_looks = 0
         # What a model was given in this step, with the numbers that may be steps of a schedule.
         self._given: tuple[torch.Tensor, torch.Tensor] | None = None
         # How often the equation held, by the names of both schedules.
@@ -45,12 +45,14 @@ class NoiseLevels:
     def begin(self, step: OpenStep, model: torch.nn.Module, inputs: object) -> None:  # noqa: ARG002
         """A model begins to run."""
         self._given = None
-        if step.mode is not Mode.TRAIN or self._num_looks >= _MOST_LOOKS:
+        is_over = self._num_calls >= _MOST_CALLS or self._num_looks >= _MOST_LOOKS
+        if step.mode is not Mode.TRAIN or is_over:
             return
+        self._num_calls += 1
         given = [readable(one) for _, one in tensors_in((inputs, call_keywords()))]
         known = [one for one in given if one is not None and one.is_cpu]
         noisy = [one for one in known if one.dim() > 1 and one.is_floating_point()]
-        if len(noisy) == 1 and noisy[0].numel() <= _MOST_ELEMENTS:
+        if len(noisy) == 1 and noisy[0][:_MOST_SAMPLES].numel() <= _MOST_ELEMENTS:
             steps = [one for one in known if not one.is_floating_point() and one.numel() > 1]
             if len(steps) == 1 and steps[0].numel() == len(noisy[0]):
                 self._given = noisy[0].detach(), steps[0].reshape(-1).long()
@@ -84,7 +86,7 @@ def _wrong_schedules(
     """Yield the schedules by which noise was added, where their cumulative product is known.
 
     Args:
-        noisy: What a model was given, shape ``[samples, ...]``.
+        noisy: What a model was given, shape ``[samples, ...]``, of which the first are looked at.
         steps: Of each sample, shape ``[samples]``.
         noise: Of the shape of ``noisy``.
     """
@@ -101,20 +103,21 @@ def _wrong_schedules(
         ):
             schedules.setdefault(name, value.double())
         elif value.shape == noisy.shape:
-            samples.append(value.double())
+            samples.append(value)
     products = {
         name: other
         for name, one in schedules.items()
         for other, product in schedules.items()
         if other != name and len(one) == len(product) and _are_equal(one.cumprod(0), product)
     }
-    shape = -1, *(1,) * (noisy.dim() - 1)
-    for name, other in products.items():
-        kept = schedules[name][steps].reshape(shape)
+    first = slice(_MOST_SAMPLES)
+    for name, other in products.items() if samples else ():
+        if name in products.values():
+            continue
+        kept = schedules[name][steps[first]].reshape(-1, *(1,) * (noisy.dim() - 1))
         # What is left of the samples themselves.
-        rest = noisy.double() - (1 - kept).sqrt() * noise.double()
-        is_product = name in products.values()
-        if not is_product and any(_are_equal(kept.sqrt() * one, rest) for one in samples):
+        rest = noisy[first].double() - (1 - kept).sqrt() * noise[first].double()
+        if any(_are_equal(kept.sqrt() * one[first].double(), rest) for one in samples):
             yield f"{name}>{other}"
 
 
