@@ -108,18 +108,19 @@ class PulledPairs:
     ) -> None:
         """A module returned: note what it made of samples."""
         inputs, keywords = given
-        if len(inputs) != 1 or keywords or type(output) is not torch.Tensor:
+        if len(inputs) != 1 or keywords or len(self._outputs) >= _MOST_OUTPUTS:
             return
-        samples = readable(inputs[0])
-        if samples is None or samples.requires_grad or not samples.is_floating_point():
+        if type(output) is not torch.Tensor:
             return
-        node = output.grad_fn
+        node, samples, made = output.grad_fn, readable(inputs[0]), readable(output)
+        if node is None or samples is None or made is None or samples.requires_grad:
+            return
         is_small = samples.is_cpu and samples.numel() <= _MOST_ELEMENTS
-        is_of_rows = samples.dim() > 1 and output.dim() > 1 and len(samples) == len(output)
-        is_of_rows = is_of_rows and output.shape[-1] > 1  # one number each is a score
-        if node is not None and is_small and is_of_rows and len(self._outputs) < _MOST_OUTPUTS:
+        # One number of each sample is a score.
+        is_of_rows = samples.dim() > 1 and made.dim() > 1 and made.shape[-1] > 1
+        if is_small and is_of_rows and len(samples) == len(made) and samples.is_floating_point():
             key = node._sequence_nr(), output.output_nr
-            self._outputs[key] = _Output(name, samples.detach(), output.detach())
+            self._outputs[key] = _Output(name, samples.detach(), made.detach())
 
     def forget(self, *_: object) -> None:
         """Hold no outputs."""
