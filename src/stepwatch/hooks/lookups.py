@@ -140,8 +140,9 @@ class Lookups:
 
     def __init__(self) -> None:
         self._num_looks = 0
-        # The rows of each table.
+        # The rows of each table, and those tables that were there before this step.
         self._rows: dict[str, int] = {}
+        self._known: frozenset[str] = frozenset()
         self._calls: list[_Call] = []
         self._drawn: dict[_Which, _Drawn] = {}
         # Whether the first of two tables was only ever given ids of the second; and of which two
@@ -157,10 +158,10 @@ class Lookups:
     def wants(self, table: str, rows: int) -> bool:
         """Note a table, and return whether its ids are to be noted: there are others.
 
-        At the first look it is not known yet.
+        In the step in which it is new that is not known yet.
         """
         self._rows[table] = rows
-        return self._num_looks > 0 and len(self._rows) > 1
+        return table in self._known and len(self._known) > 1
 
     def note(self, table: str, ids: Ids, columns: Callable[[], Mapping[str, Ids]]) -> None:
         """Note what a table is given.
@@ -195,14 +196,15 @@ class Lookups:
     def step_ends(self) -> None:
         """Add what was noted in a step to what is known of all."""
         calls, self._calls = self._calls, []
-        self._num_looks += self.is_open and bool(self._rows)
+        self._num_looks += 1
+        self._known = frozenset(self._rows)
         if calls:
             self._add(calls)
             self._compare(calls)
 
     def found(self) -> dict[str, float]:
         """Return what is known of all steps, as numbers of the collection ``setup`` by name."""
-        if self._num_looks <= _LEAST_LOOKS:
+        if not self._known or self._num_looks <= _LEAST_LOOKS:
             return {}
         return dict(self._of_other_ranges()) | dict(self._of_other_tables())
 

@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from ..numerics.measures import Floats
 
-#: At most so many steps are looked at, and so many elements of each sample.
-MOST_LOOKS, _MOST_ELEMENTS = 200, 4096
+#: At most so many steps are looked at, so many pairs of each, and so many elements of a sample.
+MOST_LOOKS, MOST_PAIRS, _MOST_ELEMENTS = 200, 256, 512
 #: So many pairs of each kind, and so many looks, must have been compared.
 _LEAST_PAIRS, _LEAST_LOOKS = 300, 5
 #: Standard errors that tell two means apart.
@@ -124,7 +124,7 @@ class Pairs:
 def elements(samples: npt.NDArray[np.generic]) -> Floats:
     """Return evenly spaced elements of each sample, shape ``[samples, elements]``."""
     flat = samples.reshape(len(samples), -1)
-    return flat[:, :: max(1, flat.shape[1] // _MOST_ELEMENTS)].astype(np.float64)
+    return flat[:, :: -(-flat.shape[1] // _MOST_ELEMENTS)].astype(np.float64)
 
 
 #: The powers of a distance that pulls, and of what is left of the margin that pushes; and by what

@@ -179,6 +179,7 @@ TITLES: Mapping[str, str] = {
     "setup:metric": "metric does not fit the labels",
     "setup:momentum": "momentum of batch normalization",
     "setup:monitor": "callback takes worse for better",
+    "setup:not_cumulative": "noise of one step, not of all until then",
     "setup:other_ids": "embedding is looked up by ids of another",
     "setup:other_range": "ids are drawn from the range of another embedding",
     "setup:over_samples": "softmax over the batch",

@@ -109,13 +109,18 @@ _ATTENTION = {
     ),
 }
 
-#: What an embedding is given that is meant for another one, by both names.
-_LOOKED_UP = {
+#: What was taken in place of something else, by both names.
+_CONFUSED = {
     "other_range": (
         "some ids of {0} are drawn from as many as {1} has rows, {rows}, and so never reach the"
         " others, though other ids of it do",
         "draw from the rows of the table that the ids are for, as torch.randint(0, n_items, ...)"
         " for negative items",
+    ),
+    "not_cumulative": (
+        "noise is added by {0}, which is of one step, and not by {1}, which is its cumulative"
+        " product: the model hardly sees noise at any step, and a sampler begins with nothing else",
+        "add noise by the cumulative product of the alphas, as by alpha_bar[t]",
     ),
     "other_ids": (
         "{0} is only ever looked up by the ids of {1}, and never by its own: what it returns says"
@@ -149,7 +154,8 @@ class Setup(Rule):
     ``risk_set``: a likelihood of survival compares with those who are gone already.
     ``other_range``: ids of an embedding are drawn from the range of another one. ``other_ids``:
     an embedding is looked up by the ids of another one. ``turned``: a loss of triplets or pairs
-    pulls together what is unlike, and pushes apart what is alike.
+    pulls together what is unlike, and pushes apart what is alike. ``not_cumulative``: a diffusion
+    model is given noise by what one step keeps, and not by the product of all until then.
     ``recoded``: categories have other numbers in training than in the data that are evaluated.
     """
 
@@ -170,6 +176,7 @@ class Setup(Rule):
         "recoded*": "data",
         "other_range*": "data",
         "turned*": "loss_input",
+        "not_cumulative*": "data",
         "metric*": "metric",
         "*": "mode",
     }
@@ -206,7 +213,7 @@ class Setup(Rule):
         yield from self._repeated(step)
         yield from self._unseparated(step)
         yield from self._attention(step)
-        yield from self._looked_up(step)
+        yield from self._confused(step)
         yield from self._flat(step)
         yield from self._momentum(step)
         yield from self._uncalled(step)
@@ -275,9 +282,9 @@ class Setup(Rule):
                         remedy=remedy,
                     )
 
-    def _looked_up(self, step: StepView) -> Findings:
-        """Judge embeddings that are given the ids of another one, by the names of both."""
-        for condition, (what, remedy) in _LOOKED_UP.items():
+    def _confused(self, step: StepView) -> Findings:
+        """Judge what was taken in place of something else, by the names of both."""
+        for condition, (what, remedy) in _CONFUSED.items():
             prefix = f"{_PREFIX}{condition}/"
             for group in prefixed(step, "setup", prefix):
                 # It was looked at many steps before it is said.

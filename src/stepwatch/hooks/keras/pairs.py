@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 from ...capture.open_step import OpenStep
 from ...numerics.measures import Floats, scalar_value
-from ..pairs import MOST_LOOKS, SETTLED, ContrastiveLoss, Pairs, elements
+from ..pairs import MOST_LOOKS, MOST_PAIRS, SETTLED, ContrastiveLoss, Pairs, elements
 from .backend import StepFacts
 from .evidence import Evidence, Lookup
 from .layers import ModelNames
@@ -70,5 +70,7 @@ def _add(known: _Model, loss: float, facts: StepFacts, value_of: Lookup) -> None
     known.num_looks += 1
     known.loss.add(distances, labels, loss)
     for pulled, pairs in known.pairs.items():
-        pairs.add(elements(first), elements(second), labels == pulled, distances)
+        some = slice(MOST_PAIRS)
+        samples = elements(first[some]), elements(second[some])
+        pairs.add(*samples, labels[some] == pulled, distances[some])
         pairs.step_ends()

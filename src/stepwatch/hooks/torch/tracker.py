@@ -27,6 +27,7 @@ from .collectors.batch import Batches, Channels, Samples
 from .collectors.checkpoints import Checkpoints
 from .collectors.dependence import Dependence
 from .collectors.derivatives import Derivatives
+from .collectors.diffusion import NoiseLevels
 from .collectors.embedding import Embeddings, LookedUp, Tokens
 from .collectors.logged import LoggedScalars
 from .collectors.loop import Loop
@@ -164,6 +165,7 @@ class Tracker(HookGuard):
         self._setup = setup = Setup(names, observer)
         looked_up = LookedUp(observer)
         self._pairs = pairs = PulledPairs(observer)
+        noise = NoiseLevels(observer)
         self._derivatives = derivatives = Derivatives(
             names, self.optimizers, observer, scalars, current
         )
@@ -203,13 +205,13 @@ class Tracker(HookGuard):
                 *(profile.begin, attention.begin, activity.begin, loop.begin),
                 *(Batches(names, observer).observe, Samples(names, observer).observe),
                 *(Channels(names, observer, summaries).observe, dependence.begin),
-                *(supervision.begin, checkpoints.begin, setup.begin, logged.look),
+                *(supervision.begin, checkpoints.begin, setup.begin, noise.begin, logged.look),
             ),
             ("module_begins", loop.enter, attention.enter, layers.enter),
             (
                 "loss",
                 *(dependence.observe, LossInputs(observer).observe, supervision.observe),
-                *(loop.on_loss, sources.on_loss),
+                *(noise.observe, loop.on_loss, sources.on_loss),
             ),
             ("composed_loss", dependence.observe_composed, sources.on_loss),
             (
@@ -226,7 +228,7 @@ class Tracker(HookGuard):
                 "step_ends",
                 *(dependence.forget, supervision.forget, checkpoints.complete),
                 *(policies.forget, loop.complete, setup.complete, looked_up.complete),
-                *(pairs.complete, logged.complete),
+                *(pairs.complete, noise.complete, logged.complete),
                 *(derivatives.complete, layers.complete, scalars.finish),
             ),
             (

@@ -19,7 +19,7 @@ import torch
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
 from ....numerics.measures import Floats
-from ...pairs import MOST_LOOKS, SETTLED, Pairs, elements
+from ...pairs import MOST_LOOKS, MOST_PAIRS, SETTLED, Pairs, elements
 from ..autograd import operation, saved_as_is
 from ..internals import in_transform, isolated_compute, output_shape
 from ..observe import Observer
@@ -28,6 +28,8 @@ from ..tensors import readable, to_numpy
 _COLLECTION = "setup"
 #: At most so many outputs are noted until gradients are computed, of at most so many elements.
 _MOST_OUTPUTS, _MOST_ELEMENTS = 16, 1 << 22
+#: So many steps are looked at in which there are no pairs.
+_MOST_WITHOUT = 32
 #: At most so many operations of a loss are looked through.
 _MOST_OPERATIONS = 200
 #: What grows with what it is given, of numbers from 0 up; and what picks samples by their values.
@@ -93,7 +95,8 @@ class PulledPairs:
 
     def listens(self, step: OpenStep) -> bool:
         """Return whether outputs are noted at a step: at each of the first that are in full."""
-        return step.mode is Mode.TRAIN and self._num_looks < MOST_LOOKS
+        most = MOST_LOOKS if self._pairs else _MOST_WITHOUT
+        return step.mode is Mode.TRAIN and self._num_looks < most
 
     def returned(
         self,
@@ -105,18 +108,19 @@ class PulledPairs:
     ) -> None:
         """A module returned: note what it made of samples."""
         inputs, keywords = given
-        if len(inputs) != 1 or keywords or type(output) is not torch.Tensor:
+        if len(inputs) != 1 or keywords or len(self._outputs) >= _MOST_OUTPUTS:
             return
-        samples = readable(inputs[0])
-        if samples is None or samples.requires_grad or not samples.is_floating_point():
+        if type(output) is not torch.Tensor:
             return
-        node = output.grad_fn
+        node, samples, made = output.grad_fn, readable(inputs[0]), readable(output)
+        if node is None or samples is None or made is None or samples.requires_grad:
+            return
         is_small = samples.is_cpu and samples.numel() <= _MOST_ELEMENTS
-        is_of_rows = samples.dim() > 1 and output.dim() > 1 and len(samples) == len(output)
-        is_of_rows = is_of_rows and output.shape[-1] > 1  # one number each is a score
-        if node is not None and is_small and is_of_rows and len(self._outputs) < _MOST_OUTPUTS:
+        # One number of each sample is a score.
+        is_of_rows = samples.dim() > 1 and made.dim() > 1 and made.shape[-1] > 1
+        if is_small and is_of_rows and len(samples) == len(made) and samples.is_floating_point():
             key = node._sequence_nr(), output.output_nr
-            self._outputs[key] = _Output(name, samples.detach(), output.detach())
+            self._outputs[key] = _Output(name, samples.detach(), made.detach())
 
     def forget(self, *_: object) -> None:
         """Hold no outputs."""
@@ -146,7 +150,8 @@ class PulledPairs:
                 continue
             is_known = np.broadcast_to((pulls > 0) != (pushes > 0), len(rows))
             is_pulled = np.broadcast_to(pulls > 0, len(rows))[is_known]
-            rows, others = rows[is_known], others[is_known]
+            is_pulled = is_pulled[:MOST_PAIRS]
+            rows, others = rows[is_known][:MOST_PAIRS], others[is_known][:MOST_PAIRS]
             first, second = one.of(rows, made=False), other.of(others, made=False)
             made = np.linalg.norm(one.of(rows, made=True) - other.of(others, made=True), axis=1)
             self._pairs.setdefault(one.name, Pairs()).add(first, second, is_pulled, made)

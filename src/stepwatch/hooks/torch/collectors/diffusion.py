@@ -1,0 +1,140 @@
+"""Whether a diffusion model is given noise by the cumulative product of its schedule.
+
+What it is given at step ``t`` is ``sqrt(a[t]) * x0 + sqrt(1 - a[t]) * noise``. There ``a`` is the
+cumulative product of what each step keeps; with that of one step there is hardly any noise at any
+``t``, and a sampler begins with what the model has never seen. All of it are variables of the
+script, so that the equation holds for one of them or for the other, to the last digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+
+from ....capture.open_step import OpenStep
+from ....model.steps import Mode
+from ..events import LossCall
+from ..internals import call_keywords, isolated_compute
+from ..observe import Observer
+from ..tensors import readable, tensors_in
+from .variables import script_variables
+
+_COLLECTION = "setup"
+#: So many calls of models and losses are looked at, and the equation must hold at so many.
+_MOST_CALLS, _MOST_LOOKS, _LEAST_HELD = 64, 16, 3
+#: Of a batch so many samples are looked at, if they are not larger; a schedule has so many steps.
+_MOST_SAMPLES, _MOST_ELEMENTS, _LEAST_STEPS, _MOST_STEPS = 32, 1 << 20, 20, 10_000
+#: Numbers are equal within this part of their size.
+_EQUAL = 1e-4
+_REGRESSIONS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+
+
+class NoiseLevels:
+    """Observes it in the collection ``setup``, of models that train; on the host only."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self._num_calls = self._num_looks = 0
+        # What a model was given in this step, with the numbers that may be steps of a schedule.
+        self._given: tuple[torch.Tensor, torch.Tensor] | None = None
+        # How often the equation held, by the names of both schedules.
+        self._held: dict[str, int] = {}
+
+    def begin(self, step: OpenStep, model: torch.nn.Module, inputs: object) -> None:  # noqa: ARG002
+        """A model begins to run."""
+        self._given = None
+        is_over = self._num_calls >= _MOST_CALLS or self._num_looks >= _MOST_LOOKS
+        if step.mode is not Mode.TRAIN or is_over:
+            return
+        self._num_calls += 1
+        given = [readable(one) for _, one in tensors_in((inputs, call_keywords()))]
+        known = [one for one in given if one is not None and one.is_cpu]
+        noisy = [one for one in known if one.dim() > 1 and one.is_floating_point()]
+        if len(noisy) == 1 and noisy[0][:_MOST_SAMPLES].numel() <= _MOST_ELEMENTS:
+            steps = [one for one in known if not one.is_floating_point() and one.numel() > 1]
+            if len(steps) == 1 and steps[0].numel() == len(noisy[0]):
+                self._given = noisy[0].detach(), steps[0].reshape(-1).long()
+
+    def observe(self, step: OpenStep, loss: str, value: torch.Tensor, call: LossCall) -> None:  # noqa: ARG002
+        """A loss was computed."""
+        given, self._given = self._given, None
+        noise = readable(call.target)
+        if given is None or noise is None or call.function not in _REGRESSIONS:
+            return
+        noisy, steps = given
+        if noise.shape != noisy.shape or not noise.is_cpu or noise.requires_grad:
+            return
+        self._num_looks += 1
+        with isolated_compute("cpu"):
+            for name in _wrong_schedules(noisy, steps, noise):
+                self._held[name] = self._held.get(name, 0) + 1
+
+    def complete(self, step: OpenStep) -> None:
+        """A TRAIN step ends."""
+        self._given = None
+        held = [name for name, times in self._held.items() if times >= _LEAST_HELD]
+        if held and step.wants(_COLLECTION):
+            numbers = {f"setup/not_cumulative/{name}": 1.0 for name in held}
+            self._observer.numbers(step, numbers, _COLLECTION)
+
+
+def _wrong_schedules(
+    noisy: torch.Tensor, steps: torch.Tensor, noise: torch.Tensor
+) -> Iterator[str]:
+    """Yield the schedules by which noise was added, where their cumulative product is known.
+
+    Args:
+        noisy: What a model was given, shape ``[samples, ...]``, of which the first are looked at.
+        steps: Of each sample, shape ``[samples]``.
+        noise: Of the shape of ``noisy``.
+    """
+    if int(steps.min()) < 0:
+        return
+    schedules: dict[str, torch.Tensor] = {}
+    samples: list[torch.Tensor] = []
+    for name, value in _numbers_of_script():
+        is_schedule = value.dim() == 1 and _LEAST_STEPS <= len(value) <= _MOST_STEPS
+        if (
+            is_schedule
+            and int(steps.max()) < len(value)
+            and bool(((value > 0) & (value < 1)).all())
+        ):
+            schedules.setdefault(name, value.double())
+        elif value.shape == noisy.shape:
+            samples.append(value)
+    products = {
+        name: other
+        for name, one in schedules.items()
+        for other, product in schedules.items()
+        if other != name and len(one) == len(product) and _are_equal(one.cumprod(0), product)
+    }
+    first = slice(_MOST_SAMPLES)
+    for name, other in products.items() if samples else ():
+        if name in products.values():
+            continue
+        kept = schedules[name][steps[first]].reshape(-1, *(1,) * (noisy.dim() - 1))
+        # What is left of the samples themselves.
+        rest = noisy[first].double() - (1 - kept).sqrt() * noise[first].double()
+        if any(_are_equal(kept.sqrt() * one[first].double(), rest) for one in samples):
+            yield f"{name}>{other}"
+
+
+def _are_equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    size = float(other.abs().max())
+    return bool(((one - other).abs() <= _EQUAL * size).all())
+
+
+def _numbers_of_script() -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield what variables of the script hold, and the attributes of its objects."""
+    for name, value in script_variables():
+        parts: Mapping[Any, object] = {name: value}
+        if not isinstance(value, torch.Tensor) and hasattr(value, "__dict__"):
+            parts = {**vars(value), **(getattr(value, "_buffers", None) or {})}
+        elif isinstance(value, dict):
+            parts = value
+        for part, one in parts.items():
+            tensor = readable(one)
+            if tensor is not None and tensor.is_cpu and tensor.is_floating_point():
+                yield str(part), tensor.detach()

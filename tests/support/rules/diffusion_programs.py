@@ -1,0 +1,101 @@
+"""Small diffusion models that are given noise of one step, and of all until then."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import nn
+
+from tests.support.rules.setup_programs import Case
+
+STEPS, BATCH = 50, 32
+
+
+class Schedule:
+    """How much of a sample is left at each step."""
+
+    def __init__(self):
+        self.alphas = 1 - torch.linspace(1e-4, 0.1, STEPS)
+        self.alphas_cumprod = self.alphas.cumprod(0)
+
+
+class Model(nn.Module):
+    """Predicts by a noisy sample and its step."""
+
+    def __init__(self, shape):
+        super().__init__()
+        width = torch.Size(shape).numel()
+        self.shape = shape
+        self.step = nn.Embedding(STEPS, 8)
+        self.layers = nn.Sequential(
+            nn.Linear(width + 8, 32), nn.SiLU(), nn.Linear(32, width), nn.Unflatten(1, shape)
+        )
+
+    def forward(self, x, t):
+        return self.layers(torch.cat([x.flatten(1), self.step(t)], 1))
+
+
+def _noised(x, kept, noise):
+    kept = kept.view(-1, *(1,) * (x.dim() - 1))
+    return kept.sqrt() * x + (1 - kept).sqrt() * noise
+
+
+def diffuses(kept_of, *, aim="noise", shape=(2,), by_hand=False, knows_products=True):
+    """Learn to take noise away.
+
+    Args:
+        kept_of: What is left of samples, of a schedule and steps.
+        aim: What is predicted.
+        by_hand: The loss is written out.
+        knows_products: The script keeps the schedule that a sampler goes by.
+    """
+    torch.manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
+    model, schedule = Model(shape), Schedule()
+    kept_at = partial(kept_of, schedule)
+    if not knows_products:
+        kept_at = partial(kept_of, Schedule())
+        del schedule.alphas_cumprod
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(21):
+        samples = 1 + 0.5 * torch.randn(BATCH, *shape, generator=generator)
+        at = torch.randint(STEPS, (BATCH,), generator=generator)
+        noise = torch.randn(BATCH, *shape, generator=generator)
+        kept = kept_at(at)
+        predicted = model(_noised(samples, kept, noise), at)
+        wide = kept.view(-1, *(1,) * len(shape))
+        aims = {
+            "noise": noise,
+            "samples": samples,
+            "velocity": wide.sqrt() * noise - (1 - wide).sqrt() * samples,
+        }
+        loss = (predicted - aims[aim]).square().mean()
+        if not by_hand:
+            loss = F.mse_loss(predicted, aims[aim])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def _of_one(schedule, at):
+    return schedule.alphas[at]
+
+
+def _of_all(schedule, at):
+    return schedule.alphas_cumprod[at]
+
+
+CASES = {
+    "noise of one step": Case(partial(diffuses, _of_one), "not_cumulative"),
+    "the same by hand": Case(partial(diffuses, _of_one, by_hand=True), "not_cumulative"),
+    "the same of pictures": Case(partial(diffuses, _of_one, shape=(1, 4, 4)), "not_cumulative"),
+    "noise of all steps": Case(partial(diffuses, _of_all)),
+    "noise of all steps, by hand": Case(partial(diffuses, _of_all, by_hand=True)),
+    "noise of all steps, of pictures": Case(partial(diffuses, _of_all, shape=(1, 4, 4))),
+    "samples are predicted": Case(partial(diffuses, _of_all, aim="samples")),
+    "a velocity is predicted": Case(partial(diffuses, _of_all, aim="velocity")),
+    "one level of noise": Case(partial(diffuses, lambda _, at: torch.full((len(at),), 0.9))),
+    "little noise, and no sampler": Case(partial(diffuses, _of_one, knows_products=False)),
+}
