@@ -228,7 +228,7 @@ def _moments(
     if samples[0] is None or samples[1] is None:
         return []
     if isinstance(count, torch.Tensor) and on_host(count):
-        count = count.item()
+        count = float(count)
     with isolated_compute(gradient.device.type):
         second_moment = samples[1].to(torch.float32) / (1 - beta**count)
         return [_Moment(name, samples[0].to(torch.float32), second_moment, eps)]
