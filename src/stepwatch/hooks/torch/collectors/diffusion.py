@@ -15,11 +15,11 @@ import torch
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
+from ...script import script_variables
 from ..events import LossCall
 from ..internals import call_keywords, isolated_compute
 from ..observe import Observer
 from ..tensors import readable, tensors_in
-from .variables import script_variables
 
 _COLLECTION = "setup"
 #: So many calls of models and losses are looked at, and the equation must hold at so many.

@@ -8,11 +8,11 @@ import torch
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
 from ...lookups import MOST_IDS, Ids, Lookups, as_whole
+from ...script import script_variables
 from ..internals import isolated_compute
 from ..models import Names, Parameters
 from ..observe import Observer, Summaries
 from ..tensors import local_shard, readable, tensors_in, to_numpy, unsupported
-from .variables import script_variables
 
 #: So many rows are sampled, evenly spaced; and so many of these are compared with each other.
 MOST_ROWS, MOST_COMPARED = 4096, 512
