@@ -91,7 +91,7 @@ def reinforce_by_sign(name, *, ascends, maximize=False):
         exec(compile(code, "script.py", "exec"), {}, locals_of_script)
 
 
-def reinforce_by_rewards(*, backward, gamma=0.9, by_episode=False):
+def reinforce_by_rewards(*, backward, gamma=0.9, by_episode=False, appends=False):
     """REINFORCE with normalized returns of rewards that a script has as variables."""
     torch.manual_seed(0)
     policy = nn.Linear(3, 2)
@@ -101,7 +101,7 @@ def reinforce_by_rewards(*, backward, gamma=0.9, by_episode=False):
         returns, total = np.zeros_like(rewards), 0.0
         for at in reversed(range(16)) if backward else range(16):
             total = rewards[at] + gamma * total
-            returns[at] = total
+            returns[15 - at if appends else at] = total
         weights = torch.tensor((returns - returns.mean()) / returns.std()).reshape(-1)
         choice = Categorical(logits=policy(torch.randn(len(weights), 3)))
         loss = -(choice.log_prob(choice.sample()) * weights).mean()
@@ -156,6 +156,7 @@ class TestRlUpdate:
         ("options", "found"),
         [
             ({"backward": False}, ["past_rewards"]),
+            ({"backward": True, "appends": True}, ["reversed_returns"]),
             ({"backward": True}, []),
             ({"backward": False, "gamma": 1.0}, []),  # a sum of what was is no rare variable
         ],

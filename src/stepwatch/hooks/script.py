@@ -69,16 +69,18 @@ def is_script(file: str) -> bool:
     return not file.startswith(_STANDARD)
 
 
-def forward_returns() -> tuple[str, str, float] | None:
-    """Return what the script calls returns that add up the rewards before them.
+def returns_of_script() -> dict[str, float]:
+    """Return what the script calls returns that do not belong to their actions.
 
     A return is the reward and a discount times the return after it. In a loop that is not reversed
     it becomes the reward and the discount times the return *before* it, and actions are told by
-    what came before them.
+    what came before them. In one that appends what it made from the last step on, the first
+    action has the return of the last.
 
     Returns:
-        The names of the rewards and of the returns, and the discount; ``None`` where no variables
-        of the script are such a pair. Time is the first axis.
+        The discount, by the names of the rewards and of the returns: as numbers of the collection
+        ``policy`` called ``policy/forward_returns/REWARDS/RETURNS`` and ``policy/reversed_returns/
+        ...``. Time is the first axis.
     """
     variables: dict[str, Any] = {}
     for name, value in script_variables():
@@ -91,16 +93,13 @@ def forward_returns() -> tuple[str, str, float] | None:
             returns = _numbers(value, len(rewards)) if other != name else None
             if returns is None or returns.shape != rewards.shape:
                 continue
-            discount = _discount(rewards, returns)
-            if discount is not None and _discount(rewards[::-1], returns[::-1]) is None:
-                return name, other, discount
-    return None
-
-
-def returns_of_script() -> dict[str, float]:
-    """Return what of the collection ``policy`` is known by variables of the script, by name."""
-    found = forward_returns()
-    return {} if found is None else {f"policy/forward_returns/{found[0]}/{found[1]}": found[2]}
+            if _discount(rewards[::-1], returns[::-1]) is not None:
+                continue  # as it should be
+            for kind, taken in (("forward", rewards), ("reversed", rewards[::-1])):
+                discount = _discount(taken, returns)
+                if discount is not None:
+                    return {f"policy/{kind}_returns/{name}/{other}": discount}
+    return {}
 
 
 def _discount(rewards: Floats, returns: Floats) -> float | None:

@@ -185,6 +185,8 @@ class RlUpdate(Rule):
                     yield from self._sign(step, tensor)
                 elif name.startswith("policy/forward_returns/"):
                     yield from self._past_rewards(step, tensor)
+                elif name.startswith("policy/reversed_returns/"):
+                    yield from self._appended(step, tensor)
 
     def finish(self) -> Findings:
         """Yield target networks that the run never updated."""
@@ -269,7 +271,7 @@ class RlUpdate(Rule):
             )
 
     def _past_rewards(self, step: StepView, tensor: TensorView) -> Findings:
-        """Judge returns that the script adds up; see ``hooks.script.forward_returns``."""
+        """Judge returns that the script adds up; see ``hooks.script.returns_of_script``."""
         self._evaluated = True
         if self.persists((tensor.worker, "past_rewards"), True, 3):
             rewards, returns = tensor.name.split("/")[-2:]
@@ -280,6 +282,21 @@ class RlUpdate(Rule):
                 f"each element of {returns} is that of {rewards} and {number(tensor.scalar)} times"
                 f" the one before it, 3 looks in a row: returns add up past rewards, and not those"
                 " to come",
+                value=tensor.scalar,
+                threshold=0.0,
+            )
+
+    def _appended(self, step: StepView, tensor: TensorView) -> Findings:
+        """Judge the order of returns that the script adds up, as ``_past_rewards`` does."""
+        self._evaluated = True
+        if self.persists((tensor.worker, "reversed_returns"), True, 3):
+            rewards, returns = tensor.name.split("/")[-2:]
+            yield self._finding(
+                step,
+                tensor,
+                "reversed_returns",
+                f"{returns} is made of {rewards} from the last step on, and stays in that order, 3"
+                " looks in a row: the first action has the return of the last",
                 value=tensor.scalar,
                 threshold=0.0,
             )
