@@ -226,7 +226,7 @@ class Trial:
         """What is known of the end of a run whose process is gone; ``""`` for others."""
         if self._state != "died":
             return ""
-        steps = self.step_numbers()
+        steps = self.mode_step_numbers(Mode.TRAIN if Mode.TRAIN in self.modes else Mode.GLOBAL)
         lost = f"what came after step {steps[-1]} is lost" if len(steps) else "no step is known"
         kept = (
             f"{self.num_salvaged} of its steps are from the black box" if self.num_salvaged else ""
