@@ -440,6 +440,23 @@ class TestHands:
             keys.press("ArrowDown")
             assert 1 == page.locator("tr.chosen").count()
 
+    def test_what_is_wrong_is_listed_first(self, browser, address):
+        """Unless the address says otherwise."""
+        with browser.visit(address) as visit:
+            page = visit.page
+            page.wait_for_function(
+                "() => [...document.querySelectorAll('tbody .state')].every(one => one.innerText)"
+            )
+            marks = page.locator("td.health").all_inner_texts()
+            assert ["✕", "✕"] == marks[:2]
+            assert not {"✕", "!"} & {*marks[2:]}
+            page.get_by_role("button", name="run", exact=True).click()
+            page.wait_for_url(re.compile("sort=name"))
+            page.reload()
+            page.wait_for_selector("td.name > a")
+            names = page.locator("td.name > a").all_inner_texts()
+            assert sorted(names) == names
+
     def test_the_table_is_filtered_and_sorted(self, browser, address):
         """By what is typed, and by a click on a heading."""
         with browser.visit(address) as visit:
