@@ -359,6 +359,43 @@ class TestHands:
             assert "x=" not in page.url
             assert [] == visit.errors
 
+    def test_a_heat_map_opens_where_something_was_found(self, browser, tmp_path):
+        """Its mark stands beside the cell, which is seen; the whole run is a click away."""
+        writer = begin(tmp_path / "run")
+        for step in range(400):
+            weight = np.ones((4, 3), np.float32)
+            weight[0, 0] = np.nan if step == 300 else 1
+            arrays = {"loss/mse": np.float32(1), "gradient/fc.weight": weight}
+            writer.write(make_record(step, arrays))
+        writer.close(End("finished", time.time_ns(), 400))
+        found = Finding("exploding_tensor", 300, "gradient/fc.weight", "1 nan", severity="warning")
+        judge(open_store(tmp_path / "run"), [found])
+        # The colour in the middle of the first row, where a step is.
+        drawn = (
+            "step => { const plot = document.querySelector('.heat .plot').stepwatch;"
+            " const cells = plot.plot.querySelector('canvas');"
+            " const [x, y] = plot.placeOf(step, 0);"
+            " const ratio = window.devicePixelRatio;"
+            " return [...cells.getContext('2d').getImageData(x * ratio, y * ratio, 1, 1).data]; }"
+        )
+        with served(tmp_path) as url, browser.visit(f"{url}#/run?run=run") as visit:
+            page = visit.page
+            page.get_by_text("steps 275 to 325").wait_for()
+            settled(visit)
+            red = page.evaluate(drawn, 300)
+            beside = page.evaluate(drawn, 302)
+            page.get_by_role("button", name="the whole run").click()
+            page.wait_for_url(re.compile("steps=all"))
+            page.wait_for_function(
+                "() => document.querySelector('.heat .readout').innerText.startsWith('measured')"
+            )
+            settled(visit)
+            assert not page.get_by_role("button", name="the whole run").is_visible()
+            assert red == page.evaluate(drawn, 300)
+            assert red[0] > 180 > 2 * red[1]
+            assert red != beside
+            assert [] == visit.errors
+
     def test_the_crosshair_is_in_every_figure(self, browser, address):
         """Each says its own value at the step under the pointer of another."""
         with browser.visit(f"{address}#/run?run=healthy") as visit:

@@ -333,6 +333,36 @@ class TestColumns:
 
         assert ("outputs", "l2", "") == (view["collection"], view["statistic"], view["lines"])
 
+    @pytest.mark.parametrize(
+        ("onset", "step", "shown"),
+        [(None, 1000, [975, 1025]), (940, 1000, [880, 1060]), (None, 1990, [1965, 1999])],
+        ids=["at once", "for a while", "at the end"],
+    )
+    def test_the_figure_of_a_finding_opens_where_it_was(self, onset, step, shown):
+        """From when it began to when it was noticed, with some steps before and after."""
+        url = f"memory://opened-at-{onset}-{step}"
+        make_run(url, steps=2000, tensors=1)
+        found = replace(ORIGIN, step=step, mode_step=step, onset=onset, tensor="gradient/layer0")
+        judge(open_store(url), [found])
+
+        assert shown == api.overview(Trial(url), {})["view"]["steps"]
+
+    def test_the_figure_of_a_short_run_shows_all_of_it(self, faulty):
+        """As there is nothing to look for."""
+        assert api.overview(faulty, {})["view"]["steps"] is None
+
+    def test_of_a_part_of_the_steps_each_has_a_column(self):
+        """Of 3,000 steps a column holds several, of 41 one."""
+        trial = Trial(make_run("memory://zoomed-layers", steps=3000, tensors=1))
+        whole = api.matrix(trial, {"points": "100"})
+        part = api.matrix(trial, {"points": "100", "first": "1000", "last": "1040"})
+        scalars = api.scalars(trial, {"points": "100", "first": "1000", "last": "1040"})
+        (norm,) = (one for one in scalars["lines"] if one["name"] == "gradient norm")
+
+        assert len(whole["first"]) <= 100
+        assert list(range(1000, 1041)) == part["first"] == norm["x"]
+        assert (whole["last_step"], 41) == (part["last_step"], part["measured"])
+
     def test_what_was_found_first_is_on_top(self, faulty):
         """Its row is named, in whatever heat map has it."""
         told = api.matrix(faulty, {"collection": "outputs"})

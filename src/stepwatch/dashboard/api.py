@@ -205,6 +205,7 @@ def matrix(trial: Trial, query: Query) -> object:
         worker=query.get("worker", ""),
         points=_points(query, 300),
         rows=number(query, "rows", 150, most=500),
+        within=_within(query),
         since=_since(query),
     )
     return {**found, **_knots(trial, query)}

@@ -180,6 +180,7 @@ class LayerRows:
         rows: How many rows there may be; of more tensors those of one module share a row.
         axis: What columns stand for; global steps by default.
         worker: Only what this worker saw.
+        within: Only steps from the first of these to the last.
     """
 
     def __init__(
@@ -193,6 +194,7 @@ class LayerRows:
         rows: int,
         axis: Axis | None = None,
         worker: str = "",
+        within: Window = None,
     ) -> None:
         self._axis, self._mode, self._worker = axis, mode, worker
         #: The root of the sum of squares over all rows at each step, of one worker.
@@ -207,7 +209,9 @@ class LayerRows:
         #: The row of each tensor.
         self.row_of = {name: number[label] for name, label in zip(names, labels, strict=True)}
         self.envelopes = Envelopes(len(self.rows), points)
-        self._reading = ProgressiveRead(trial, frozenset(names), statistic, self._take, mode)
+        self._reading = ProgressiveRead(
+            trial, frozenset(names), statistic, self._take, mode, within
+        )
 
     @property
     def are_tensors(self) -> list[bool]:

@@ -232,14 +232,14 @@ export function heatFigure({ title, unit = "" }) {
   function drawMarks(pen, each, tall, colors) {
     const line = new Map(order.order.map((row, at) => [row, at]));
     for (const mark of matrix.marks ?? []) {
+      if (mark.x < range()[0] || mark.x > range()[1]) continue;
       const y = ((line.get(mark.row) ?? 0) + 0.5) * each;
-      const x = toX(mark.x + 0.5);
       const size = Math.max(4, Math.min(6, each / 2));
+      const { tip, base } = pointer(mark.x, size);
       pen.beginPath();
-      pen.moveTo(x, y - size);
-      pen.lineTo(x + size, y);
-      pen.lineTo(x, y + size);
-      pen.lineTo(x - size, y);
+      pen.moveTo(tip, y);
+      pen.lineTo(base, y - size);
+      pen.lineTo(base, y + size);
       pen.closePath();
       pen.fillStyle = colors[mark.severity] ?? colors.info;
       pen.fill();
@@ -252,6 +252,17 @@ export function heatFigure({ title, unit = "" }) {
       pen.lineWidth = 1.5;
       pen.strokeRect(left + 0.75, 0.75, wide() - 1.5, order.above * each - 1.5);
     }
+  }
+
+  /** Where a mark stands that points at a step: beside its cell, so that the cell is seen.
+   * @param {number} step @param {number} size */
+  function pointer(step, size) {
+    const column = columnAt(step);
+    const [first, last] = column < 0 ? [step, step] : [matrix.first[column], matrix.last[column]];
+    const before = toX(first) - 1;
+    if (before - 1.6 * size >= left) return { tip: before, base: before - 1.6 * size };
+    const after = Math.max(toX(last + 1), toX(first) + 2) + 1;
+    return { tip: after, base: after + 1.6 * size };
   }
 
   /** @param {any} colors */
@@ -353,6 +364,8 @@ export function heatFigure({ title, unit = "" }) {
       cells.setAttribute("aria-label", `${parts.heading.textContent}: ${matrix.rows.length} rows, ${matrix.first.length} observed columns, from ${number(scale.low)} to ${number(scale.high)}. ${words()}`);
     },
     get matrix() { return matrix; },
+    /** Where a cell is in the plot, pixels: its middle. @param {number} step @param {number} line */
+    placeOf(step, line) { return [toX(step + 0.5), (line + 0.5) * rowHeight()]; },
     /** @param {string} text */
     say(text) {
       about.textContent = text;
