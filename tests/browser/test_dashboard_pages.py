@@ -424,6 +424,8 @@ class TestHands:
             page = visit.page
             visit.wait_for_charts(2)
             page.get_by_label("what the axes count").select_option("time")
+            options = page.get_by_label("what the axes count").locator("option").all_inner_texts()
+            assert ["optimizer step", "step, over all modes", "time"] == options
             page.get_by_label("smoothing").fill("0.6")
             page.get_by_label("log", exact=True).check()
             page.get_by_label("pin gradient norm to the top").click(force=True)
@@ -438,6 +440,25 @@ class TestHands:
             page.wait_for_function("() => document.querySelectorAll('.grid figure').length === 1")
             assert "figures=loss" in page.url
             assert [] == visit.errors
+
+    def test_axes_count_epochs_where_they_are_known(self, browser, tmp_path):
+        """Of ten steps in two epochs the last lies at 1.8."""
+        writer = begin(tmp_path / "run")
+        for step in range(10):
+            arrays = {"loss/mse": np.float32(1 + step), "loop/epoch": np.float64(step / 5)}
+            writer.write(make_record(step, arrays))
+        writer.close(End("finished", time.time_ns(), 10))
+        ends = (
+            "() => { const { scales } = document.querySelector('.plot').stepwatch;"
+            " return [scales.x.min, scales.x.max]; }"
+        )
+        with served(tmp_path) as url, browser.visit(f"{url}#/run?run=run") as visit:
+            page = visit.page
+            visit.wait_for_charts(1)
+            page.get_by_label("what the axes count").select_option("epoch")
+            page.wait_for_url(re.compile("axis=epoch"))
+            page.wait_for_function(f"() => Math.abs(({ends})()[1] - 1.8) < 0.01")
+            page.get_by_role("img", name="loss/mse, over epoch").wait_for()
 
     def test_figures_are_saved(self, browser, address):
         """As numbers and as a picture."""

@@ -227,6 +227,38 @@ class TestColumns:
         assert [0, 1, 2] == loss["x"]
         assert [0.5, 2.5, 4.5] == loss["y"]
 
+    def test_epochs_are_an_axis_where_they_are_known(self, tmp_path):
+        """Between the steps of which they are, lies a straight line; else it is that of steps."""
+        writer = begin(tmp_path / "run")
+        for step in range(6):
+            arrays = {"loss/mse": np.float32(1)}
+            if step in (0, 4):
+                arrays["loop/epoch"] = np.float64(step / 4)
+            writer.write(make_record(step, arrays))
+        writer.close(End("finished", 1, 6))
+        make_run(tmp_path / "other", steps=3)
+        known, unknown = (
+            api.scalars(Trial(tmp_path / name), {"axis": "epoch"}) for name in ("run", "other")
+        )
+
+        assert ("epoch", {"step": [0, 4], "global": [0, 4], "epoch": [0, 1]}) == (
+            known["axis"],
+            known["knots"],
+        )
+        assert "epoch" in known["axes"]
+        assert ("step", ["step", "time"]) == (unknown["axis"], unknown["axes"])
+
+    def test_whole_epochs_of_a_trainer_begin_where_they_grow(self, tmp_path):
+        """As it says of each step only in which it is."""
+        writer = begin(tmp_path / "run")
+        for step in range(9):
+            arrays = {"loss/mse": np.float32(1), "metric/epoch": np.float64(step // 3)}
+            writer.write(make_record(step, arrays))
+        writer.close(End("finished", 1, 9))
+
+        knots = api.scalars(Trial(tmp_path / "run"), {"axis": "epoch"})["knots"]
+        assert ([0, 3, 6], [0, 1, 2]) == (knots["step"], knots["epoch"])
+
     def test_only_what_came_since_is_sent(self, tmp_path):
         """To who says which columns it has; and all to who has others."""
         writer = begin(tmp_path / "run")

@@ -278,15 +278,17 @@ def _statistic(query: Query) -> str:
 
 
 #: In what the page can count along its axes beside optimizer steps.
-AXES = ("step", "global", "time", "samples")
+AXES = ("step", "global", "time", "samples", "epoch")
 
 
 def _knots(trial: Trial, query: Query) -> dict[str, object]:
-    """Return where steps lie on the axis that was asked for."""
+    """Return where steps lie on the axis that was asked for, or that of steps if it is unknown."""
     axis = query.get("axis") or "step"
     if axis not in AXES:
         raise ConfigError(f"no axis {axis!r}; there are {', '.join(AXES)}{nearest(axis, AXES)}")
-    return {"axis": axis, "knots": columns_of(trial).axis.knots(trial, axis)}
+    known = ["step", *columns_of(trial).axis.counts(trial)]
+    axis = axis if axis in known else "step"
+    return {"axis": axis, "axes": known, "knots": columns_of(trial).axis.knots(trial, axis)}
 
 
 def _module_order(trial: Trial) -> list[str]:

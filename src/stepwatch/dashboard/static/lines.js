@@ -19,7 +19,7 @@ import { conditions, csv, gapsOf, inRow, interpolate, logTicks, nearest, smoothe
  * @property {(range: [number, number]|null) => void} [onrange]
  */
 
-const labels = { step: "optimizer step", global: "step, over all modes", time: "time", samples: "samples" };
+const labels = { step: "optimizer step", global: "step, over all modes", time: "time", samples: "samples", epoch: "epoch" };
 /** @param {any} name */
 export const axisLabel = (name) => labels[/** @type {keyof typeof labels} */ (name)] ?? String(name);
 
@@ -275,6 +275,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       paint();
     },
     get lines() { return lines; },
+    get scales() { return chart?.scales; },
     get range() { return chart && [toStep(chart.scales.x.min), toStep(chart.scales.x.max)]; },
     repaint() { drawn = ""; paint(); },
     point(/** @type {number|null} */ x) {
