@@ -160,9 +160,19 @@ def importance(evidence: BoostedRun) -> Iterator[Block]:
             shares = {name: 100 * value for name, value in _largest_first(values).items()}
             drawn = {"values": shares, "title": kind, "about": _MEANS[kind], "unit": "x 100"}
             yield Chart(bars, drawn, narrow=len(shares) <= 30)
-    if shap := evidence.importance("average_shap"):
-        titles = {"title": "SHAP values", "about": "what it adds to a prediction, on average"}
-        yield Chart(bars, {**titles, "values": _largest_first(shap), "unit": "of the prediction"})
+    # Values of both signs cancel in their mean: it says little of a feature that adds and takes.
+    for kind, (title, about) in _SHAP.items():
+        if shap := evidence.importance(kind):
+            drawn = {"values": _largest_first(shap), "unit": "of the prediction"}
+            yield Chart(bars, {**drawn, "title": title, "about": about}, narrow=len(shap) <= 30)
+            return
+
+
+# The first that was saved is shown.
+_SHAP = {
+    "mean_abs_shap": ("mean |SHAP|", "by how much it moves a prediction, on average"),
+    "average_shap": ("mean SHAP", "what it adds to a prediction, on average"),
+}
 
 
 def _largest_first(values: Mapping[str, float]) -> dict[str, float]:
