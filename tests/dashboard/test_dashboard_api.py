@@ -248,6 +248,24 @@ class TestColumns:
         assert "epoch" in known["axes"]
         assert ("step", ["step", "time"]) == (unknown["axis"], unknown["axes"])
 
+    def test_a_boosting_round_is_trained_and_evaluated_at_one_place(self, tmp_path):
+        """Its evaluation lies at its own number, not where the next round begins."""
+        writer = begin(tmp_path / "run")
+        for step in range(6):
+            mode = Mode.EVAL if step % 2 else Mode.TRAIN
+            loss = {f"{mode.value.lower()}-rmse": np.float32(step)}
+            arrays = {**loss, "boosting/unsplit_rounds": np.int64(0)}
+            record = make_record(step, arrays, mode=mode, mode_step=step // 2)
+            number, known = record.layout.tensors
+            layout = Layout((number, replace(known, collection="boosting")))
+            writer.write(replace(record, layout=layout))
+        writer.close(End("finished", 1, 6))
+        trial = Trial(tmp_path / "run")
+
+        told = api.scalars(trial, {})
+        line = api.series(trial, {"name": "eval-rmse"})["lines"][0]
+        assert (True, [0, 1, 2]) == (told["rounds"], line["x"])
+
     def test_whole_epochs_of_a_trainer_begin_where_they_grow(self, tmp_path):
         """As it says of each step only in which it is."""
         writer = begin(tmp_path / "run")

@@ -286,9 +286,11 @@ def _knots(trial: Trial, query: Query) -> dict[str, object]:
     axis = query.get("axis") or "step"
     if axis not in AXES:
         raise ConfigError(f"no axis {axis!r}; there are {', '.join(AXES)}{nearest(axis, AXES)}")
-    known = ["step", *columns_of(trial).axis.counts(trial)]
+    of_run = columns_of(trial).axis
+    known = ["step", *of_run.counts(trial)]
     axis = axis if axis in known else "step"
-    return {"axis": axis, "axes": known, "knots": columns_of(trial).axis.knots(trial, axis)}
+    knots = of_run.knots(trial, axis)
+    return {"axis": axis, "axes": known, "rounds": of_run.counts_rounds, "knots": knots}
 
 
 def _module_order(trial: Trial) -> list[str]:

@@ -27,7 +27,7 @@ class StepAxis:
     of other modes lie where training had come to by then: those of one evaluation pass are one
     point, in which each step weighs as many samples as it had. Where more steps follow than a pass
     usually has, as of a last evaluation after the validation, they are a pass of their own, and lie
-    one step farther.
+    one step farther. Of boosted trees a round is trained and evaluated, and both lie at its number.
 
     Args:
         trial: The run, as it is now.
@@ -37,7 +37,10 @@ class StepAxis:
         self.steps = trial.step_numbers(Mode.TRAIN)
         self._within = trial.mode_step_numbers(Mode.TRAIN)
         self._all = trial.step_numbers()
-        self._further = _further_passes(self.steps, trial.step_numbers(Mode.EVAL))
+        #: Whether it counts boosting rounds.
+        self.counts_rounds = "boosting" in trial.reader.tensors().values()
+        evaluated = trial.step_numbers(Mode.EVAL)[: 0 if self.counts_rounds else None]
+        self._further = _further_passes(self.steps, evaluated)
         self._batches = _batch_rows(trial)
         self.accumulated = _accumulated(trial)
         self._epochs: dict[str, list[float]] | None = None  # read when they are asked for
@@ -57,7 +60,7 @@ class StepAxis:
             return steps
         before = np.searchsorted(self.steps, steps, "right") - 1
         x = np.where(before >= 0, self._within[np.maximum(before, 0)], -1)
-        exact = is_train | (self.steps[np.maximum(before, 0)] == steps)
+        exact = is_train | self.counts_rounds | (self.steps[np.maximum(before, 0)] == steps)
         x = np.maximum(np.where(exact, x, x + 1), 0) // self.accumulated
         shown: Ints = x + (~exact & self._is_further(steps))
         return shown

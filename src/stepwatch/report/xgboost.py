@@ -9,7 +9,6 @@ from functools import partial
 from itertools import groupby
 
 import numpy as np
-import numpy.typing as npt
 
 from ..hooks.boosting.hook import Counts
 from ..judge.evaluate import Progress, stored_or_evaluated, without_progress
@@ -115,7 +114,7 @@ def _metric(name: str) -> str:
 
 def _over_steps(evidence: BoostedRun, metric: str, names: list[str], verdict: Verdict) -> Chart:
     """Return a metric over the rounds, a line for each data it is of."""
-    rounds = Rounds(evidence.trial)
+    rounds = StepAxis(evidence.trial)
     columns = {
         name.partition("-")[0]: column
         for name in names
@@ -127,27 +126,6 @@ def _over_steps(evidence: BoostedRun, metric: str, names: list[str], verdict: Ve
         if one.tensor in names
     ]
     return marked_chart(columns, metric, "value", marks, over="round")
-
-
-class Rounds:
-    """Where steps lie when boosting rounds are counted: training and evaluating one is one.
-
-    Args:
-        trial: The run.
-    """
-
-    def __init__(self, trial: Trial) -> None:
-        self._known = {
-            mode.value: (trial.step_numbers(mode), trial.mode_step_numbers(mode))
-            for mode in trial.modes
-        }
-
-    def __call__(
-        self, steps: npt.NDArray[np.int64], mode: str
-    ) -> tuple[npt.NDArray[np.int64], None]:
-        """Return the round of each step of a mode; see ``progressive_read.Axis``."""
-        numbers, rounds = self._known[mode]
-        return rounds[np.searchsorted(numbers, steps)], None
 
 
 def importance(evidence: BoostedRun) -> Iterator[Block]:

@@ -13,6 +13,7 @@ import { conditions, csv, gapsOf, inRow, interpolate, logTicks, nearest, smoothe
  * @property {[number, number]} range first and last step
  * @property {number} [smooth]
  * @property {boolean} [log]
+ * @property {boolean} [rounds] whether a step is a round of boosting
  * @property {any[]} [marks]
  * @property {string} [unit]
  * @property {(x: number) => void} [onclick]
@@ -20,8 +21,8 @@ import { conditions, csv, gapsOf, inRow, interpolate, logTicks, nearest, smoothe
  */
 
 const labels = { step: "optimizer step", global: "step, over all modes", time: "time", samples: "samples", epoch: "epoch" };
-/** @param {any} name */
-export const axisLabel = (name) => labels[/** @type {keyof typeof labels} */ (name)] ?? String(name);
+/** @param {any} name @param {boolean} [rounds] whether a step is a round of boosting */
+export const axisLabel = (name, rounds = false) => (rounds && name === "step" ? "boosting round" : labels[/** @type {keyof typeof labels} */ (name)] ?? String(name));
 
 // A line that spans less of its size is drawn as constant.
 const LEAST_SPAN = 0.01;
@@ -95,7 +96,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       if (step === null && line.at !== null && line.at !== undefined) chip.append(` at step ${count(line.at)}`);
       return chip;
     });
-    const where = step === null ? "last" : look.axis === "step" ? `step ${Math.round(step)}` : `${axisLabel(look.axis)} ${number(toAxis(step))}`;
+    const where = step === null ? "last" : look.axis === "step" ? `${look.rounds ? "round" : "step"} ${Math.round(step)}` : `${axisLabel(look.axis)} ${number(toAxis(step))}`;
     about.replaceChildren(el("span", { className: "where" }, where), ...chips);
   }
 
@@ -257,7 +258,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       const known = line.y.filter((y) => y !== null);
       return `${nameOf(line) || line.name}: ${line.x.length} points, from ${number(known[0])} to ${number(known.at(-1))}`;
     });
-    return `${title}, over ${axisLabel(look.axis)}. ${told.slice(0, 6).join("; ")}`;
+    return `${title}, over ${axisLabel(look.axis, look.rounds)}. ${told.slice(0, 6).join("; ")}`;
   }
 
   const me = {

@@ -42,9 +42,10 @@ export function scalarGrid({ run, query, choose, signal, onstep, height = 200 })
   let counted = "";
   // What one can count along the axes depends on what is known of the run.
   const offer = (/** @type {string[]} */ names) => {
-    if (counted === names.join() || axis.contains(document.activeElement)) return;
-    counted = names.join();
-    const options = names.map((name) => /** @type {[string, string]} */ ([name, axisLabel(name)]));
+    const now = [told?.rounds, ...names].join();
+    if (counted === now || axis.contains(document.activeElement)) return;
+    counted = now;
+    const options = names.map((name) => /** @type {[string, string]} */ ([name, axisLabel(name, told?.rounds)]));
     axis.replaceChildren(choice("what the axes count", options, told?.axis ?? query.axis ?? "step", (value) => {
       choose({ axis: value === "step" ? "" : value });
       update(true).catch(() => {});
@@ -104,7 +105,7 @@ export function scalarGrid({ run, query, choose, signal, onstep, height = 200 })
       figure.figure.className = ["lines", ...(shows(own) ? ["evidence", tone] : [])].join(" ").trim();
       const isAbout = (mark) => own.some((line) => line.group === "losses" || mark.view === line.group || mark.tensor === line.name);
       figure.draw(own, {
-        axis: told.axis, knots: told.knots, range: range(), smooth: Number(query.smooth) || 0, log: Boolean(query.log),
+        axis: told.axis, rounds: told.rounds, knots: told.knots, range: range(), smooth: Number(query.smooth) || 0, log: Boolean(query.log),
         marks: told.marks.filter(isAbout), onrange: zoom,
         onclick: (x) => onstep(own[0].name, Math.round(x), told),
       });
