@@ -292,6 +292,34 @@ class TestVerdict:
             assert "First value that is not finite, step 6" in listed
             assert len({*listed}) == len(listed)
 
+    def test_a_layer_whose_last_value_is_not_finite_says_so(self, browser, address):
+        """It has no number, and is not blank as one that was never seen."""
+        with browser.visit(f"{address}#/tensors?run={quote('deep/faulty')}") as visit:
+            row = visit.page.locator("tr[data-row='fc.weight']")
+            row.wait_for()
+            gradient = row.locator("td[data-label='‖g‖']").inner_text()
+            assert "not finite" == gradient.splitlines()[0]
+            update = row.locator("td[data-label='update ratio']").inner_text()
+            assert "" == update.strip()
+
+    def test_a_traceback_shows_its_end(self, browser, tmp_path):
+        """Where the exception is, on both pages that have it."""
+        frames = "".join(f'  File "train.py", line {line}, in f\n    f()\n' for line in range(60))
+        writer = begin(tmp_path / "run")
+        writer.write(make_record(0, make_arrays(0)))
+        writer.close(End("failed", time.time_ns(), 1, error="ValueError: no", traceback=frames))
+        below = (
+            "() => { const one = document.querySelector('.traceback');"
+            " return one && one.scrollTop > 0"
+            " && one.scrollHeight - one.clientHeight - one.scrollTop; }"
+        )
+        with served(tmp_path) as url:
+            for page in ("run", "last"):
+                with browser.visit(f"{url}#/{page}?run=run") as visit:
+                    visit.page.wait_for_selector(".traceback")
+                    visit.page.wait_for_function(f"() => ({below})() !== false")
+                    assert visit.page.evaluate(below) < 2
+
     def test_rules_that_passed_are_folded(self, browser, tmp_path):
         """It is said how many they are, and each is read when asked for."""
         passed = [status(rule, "NoIssuesFound") for rule in ("loss_spike", "overfit")]

@@ -518,17 +518,18 @@ class TestLast:
 
 class TestRules:
     def test_what_found_something_comes_first(self, faulty):
-        """Then what passed, what lacked data, and what does not apply; each with what it is."""
+        """The cause before what followed, then what passed, lacked data, and does not apply."""
         told = api.rules(faulty, {})
 
         order = ["found", "failed", "passed", "lacked data", "does not apply"]
         places = [order.index(one["outcome"]) for one in told["rules"]]
         assert places == sorted(places)
-        assert ["exploding_tensor", "non_finite_origin"] == [one["rule"] for one in told["rules"]][
-            :2
-        ]
+        found = [(one["rule"], one["title"]) for one in told["rules"][:2]]
+        assert [
+            ("non_finite_origin", "first value that is not finite"),
+            ("exploding_tensor", "values are NaN or infinite"),
+        ] == found
         assert told["rules"][0]["looks_for"]
-        assert "values are NaN or infinite" == told["rules"][0]["title"]
         assert "loss_spike" in told["not_asked"]
 
 

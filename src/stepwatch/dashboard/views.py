@@ -39,11 +39,20 @@ def rules_view(verdict: Verdict) -> dict[str, object]:
         for status in verdict.statuses
     ]
     evaluated = {status.rule for status in verdict.statuses}
+    # Of what found something that which found the cause comes first.
+    place: dict[str, int] = {}
+    for one in (finding for chain in verdict.chains for finding in chain.findings):
+        place.setdefault(one.rule, len(place))
+
+    def in_order(row: dict[str, object]) -> tuple[int, int, str]:
+        rule = str(row["rule"])
+        return _ORDER.index(str(row["outcome"])), place.get(rule, len(place)), rule
+
     return {
         "headline": verdict.headline.title,
         "health": verdict.headline.to_json(),
         "verdict": verdict.headline.outcome,
-        "rules": sorted(rows, key=lambda row: (_ORDER.index(str(row["outcome"])), row["rule"])),
+        "rules": sorted(rows, key=in_order),
         "not_judged": sum(one.status in INCONCLUSIVE for one in verdict.statuses),
         "not_asked": [name for name in registry.names(GROUP) if name not in evaluated],
     }

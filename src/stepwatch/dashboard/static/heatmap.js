@@ -2,7 +2,7 @@
 
 import { download, el } from "./dom.js";
 import { fileName, frame, ink, pointAll, register, savePng, toggleFullScreen, tool, unregister } from "./figure.js";
-import { number } from "./format.js";
+import { clock, number } from "./format.js";
 import { subjectOf } from "./layers.js";
 import { commonPrefix, interpolate, lowerBound, ticks } from "./numbers.js";
 
@@ -117,7 +117,8 @@ export function heatFigure({ title, unit = "" }) {
   const range = () => look.range ?? [0, 1];
   const toX = (/** @type {number} */ step) => left + ((step - range()[0]) / (range()[1] - range()[0] + 1)) * wide();
   const toStep = (/** @type {number} */ x) => range()[0] + ((x - left) / wide()) * (range()[1] - range()[0] + 1);
-  const shown = (/** @type {number} */ step) => (look.axis && look.axis !== "step" ? interpolate(step, look.knots.step, look.knots[look.axis]) : step);
+  const counts = () => look.axis && look.axis !== "step";
+  const shown = (/** @type {number} */ step) => (counts() ? interpolate(step, look.knots.step, look.knots[look.axis]) : step);
 
   const paletteOf = () => (scale.band ? byBand : scale.signed ? around : sequential);
 
@@ -222,9 +223,11 @@ export function heatFigure({ title, unit = "" }) {
     pen.font = colors.font;
     pen.fillStyle = colors.muted;
     if (look.xlabels) return;
-    for (const at of ticks(range()[0], range()[1], wide() / 80)) {
+    // Round places of what the axis counts, at the steps where they lie.
+    for (const place of ticks(shown(range()[0]), shown(range()[1]), wide() / 80)) {
+      const at = counts() ? interpolate(place, look.knots[look.axis], look.knots.step) : place;
       pen.fillRect(toX(at + 0.5), tall, 1, 4);
-      pen.fillText(look.axis === "time" ? `${number(shown(at))} s` : number(Math.round(shown(at))), Math.min(toX(at + 0.5), left + wide() - 14), tall + 7);
+      pen.fillText(look.axis === "time" ? clock(place) : number(place), Math.min(toX(at + 0.5), left + wide() - 14), tall + 7);
     }
   }
 
@@ -306,7 +309,7 @@ export function heatFigure({ title, unit = "" }) {
     const bad = column >= 0 && matrix.unfit?.[row]?.includes(column);
     const value = column < 0 ? null : matrix.cells[row][column];
     const told = bad ? "not finite" : value === null ? "not observed" : `${number(value)}${unit ? ` ${unit}` : ""}`;
-    about.replaceChildren(el("span", { className: "where" }, `${look.xname ?? "step"} ${number(Math.round(shown(Math.floor(step))))}`), el("span", {}, matrix.rows[row], " "), el("b", {}, told));
+    about.replaceChildren(el("span", { className: "where" }, `${look.xname ?? "step"} ${number(look.axis === "epoch" ? +shown(Math.floor(step)).toFixed(2) : Math.round(shown(Math.floor(step))))}`), el("span", {}, matrix.rows[row], " "), el("b", {}, told));
   }
 
   /** The column that holds a step, or lies within two pixels of it; -1 for none.

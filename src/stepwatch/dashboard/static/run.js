@@ -4,6 +4,7 @@ import { address, choice, el } from "./dom.js";
 import { count, moment, plural, sentence } from "./format.js";
 import { aboutOf, banner, ending } from "./headline.js";
 import { heatFigure, mergedMatrix } from "./heatmap.js";
+import { axisLabel } from "./lines.js";
 import { ask } from "./net.js";
 import { interpolate, sinceOf } from "./numbers.js";
 import { scalarGrid } from "./scalars.js";
@@ -53,7 +54,7 @@ export async function show({ content, query, signal, state, choose }) {
     layers.rename(`${label(view)} of ${told.names === 1 ? told.rows[0] : `${count(told.names)} ${view.collection.replaceAll("_", " ")}`}`);
     const joined = told.names > told.rows.length ? ` · ${count(told.rows.length)} rows, each the value farthest out of its layers` : "";
     layers.draw(told, {
-      range: [first, last], axis: told.axis, knots: told.knots, read: told.read, byFactors: told.scale === "log10", band: told.band,
+      range: [first, last], axis: told.axis, xname: told.axis === "step" ? undefined : axisLabel(told.axis), knots: told.knots, read: told.read, byFactors: told.scale === "log10", band: told.band,
       about: `${part() ? `steps ${count(first)} to ${count(last)} · ` : ""}measured at ${count(told.measured)} of ${plural(last - first + 1, "step")}${joined}${told.read < 1 ? ` · ${Math.round(told.read * 100)} % read so far` : ""} · blank: not measured`,
       onclick: (row, step) => {
         const name = told.rows[row];
