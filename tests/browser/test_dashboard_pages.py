@@ -469,6 +469,18 @@ class TestHands:
             assert "figures=loss" in page.url
             assert [] == visit.errors
 
+    @pytest.mark.parametrize("large", [3.0, 3e36])
+    def test_axes_are_labelled_however_large_numbers_are(self, browser, tmp_path, large):
+        """As after a bit of a weight has flipped."""
+        writer = begin(tmp_path / "run")
+        for step, loss in enumerate([1.0, 2.0, large, large]):
+            writer.write(make_record(step, {"loss/mse": np.float64(loss)}))
+        writer.close(End("finished", time.time_ns(), 4))
+        written = "() => document.querySelector('.plot').stepwatch.labels?.filter(Boolean)"
+        with served(tmp_path) as url, browser.visit(f"{url}#/run?run=run") as visit:
+            visit.wait_for_charts(1)
+            visit.page.wait_for_function(f"() => ({written})()?.length > 1")
+
     def test_axes_count_epochs_where_they_are_known(self, browser, tmp_path):
         """Of ten steps in two epochs the last lies at 1.8."""
         writer = begin(tmp_path / "run")

@@ -60,6 +60,7 @@ export function scaleOf(matrix, byFactors, band = null) {
  * @param {number} value @param {{low: number, high: number, log: boolean, band: number[]|null}} scale */
 export function shareOf(value, { low, high, log, band }) {
   if (!log) return (value - low) / (high - low);
+  if (band && value <= 0) return 0; // none at all is below what is healthy, whatever else is drawn
   const at = Math.log10(Math.max(value, low));
   if (!band) return (at - Math.log10(low)) / (Math.log10(high) - Math.log10(low));
   const [from, to] = band.map(Math.log10);

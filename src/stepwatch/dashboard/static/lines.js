@@ -3,7 +3,7 @@
 import { download, el } from "./dom.js";
 import { colorway, fileName, frame, ink, pointAll, register, savePng, toggleFullScreen, tool, unregister } from "./figure.js";
 import { clock, count, number, seconds, sentence } from "./format.js";
-import { conditions, csv, gapsOf, inRow, interpolate, logTicks, nearest, smoothed, suitsLog } from "./numbers.js";
+import { conditions, csv, gapsOf, inRow, interpolate, logTicks, nearest, roundSteps, smoothed, suitsLog, ticks } from "./numbers.js";
 
 /** @typedef {import("./numbers.js").Line} Line */
 /**
@@ -208,7 +208,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       scales: { x: { time: false, range: (/** @type {any} */ u) => visible(u, "x") }, y: { distr: isLog() ? 3 : 1, range: (/** @type {any} */ u) => visible(u, "y") } },
       axes: [
         { ...axis, size: 30, grid: { show: false }, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((x) => (look.axis === "time" ? clock(x) : tidy(x))) },
-        { ...axis, size: 64, ...(isLog() ? { splits: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ low, /** @type {number} */ high) => logTicks(low, high), filter: (/** @type {any} */ _, /** @type {number[]} */ at) => at } : {}), values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((y) => (y === null || !isKnown() ? "" : written(y).replace(/\.?0+e/, "e"))) },
+        { ...axis, size: 64, incrs: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ low, /** @type {number} */ high) => roundSteps(high - low), splits: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ low, /** @type {number} */ high) => (isLog() ? logTicks(low, high) : ticks(low, high, plotHeight() / 45)), filter: (/** @type {any} */ _, /** @type {number[]} */ at) => at, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((y) => (y === null || !isKnown() ? "" : written(y).replace(/\.?0+e/, "e"))) },
       ],
       series,
       bands,
@@ -277,6 +277,8 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
     },
     get lines() { return lines; },
     get scales() { return chart?.scales; },
+    /** What is written beside the figure, from below. */
+    get labels() { return chart?.axes[1]._values; },
     get range() { return chart && [toStep(chart.scales.x.min), toStep(chart.scales.x.max)]; },
     repaint() { drawn = ""; paint(); },
     point(/** @type {number|null} */ x) {
