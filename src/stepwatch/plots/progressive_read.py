@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,6 @@ from ..trial import Series, Trial
 from ..trial.chunks import Chunks
 from ..trial.tensor import fields_of
 from .downsample import Envelope, Envelopes
-from .theme import SEVERITY_COLORS, as_text
 
 # What tells whether elements are finite, and statistics that are numbers of such elements.
 _FITNESS = fields_of("finite")
@@ -300,23 +299,6 @@ def row_labels(names: Sequence[str], most: int) -> list[str]:
             f"{names[group[0]]} … {names[group[-1]]}" for group in groups for _ in range(len(group))
         ]
     return labels
-
-
-def unfit_cells(
-    steps: npt.NDArray[np.int64], rows: Sequence[str], unfit: npt.NDArray[np.bool_]
-) -> dict[str, Any]:
-    """Return a trace over a heat map that points out the cells with what is not finite."""
-    color = SEVERITY_COLORS["error"]
-    return {
-        "type": "heatmap",
-        "x": steps,
-        "y": [as_text(row) for row in rows],
-        "z": np.where(unfit, 1.0, np.nan).astype(np.float32),
-        "colorscale": [[0, color], [1, color]],
-        "showscale": False,
-        "hoverongaps": False,
-        "hovertemplate": "%{y}<br>step %{x}<br><b>not finite</b><extra></extra>",
-    }
 
 
 #: Of more workers than this only the first ones are drawn.
