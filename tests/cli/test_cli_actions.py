@@ -60,7 +60,7 @@ class TestRun:
         told = stepwatch("run", "--run", "r", "--on-finding", "skip-batch", script)
 
         assert (0, "True\n") == (told.returncode, told.stdout)
-        assert "Skip batch, step 30: the gradients are not finite" in told.stderr
+        assert "step 30 skip_batch: the gradients are not finite" in told.stderr
 
     def test_without_it_the_training_is_lost(self, write, python):
         """Else the two tests before would show nothing."""
