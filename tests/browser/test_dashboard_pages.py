@@ -544,6 +544,7 @@ class TestHands:
             page = visit.page
             page.wait_for_function(
                 "() => [...document.querySelectorAll('tbody .state')].every(one => one.innerText)"
+                " && document.querySelectorAll('tbody tr').length === 4"
             )
             marks = page.locator("td.health").all_inner_texts()
             assert ["✕", "✕"] == marks[:2]
