@@ -32,6 +32,7 @@ if WITHOUT_TORCH:
     sys.meta_path.insert(0, _NoTorch())
 
 import pytest  # noqa: E402
+from _pytest.doctest import DoctestModule  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
 from tests.support.selection import is_in_share, needs_torch  # noqa: E402
@@ -58,6 +59,19 @@ def what_came_before():
 def pytest_sessionfinish():
     """Let Python clean up as ever: some libraries complain of what is left at its end."""
     gc.unfreeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """Let a file of tests that cannot be imported fail: its examples may, by an option, be absent.
+
+    That option is for the hooks of frameworks that are not installed. Once a module was passed over
+    by it, what Python has of it counts as the whole, and none of its tests is missed.
+    """
+    report = yield
+    if isinstance(collector, DoctestModule) and "unable to import" in str(report.longrepr):
+        report.outcome = "failed"
+    return report
 
 
 def pytest_ignore_collect(collection_path):

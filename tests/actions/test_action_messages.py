@@ -290,7 +290,10 @@ class TestMail:
         assert ["you@example.org", "they@example.org"] == to
         assert (security != "none") == encrypted == authenticated
         assert "me@example.org" == mail["From"]
-        assert "stepwatch: warning: step 7 loss_spike: 9 is far above 1" == mail["Subject"]
+        assert (
+            "stepwatch: warning: Loss spike, step 7: 9 is far above 1 (loss_spike)"
+            == mail["Subject"]
+        )
         assert finding().to_json() in mail.get_payload(decode=True).decode()
         assert "mailed to you@example.org, they@example.org" == told
 

@@ -86,7 +86,9 @@ class TestLimits:
 
         assert ["dry-run", "limited"] == scene.outcomes()
         assert [] == action.calls
-        assert ["Changed would be done about: step 1 loss_spike: 9 is far above 1"] == scene.said
+        assert [
+            "Changed would be done about: Loss spike, step 1: 9 is far above 1 (loss_spike)"
+        ] == scene.said
 
 
 class TestFailures:
@@ -186,7 +188,7 @@ class TestKinds:
         end = scene.control.pop_end()
 
         assert isinstance(end, TrainingStopped)
-        assert "step 7 loss_spike: 9 is far above 1" == end.reason
+        assert "Loss spike, step 7: 9 is far above 1 (loss_spike)" == end.reason
         assert scene.control.pop_end() is None
 
     def test_warn_shows_a_finding_at_once(self):
@@ -194,7 +196,7 @@ class TestKinds:
         scene = Scene(Warn())
         scene.reactions.found(finding(remedy="lower it"))
 
-        assert ["step 7 loss_spike: 9 is far above 1", "    lower it"] == scene.said
+        assert ["Loss spike, step 7: 9 is far above 1 (loss_spike)", "    lower it"] == scene.said
 
     def test_without_the_training_changes_say_that_they_need_it(self):
         """As in a process that only watches."""

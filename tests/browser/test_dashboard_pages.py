@@ -292,6 +292,34 @@ class TestVerdict:
             assert "First value that is not finite, step 6" in listed
             assert len({*listed}) == len(listed)
 
+    def test_a_layer_whose_last_value_is_not_finite_says_so(self, browser, address):
+        """It has no number, and is not blank as one that was never seen."""
+        with browser.visit(f"{address}#/tensors?run={quote('deep/faulty')}") as visit:
+            row = visit.page.locator("tr[data-row='fc.weight']")
+            row.wait_for()
+            gradient = row.locator("td[data-label='‖g‖']").inner_text()
+            assert "not finite" == gradient.splitlines()[0]
+            update = row.locator("td[data-label='update ratio']").inner_text()
+            assert "" == update.strip()
+
+    def test_a_traceback_shows_its_end(self, browser, tmp_path):
+        """Where the exception is, on both pages that have it."""
+        frames = "".join(f'  File "train.py", line {line}, in f\n    f()\n' for line in range(60))
+        writer = begin(tmp_path / "run")
+        writer.write(make_record(0, make_arrays(0)))
+        writer.close(End("failed", time.time_ns(), 1, error="ValueError: no", traceback=frames))
+        below = (
+            "() => { const one = document.querySelector('.traceback');"
+            " return one && one.scrollTop > 0"
+            " && one.scrollHeight - one.clientHeight - one.scrollTop; }"
+        )
+        with served(tmp_path) as url:
+            for page in ("run", "last"):
+                with browser.visit(f"{url}#/{page}?run=run") as visit:
+                    visit.page.wait_for_selector(".traceback")
+                    visit.page.wait_for_function(f"() => ({below})() !== false")
+                    assert visit.page.evaluate(below) < 2
+
     def test_rules_that_passed_are_folded(self, browser, tmp_path):
         """It is said how many they are, and each is read when asked for."""
         passed = [status(rule, "NoIssuesFound") for rule in ("loss_spike", "overfit")]
@@ -359,6 +387,43 @@ class TestHands:
             assert "x=" not in page.url
             assert [] == visit.errors
 
+    def test_a_heat_map_opens_where_something_was_found(self, browser, tmp_path):
+        """Its mark stands beside the cell, which is seen; the whole run is a click away."""
+        writer = begin(tmp_path / "run")
+        for step in range(400):
+            weight = np.ones((4, 3), np.float32)
+            weight[0, 0] = np.nan if step == 300 else 1
+            arrays = {"loss/mse": np.float32(1), "gradient/fc.weight": weight}
+            writer.write(make_record(step, arrays))
+        writer.close(End("finished", time.time_ns(), 400))
+        found = Finding("exploding_tensor", 300, "gradient/fc.weight", "1 nan", severity="warning")
+        judge(open_store(tmp_path / "run"), [found])
+        # The colour in the middle of the first row, where a step is.
+        drawn = (
+            "step => { const plot = document.querySelector('.heat .plot').stepwatch;"
+            " const cells = plot.plot.querySelector('canvas');"
+            " const [x, y] = plot.placeOf(step, 0);"
+            " const ratio = window.devicePixelRatio;"
+            " return [...cells.getContext('2d').getImageData(x * ratio, y * ratio, 1, 1).data]; }"
+        )
+        with served(tmp_path) as url, browser.visit(f"{url}#/run?run=run") as visit:
+            page = visit.page
+            page.get_by_text("steps 275 to 325").wait_for()
+            settled(visit)
+            red = page.evaluate(drawn, 300)
+            beside = page.evaluate(drawn, 302)
+            page.get_by_role("button", name="the whole run").click()
+            page.wait_for_url(re.compile("steps=all"))
+            page.wait_for_function(
+                "() => document.querySelector('.heat .readout').innerText.startsWith('measured')"
+            )
+            settled(visit)
+            assert not page.get_by_role("button", name="the whole run").is_visible()
+            assert red == page.evaluate(drawn, 300)
+            assert red[0] > 180 > 2 * red[1]
+            assert red != beside
+            assert [] == visit.errors
+
     def test_the_crosshair_is_in_every_figure(self, browser, address):
         """Each says its own value at the step under the pointer of another."""
         with browser.visit(f"{address}#/run?run=healthy") as visit:
@@ -387,6 +452,8 @@ class TestHands:
             page = visit.page
             visit.wait_for_charts(2)
             page.get_by_label("what the axes count").select_option("time")
+            options = page.get_by_label("what the axes count").locator("option").all_inner_texts()
+            assert ["optimizer step", "step, over all modes", "time"] == options
             page.get_by_label("smoothing").fill("0.6")
             page.get_by_label("log", exact=True).check()
             page.get_by_label("pin gradient norm to the top").click(force=True)
@@ -401,6 +468,37 @@ class TestHands:
             page.wait_for_function("() => document.querySelectorAll('.grid figure').length === 1")
             assert "figures=loss" in page.url
             assert [] == visit.errors
+
+    @pytest.mark.parametrize("large", [3.0, 3e36])
+    def test_axes_are_labelled_however_large_numbers_are(self, browser, tmp_path, large):
+        """As after a bit of a weight has flipped."""
+        writer = begin(tmp_path / "run")
+        for step, loss in enumerate([1.0, 2.0, large, large]):
+            writer.write(make_record(step, {"loss/mse": np.float64(loss)}))
+        writer.close(End("finished", time.time_ns(), 4))
+        written = "() => document.querySelector('.plot').stepwatch.labels?.filter(Boolean)"
+        with served(tmp_path) as url, browser.visit(f"{url}#/run?run=run") as visit:
+            visit.wait_for_charts(1)
+            visit.page.wait_for_function(f"() => ({written})()?.length > 1")
+
+    def test_axes_count_epochs_where_they_are_known(self, browser, tmp_path):
+        """Of ten steps in two epochs the last lies at 1.8."""
+        writer = begin(tmp_path / "run")
+        for step in range(10):
+            arrays = {"loss/mse": np.float32(1 + step), "loop/epoch": np.float64(step / 5)}
+            writer.write(make_record(step, arrays))
+        writer.close(End("finished", time.time_ns(), 10))
+        ends = (
+            "() => { const { scales } = document.querySelector('.plot').stepwatch;"
+            " return [scales.x.min, scales.x.max]; }"
+        )
+        with served(tmp_path) as url, browser.visit(f"{url}#/run?run=run") as visit:
+            page = visit.page
+            visit.wait_for_charts(1)
+            page.get_by_label("what the axes count").select_option("epoch")
+            page.wait_for_url(re.compile("axis=epoch"))
+            page.wait_for_function(f"() => Math.abs(({ends})()[1] - 1.8) < 0.01")
+            page.get_by_role("img", name="loss/mse, over epoch").wait_for()
 
     def test_figures_are_saved(self, browser, address):
         """As numbers and as a picture."""
@@ -439,6 +537,24 @@ class TestHands:
             page.wait_for_selector("tbody tr")
             keys.press("ArrowDown")
             assert 1 == page.locator("tr.chosen").count()
+
+    def test_what_is_wrong_is_listed_first(self, browser, address):
+        """Unless the address says otherwise."""
+        with browser.visit(address) as visit:
+            page = visit.page
+            page.wait_for_function(
+                "() => [...document.querySelectorAll('tbody .state')].every(one => one.innerText)"
+                " && document.querySelectorAll('tbody tr').length === 4"
+            )
+            marks = page.locator("td.health").all_inner_texts()
+            assert ["✕", "✕"] == marks[:2]
+            assert not {"✕", "!"} & {*marks[2:]}
+            page.get_by_role("button", name="run", exact=True).click()
+            page.wait_for_url(re.compile("sort=name"))
+            page.reload()
+            page.wait_for_selector("td.name > a")
+            names = page.locator("td.name > a").all_inner_texts()
+            assert sorted(names) == names
 
     def test_the_table_is_filtered_and_sorted(self, browser, address):
         """By what is typed, and by a click on a heading."""

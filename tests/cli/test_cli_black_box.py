@@ -38,6 +38,25 @@ train(8, spoiled=3, then=kill)
 """
 
 
+EVALUATED = """
+import torch
+from torch.nn.functional import mse_loss
+
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y = torch.randn(8, 3), torch.randn(8, 1)
+for _ in range(2):
+    model.train()
+    optimizer.zero_grad()
+    mse_loss(model(x), y).backward()
+    optimizer.step()
+    model.eval()
+    with torch.no_grad():
+        mse_loss(model(x), y)
+raise RuntimeError("enough")
+"""
+
+
 #: The process of a run, as one of this machine that is gone.
 GONE = {"host": socket.gethostname(), "pid": 2**22 + 1, "process": "gone"}
 
@@ -138,6 +157,16 @@ class TestSpoiled:
 
         assert [False] * 6 + [True] * 2 == [told[str(step)]["non_finite"] > 0 for step in range(8)]
         assert "gradient/2.bias" in ask(spoiled_run, "--tensor", "^gradient/")
+
+    @pytest.mark.slow
+    def test_steps_are_counted_as_training_counts(self, stepwatch, write, tmp_path):
+        """Those of evaluations between them are none of its own."""
+        write(EVALUATED, training=False)
+        stepwatch("run", "--run", "r", "--rules", "none", "script.py")
+        lines = ask(tmp_path / "r", "--tensor", "loss/").splitlines()
+
+        steps = [line.split("  ")[0] for line in lines[2:]]
+        assert ["0", "eval 0, after step 0", "1", "eval 1, after step 1"] == steps
 
     def test_an_unknown_tensor_is_an_error_that_names_the_nearest(self, spoiled_run):
         """As everywhere."""

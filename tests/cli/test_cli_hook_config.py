@@ -96,7 +96,7 @@ class TestTheRun:
         """A loss that is not finite is found."""
         _, told = configured
 
-        assert "non_finite_origin: MSELoss_output_0 (NaN) is not finite" in told.stderr
+        assert "step 30: MSELoss_output_0 (NaN) is not finite" in told.stderr
 
 
 class TestWhichFile:

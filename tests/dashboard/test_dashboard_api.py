@@ -227,6 +227,56 @@ class TestColumns:
         assert [0, 1, 2] == loss["x"]
         assert [0.5, 2.5, 4.5] == loss["y"]
 
+    def test_epochs_are_an_axis_where_they_are_known(self, tmp_path):
+        """Between the steps of which they are, lies a straight line; else it is that of steps."""
+        writer = begin(tmp_path / "run")
+        for step in range(6):
+            arrays = {"loss/mse": np.float32(1)}
+            if step in (0, 4):
+                arrays["loop/epoch"] = np.float64(step / 4)
+            writer.write(make_record(step, arrays))
+        writer.close(End("finished", 1, 6))
+        make_run(tmp_path / "other", steps=3)
+        known, unknown = (
+            api.scalars(Trial(tmp_path / name), {"axis": "epoch"}) for name in ("run", "other")
+        )
+
+        assert ("epoch", {"step": [0, 4], "global": [0, 4], "epoch": [0, 1]}) == (
+            known["axis"],
+            known["knots"],
+        )
+        assert "epoch" in known["axes"]
+        assert ("step", ["step", "time"]) == (unknown["axis"], unknown["axes"])
+
+    def test_a_boosting_round_is_trained_and_evaluated_at_one_place(self, tmp_path):
+        """Its evaluation lies at its own number, not where the next round begins."""
+        writer = begin(tmp_path / "run")
+        for step in range(6):
+            mode = Mode.EVAL if step % 2 else Mode.TRAIN
+            loss = {f"{mode.value.lower()}-rmse": np.float32(step)}
+            arrays = {**loss, "boosting/unsplit_rounds": np.int64(0)}
+            record = make_record(step, arrays, mode=mode, mode_step=step // 2)
+            number, known = record.layout.tensors
+            layout = Layout((number, replace(known, collection="boosting")))
+            writer.write(replace(record, layout=layout))
+        writer.close(End("finished", 1, 6))
+        trial = Trial(tmp_path / "run")
+
+        told = api.scalars(trial, {})
+        line = api.series(trial, {"name": "eval-rmse"})["lines"][0]
+        assert (True, [0, 1, 2]) == (told["rounds"], line["x"])
+
+    def test_whole_epochs_of_a_trainer_begin_where_they_grow(self, tmp_path):
+        """As it says of each step only in which it is."""
+        writer = begin(tmp_path / "run")
+        for step in range(9):
+            arrays = {"loss/mse": np.float32(1), "metric/epoch": np.float64(step // 3)}
+            writer.write(make_record(step, arrays))
+        writer.close(End("finished", 1, 9))
+
+        knots = api.scalars(Trial(tmp_path / "run"), {"axis": "epoch"})["knots"]
+        assert ([0, 3, 6], [0, 1, 2]) == (knots["step"], knots["epoch"])
+
     def test_only_what_came_since_is_sent(self, tmp_path):
         """To who says which columns it has; and all to who has others."""
         writer = begin(tmp_path / "run")
@@ -333,6 +383,36 @@ class TestColumns:
 
         assert ("outputs", "l2", "") == (view["collection"], view["statistic"], view["lines"])
 
+    @pytest.mark.parametrize(
+        ("onset", "step", "shown"),
+        [(None, 1000, [975, 1025]), (940, 1000, [880, 1060]), (None, 1990, [1965, 1999])],
+        ids=["at once", "for a while", "at the end"],
+    )
+    def test_the_figure_of_a_finding_opens_where_it_was(self, onset, step, shown):
+        """From when it began to when it was noticed, with some steps before and after."""
+        url = f"memory://opened-at-{onset}-{step}"
+        make_run(url, steps=2000, tensors=1)
+        found = replace(ORIGIN, step=step, mode_step=step, onset=onset, tensor="gradient/layer0")
+        judge(open_store(url), [found])
+
+        assert shown == api.overview(Trial(url), {})["view"]["steps"]
+
+    def test_the_figure_of_a_short_run_shows_all_of_it(self, faulty):
+        """As there is nothing to look for."""
+        assert api.overview(faulty, {})["view"]["steps"] is None
+
+    def test_of_a_part_of_the_steps_each_has_a_column(self):
+        """Of 3,000 steps a column holds several, of 41 one."""
+        trial = Trial(make_run("memory://zoomed-layers", steps=3000, tensors=1))
+        whole = api.matrix(trial, {"points": "100"})
+        part = api.matrix(trial, {"points": "100", "first": "1000", "last": "1040"})
+        scalars = api.scalars(trial, {"points": "100", "first": "1000", "last": "1040"})
+        (norm,) = (one for one in scalars["lines"] if one["name"] == "gradient norm")
+
+        assert len(whole["first"]) <= 100
+        assert list(range(1000, 1041)) == part["first"] == norm["x"]
+        assert (whole["last_step"], 41) == (part["last_step"], part["measured"])
+
     def test_what_was_found_first_is_on_top(self, faulty):
         """Its row is named, in whatever heat map has it."""
         told = api.matrix(faulty, {"collection": "outputs"})
@@ -438,17 +518,18 @@ class TestLast:
 
 class TestRules:
     def test_what_found_something_comes_first(self, faulty):
-        """Then what passed, what lacked data, and what does not apply; each with what it is."""
+        """The cause before what followed, then what passed, lacked data, and does not apply."""
         told = api.rules(faulty, {})
 
         order = ["found", "failed", "passed", "lacked data", "does not apply"]
         places = [order.index(one["outcome"]) for one in told["rules"]]
         assert places == sorted(places)
-        assert ["exploding_tensor", "non_finite_origin"] == [one["rule"] for one in told["rules"]][
-            :2
-        ]
+        found = [(one["rule"], one["title"]) for one in told["rules"][:2]]
+        assert [
+            ("non_finite_origin", "first value that is not finite"),
+            ("exploding_tensor", "values are NaN or infinite"),
+        ] == found
         assert told["rules"][0]["looks_for"]
-        assert "values are NaN or infinite" == told["rules"][0]["title"]
         assert "loss_spike" in told["not_asked"]
 
 

@@ -13,9 +13,10 @@ from stepwatch import Trial
 from stepwatch.capture import Recorder
 from stepwatch.model.record import TensorInfo
 from stepwatch.model.steps import Mode
-from tests.support.faults.faulty_trainings import PATIENCE_S
 
 _numbers = itertools.count()
+# How long a store holds up what is put, if nothing lets it go on before.
+PATIENCE_S = 60
 
 # A store of its own scheme, as anybody may install one: slow://SECONDS_PER_MB/folder.
 PLUG_IN = """

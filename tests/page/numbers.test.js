@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { seconds } from "../../src/stepwatch/dashboard/static/format.js";
-import { commonPrefix, conditions, csv, difference, inRow, interpolate, merged, nearest, sinceOf, smoothed, ticks } from "../../src/stepwatch/dashboard/static/numbers.js";
+import { commonPrefix, conditions, csv, difference, inRow, interpolate, merged, nearest, roundSteps, sinceOf, smoothed, suitsLog, ticks } from "../../src/stepwatch/dashboard/static/numbers.js";
 
 const line = (x, y, more = {}) => ({ name: "loss", group: "losses", mode: "TRAIN", worker: "", x, y, width: 1, whole: false, ...more });
 
@@ -79,4 +79,19 @@ test("each condition is marked once, where it began first, with the worst of its
 
 test("numbers in a row do not overlap, and none is cut", () => {
   assert.deepEqual(inRow([0, 1, 50, 100, 101], 10, 0, 100), [0, 10, 50, 90, 100]);
+});
+
+test("a logarithmic axis suits where the largest is far from the median or from the smallest", () => {
+  assert.deepEqual([[1, 2, 3], [1, 2, 20], [1, 1, 1e35, 1e35], [0, 1, 20]].map(suitsLog), [false, true, true, false]);
+});
+
+test("round places are found however large numbers are", () => {
+  assert.deepEqual(ticks(0, 2.4e35, 4), [0, 1e35, 2e35]);
+});
+
+test("round steps ascend from a hundredth of a span to more than it", () => {
+  for (const span of [0.003, 1, 2.4e35]) {
+    const steps = roundSteps(span);
+    assert.ok(steps[0] <= span / 20 && steps.at(-1) > span && steps.every((one, at) => !at || one > steps[at - 1]));
+  }
 });

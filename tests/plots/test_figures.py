@@ -125,6 +125,16 @@ class TestHeatmap:
         assert ["b", "a"] == list(figure.data[0].y)
         assert "reversed" == figure.layout.yaxis.autorange
 
+    def test_no_update_at_all_is_below_what_is_healthy(self):
+        """Also where all others are healthy."""
+        options = {"statistic": "mean", "log": True, "band": (1e-4, 1e-2)}
+        figure = heatmap([0, 1], ["a", "b"], [[0.0, 0.0], [1e-3, 2e-3]], **options)
+        axis, (none, healthy) = figure.layout.coloraxis, np.array(figure.data[0].z)[:, 0]
+        color = dict(axis.colorscale)
+
+        assert axis.cmin == none < np.log10(1e-4) < healthy
+        assert color[0.0] != color[1.0]
+
     def test_finding_is_marked_in_its_row_others_across(self):
         """A finding about a row stands in it; one about no row is a vertical line."""
         here = Finding("dead", 1, "a", "all zero", severity="warning")

@@ -23,9 +23,9 @@ def element(figure, **options):
     return ElementTree.fromstring(svg(figure, **options))
 
 
-def pixels(drawn):
-    """Return the picture of a heat map, shape ``[rows, columns, 4]``."""
-    data = base64.b64decode(re.search(r"base64,([^\"]+)", drawn)[1])
+def pixels(drawn, which=0):
+    """Return a picture of a heat map, shape ``[rows, columns, 4]``."""
+    data = base64.b64decode(re.findall(r"base64,([^\"]+)", drawn)[which])
     columns, rows = struct.unpack(">II", data[16:24])
     start = data.index(b"IDAT") + 4
     (size,) = struct.unpack(">I", data[start - 8 : start - 4])
@@ -75,6 +75,27 @@ class TestHeatmaps:
         drawn = svg(heatmap([0, 1], ["a", "b"], [[np.nan, np.nan], [1.0, 2.0]], statistic="l2"))
 
         assert 1 == drawn.count('stroke-width="0.8"')
+
+    def test_what_is_not_finite_is_red_and_not_hatched(self):
+        """Whatever the rest of its elements come to; and there is one bar of colours."""
+        values = [[np.nan, np.nan], [1.0, 2.0], [3.0, 4.0]]
+        unfit = [[True, True], [False, True], [False, False]]
+        options = {"statistic": "l2", "above": ["b"]}
+        plain = svg(heatmap([0, 1], ["a", "b", "c"], values, **options))
+        drawn = svg(heatmap([0, 1], ["a", "b", "c"], values, **options, unfit=unfit))
+        red = pixels(drawn, -1)
+
+        assert (1, 0) == (plain.count('stroke-width="0.8"'), drawn.count('stroke-width="0.8"'))
+        assert plain.count("<rect") == drawn.count("<rect")
+        shown = (red[..., 3] > 0)[:, [0, -1]].tolist()
+        assert [[False, True], [True, True], [False, False]] == shown
+        assert red[0, -1, 0] > 2 * red[0, -1, 1]
+
+    def test_the_ends_of_the_colours_are_told_apart(self):
+        """However near each other they are."""
+        drawn = svg(heatmap([0, 1], ["a"], [[30.61, 30.68]], statistic="l2"))
+
+        assert {"30.61", "30.68"} <= {*re.findall(r">([\d.]+)<", drawn)}
 
     def test_steps_stand_where_they_are(self):
         """A gap between steps is as wide as it is long, and blank."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import time
+import traceback
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from stepwatch.testing.make_run import make_record
 
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
@@ -19,8 +19,10 @@ from stepwatch.judge.live import LiveWatch
 from stepwatch.judge.root_cause import StepOrder, chains
 from stepwatch.judge.verdict import Verdict
 from stepwatch.model.finding import Finding
+from stepwatch.model.steps import Mode
 from stepwatch.rules import DEFAULT_RULES
 from stepwatch.store import open_store
+from stepwatch.testing import make_record
 from stepwatch.trial import Trial
 
 CORE = [RuleStatus(names[0], "NoIssuesFound", 9, 0, "") for names in CORE_CHECKS.values()]
@@ -150,6 +152,33 @@ class TestState:
 
         assert ("failed", 2, "ValueError: no") == (told.state, told.last_step, told.reason)
         assert ("Loss at the last steps, 0: 1, 1: 1, 2: 1",) == told.last
+
+    def test_the_last_losses_are_counted_as_training_counts(self, tmp_path):
+        """Steps of evaluations between them do not count."""
+        store = open_store(tmp_path / "run")
+        start_run(store, Manifest("made", 0))
+        writer = NativeWriter(store, "worker_0")
+        steps = [("TRAIN", 0), ("TRAIN", 1), ("EVAL", 0), ("EVAL", 1), ("TRAIN", 2)]
+        for step, (mode, mode_step) in enumerate(steps):
+            loss = {"loss/L": np.float32(2)}
+            writer.write(make_record(step, loss, mode=Mode(mode), mode_step=mode_step))
+        writer.close(End("failed", 1, 5, error="ValueError: no"))
+
+        told = run_state(Trial(tmp_path / "run")).last
+        assert ("Loss at the last steps, 0: 2, 1: 2, 2: 2",) == told
+
+    def test_an_exception_of_a_library_is_told_where_the_script_called_it(self, tmp_path):
+        """The line that one can change, not the one in the library that raised."""
+        with pytest.raises(ValueError, match="inhomogeneous") as raised:
+            np.array([[1, 2], [3]])
+        frames = traceback.format_exception(raised.value)
+        inside = '  File "/venv/lib/python3.11/site-packages/torch/loss.py", line 7, in forward\n'
+        end = End("failed", 1, 3, error="ValueError: no", traceback="".join([*frames, inside]))
+        _begun(tmp_path / "run").close(end)
+
+        told = run_state(Trial(tmp_path / "run"))
+        assert told.last[0].startswith(f"Raised at {__file__}, line ")
+        assert told.remedy.startswith(f"look at {__file__}, line ")
 
 
 class TestCounts:

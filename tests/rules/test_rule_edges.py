@@ -272,6 +272,15 @@ class TestAllZero:
         found = run(f"all_zero:collection_names=outputs{settings}", [step])
         assert expected == [finding.tensor for finding in found]
 
+    @pytest.mark.parametrize(("zero_from", "onset"), [(0, 0), (1, 1), (3, 3), (5, 5)])
+    def test_since_when_is_told_although_it_is_judged_later(self, zero_from, onset):
+        """It counts from step 3 on, and fires as late; what was so before that is not forgotten."""
+        values = [[0.0 if step >= zero_from else 1.0] for step in range(9)]
+        steps = [step_of({"outputs": {"o": [value]}}, n) for n, value in enumerate(values)]
+        (found,) = run("all_zero:collection_names=outputs,start_step=3,consecutive=2", steps)
+
+        assert (max(3, zero_from) + 1, onset) == (found.step, found.onset)
+
     @pytest.mark.parametrize(("norm", "remedy"), [(4.0, "learning rate a hundred"), (1.1, "dead")])
     def test_a_jump_of_the_weights_before_is_the_cause(self, norm, remedy):
         """Also in a step before the first that is judged."""

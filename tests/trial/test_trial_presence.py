@@ -9,6 +9,7 @@ import pytest
 
 from stepwatch.formats.manifest import End, Manifest, Process, read_processes, write_process
 from stepwatch.formats.native.writer import NativeWriter, start_run
+from stepwatch.model.steps import Mode
 from stepwatch.store.memory import MemoryStore
 from stepwatch.testing.made_runs import make_record
 from stepwatch.trial import Trial
@@ -97,3 +98,16 @@ def test_a_note_is_read_as_it_was_written():
     write_process(store, "worker_7", process)
 
     assert {"worker_7": process} == read_processes(store)
+
+
+def test_what_is_known_of_a_death_is_counted_as_training_counts():
+    """Evaluation steps before the last TRAIN step are none of its count."""
+    store = MemoryStore("presence-death")
+    start_run(store, Manifest("run", 0, host=socket.gethostname(), pid=2**22 + 1))
+    writer = NativeWriter(store, "worker_0")
+    for step, (mode, within) in enumerate([("TRAIN", 0), ("EVAL", 0), ("EVAL", 1), ("TRAIN", 1)]):
+        loss = {"loss/mse": [1.0]}
+        writer.write(make_record(step, loss, mode=Mode(mode), mode_step=within))
+    writer.flush()
+
+    assert Trial(store).death.endswith("what came after step 1 is lost")

@@ -166,14 +166,15 @@ def _batch_lines(moments: list[Moment]) -> Iterator[str]:
 
 def _show_tensors(moments: list[Moment], tensor: str) -> None:
     output = console()
+    places = {one.record.step: one.place for one in moments if one.record is not None}
     for name, rows in _series(moments, tensor).items():
         output.print(name, style="bold", markup=False)
-        lines = [(step, *(values[what] for what in _COLUMNS)) for step, values in rows.items()]
+        lines = [(places[step], *map(values.get, _COLUMNS)) for step, values in rows.items()]
         output.print(table(("step", *_COLUMNS), lines))
 
 
 def _series(moments: list[Moment], tensor: str) -> dict[str, dict[int, dict[str, float]]]:
-    """Return the statistics of each tensor of this name or pattern, by name and step."""
+    """Return the statistics of each tensor of this name or pattern, by name and global step."""
     records = [moment.record for moment in moments if moment.record is not None]
     known = dict.fromkeys(one.name for record in records for one in record.layout.tensors)
     names = (

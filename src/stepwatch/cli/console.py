@@ -178,13 +178,13 @@ def print_finding(output: Console, finding: Finding, workers: Sequence[str]) -> 
 def _print_origin(
     output: Console, finding: Finding, workers: Sequence[str], title: str = ""
 ) -> None:
-    """Print which rule found it and where, with the title unless the headline has said it."""
+    """Print where it was found and by which rule, after the title unless the headline said it."""
     style = SEVERITY_STYLES.get(finding.severity, "")
     worker = f" of {finding.worker}" if finding.worker and len(workers) > 1 else ""
-    rule = f"[{'dim' if title else 'bold'}]{escape(finding.rule)}[/]"
     words = f" [bold]{title[:1].upper()}{escape(title[1:])}[/]," if title else ""
+    rule = f"[dim]({escape(finding.rule)})[/]"
     output.print(
-        f"[{style}]{finding.severity}[/] {rule}{words} {finding.where()}{worker}",
+        f"[{style}]{finding.severity}[/]{words} {finding.where()}{worker} {rule}",
         soft_wrap=True,
     )
 

@@ -346,7 +346,7 @@ class Progress:
         for one in shown[:_MOST_CHAINS]:
             cause = one.chain.cause
             is_said = cause is head.cause and head.outcome == "found"
-            said = f"{cause.where()} {cause.rule}" if is_said else cause.headline()
+            said = f"{cause.where()} ({cause.rule})" if is_said else cause.headline()
             self.print_line(f"  {said}")
             for line in one.lines():
                 self.print_line(f"    {line}")

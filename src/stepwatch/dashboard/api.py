@@ -205,6 +205,7 @@ def matrix(trial: Trial, query: Query) -> object:
         worker=query.get("worker", ""),
         points=_points(query, 300),
         rows=number(query, "rows", 150, most=500),
+        within=_within(query),
         since=_since(query),
     )
     return {**found, **_knots(trial, query)}
@@ -277,15 +278,19 @@ def _statistic(query: Query) -> str:
 
 
 #: In what the page can count along its axes beside optimizer steps.
-AXES = ("step", "global", "time", "samples")
+AXES = ("step", "global", "time", "samples", "epoch")
 
 
 def _knots(trial: Trial, query: Query) -> dict[str, object]:
-    """Return where steps lie on the axis that was asked for."""
+    """Return where steps lie on the axis that was asked for, or that of steps if it is unknown."""
     axis = query.get("axis") or "step"
     if axis not in AXES:
         raise ConfigError(f"no axis {axis!r}; there are {', '.join(AXES)}{nearest(axis, AXES)}")
-    return {"axis": axis, "knots": columns_of(trial).axis.knots(trial, axis)}
+    of_run = columns_of(trial).axis
+    known = ["step", *of_run.counts(trial)]
+    axis = axis if axis in known else "step"
+    knots = of_run.knots(trial, axis)
+    return {"axis": axis, "axes": known, "rounds": of_run.counts_rounds, "knots": knots}
 
 
 def _module_order(trial: Trial) -> list[str]:

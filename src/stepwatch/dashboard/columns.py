@@ -162,8 +162,8 @@ class Columns:
 
     def _derived(self, points: int, within: Window, since: Since) -> list[dict[str, object]]:
         found = []
-        if within is None and self._trial.tensor_names(collection="gradients"):
-            layers = self.layers("gradients", "l2", points=points, rows=150)
+        if self._trial.tensor_names(collection="gradients"):
+            layers = self.layers("gradients", "l2", points=points, rows=150, within=within)
             layers.read(_until())
             norm = {"name": "gradient norm", "group": "gradients", "mode": "TRAIN", "worker": ""}
             found.append({**norm, **self._line(layers.total, since, Mode.TRAIN)})
@@ -235,6 +235,7 @@ class Columns:
         worker: str = "",
         points: int,
         rows: int,
+        within: Window = None,
     ) -> LayerRows:
         """Return the rows of a heat map, as far as they were read."""
         names = self._trial.tensor_names(collection=collection)
@@ -246,7 +247,8 @@ class Columns:
                 f"the run has no {collection}{where}; it has the collections {there}"
             )
         mode = Mode.TRAIN if Mode.TRAIN in self._trial.modes else Mode.GLOBAL
-        key = ("layers", collection, statistic, under, worker, points, rows, len(names))
+        window = None if within is None else self.axis.window(*within)
+        key = ("layers", collection, statistic, under, worker, points, rows, len(names), window)
         return self._keep(
             key,
             lambda: LayerRows(
@@ -258,6 +260,7 @@ class Columns:
                 rows=rows,
                 axis=self._on_axis,
                 worker=worker,
+                within=window,
             ),
         )
 
@@ -270,11 +273,29 @@ class Columns:
         worker: str = "",
         points: int,
         rows: int,
+        within: Window = None,
         since: Since = Since(),
     ) -> dict[str, object]:
-        """Return a row for each layer and a column for each step that was observed."""
+        """Return a row for each layer and a column for each step that was observed.
+
+        Args:
+            collection: Of which tensors.
+            statistic: Which of theirs.
+            under: Only tensors whose names begin so.
+            worker: Only what this worker saw.
+            points: How many columns there may be.
+            rows: How many rows there may be.
+            within: Only optimizer steps from the first of these to the last.
+            since: What the page has already.
+        """
         layers = self.layers(
-            collection, statistic, under=under, worker=worker, points=points, rows=rows
+            collection,
+            statistic,
+            under=under,
+            worker=worker,
+            points=points,
+            rows=rows,
+            within=within,
         )
         read = layers.read(_until())
         first, cells = layers.cells()

@@ -16,6 +16,7 @@ from ..formats.blackbox import TRIGGER_FRAME, read_frames
 from ..formats.findings import ActionNote, read_actions
 from ..judge.evidence_view import LAYERED, evidence_view, layer_view
 from ..judge.parameters import GROUP
+from ..judge.rule import EvidenceView
 from ..judge.verdict import INCONCLUSIVE, Verdict, status_fields
 from ..model.finding import Finding
 from ..model.json_text import parse_json
@@ -38,11 +39,20 @@ def rules_view(verdict: Verdict) -> dict[str, object]:
         for status in verdict.statuses
     ]
     evaluated = {status.rule for status in verdict.statuses}
+    # Of what found something that which found the cause comes first.
+    place: dict[str, int] = {}
+    for one in (finding for chain in verdict.chains for finding in chain.findings):
+        place.setdefault(one.rule, len(place))
+
+    def in_order(row: dict[str, object]) -> tuple[int, int, str]:
+        rule = str(row["rule"])
+        return _ORDER.index(str(row["outcome"])), place.get(rule, len(place)), rule
+
     return {
         "headline": verdict.headline.title,
         "health": verdict.headline.to_json(),
         "verdict": verdict.headline.outcome,
-        "rules": sorted(rows, key=lambda row: (_ORDER.index(str(row["outcome"])), row["rule"])),
+        "rules": sorted(rows, key=in_order),
         "not_judged": sum(one.status in INCONCLUSIVE for one in verdict.statuses),
         "not_asked": [name for name in registry.names(GROUP) if name not in evaluated],
     }
@@ -106,7 +116,22 @@ def view_fields(trial: Trial, verdict: Verdict) -> dict[str, object]:
     chosen = evidence_view(trial, verdict.chains[0].cause if verdict.chains else None)
     layers = layer_view(chosen, trial.reader.tensors())
     lines = "" if chosen.collection in LAYERED else chosen.collection
-    return {**asdict(layers), "lines": lines}
+    return {**asdict(layers), "lines": lines, "steps": _part_of_interest(trial, layers)}
+
+
+# So many steps before and after what was found are shown with it, or as many as it took.
+_CONTEXT = 25
+
+
+def _part_of_interest(trial: Trial, view: EvidenceView) -> list[int] | None:
+    """Return the first and last optimizer step to show; ``None`` where that is much of the run."""
+    axis = columns_of(trial).axis
+    if view.first is None or view.last is None or axis.last < 0:
+        return None
+    first, last = axis.of([view.first, view.last]).tolist()
+    around = max(_CONTEXT, last - first)
+    shown = [max(0, first - around), min(axis.last, last + around)]
+    return shown if 2 * (shown[1] - shown[0]) < axis.last else None
 
 
 def last_view(trial: Trial, *, steps: int) -> dict[str, object]:

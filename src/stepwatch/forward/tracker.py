@@ -100,6 +100,6 @@ def finding_text(finding: Finding) -> str:
 
     Example:
         >>> finding_text(Finding("loss_spike", 7, "", "9 is far above 1", remedy="look at it"))
-        'step 7 loss_spike: 9 is far above 1\\nlook at it'
+        'Loss spike, step 7: 9 is far above 1 (loss_spike)\\nlook at it'
     """
     return "\n".join(filter(None, [finding.headline(), finding.remedy]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,14 +28,28 @@ _USED, _LIMIT = "loop/host_memory_bytes", "loop/host_memory_limit_bytes"
 
 
 def raised_at(traceback: str) -> str:
-    """Return the file and line of the innermost frame of a traceback; ``""`` for none.
+    """Return the file and line where a traceback leaves the code of who trains; ``""`` for none.
+
+    That is the innermost frame that is neither of a library nor of Python, or the innermost of all.
 
     Example:
         >>> raised_at('  File "a.py", line 3, in f\\n    g()\\n  File "b.py", line 9, in g\\n')
         'b.py, line 9'
+        >>> library = '  File "/lib/site-packages/torch/loss.py", line 7, in forward\\n'
+        >>> raised_at('  File "a.py", line 3, in f\\n' + library), raised_at(library)
+        ('a.py, line 3', '/lib/site-packages/torch/loss.py, line 7')
     """
-    found = list(_FRAME.finditer(traceback))
-    return f"{found[-1]['file']}, line {found[-1]['line']}" if found else ""
+    frames = [(found["file"], found["line"]) for found in _FRAME.finditer(traceback)]
+    own = [frame for frame in frames if not _is_of_library(frame[0])]
+    return next((f"{file}, line {line}" for file, line in reversed(own or frames)), "")
+
+
+_OURS = str(Path(__file__).parents[1])
+_LIBRARY = re.compile(r"[/\\](site|dist)-packages[/\\]|[/\\]lib[/\\]python\d|^<frozen ")
+
+
+def _is_of_library(file: str) -> bool:
+    return file.startswith(_OURS) or _LIBRARY.search(file) is not None
 
 
 def is_incomplete(moments: Sequence[Moment]) -> bool:

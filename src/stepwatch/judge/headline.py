@@ -436,8 +436,9 @@ def _last_steps(trial: Trial) -> Iterator[str]:
     if not names or not len(last):
         return
     within = trial.steps(mode)[-1]
-    series = Series(trial.rows(frozenset(names), fields_of("mean"), mode, step=within))
-    known = dict(zip(series.steps.tolist(), series["mean"].tolist(), strict=True))
+    columns = ["mode_step", *fields_of("mean")]
+    series = Series(trial.rows(frozenset(names), columns, mode, step=within))
+    known = dict(zip(series.mode_steps.tolist(), series["mean"].tolist(), strict=True))
     pairs = [f"{step}: {value:.4g}" for step, value in sorted(known.items())[-_LAST_STEPS:]]
     if pairs:
         yield f"Loss at the last steps, {', '.join(pairs)}"

@@ -115,16 +115,32 @@ class Streaks:
         Returns:
             Shape ``[tensors]``, how often in a row it held, with this one.
         """
+        # Below zero are steps in a row that do not count, and at which it may have begun.
+        counts = self._add(key, names, holds, lambda before: np.maximum(before, 0) + 1)
+        self._last = None if self.step is None else (key, True)
+        return counts
+
+    def note_each(
+        self, key: Hashable, names: tuple[str, ...], holds: npt.NDArray[np.bool_]
+    ) -> None:
+        """Note of a step that does not count for which tensors the condition held already."""
+        self._add(key, names, holds, lambda before: np.minimum(before, 0) - 1)
+
+    def _add(
+        self,
+        key: Hashable,
+        names: tuple[str, ...],
+        holds: npt.NDArray[np.bool_],
+        more: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]],
+    ) -> npt.NDArray[np.int64]:
         group = self._groups.setdefault(key, NamedRows(dtype=np.int64))
         rows = group.rows(names)
-        counts = np.where(holds, group.values[rows] + 1, 0)
-        group.values[rows] = counts
-        self._last = None
+        before = group.values[rows]
+        group.values[rows] = counts = np.where(holds, more(before), 0)
         if self.step is not None:
             began = self._group_began.setdefault(key, NamedRows((2,), np.int64))
             at = began.rows(names)
-            began.values[at[counts == 1]] = self.step
-            self._last = key, True
+            began.values[at[holds & (before == 0)]] = self.step
         return counts
 
 
@@ -427,6 +443,18 @@ class Rule:
             return holds
         streaks = self._held.count_each(key, names, holds)
         return streaks >= self.consecutive  # type: ignore[attr-defined, no-any-return]
+
+    def note_each(
+        self, key: Hashable, names: tuple[str, ...], holds: npt.NDArray[np.bool_]
+    ) -> None:
+        """Note in ``look`` for which tensors a condition holds: it began there, and counts later.
+
+        Args:
+            key: As for ``persist_each``.
+            names: The tensors.
+            holds: Whether it holds for each now, shape ``[tensors]``.
+        """
+        self._held.note_each(key, names, holds)
 
     def onsets(
         self, key: Hashable, names: tuple[str, ...], holds: npt.NDArray[np.bool_]

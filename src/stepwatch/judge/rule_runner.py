@@ -364,6 +364,8 @@ class RuleRunner:
         look = getattr(self.watched.rule, "look", None)
         try:
             if look is not None:
+                if isinstance(self.watched.rule, Rule):
+                    self.watched.rule.begin_step(step.at)
                 look(step)
         except Exception as error:  # noqa: BLE001 - as above
             self._fail(error)

@@ -66,13 +66,14 @@ class Finding:
         return hashlib.blake2b(repr(what).encode(), digest_size=8).hexdigest()
 
     def headline(self) -> str:
-        """Return one line that says where and what.
+        """Return one line that says what and where, with the name of the rule at its end.
 
         Example:
             >>> Finding("loss_spike", 7, "loss/mse_loss", "9 is far above 1").headline()
-            'step 7 loss_spike: 9 is far above 1'
+            'Loss spike, step 7: 9 is far above 1 (loss_spike)'
         """
-        return f"{self.where()} {self.rule}: {self.message}"
+        title = f"{self.title[:1].upper()}{self.title[1:]}"
+        return f"{title}, {self.where()}: {self.message} ({self.rule})"
 
     @property
     def title(self) -> str:

@@ -50,6 +50,7 @@ def heatmap(
     log: bool = False,
     band: tuple[float, float] | None = None,
     above: Sequence[str] = (),
+    unfit: npt.ArrayLike | None = None,
 ) -> Figure:
     """Draw a row for each tensor and a column for each step, coloured by a statistic.
 
@@ -69,6 +70,7 @@ def heatmap(
             colour.
         band: What is healthy, from and to: grey on a logarithmic scale, blue below, red above.
         above: The tensors that are drawn on top and outlined.
+        unfit: Where something is not finite, of the shape of ``values``: red, whatever the value.
 
     Raises:
         ValueError: Other shapes, the same name twice, or fewer than one point.
@@ -81,6 +83,10 @@ def heatmap(
     cells = _cells(matrix, points, log=log)
     colors, scale = _logarithmic(cells) if log else _linear(cells)
     if log and band is not None:
+        is_none = cells <= 0
+        if is_none.any():  # none at all is below what is healthy, whatever else is drawn
+            scale["cmin"] = min(scale["cmin"], math.log10(band[0]) - 1)
+            colors = np.where(is_none, scale["cmin"], colors)
         scale["colorscale"] = _around_band(band, scale["cmin"], scale["cmax"])
     first = steps_[starts]
     known = {name: as_text(name) for name in names}
@@ -90,6 +96,7 @@ def heatmap(
     return draw(
         [
             _cell_trace(first, list(known.values()), colors, cells, statistic),
+            *_unfit_traces(first, names, unfit, order, starts),
             *_marks(inside),
             *vertical_lines([finding for finding in found if finding.tensor not in known]),
         ],
@@ -103,6 +110,36 @@ def heatmap(
         hovermode="closest",
         shapes=_outline(first, sum(name in place for name in names)),
     )
+
+
+def _unfit_traces(
+    steps: npt.NDArray[np.int64],
+    names: Sequence[str],
+    unfit: npt.ArrayLike | None,
+    order: Sequence[int],
+    starts: npt.NDArray[np.int64],
+) -> list[dict[str, Any]]:
+    if unfit is None or not len(starts):
+        return []
+    cells = np.add.reduceat(np.asarray(unfit, np.int64)[list(order)], starts, axis=1) > 0
+    return [unfit_cells(steps, names, cells)] if cells.any() else []
+
+
+def unfit_cells(
+    steps: npt.NDArray[np.int64], rows: Sequence[str], unfit: npt.NDArray[np.bool_]
+) -> dict[str, Any]:
+    """Return a trace over a heat map that points out the cells with what is not finite."""
+    color = color_of("error")
+    return {
+        "type": "heatmap",
+        "x": steps,
+        "y": [as_text(row) for row in rows],
+        "z": np.where(unfit, 1.0, np.nan).astype(np.float32),
+        "colorscale": [[0, color], [1, color]],
+        "showscale": False,
+        "hoverongaps": False,
+        "hovertemplate": "%{y}<br>step %{x}<br><b>not finite</b><extra></extra>",
+    }
 
 
 def _outline(steps: npt.NDArray[np.int64], num_above: int) -> list[dict[str, Any]]:

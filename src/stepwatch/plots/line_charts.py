@@ -159,12 +159,13 @@ def _marked(span: tuple[int, int], over: str) -> dict[str, Any]:
     }
 
 
-# Above this many times the median, a linear axis shows the largest value and nothing else.
-_SPREAD = 5.0
+# Above this many times the median, a linear axis shows the largest value and nothing else; from so
+# many times the smallest on, nothing of that.
+_SPREAD, _FAR = 5.0, 1e6
 
 
 def suits_log(values: npt.ArrayLike) -> bool:
-    """Return whether a logarithmic axis suits: all positive, the largest far above the median.
+    """Return whether a logarithmic axis suits: all positive, the largest far above the rest.
 
     Args:
         values: Any shape; nan and infinities are left aside.
@@ -172,12 +173,14 @@ def suits_log(values: npt.ArrayLike) -> bool:
     Example:
         >>> suits_log([27.0, 2.4, 2.3, 2.3]), suits_log([3.0, 2.0, 1.0]), suits_log([9.0, 0.0])
         (True, False, False)
+        >>> suits_log([2.3, 2.2, 1e35, 1e35])
+        True
     """
     array = np.asarray(values, np.float64)
     finite = array[np.isfinite(array)]
     if not finite.size or finite.min() <= 0:
         return False
-    return bool(finite.max() > _SPREAD * np.median(finite))
+    return bool(finite.max() > min(_SPREAD * np.median(finite), _FAR * finite.min()))
 
 
 def series(

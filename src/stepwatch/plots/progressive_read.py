@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,6 @@ from ..trial import Series, Trial
 from ..trial.chunks import Chunks
 from ..trial.tensor import fields_of
 from .downsample import Envelope, Envelopes
-from .theme import SEVERITY_COLORS, as_text
 
 # What tells whether elements are finite, and statistics that are numbers of such elements.
 _FITNESS = fields_of("finite")
@@ -180,6 +179,7 @@ class LayerRows:
         rows: How many rows there may be; of more tensors those of one module share a row.
         axis: What columns stand for; global steps by default.
         worker: Only what this worker saw.
+        within: Only steps from the first of these to the last.
     """
 
     def __init__(
@@ -193,6 +193,7 @@ class LayerRows:
         rows: int,
         axis: Axis | None = None,
         worker: str = "",
+        within: Window = None,
     ) -> None:
         self._axis, self._mode, self._worker = axis, mode, worker
         #: The root of the sum of squares over all rows at each step, of one worker.
@@ -207,7 +208,9 @@ class LayerRows:
         #: The row of each tensor.
         self.row_of = {name: number[label] for name, label in zip(names, labels, strict=True)}
         self.envelopes = Envelopes(len(self.rows), points)
-        self._reading = ProgressiveRead(trial, frozenset(names), statistic, self._take, mode)
+        self._reading = ProgressiveRead(
+            trial, frozenset(names), statistic, self._take, mode, within
+        )
 
     @property
     def are_tensors(self) -> list[bool]:
@@ -296,23 +299,6 @@ def row_labels(names: Sequence[str], most: int) -> list[str]:
             f"{names[group[0]]} … {names[group[-1]]}" for group in groups for _ in range(len(group))
         ]
     return labels
-
-
-def unfit_cells(
-    steps: npt.NDArray[np.int64], rows: Sequence[str], unfit: npt.NDArray[np.bool_]
-) -> dict[str, Any]:
-    """Return a trace over a heat map that points out the cells with what is not finite."""
-    color = SEVERITY_COLORS["error"]
-    return {
-        "type": "heatmap",
-        "x": steps,
-        "y": [as_text(row) for row in rows],
-        "z": np.where(unfit, 1.0, np.nan).astype(np.float32),
-        "colorscale": [[0, color], [1, color]],
-        "showscale": False,
-        "hoverongaps": False,
-        "hovertemplate": "%{y}<br>step %{x}<br><b>not finite</b><extra></extra>",
-    }
 
 
 #: Of more workers than this only the first ones are drawn.

@@ -27,7 +27,7 @@ class StepAxis:
     of other modes lie where training had come to by then: those of one evaluation pass are one
     point, in which each step weighs as many samples as it had. Where more steps follow than a pass
     usually has, as of a last evaluation after the validation, they are a pass of their own, and lie
-    one step farther.
+    one step farther. Of boosted trees a round is trained and evaluated, and both lie at its number.
 
     Args:
         trial: The run, as it is now.
@@ -37,9 +37,13 @@ class StepAxis:
         self.steps = trial.step_numbers(Mode.TRAIN)
         self._within = trial.mode_step_numbers(Mode.TRAIN)
         self._all = trial.step_numbers()
-        self._further = _further_passes(self.steps, trial.step_numbers(Mode.EVAL))
+        #: Whether it counts boosting rounds.
+        self.counts_rounds = "boosting" in trial.reader.tensors().values()
+        evaluated = trial.step_numbers(Mode.EVAL)[: 0 if self.counts_rounds else None]
+        self._further = _further_passes(self.steps, evaluated)
         self._batches = _batch_rows(trial)
         self.accumulated = _accumulated(trial)
+        self._epochs: dict[str, list[float]] | None = None  # read when they are asked for
 
     def __call__(self, steps: Ints, mode: str) -> tuple[Ints, Floats | None]:
         """Return where steps of a mode lie, and what each of them weighs in a mean."""
@@ -56,7 +60,7 @@ class StepAxis:
             return steps
         before = np.searchsorted(self.steps, steps, "right") - 1
         x = np.where(before >= 0, self._within[np.maximum(before, 0)], -1)
-        exact = is_train | (self.steps[np.maximum(before, 0)] == steps)
+        exact = is_train | self.counts_rounds | (self.steps[np.maximum(before, 0)] == steps)
         x = np.maximum(np.where(exact, x, x + 1), 0) // self.accumulated
         shown: Ints = x + (~exact & self._is_further(steps))
         return shown
@@ -99,13 +103,57 @@ class StepAxis:
         last = trial.step_numbers(mode)[-1:]
         return int(self.of(last, mode is Mode.TRAIN)[0]) if len(last) else -1
 
+    def counts(self, trial: Trial) -> list[str]:
+        """Return in what one can count along the axis beside optimizer steps."""
+        known = {
+            "global": len(trial.modes) > 1,
+            "time": True,
+            "samples": len(self._batches[0]) > 0,
+            "epoch": len(self._epochs_of(trial)["step"]) > 1,
+        }
+        return [name for name, is_known in known.items() if is_known]
+
+    def _epochs_of(self, trial: Trial) -> dict[str, list[float]]:
+        if self._epochs is None:
+            self._epochs = self._read_epochs(trial)
+        return self._epochs
+
+    def _read_epochs(self, trial: Trial) -> dict[str, list[float]]:
+        """Return points between which the count of epochs is a straight line; none if unknown.
+
+        It is unknown where it begins anew, as where each epoch has a loader of its own.
+        """
+        known = trial.reader.tensors()
+        name = next((one for one in _EPOCHS if one in known), "")
+        if not name:
+            return {"step": [], "global": [], "epoch": []}
+        series = trial.tensor(name).statistics(Mode.TRAIN, worker=trial.workers[0])
+        epochs, steps = series["mean"], series.steps
+        told = np.isfinite(epochs)
+        epochs, steps = epochs[told], steps[told]
+        if (np.diff(epochs) < 0).any():
+            return {"step": [], "global": [], "epoch": []}
+        # Where only whole epochs are counted, one begins where the number grows.
+        if len(epochs) and (epochs == np.floor(epochs)).all():
+            begins = np.flatnonzero(np.diff(epochs, prepend=-1.0))
+            epochs, steps = epochs[begins], steps[begins]
+        at = bucket_starts(len(steps), _MOST_KNOTS)
+        return {
+            "step": self.of(steps[at], True).tolist(),
+            "global": steps[at].tolist(),
+            "epoch": epochs[at].tolist(),
+        }
+
     def knots(self, trial: Trial, kind: str) -> dict[str, list[float]]:
         """Return points between which another count of steps is a straight line.
 
         Args:
             trial: The run.
-            kind: ``global``, ``time`` (seconds since the first step) or ``samples``.
+            kind: Of ``counts``: ``global``, ``time`` (seconds since the first step), ``samples`` or
+                ``epoch`` (how often training had gone through its data before a step).
         """
+        if kind == "epoch":
+            return self._epochs_of(trial)
         steps = trial.step_numbers()
         kinks = np.flatnonzero(np.diff(self.of(steps), n=2)) + 1
         at = np.unique(np.r_[0, kinks, max(0, len(steps) - 1)])[: len(steps)]
@@ -173,6 +221,10 @@ def _accumulated(trial: Trial) -> int:
     if len(taken) < 2 or taken[-1] <= taken[0]:
         return 1
     return max(1, round(float(steps[-1] - steps[0]) / float(taken[-1] - taken[0])))
+
+
+#: What says in which epoch a step was: what a hook saw, or what a trainer logs.
+_EPOCHS = ("loop/epoch", "metric/epoch", "scalar/epoch")
 
 
 def _times(trial: Trial) -> tuple[Ints, Floats]:

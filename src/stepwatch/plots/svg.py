@@ -339,8 +339,11 @@ class _Plot:
             f' style="image-rendering:pixelated" href="data:image/png;base64,{image}"/>'
         )
         if trace.get("coloraxis"):
-            yield from self._hatched(trace, np.isfinite(cells).sum(axis=1) == 0)
-        yield from self._color_bar(scale, low, high, bar)
+            others = [one["z"] for one in self._traces if one["type"] == "heatmap"]
+            known = [np.isfinite(np.array(one, np.float64)).any(axis=1) for one in others]
+            yield from self._hatched(trace, ~np.any(known, axis=0))
+        if trace.get("showscale", True):
+            yield from self._color_bar(scale, low, high, bar)
         if trace.get("text") is not None and trace.get("texttemplate"):
             yield from self._cell_texts(trace)
 
@@ -385,10 +388,14 @@ class _Plot:
         texts = bar.get("ticktext")
         if marks is None:
             marks, texts = [low, (low + high) / 2, high], None
+        # As many digits as tell the ends apart.
+        size_of_ends = max(abs(low), abs(high))
+        apart = math.log10(size_of_ends / (high - low)) if high > low else 0.0
+        digits = max(3, math.ceil(apart) + 2)
         for number, mark in enumerate(marks):
             if low <= mark <= high:
                 share = (mark - low) / ((high - low) or 1)
-                text = f"{mark:.3g}" if texts is None else _plain(texts[number])
+                text = f"{mark:.{digits}g}" if texts is None else _plain(texts[number])
                 yield _text(x + 14, top + size * (1 - share) + 4, text)
 
     # Axes

@@ -20,10 +20,10 @@ from ..trial import Trial
 from ..trial.step_log import in_order
 from .distributions import PARTS, exponents, image_grid, spread, value_map
 from .downsample import Envelope
-from .heatmaps import heatmap
+from .heatmaps import heatmap, unfit_cells
 from .line_charts import of_envelopes
 from .profile_charts import phases, system, timeline
-from .progressive_read import MOST_WORKERS, LayerRows, Lines, Window, unfit_cells
+from .progressive_read import MOST_WORKERS, LayerRows, Lines, Window
 from .theme import as_text
 
 if TYPE_CHECKING:

@@ -126,6 +126,7 @@ def _heatmap_chart(
         else f"{view.collection}, of {share:.0%} of the steps",
         "log": view.scale == "log10",
         "band": view.band,
+        "unfit": np.concatenate([layers.unfit(), np.zeros((len(blank), len(steps)), np.bool_)]),
         "above": [*dict.fromkeys(layers.rows[layers.row_of[one]] for one in present), *blank],
     }
     marks = [

@@ -9,7 +9,6 @@ from functools import partial
 from itertools import groupby
 
 import numpy as np
-import numpy.typing as npt
 
 from ..hooks.boosting.hook import Counts
 from ..judge.evaluate import Progress, stored_or_evaluated, without_progress
@@ -115,7 +114,7 @@ def _metric(name: str) -> str:
 
 def _over_steps(evidence: BoostedRun, metric: str, names: list[str], verdict: Verdict) -> Chart:
     """Return a metric over the rounds, a line for each data it is of."""
-    rounds = Rounds(evidence.trial)
+    rounds = StepAxis(evidence.trial)
     columns = {
         name.partition("-")[0]: column
         for name in names
@@ -129,27 +128,6 @@ def _over_steps(evidence: BoostedRun, metric: str, names: list[str], verdict: Ve
     return marked_chart(columns, metric, "value", marks, over="round")
 
 
-class Rounds:
-    """Where steps lie when boosting rounds are counted: training and evaluating one is one.
-
-    Args:
-        trial: The run.
-    """
-
-    def __init__(self, trial: Trial) -> None:
-        self._known = {
-            mode.value: (trial.step_numbers(mode), trial.mode_step_numbers(mode))
-            for mode in trial.modes
-        }
-
-    def __call__(
-        self, steps: npt.NDArray[np.int64], mode: str
-    ) -> tuple[npt.NDArray[np.int64], None]:
-        """Return the round of each step of a mode; see ``progressive_read.Axis``."""
-        numbers, rounds = self._known[mode]
-        return rounds[np.searchsorted(numbers, steps)], None
-
-
 def importance(evidence: BoostedRun) -> Iterator[Block]:
     """Yield how much each feature counts, a chart for each way to measure that."""
     found = {kind: evidence.importance(kind) for kind in KINDS}
@@ -160,9 +138,19 @@ def importance(evidence: BoostedRun) -> Iterator[Block]:
             shares = {name: 100 * value for name, value in _largest_first(values).items()}
             drawn = {"values": shares, "title": kind, "about": _MEANS[kind], "unit": "x 100"}
             yield Chart(bars, drawn, narrow=len(shares) <= 30)
-    if shap := evidence.importance("average_shap"):
-        titles = {"title": "SHAP values", "about": "what it adds to a prediction, on average"}
-        yield Chart(bars, {**titles, "values": _largest_first(shap), "unit": "of the prediction"})
+    # Values of both signs cancel in their mean: it says little of a feature that adds and takes.
+    for kind, (title, about) in _SHAP.items():
+        if shap := evidence.importance(kind):
+            drawn = {"values": _largest_first(shap), "unit": "of the prediction"}
+            yield Chart(bars, {**drawn, "title": title, "about": about}, narrow=len(shap) <= 30)
+            return
+
+
+# The first that was saved is shown.
+_SHAP = {
+    "mean_abs_shap": ("mean |SHAP|", "by how much it moves a prediction, on average"),
+    "average_shap": ("mean SHAP", "what it adds to a prediction, on average"),
+}
 
 
 def _largest_first(values: Mapping[str, float]) -> dict[str, float]:

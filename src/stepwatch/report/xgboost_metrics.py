@@ -144,9 +144,10 @@ class BoostedRun:
         """Return how much each feature counts at the last step, by name; empty if not saved.
 
         Args:
-            kind: ``weight``, ``gain``, ``cover``; or ``average_shap`` for that of SHAP values.
+            kind: ``weight``, ``gain``, ``cover``; or ``average_shap``, the mean of SHAP values, or
+                ``mean_abs_shap``, that of their magnitudes.
         """
-        prefix = "average_shap/" if kind == "average_shap" else f"feature_importance/{kind}/"
+        prefix = f"{kind}/" if kind.endswith("shap") else f"feature_importance/{kind}/"
         names = [name for name in self._names if name.startswith(prefix)]
         found = {name.removeprefix(prefix): self._last(name) for name in names}
         features = sorted(found.keys() - {"bias"}, key=natural_key)

@@ -84,20 +84,30 @@ class AllZero(TensorRule):
         return any(True for _ in self._tensors.groups(step))
 
     def look(self, step: StepView) -> None:
+        self._remember(step)
+        for group, names in self._tensors.groups(step):
+            self.note_each(group.record.worker, names, self._is_zero(step, group)[1])
+
+    def _remember(self, step: StepView) -> None:
         if step.trains:
             self._weights.add(step)
 
     def check(self, step: StepView) -> Findings:
-        self.look(step)
+        self._remember(step)
         for group, names in self._tensors.groups(step):
-            percent = self._percent(group)
-            zero = percent >= self.threshold  # false for nan: empty, or nothing of it is finite
-            if self.skip_initial and step.number == 0:
-                zero &= ~group.record.layout.matching(STARTS_AT_ZERO)[group.rows]
+            percent, zero = self._is_zero(step, group)
             worker = group.record.worker
             zero = self.persist_each(worker, names, zero)
             for leader, members in self.onsets(worker, names, zero).items():
                 yield self._finding(step, group.where(members), float(percent[members[0]]), leader)
+
+    def _is_zero(self, step: StepView, group: TensorGroup) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """Return the percentage of zeros of each tensor, and for which it is too much."""
+        percent = self._percent(group)
+        zero = percent >= self.threshold  # false for nan: empty, or nothing of it is finite
+        if self.skip_initial and step.number == 0:
+            zero &= ~group.record.layout.matching(STARTS_AT_ZERO)[group.rows]
+        return percent, zero
 
     def _percent(self, group: TensorGroup) -> Floats:
         percent = zero_percent(group.record.statistics[group.rows])

@@ -161,13 +161,13 @@ CAUSES = {
         " TaskType.SEQ_CLS",
     ),
     "frozen_as_drawn": (
-        "are frozen at values as they are drawn for a new layer, at {k} steps in a row, while"
+        "are frozen at values like those of a new layer, at {k} steps in a row, while"
         " others train: they were never trained",
         "load trained weights before they are frozen (in Keras weights='imagenet' or"
         " load_weights()), or let them train",
     ),
     "frozen_anew": (
-        "are frozen at values as they are drawn for a new layer, at {k} steps in a row, while"
+        "are frozen at values like those of a new layer, at {k} steps in a row, while"
         " others train, and weights of the same shapes were trained before: what was learnt there"
         " has not come here",
         "copy the trained weights before they are frozen (set_weights(), load_state_dict()), or"

@@ -129,12 +129,14 @@ def moments_of(frames: Iterable[Frame]) -> list[Moment]:
     for record in step_records(frames):
         found[record.worker, str(record.mode), record.mode_step].record = record
     trained: dict[str, int] = {}
-    for one in found.values():
+    # Frames of several steps may be written at once, later than those of a step that came after.
+    in_order = sorted(found.values(), key=lambda one: one.step)
+    for one in in_order:
         if one.mode in TRAINS:
             trained[one.worker] = one.mode_step
         # Of what came before all TRAIN steps that are kept, their count tells.
         one.after = trained.get(one.worker, one.train_step - 1)
-    return list(found.values())
+    return in_order
 
 
 def end_ns_of(frames: Iterable[Frame]) -> int:

@@ -228,7 +228,7 @@ class Trial:
         """What is known of the end of a run whose process is gone; ``""`` for others."""
         if self._state != "died":
             return ""
-        steps = self.step_numbers()
+        steps = self.mode_step_numbers(Mode.TRAIN if Mode.TRAIN in self.modes else Mode.GLOBAL)
         lost = f"what came after step {steps[-1]} is lost" if len(steps) else "no step is known"
         verb = "is" if self.num_salvaged == 1 else "are"
         kept = f"{self.num_salvaged} of its steps {verb} from the black box"

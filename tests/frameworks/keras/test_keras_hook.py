@@ -57,6 +57,21 @@ class TestSteps:
         counts = {mode: len(trial.steps(mode)) for mode in ("TRAIN", "EVAL", "PREDICT")}
         assert {"TRAIN": 8, "EVAL": 5, "PREDICT": 4} == counts
 
+    def test_epochs_are_those_of_fit(self, tmp_path):
+        """How often it had gone through the data; a second one goes on, and without it are none."""
+
+        def train():
+            made = model()
+            fit(made, epochs=2, validation_data=(X[:32], Y[:32]))
+            fit(made, epochs=1)
+            made.train_on_batch(X, Y)
+
+        trial, _ = watched(tmp_path / "run", train)
+
+        epochs = trial.tensor("loop/epoch").statistics("TRAIN")
+        assert [step / 4 for step in range(12)] == epochs["mean"].tolist()
+        assert 13 == len(trial.steps("TRAIN"))
+
     def test_batches_without_fit(self, tmp_path):
         """Are steps as well."""
 

@@ -38,7 +38,7 @@ def train(log):
         optimizer.step()
         log(step, loss.item())
 """
-FOUND = "step 30 non_finite_origin: loss is NaN from step 30"
+FOUND = "First value that is not finite, step 30: loss is NaN from step 30"
 
 
 def watched(folder, script, *options, **variables):

@@ -46,8 +46,23 @@ def test_two_classes(tmp_path):
     assert f"Area under the curve: {area:.4f}" == found["RocCurve"][0]["title"]
     assert {"auc", "logloss"} == {drawn["title"] for drawn in found["LossData"]}
     titles = {drawn["title"] for drawn in found["FeatureImportance"]}
-    assert {"weight", "gain", "cover", "SHAP values"} == titles
+    assert {"weight", "gain", "cover", "mean |SHAP|"} == titles
     json.dumps(made.to_dict(), allow_nan=False)
+
+
+def test_features_are_sorted_by_how_much_they_move_a_prediction(tmp_path):
+    """One that adds as often as it takes is first, although its mean is about zero."""
+    x = table(columns=3)
+    y = 5 * np.sign(x[:, 1]) + x[:, 0]
+    trial, model = trained(tmp_path / "run", {}, x, y, 11, policy=SAVED)
+
+    (drawn,) = (one for one in charts(report(trial))["FeatureImportance"] if "SHAP" in one["title"])
+    added = model.predict(parts(x, y)[0], pred_contribs=True)[:, :-1]
+    sizes = np.abs(added).mean(axis=0)
+    first = f"f{np.argmax(sizes)}"
+    assert first == next(iter(drawn["values"]))
+    assert sorted(drawn["values"].values(), reverse=True) == [*drawn["values"].values()]
+    assert pytest.approx(sizes.max(), rel=1e-4) == drawn["values"][first]
 
 
 @pytest.mark.parametrize("objective", ["multi:softprob", "multi:softmax"])

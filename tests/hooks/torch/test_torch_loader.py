@@ -123,6 +123,46 @@ class TestWaits:
         assert 3 == len(waits(seen))
 
 
+class TestEpochs:
+    def test_an_epoch_is_once_through_the_data(self, watched, clock):
+        """Four batches each; at its first batch none of an epoch is over."""
+        loader = DataLoader(Slow(clock), 4)
+        with watched() as seen:
+            for _ in range(2):
+                train(loader, clock)
+
+        quarters = [0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75]
+        assert quarters == seen.series("loop/epoch")
+
+    def test_a_validation_between_is_none_of_it(self, watched, clock):
+        """Be it of the same data."""
+        data = Slow(clock)
+        loader, others = DataLoader(data, 8), DataLoader(data, 2)
+        with watched() as seen:
+            for _ in range(2):
+                train(loader, clock)
+                for _ in others:
+                    pass
+
+        assert [0.0, 0.5, 1.0, 1.5] == seen.series("loop/epoch")
+
+    def test_workers_that_are_kept_begin_again(self, watched):
+        """One iterator gives several epochs."""
+        data = TensorDataset(X, Y)
+        loader = DataLoader(data, 8, num_workers=1, persistent_workers=True)
+        with watched() as seen:
+            for _ in range(2):
+                train(loader, Clock())
+
+        assert [0.0, 0.5, 1.0, 1.5] == seen.series("loop/epoch")
+
+    def test_without_a_loader_there_is_none(self, watched):
+        with watched() as seen:
+            train([(X, Y)], Clock())
+
+        assert "loop/epoch" not in seen.trial.tensor_names()
+
+
 class TestUnharmed:
     def test_batches_are_the_very_ones(self, watched):
         """And an end is an end, again and again."""

@@ -2,7 +2,7 @@
 
 import { download, el } from "./dom.js";
 import { fileName, frame, ink, pointAll, register, savePng, toggleFullScreen, tool, unregister } from "./figure.js";
-import { number } from "./format.js";
+import { clock, number } from "./format.js";
 import { subjectOf } from "./layers.js";
 import { commonPrefix, interpolate, lowerBound, ticks } from "./numbers.js";
 
@@ -60,6 +60,7 @@ export function scaleOf(matrix, byFactors, band = null) {
  * @param {number} value @param {{low: number, high: number, log: boolean, band: number[]|null}} scale */
 export function shareOf(value, { low, high, log, band }) {
   if (!log) return (value - low) / (high - low);
+  if (band && value <= 0) return 0; // none at all is below what is healthy, whatever else is drawn
   const at = Math.log10(Math.max(value, low));
   if (!band) return (at - Math.log10(low)) / (Math.log10(high) - Math.log10(low));
   const [from, to] = band.map(Math.log10);
@@ -117,7 +118,8 @@ export function heatFigure({ title, unit = "" }) {
   const range = () => look.range ?? [0, 1];
   const toX = (/** @type {number} */ step) => left + ((step - range()[0]) / (range()[1] - range()[0] + 1)) * wide();
   const toStep = (/** @type {number} */ x) => range()[0] + ((x - left) / wide()) * (range()[1] - range()[0] + 1);
-  const shown = (/** @type {number} */ step) => (look.axis && look.axis !== "step" ? interpolate(step, look.knots.step, look.knots[look.axis]) : step);
+  const counts = () => look.axis && look.axis !== "step";
+  const shown = (/** @type {number} */ step) => (counts() ? interpolate(step, look.knots.step, look.knots[look.axis]) : step);
 
   const paletteOf = () => (scale.band ? byBand : scale.signed ? around : sequential);
 
@@ -222,9 +224,11 @@ export function heatFigure({ title, unit = "" }) {
     pen.font = colors.font;
     pen.fillStyle = colors.muted;
     if (look.xlabels) return;
-    for (const at of ticks(range()[0], range()[1], wide() / 80)) {
+    // Round places of what the axis counts, at the steps where they lie.
+    for (const place of ticks(shown(range()[0]), shown(range()[1]), wide() / 80)) {
+      const at = counts() ? interpolate(place, look.knots[look.axis], look.knots.step) : place;
       pen.fillRect(toX(at + 0.5), tall, 1, 4);
-      pen.fillText(look.axis === "time" ? `${number(shown(at))} s` : number(Math.round(shown(at))), Math.min(toX(at + 0.5), left + wide() - 14), tall + 7);
+      pen.fillText(look.axis === "time" ? clock(place) : number(place), Math.min(toX(at + 0.5), left + wide() - 14), tall + 7);
     }
   }
 
@@ -232,14 +236,14 @@ export function heatFigure({ title, unit = "" }) {
   function drawMarks(pen, each, tall, colors) {
     const line = new Map(order.order.map((row, at) => [row, at]));
     for (const mark of matrix.marks ?? []) {
+      if (mark.x < range()[0] || mark.x > range()[1]) continue;
       const y = ((line.get(mark.row) ?? 0) + 0.5) * each;
-      const x = toX(mark.x + 0.5);
       const size = Math.max(4, Math.min(6, each / 2));
+      const { tip, base } = pointer(mark.x, size);
       pen.beginPath();
-      pen.moveTo(x, y - size);
-      pen.lineTo(x + size, y);
-      pen.lineTo(x, y + size);
-      pen.lineTo(x - size, y);
+      pen.moveTo(tip, y);
+      pen.lineTo(base, y - size);
+      pen.lineTo(base, y + size);
       pen.closePath();
       pen.fillStyle = colors[mark.severity] ?? colors.info;
       pen.fill();
@@ -252,6 +256,17 @@ export function heatFigure({ title, unit = "" }) {
       pen.lineWidth = 1.5;
       pen.strokeRect(left + 0.75, 0.75, wide() - 1.5, order.above * each - 1.5);
     }
+  }
+
+  /** Where a mark stands that points at a step: beside its cell, so that the cell is seen.
+   * @param {number} step @param {number} size */
+  function pointer(step, size) {
+    const column = columnAt(step);
+    const [first, last] = column < 0 ? [step, step] : [matrix.first[column], matrix.last[column]];
+    const before = toX(first) - 1;
+    if (before - 1.6 * size >= left) return { tip: before, base: before - 1.6 * size };
+    const after = Math.max(toX(last + 1), toX(first) + 2) + 1;
+    return { tip: after, base: after + 1.6 * size };
   }
 
   /** @param {any} colors */
@@ -295,7 +310,7 @@ export function heatFigure({ title, unit = "" }) {
     const bad = column >= 0 && matrix.unfit?.[row]?.includes(column);
     const value = column < 0 ? null : matrix.cells[row][column];
     const told = bad ? "not finite" : value === null ? "not observed" : `${number(value)}${unit ? ` ${unit}` : ""}`;
-    about.replaceChildren(el("span", { className: "where" }, `${look.xname ?? "step"} ${number(Math.round(shown(Math.floor(step))))}`), el("span", {}, matrix.rows[row], " "), el("b", {}, told));
+    about.replaceChildren(el("span", { className: "where" }, `${look.xname ?? "step"} ${number(look.axis === "epoch" ? +shown(Math.floor(step)).toFixed(2) : Math.round(shown(Math.floor(step))))}`), el("span", {}, matrix.rows[row], " "), el("b", {}, told));
   }
 
   /** The column that holds a step, or lies within two pixels of it; -1 for none.
@@ -353,6 +368,8 @@ export function heatFigure({ title, unit = "" }) {
       cells.setAttribute("aria-label", `${parts.heading.textContent}: ${matrix.rows.length} rows, ${matrix.first.length} observed columns, from ${number(scale.low)} to ${number(scale.high)}. ${words()}`);
     },
     get matrix() { return matrix; },
+    /** Where a cell is in the plot, pixels: its middle. @param {number} step @param {number} line */
+    placeOf(step, line) { return [toX(step + 0.5), (line + 0.5) * rowHeight()]; },
     /** @param {string} text */
     say(text) {
       about.textContent = text;

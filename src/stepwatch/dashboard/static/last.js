@@ -13,12 +13,14 @@ export async function show({ content, query, signal, state }) {
     const [about, told] = await Promise.all([ask("run", { run }, signal), ask("last", { run }, signal)]);
     state(about.state, about.health.tone);
     const how = ending(about, true);
+    const trace = how?.querySelector("pre");
     body.replaceChildren(
-      how && about.ending.traceback ? el("section", {}, el("h2", {}, "How it ended"), how.querySelector("pre")) : "",
+      trace ? el("section", {}, el("h2", {}, "How it ended"), trace) : "",
       el("section", { className: "ending" }, ...box(told)),
       el("section", { className: "ending" }, el("h2", {}, "Replay"), ...replay(told)),
       el("section", { className: "ending" }, el("h2", {}, "Actions"), ...actions(told.actions)),
     );
+    if (trace) trace.scrollTop = trace.scrollHeight; // what was raised is at its end
   };
   await update();
   return update;
@@ -26,7 +28,7 @@ export async function show({ content, query, signal, state }) {
 
 function box(told) {
   if (!told.last_steps.length) return [el("h2", {}, "Black box"), el("p", { className: "about" }, "There is none: a run that ended well and in which nothing was found needs none.")];
-  const why = told.triggers.map((one) => el("p", {}, el("b", {}, sentence(one.finding?.title ?? one.reason)), one.finding ? ` ${one.finding.where}` : one.step === undefined ? "" : ` at step ${count(one.mode_step ?? one.step)}`, one.finding ? el("span", { className: "dim" }, ` ${one.finding.rule}`) : ""));
+  const why = told.triggers.map((one) => el("p", {}, el("b", {}, sentence(one.finding?.title ?? one.reason)), one.error ? `: ${one.error}` : "", one.finding ? ` ${one.finding.where}` : one.step === undefined ? "" : ` at step ${count(one.mode_step ?? one.step)}`, one.finding ? el("span", { className: "dim" }, ` ${one.finding.rule}`) : ""));
   return [el("h2", {}, "Black box"), ...why, lastSteps(told.last_steps), el("p", {}, "all of it: ", el("code", {}, `stepwatch blackbox ${told.place}`))];
 }
 

@@ -3,7 +3,7 @@
 import { download, el } from "./dom.js";
 import { colorway, fileName, frame, ink, pointAll, register, savePng, toggleFullScreen, tool, unregister } from "./figure.js";
 import { clock, count, number, seconds, sentence } from "./format.js";
-import { conditions, csv, gapsOf, inRow, interpolate, logTicks, nearest, smoothed, suitsLog } from "./numbers.js";
+import { conditions, csv, gapsOf, inRow, interpolate, logTicks, nearest, roundSteps, smoothed, suitsLog, ticks } from "./numbers.js";
 
 /** @typedef {import("./numbers.js").Line} Line */
 /**
@@ -13,15 +13,16 @@ import { conditions, csv, gapsOf, inRow, interpolate, logTicks, nearest, smoothe
  * @property {[number, number]} range first and last step
  * @property {number} [smooth]
  * @property {boolean} [log]
+ * @property {boolean} [rounds] whether a step is a round of boosting
  * @property {any[]} [marks]
  * @property {string} [unit]
  * @property {(x: number) => void} [onclick]
  * @property {(range: [number, number]|null) => void} [onrange]
  */
 
-const labels = { step: "optimizer step", global: "step, over all modes", time: "time", samples: "samples" };
-/** @param {any} name */
-export const axisLabel = (name) => labels[/** @type {keyof typeof labels} */ (name)] ?? String(name);
+const labels = { step: "optimizer step", global: "step, over all modes", time: "time", samples: "samples", epoch: "epoch" };
+/** @param {any} name @param {boolean} [rounds] whether a step is a round of boosting */
+export const axisLabel = (name, rounds = false) => (rounds && name === "step" ? "boosting round" : labels[/** @type {keyof typeof labels} */ (name)] ?? String(name));
 
 // A line that spans less of its size is drawn as constant.
 const LEAST_SPAN = 0.01;
@@ -95,7 +96,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       if (step === null && line.at !== null && line.at !== undefined) chip.append(` at step ${count(line.at)}`);
       return chip;
     });
-    const where = step === null ? "last" : look.axis === "step" ? `step ${Math.round(step)}` : `${axisLabel(look.axis)} ${number(toAxis(step))}`;
+    const where = step === null ? "last" : look.axis === "step" ? `${look.rounds ? "round" : "step"} ${Math.round(step)}` : `${axisLabel(look.axis)} ${number(toAxis(step))}`;
     about.replaceChildren(el("span", { className: "where" }, where), ...chips);
   }
 
@@ -207,7 +208,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       scales: { x: { time: false, range: (/** @type {any} */ u) => visible(u, "x") }, y: { distr: isLog() ? 3 : 1, range: (/** @type {any} */ u) => visible(u, "y") } },
       axes: [
         { ...axis, size: 30, grid: { show: false }, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((x) => (look.axis === "time" ? clock(x) : tidy(x))) },
-        { ...axis, size: 64, ...(isLog() ? { splits: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ low, /** @type {number} */ high) => logTicks(low, high), filter: (/** @type {any} */ _, /** @type {number[]} */ at) => at } : {}), values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((y) => (y === null || !isKnown() ? "" : written(y).replace(/\.?0+e/, "e"))) },
+        { ...axis, size: 64, incrs: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ low, /** @type {number} */ high) => roundSteps(high - low), splits: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ low, /** @type {number} */ high) => (isLog() ? logTicks(low, high) : ticks(low, high, plotHeight() / 45)), filter: (/** @type {any} */ _, /** @type {number[]} */ at) => at, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((y) => (y === null || !isKnown() ? "" : written(y).replace(/\.?0+e/, "e"))) },
       ],
       series,
       bands,
@@ -257,7 +258,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       const known = line.y.filter((y) => y !== null);
       return `${nameOf(line) || line.name}: ${line.x.length} points, from ${number(known[0])} to ${number(known.at(-1))}`;
     });
-    return `${title}, over ${axisLabel(look.axis)}. ${told.slice(0, 6).join("; ")}`;
+    return `${title}, over ${axisLabel(look.axis, look.rounds)}. ${told.slice(0, 6).join("; ")}`;
   }
 
   const me = {
@@ -275,6 +276,9 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       paint();
     },
     get lines() { return lines; },
+    get scales() { return chart?.scales; },
+    /** What is written beside the figure, from below. */
+    get labels() { return chart?.axes[1]._values; },
     get range() { return chart && [toStep(chart.scales.x.min), toStep(chart.scales.x.max)]; },
     repaint() { drawn = ""; paint(); },
     point(/** @type {number|null} */ x) {

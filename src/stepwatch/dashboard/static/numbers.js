@@ -105,6 +105,13 @@ export function ticks(low, high, most) {
   return found;
 }
 
+/** Round steps within a span, ascending: uPlot draws no axis where it finds none that leaves room.
+ * @param {number} span */
+export function roundSteps(span) {
+  const power = Math.floor(Math.log10(span));
+  return [-2, -1, 0, 1].flatMap((more) => [1, 2, 5].map((factor) => Number(`${factor}e${power + more}`)));
+}
+
 /** What all of some names begin with, cut after a separator; "" where that leaves a name empty.
  * @param {string[]} names */
 export function commonPrefix(names) {
@@ -186,14 +193,15 @@ export function inRow(places, wide, low, high) {
   return found;
 }
 
-// As in the terminal: the largest is so many times the median.
+// The largest is so many times the median, as in the terminal, or so many times the smallest.
 const SPREAD = 5;
+const FAR = 1e6;
 
-/** Whether a logarithmic axis suits: all above zero, the largest far above the median.
+/** Whether a logarithmic axis suits: all above zero, the largest far above the median or the smallest.
  * @param {(number|null)[]} ys */
 export function suitsLog(ys) {
   const known = ys.filter((y) => y !== null && y !== undefined).map(Number).sort((a, b) => a - b);
-  return known.length > 0 && known[0] > 0 && known[known.length - 1] > SPREAD * known[known.length >> 1];
+  return known.length > 0 && known[0] > 0 && known[known.length - 1] > Math.min(SPREAD * known[known.length >> 1], FAR * known[0]);
 }
 
 /** Round places to label on a logarithmic axis: decades, and within few of them 2 and 5.

@@ -4,9 +4,11 @@ import { address, choice, el } from "./dom.js";
 import { count, moment, plural, sentence } from "./format.js";
 import { aboutOf, banner, ending } from "./headline.js";
 import { heatFigure, mergedMatrix } from "./heatmap.js";
+import { axisLabel } from "./lines.js";
 import { ask } from "./net.js";
 import { interpolate, sinceOf } from "./numbers.js";
 import { scalarGrid } from "./scalars.js";
+import { parseRange } from "./url.js";
 
 // What is worth a look of the layers, if the run has it.
 const views = [
@@ -38,15 +40,22 @@ export async function show({ content, query, signal, state, choose }) {
   let matrix = null;
   let key = "";
 
+  // The steps of the layers: those that a reader chose, else those that show what was found.
+  let shown = /** @type {[number, number]|null} */ (null);
+  const part = () => parseRange(query.x) ?? (query.steps === "all" ? null : shown);
+  const range = () => part() ?? [0, Math.max(1, matrix?.last_step ?? 1)];
+  const whole = el("button", { type: "button", hidden: true, onclick: () => { choose({ steps: "all" }); turned(); } }, "the whole run");
+
   const paintMatrix = () => {
     if (!matrix) return;
     const told = matrix;
-    const [first, last] = grid.range();
+    const [first, last] = range();
+    whole.hidden = Boolean(parseRange(query.x)) || !part();
     layers.rename(`${label(view)} of ${told.names === 1 ? told.rows[0] : `${count(told.names)} ${view.collection.replaceAll("_", " ")}`}`);
     const joined = told.names > told.rows.length ? ` · ${count(told.rows.length)} rows, each the value farthest out of its layers` : "";
     layers.draw(told, {
-      range: [first, last], axis: told.axis, knots: told.knots, read: told.read, byFactors: told.scale === "log10", band: told.band,
-      about: `measured at ${count(told.measured)} of ${plural(told.last_step + 1, "step")}${joined}${told.read < 1 ? ` · ${Math.round(told.read * 100)} % read so far` : ""} · blank: not measured`,
+      range: [first, last], axis: told.axis, xname: told.axis === "step" ? undefined : axisLabel(told.axis), knots: told.knots, read: told.read, byFactors: told.scale === "log10", band: told.band,
+      about: `${part() ? `steps ${count(first)} to ${count(last)} · ` : ""}measured at ${count(told.measured)} of ${plural(last - first + 1, "step")}${joined}${told.read < 1 ? ` · ${Math.round(told.read * 100)} % read so far` : ""} · blank: not measured`,
       onclick: (row, step) => {
         const name = told.rows[row];
         const at = Math.round(interpolate(step, told.knots.step, told.knots.global));
@@ -54,20 +63,25 @@ export async function show({ content, query, signal, state, choose }) {
       },
     });
   };
-  grid.onchange(() => {
+  const turned = () => {
     paintMatrix();
     if (key && key !== keyOf()) read().catch(() => {});
-  });
-  const keyOf = () => JSON.stringify([view, query.worker, query.axis]);
+  };
+  grid.onchange(turned);
+  const keyOf = () => JSON.stringify([view, query.worker, query.axis, part()]);
 
   async function read() {
     if (!view.collection) return;
     for (;;) {
-      const same = key === keyOf() && matrix && matrix.read >= 1;
+      const within = part();
+      const asking = keyOf();
+      const same = !within && key === asking && matrix && matrix.read >= 1;
       const since = same ? sinceOf(matrix.last_step, matrix.width) : undefined;
-      const fresh = await ask("matrix", { run, ...view, worker: query.worker, axis: query.axis, since, width: same ? matrix.width : undefined }, signal);
+      const which = within ? { first: within[0], last: within[1] } : { since, width: same ? matrix.width : undefined };
+      const fresh = await ask("matrix", { run, ...view, worker: query.worker, axis: query.axis, ...which }, signal);
+      if (asking !== keyOf()) return; // something else was chosen meanwhile, and is asked for
       matrix = mergedMatrix(same ? matrix : null, fresh, since ?? 0);
-      key = keyOf();
+      key = asking;
       paintMatrix();
       if (fresh.read >= 1 || signal.aborted) return;
     }
@@ -85,8 +99,9 @@ export async function show({ content, query, signal, state, choose }) {
     if (!grid.element.isConnected) content.append(grid.element);
     view.collection ||= about.view.collection;
     view.statistic ||= about.view.statistic;
+    shown = about.view.steps;
     grid.evidence(about.view.lines, about.health.tone);
-    select(controls, view, about, query);
+    select(controls, view, about, query, whole);
     grid.workers(about.workers);
     const layersRead = read();
     layersRead.catch(() => {});
@@ -174,7 +189,7 @@ function unchecked(gaps) {
   return lines;
 }
 
-function select(controls, view, about, query) {
+function select(controls, view, about, query, whole) {
   if (controls.contains(document.activeElement) || !view.collection) return;
   const go = (change) => {
     location.hash = address("run", { ...query, ...view, ...change });
@@ -194,6 +209,7 @@ function select(controls, view, about, query) {
     choice("collection", all, view.collection, (collection) => go({ collection, under: "" })),
     choice("statistic", about.statistics, view.statistic, (statistic) => go({ statistic })),
     view.under ? el("button", { type: "button", onclick: () => go({ under: "" }) }, `only ${view.under} ✕`) : "",
+    whole,
   );
 }
 

@@ -12,6 +12,8 @@ const fixed = [
 ];
 const usual = ["health", "name", "state", "steps", "rate", "last_loss", "spark", "started_ns"];
 const rank = { "✕": 0, "!": 1, "–": 2, "✓": 3 };
+// What did not end by itself comes before what goes on, and that before what is over.
+const states = ["unreadable", "failed", "died", "stalled", "running", "stopped", "interrupted", "finished"];
 const healthNames = { "✕": "something is wrong", "!": "a warning", "–": "not known", "✓": "healthy" };
 
 export async function show({ content, query, signal, choose }) {
@@ -75,7 +77,7 @@ export const tagsOf = (run, notes) => [...new Set([...(run.tags ?? []), ...(note
 
 /** What a column holds of a run. */
 function valueOf(run, key, notes) {
-  if (key === "health") return run.health?.mark ?? "–";
+  if (key === "health") return run.health?.mark ?? (run.state === "unreadable" ? "✕" : "–");
   if (key === "tags") return tagsOf(run, notes).join(" ");
   if (key === "note") return notes.get(run.name).note || run.note || "";
   if (key === "group") return notes.get(run.name).group || run.project || "";
@@ -103,14 +105,23 @@ function order(a, b) {
   return (a ?? -Infinity) - (b ?? -Infinity) || 0;
 }
 
+/** Runs as they are listed: by a column, those that are alike in it by health, state, and the newest first.
+ * @param {any[]} runs @param {string} sort @param {boolean} up @param {any} notes */
+export function inOrder(runs, sort, up, notes) {
+  const state = (run) => (states.indexOf(run.state) + 1) || states.length + 1; // what was not read yet is last
+  return [...runs].sort((a, b) =>
+    (up ? 1 : -1) * order(valueOf(a, sort, notes), valueOf(b, sort, notes))
+    || order(valueOf(a, "health", notes), valueOf(b, "health", notes))
+    || state(a) - state(b)
+    || order(b.started_ns, a.started_ns));
+}
+
 function fillTable(context) {
   const { table, both, view, query, notes, columns } = context;
   const before = table.querySelector(".chosen")?.dataset.row;
-  const sort = query.sort ?? "started_ns";
-  const sign = query.up === "1" ? 1 : -1;
-  const shown = view.runs.filter((run) => matches(run, query.text ?? "", notes) && Boolean(notes.get(run.name).archived) === (query.archived === "1"));
-  // of one health the newest first
-  shown.sort((a, b) => sign * order(valueOf(a, sort, notes), valueOf(b, sort, notes)) || order(b.started_ns, a.started_ns));
+  const { sort, up } = sortOf(query);
+  const found = view.runs.filter((run) => matches(run, query.text ?? "", notes) && Boolean(notes.get(run.name).archived) === (query.archived === "1"));
+  const shown = inOrder(found, sort, up, notes);
   const groups = new Map();
   for (const run of shown) {
     const key = query.group ? String(valueOf(run, query.group, notes) ?? "none") || "none" : "";
@@ -119,7 +130,7 @@ function fillTable(context) {
   }
   table.hidden = !view.runs.length;
   const bodies = [...groups].map(([key, runs]) => el("tbody", {}, key ? el("tr", { className: "group" }, el("th", { colSpan: columns.length + 2, scope: "rowgroup" }, `${key} · ${count(runs.length)}`)) : null, ...runs.map((run) => row(run, context))));
-  table.replaceChildren(el("thead", {}, el("tr", {}, el("td", { className: "pick" }), ...columns.map((key) => heading(key, context, sort)), el("td"))), ...bodies);
+  table.replaceChildren(el("thead", {}, el("tr", {}, el("td", { className: "pick" }), ...columns.map((key) => heading(key, context)), el("td"))), ...bodies);
   if (before) table.querySelector(`[data-row="${CSS.escape(before)}"]`)?.classList.add("chosen");
   both.hidden = view.chosen.length < 2;
   both.href = address("compare", { run: view.chosen });
@@ -127,9 +138,12 @@ function fillTable(context) {
 
 const labelOf = (key) => fixed.find(([one]) => one === key)?.[1] ?? key.replace(/^(setting|metric) /, "");
 
-function heading(key, { query, choose, redraw }, sort) {
+// What is wrong comes first, unless the address says otherwise.
+const sortOf = (query) => ({ sort: query.sort ?? "health", up: query.sort ? query.up === "1" : true });
+
+function heading(key, { query, choose, redraw }) {
+  const { sort, up } = sortOf(query);
   const sorted = sort === key;
-  const up = query.up === "1";
   const press = () => {
     choose({ sort: key, up: sorted ? (up ? "" : "1") : key === "name" || key === "health" ? "1" : "" });
     redraw();
@@ -175,7 +189,7 @@ function field(label, value, name, change) {
 function cell(run, key, notes) {
   const label = labelOf(key);
   const value = valueOf(run, key, notes);
-  if (key === "health") return el("td", { className: `health ${run.health?.tone ?? "none"}`, "data-label": label, title: run.health?.title }, el("span", { role: "img", "aria-label": healthNames[value] }, value));
+  if (key === "health") return el("td", { className: `health ${run.health?.tone ?? (value === "✕" ? "error" : "none")}`, "data-label": label, title: run.health?.title }, el("span", { role: "img", "aria-label": healthNames[value] }, value));
   if (key === "name") return el("td", { className: "name" }, link("run", { run: run.name }, run.name), ...tagsOf(run, notes).map((tag) => el("span", { className: "tag" }, tag)), run.error ? el("p", { className: "about" }, run.error) : run.health && run.health.tone !== "good" ? el("p", { className: "about verdict-line", title: run.health.text }, run.health.title) : null);
   if (key === "state") return el("td", { "data-label": label }, el("span", { className: `state ${run.state} ${run.health?.tone ?? ""}` }, run.state));
   if (key === "spark") return el("td", { className: "number", "data-label": label }, sparkline(run.spark ?? [], `loss of ${run.name}`));

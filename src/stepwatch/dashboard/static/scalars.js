@@ -38,10 +38,20 @@ export function scalarGrid({ run, query, choose, signal, onstep, height = 200 })
 
   const search = el("input", { type: "search", placeholder: "filter figures", value: query.figures ?? "", "aria-label": "filter figures" });
   search.addEventListener("input", () => { choose({ figures: search.value }); paint(); });
-  const axis = choice("what the axes count", ["step", "time", "samples", "global"].map((name) => [name, axisLabel(name)]), query.axis ?? "step", (value) => {
-    choose({ axis: value === "step" ? "" : value });
-    update(true).catch(() => {});
-  });
+  const axis = el("span");
+  let counted = "";
+  // What one can count along the axes depends on what is known of the run.
+  const offer = (/** @type {string[]} */ names) => {
+    const now = [told?.rounds, ...names].join();
+    if (counted === now || axis.contains(document.activeElement)) return;
+    counted = now;
+    const options = names.map((name) => /** @type {[string, string]} */ ([name, axisLabel(name, told?.rounds)]));
+    axis.replaceChildren(choice("what the axes count", options, told?.axis ?? query.axis ?? "step", (value) => {
+      choose({ axis: value === "step" ? "" : value });
+      update(true).catch(() => {});
+    }));
+  };
+  offer(["step", "global", "time", "samples", "epoch"]);
   const smooth = el("input", { type: "range", min: 0, max: 0.98, step: 0.02, value: query.smooth ?? 0, "aria-label": "smoothing" });
   smooth.addEventListener("input", () => { choose({ smooth: Number(smooth.value) || "" }); paint(); });
   const log = el("input", { type: "checkbox", checked: Boolean(query.log) });
@@ -95,7 +105,7 @@ export function scalarGrid({ run, query, choose, signal, onstep, height = 200 })
       figure.figure.className = ["lines", ...(shows(own) ? ["evidence", tone] : [])].join(" ").trim();
       const isAbout = (mark) => own.some((line) => line.group === "losses" || mark.view === line.group || mark.tensor === line.name);
       figure.draw(own, {
-        axis: told.axis, knots: told.knots, range: range(), smooth: Number(query.smooth) || 0, log: Boolean(query.log),
+        axis: told.axis, rounds: told.rounds, knots: told.knots, range: range(), smooth: Number(query.smooth) || 0, log: Boolean(query.log),
         marks: told.marks.filter(isAbout), onrange: zoom,
         onclick: (x) => onstep(own[0].name, Math.round(x), told),
       });
@@ -115,6 +125,7 @@ export function scalarGrid({ run, query, choose, signal, onstep, height = 200 })
     if (within) for (const [key, line] of lines) if (!next.has(key)) next.set(key, line); // what is not read for a part
     lines = next;
     told = within && told ? { ...fresh, first_step: told.first_step, last_step: told.last_step } : fresh;
+    offer(told.axes);
     paint();
   }
 

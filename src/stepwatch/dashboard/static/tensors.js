@@ -90,7 +90,9 @@ function table(told, query, choose, repaint, offending) {
     const cell = el("td", { className: "name" }, open, name);
     if (!sort) cell.style.paddingLeft = `${row.depth * 18}px`;
     const written = (key) => (key === "zeros" && row[key] !== null ? `${(row[key] * 100).toFixed(row[key] > 0.99 && row[key] < 1 ? 2 : 0)} %` : number(row[key]));
-    const value = (key, label) => el("td", { className: "number", "data-label": label }, ...(row[key] === null ? [] : [written(key)]), row[key] !== null && key in steps ? stepOf(row.at[key], row.at[key] < steps[key] ? "" : "as-above") : null);
+    // What was observed and is no number is not finite.
+    const isThere = (key) => row[key] !== null || (row.at[key] ?? -1) >= 0;
+    const value = (key, label) => el("td", { className: "number", "data-label": label }, ...(isThere(key) ? [row[key] === null ? el("span", { className: "dim" }, "not finite") : written(key)] : []), isThere(key) && key in steps ? stepOf(row.at[key], row.at[key] < steps[key] ? "" : "as-above") : null);
     return el(
       "tr",
       { "data-row": row.name, className: [row.bad ? "bad" : "", offending.has(row.name) ? "offending" : ""].join(" ").trim() },

@@ -189,8 +189,11 @@ class BoostingHook(Hook):
         if self.wants("average_shap") or self.wants("full_shap"):
             values = self._computed("SHAP values", model.shap)
             self._observe_all("full_shap", values)
-            means = {name: value.astype(np.float64).mean(axis=0) for name, value in values.items()}
-            self._observe_all("average_shap", means)
+            for name, value in values.items():
+                exact = value.astype(np.float64)
+                self._observe_named("average_shap", name, exact.mean(axis=0))
+                size = np.abs(exact).mean(axis=0)
+                self.observe(f"mean_abs_shap/{name}", "average_shap", size, Mode.TRAIN)
 
     def _observe_progress(self, one: Round, trained: TrainedModel) -> None:
         """Observe what tells whether anything is learnt: splits until there is one, and metrics.

@@ -83,6 +83,9 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         # What the model that trains held before the script began to set its weights.
         self._before_set: list[Array] | None = None
         self._interval_began = 0.0
+        # Of the epoch that runs: its number, its first TRAIN step, and how many it has, if known.
+        self._epoch: tuple[int, int, int | None] | None = None
+        self._num_epochs = 0
         self.attach()
 
     def attach(self) -> None:
@@ -97,6 +100,8 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
             batch_end = f"on_{kind}_batch_end"
             self._replaced.put(keras.callbacks.CallbackList, batch_end, in_fit)
             self._replaced.put(keras.Model, f"{kind}_on_batch", alone)
+        self._replaced.put(keras.callbacks.CallbackList, "on_epoch_begin", self._beginning_epoch)
+        self._replaced.put(keras.callbacks.CallbackList, "on_train_end", self._ending_fit)
         self.active = True
 
     def detach(self) -> None:
@@ -158,6 +163,13 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         began, self._interval_began = self._interval_began, perf_counter()
         return self._interval_began - began if began else None
 
+    def epoch(self, step: int) -> float | None:
+        """Return how often ``fit`` has gone through the data before a TRAIN step, if it says so."""
+        if self._epoch is None:
+            return None
+        number, first, count = self._epoch
+        return number + (min(1.0, (step - first) / count) if count else 0.0)
+
     def reads_later(self, reading: Reading) -> None:
         """Of a step only losses are observed: read them when the next step runs."""
         self._reading = reading
@@ -170,6 +182,27 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
 
     def _observes(self, model: Any) -> bool:
         return self._only is None or model is self._only
+
+    def _beginning_epoch(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what wraps the method with which an epoch of ``fit`` begins."""
+
+        def call(this: Any, epoch: int, *args: Any, **named: Any) -> Any:
+            _, first = self.recorder.counter.peek(Mode.TRAIN)
+            number = max(epoch, self._num_epochs)  # a second fit counts from 0 again
+            self._num_epochs = number + 1
+            self._epoch = number, first, (getattr(this, "params", None) or {}).get("steps")
+            return original(this, epoch, *args, **named)
+
+        return call
+
+    def _ending_fit(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what wraps the method with which ``fit`` ends: what comes is in no epoch."""
+
+        def call(this: Any, *args: Any, **named: Any) -> Any:
+            self._epoch = None
+            return original(this, *args, **named)
+
+        return call
 
     def _ending(
         self, mode: Mode, *, is_in_fit: bool

@@ -118,6 +118,8 @@ class TrackerOwner(Protocol):
 
     def interval_s(self) -> float | None: ...
 
+    def epoch(self, step: int) -> float | None: ...
+
     def reads_later(self, reading: tuple[Callable[[], None], Callable[[], object]]) -> None: ...
 
     def is_over(self) -> None: ...
@@ -380,6 +382,8 @@ class BatchTracker:
             numbers["loop/weights_set"] = self.owner.times_set
         if seconds is not None:
             numbers["loop/step_seconds"] = seconds
+        if self._mode is Mode.TRAIN and (epoch := self.owner.epoch(step.mode_step)) is not None:
+            numbers["loop/epoch"] = epoch
         if self._mode is Mode.TRAIN and self._is_plain:
             # So its train_step computes it: one loss, differentiated once.
             numbers["loop/backwards"] = numbers["loop/loss_weight"] = 1.0

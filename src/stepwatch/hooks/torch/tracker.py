@@ -146,7 +146,9 @@ class Tracker(HookGuard):
         names, parameters, observer = self.names, self.parameters, self.observer
         current, scalars, summaries = self.steps.current, Scalars(observer), Summaries(observer)
         self._attention = attention = Attention(names, observer, current)
-        self._loop = loop = Loop(observer, scalars, summaries, recorder.profiler.phases)
+        self._loop = loop = Loop(
+            observer, scalars, summaries, recorder.profiler.phases, self.rows.epoch
+        )
         self._profile = profile = ProfileCollector(recorder)
         activity = Activity(attention.innermost, current, summaries)
         quantiles = Quantiles(parameters, summaries)

@@ -9,7 +9,7 @@ is time of the step around it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -224,12 +224,25 @@ _DROPS = ("DropPath", "StochasticDepth")
 
 
 class Loop:
-    """Observes the training loop, in the collection ``loop``."""
+    """Observes the training loop, in the collection ``loop``.
+
+    Args:
+        observer: Takes what is observed.
+        scalars: Takes numbers on a device.
+        summaries: Takes tensors on a device.
+        phases: What the time of a step went into.
+        epoch: Tells how often the data have been gone through, if that is known.
+    """
 
     def __init__(
-        self, observer: Observer, scalars: Scalars, summaries: Summaries, phases: Phases
+        self,
+        observer: Observer,
+        scalars: Scalars,
+        summaries: Summaries,
+        phases: Phases,
+        epoch: Callable[[], float | None],
     ) -> None:
-        self._observer, self._phases = observer, phases
+        self._observer, self._phases, self._epoch = observer, phases, epoch
         self._scalars, self._summaries = scalars, summaries
         self._weights = LossWeights()
         self._depends: dict[type, bool] = {}
@@ -402,6 +415,8 @@ class Loop:
             numbers["loop/accumulation_steps"] = asked
             numbers["loop/backward_calls"] = self.num_backward_calls
         numbers["loop/optimizer_steps"] = self._num_optimizer_steps
+        if (epoch := self._epoch()) is not None:
+            numbers["loop/epoch"] = epoch
         for name, value in self._schedules.numbers():
             numbers[f"loop/{name}"] = value
         self._observer.numbers(step, numbers, _COLLECTION)

@@ -1,4 +1,4 @@
-"""Which rows of its data set a loader gave last, as its sampler has drawn them.
+"""Which rows of its data set a loader gave last, as its sampler has drawn them, and in which epoch.
 
 A loader of several processes draws ahead; it gives the batches in the order in which it drew them.
 """
@@ -18,6 +18,8 @@ class DrawnRows:
         self._ahead: WeakKeyDictionary[Any, deque[Any]] = WeakKeyDictionary()
         self._given: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._last: Any = None
+        # How often each loader was begun, by the id of what draws for it: that may be of any class.
+        self._begun: dict[int, int] = {}
         #: The iterator that gave a batch last; it may be gone.
         self.iterator: ref[Any] | None = None
 
@@ -35,12 +37,31 @@ class DrawnRows:
         self._given[iterator] = given
         if given == before:
             return  # it has no more
+        if given == 1:
+            sampler = id(getattr(iterator, "_index_sampler", None))
+            self._begun[sampler] = self._begun.get(sampler, 0) + 1
         waiting = self._ahead.get(iterator)
         if given != before + 1:  # it began anew before its end: what waits may be of before
             self._ahead[iterator] = deque()
             waiting = None
         self._last = waiting.popleft() if waiting else None
         self.iterator = ref(iterator)
+
+    def epoch(self) -> float | None:
+        """Return how often the loader of the last batch had gone through its data before it.
+
+        Of a stream, of which nobody knows the end, that is a whole number; ``None`` for no batch.
+        """
+        iterator = None if self.iterator is None else self.iterator()
+        if iterator is None:
+            return None
+        sampler = getattr(iterator, "_index_sampler", None)
+        begun = self._begun.get(id(sampler), 1)
+        try:
+            share = (self._given[iterator] - 1) / len(sampler)  # type: ignore[arg-type]
+        except (TypeError, ZeroDivisionError):
+            share = 0.0
+        return begun - 1 + min(share, 1.0)
 
     def last(self) -> Sequence[int] | None:
         """Return the rows of the last batch, ``None`` if they are not known."""
