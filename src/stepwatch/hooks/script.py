@@ -119,9 +119,13 @@ def _discount(rewards: Floats, returns: Floats) -> float | None:
 def _numbers(value: Any, length: int | None = None) -> Floats | None:
     """Return numbers over time, shape ``[steps]`` or ``[steps, episodes]``; else ``None``.
 
+    Of a list with what each episode has, the last.
+
     Args:
         length: How many steps; by default any number.
     """
+    if type(value) is list and value and not isinstance(value[-1], (int, float, np.number)):
+        value = value[-1]
     is_list = type(value) in (list, tuple)
     if not is_list and type(value) is not np.ndarray and type(value).__module__ != "torch":
         return None

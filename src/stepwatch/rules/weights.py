@@ -439,7 +439,10 @@ class Training:
         memory[parameters.unheld & is_another & (memory[:, _UNHELD] == 0), _HELD] = 0
         moved = (signature != memory[:, _LAST:]).any(axis=1)  # perhaps by hand, without optimizer
         memory[:, _LAST:] = signature
-        memory[:, _UNHELD] = np.where(parameters.unheld & ~moved, memory[:, _UNHELD] + 1, 0)
+        # A gradient of 0 moves nothing, whoever holds the parameter: no optimizer of torch may.
+        is_zero = parameters.has_gradient & (statistics[parameters.gradient_rows][:, SUM_SQ] == 0)
+        unheld = memory[:, _UNHELD] + ~is_zero
+        memory[:, _UNHELD] = np.where(parameters.unheld & ~moved, unheld, 0)
         replaced = parameters.is_replaced() & ~moved
         memory[:, _REPLACED] = np.where(replaced, memory[:, _REPLACED] + 1, 0)
         memory[:, _DOUBLED] = np.where(parameters.doubled, memory[:, _DOUBLED] + 1, 0)
