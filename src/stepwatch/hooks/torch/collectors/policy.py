@@ -474,6 +474,7 @@ class Policies:
         outputs, self._outputs = self._outputs, []
         if step.mode is not Mode.TRAIN or not step.wants(_COLLECTION) or in_transform():
             return
+        self._observer.numbers(step, returns_of_script(), _COLLECTION)
         for root in _tensors(roots):
             if root.numel() != 1 or root.grad_fn is None:
                 continue
@@ -495,8 +496,6 @@ class Policies:
                     self._observer.numbers(step, {"policy/return_growth": growth}, _COLLECTION)
                 # what is not learnt by rewards has weights from 0 up
                 self._learns_by_reward |= _sign(factor) != 1
-        if parts.surrogates or parts.log_probabilities:
-            self._observer.numbers(step, returns_of_script(), _COLLECTION)
         is_policy = bool(parts.surrogates) or self._learns_by_reward
         if is_policy and parts.probabilities is not None and "policy/entropy" not in step:
             self._add(step, "policy/entropy", entropies(parts.probabilities))
