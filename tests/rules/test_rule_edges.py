@@ -389,7 +389,7 @@ class TestUntrainedParameter:
         assert [] == self.causes([self.step(n, n, 1.0, optimizer_groups=0) for n in range(20)])
 
     def test_what_has_a_gradient_of_zero_needs_none_either(self):
-        """As the bias of a critic that compares two scores, with an optimizer that torch has not."""
+        """As the bias of a critic that compares two scores; its optimizer may not be of torch."""
         assert [] == self.causes([self.step(n, 1.0, 0.0, optimizer_groups=0) for n in range(20)])
 
     def test_what_is_let_go_of_between_full_steps(self):
