@@ -186,14 +186,18 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
     def _beginning_epoch(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Return what wraps the method with which an epoch of ``fit`` begins."""
 
-        def call(this: Any, epoch: int, *args: Any, **named: Any) -> Any:
-            _, first = self.recorder.counter.peek(Mode.TRAIN)
-            number = max(epoch, self._num_epochs)  # a second fit counts from 0 again
-            self._num_epochs = number + 1
-            self._epoch = number, first, (getattr(this, "params", None) or {}).get("steps")
+        def call(this: Any, epoch: Any, *args: Any, **named: Any) -> Any:
+            self._begin_epoch(this, epoch)
             return original(this, epoch, *args, **named)
 
         return call
+
+    @guarded
+    def _begin_epoch(self, callbacks: Any, epoch: int) -> None:
+        _, first = self.recorder.counter.peek(Mode.TRAIN)
+        number = max(epoch, self._num_epochs)  # a second fit counts from 0 again
+        self._num_epochs = number + 1
+        self._epoch = number, first, (getattr(callbacks, "params", None) or {}).get("steps")
 
     def _ending_fit(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Return what wraps the method with which ``fit`` ends: what comes is in no epoch."""
