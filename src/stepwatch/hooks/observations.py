@@ -24,6 +24,7 @@ from ..capture.plan import NOTHING, STATISTICS
 from ..capture.recorder import Recorder
 from ..model.record import TensorInfo
 from ..model.steps import Mode
+from ..numerics.measures import correlations
 from ..numerics.packed import Rows
 from ..numerics.statistics import COUNT, Row
 
@@ -58,6 +59,31 @@ LEAST_ROWS, LEAST_COLUMNS, MOST_COLUMNS = 16, 4, 4096
 #: Columns that correlate with their neighbours like this are a series. What comes next in it does
 #: so, too, unless it is the last of them, to the last bit.
 SERIES, EXACT = 0.8, 1 - 1e-9
+# What neighbours leave of the variance of a place, if a series has noise.
+_NOISE = 1e-6
+
+
+def is_noisy_series(places: npt.NDArray[np.float64], at: int) -> bool:
+    """Return whether a place of a series has neighbours like it that do not tell what it is.
+
+    Who trains a model to tell it has given it the answer: what is to come would not be one of the
+    places. A series without noise, such as a sine, is known by its neighbours, and may repeat
+    itself; and one whose places have nothing to do with each other may be one to remember.
+
+    Args:
+        places: Shape ``[rows, places]``.
+        at: Which place; of the last nothing is said.
+    """
+    beside = [one for one in range(at - 3, at + 4) if one != at and 0 <= one < places.shape[1]]
+    if at == places.shape[1] - 1 or len(places) < 2 * len(beside) or len(beside) < 2:
+        return False
+    near = [one for one in (at - 1, at + 1) if one in beside]
+    if correlations(places[:, near], places[:, at]).max() <= SERIES:
+        return False
+    centred = places - places.mean(0)
+    weights, *_ = np.linalg.lstsq(centred[:, beside], centred[:, at], rcond=None)
+    left = centred[:, at] - centred[:, beside] @ weights
+    return bool(left @ left > _NOISE * (centred[:, at] @ centred[:, at]))
 
 
 class LossNames:

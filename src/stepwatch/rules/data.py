@@ -27,7 +27,7 @@ LEAST_UNSEEN, LEAST_EXPECTED = 0.05, 20
 LATE, IN_TASKS = 2 / 3, 0.1
 #: So few samples are learnt by heart, to see that the model can.
 BY_HEART = 64
-_DERIVATIVES = ("derivatives:statistics:steps=5+20+100+500+2000+10000",)
+_DERIVATIVES = ("derivatives:statistics:steps=5+10+20+100+500+2000+10000",)
 
 
 _REMEDIES = {
@@ -66,7 +66,7 @@ class Dependence(Rule):
     )
     consecutive: int = parameter(2, "Looks in a row.", at_least=1)
     derivatives: bool = parameter(
-        True, "Let derivatives be taken: less than one more backward pass at each of six steps."
+        True, "Let derivatives be taken: less than one more backward pass at each of seven steps."
     )
 
     @property

@@ -282,6 +282,29 @@ class TestCorrelation:
         assert correlation(windows[:-1], windows[1:, -1]).isnan().all()
         assert 11.0 == correlation(windows, windows[:, -1])[1]
 
+    @pytest.mark.parametrize("axes", [1, 2])
+    def test_an_earlier_place_of_a_series_with_noise_is_no_task(self, axes):
+        """As where the horizon of a forecast is taken away and not added."""
+        generator = torch.Generator().manual_seed(0)
+        steps = torch.randn(400, generator=generator)
+        series = torch.zeros(400)
+        for at in range(1, 400):
+            series[at] = 0.95 * series[at - 1] + steps[at]
+        windows = series.unfold(0, 24, 1)[:64]
+        given = windows if axes == 1 else windows[..., None]
+
+        assert [pytest.approx(1.0), 18.0] == correlation(given, windows[:, 18]).tolist()
+        assert not correlation(given, series[24:88])[0] > 0.999
+
+    def test_a_series_that_repeats_itself_gives_nothing_away(self):
+        """What comes next is what was a day ago, to the last bit."""
+        day = (torch.arange(24) / 24 * 2 * torch.pi).sin()
+        series = day.repeat(10)
+        windows = series.unfold(0, 30, 1)[:100]
+
+        assert correlation(windows, series[30:130])[0].isnan()
+        assert not correlation(windows[..., None], series[30:130])[0] > 0.999
+
     def test_a_target_that_does_not_vary_has_none(self):
         assert correlation(torch.randn(20, 5), torch.ones(20))[0].isnan()
 

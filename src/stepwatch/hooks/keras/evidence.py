@@ -32,6 +32,7 @@ from ..observations import (
     MOST_SAMPLES,
     NO_DATA,
     SERIES,
+    is_noisy_series,
 )
 from .losses import (
     CROSS_ENTROPY,
@@ -225,7 +226,8 @@ def correlation(given: Array, target: Array) -> tuple[float, float]:
 
     Args:
         given: Features, shape ``[rows, columns]``, floating; of ``[rows, places, ...]`` the last
-            place counts, as that of what comes next: to tell an earlier one is a task.
+            place counts, as that of what comes next. To tell an earlier one is a task, unless it is
+            one of a series with noise, to the last bit.
         target: A number for each row, floating.
 
     Returns:
@@ -240,14 +242,18 @@ def correlation(given: Array, target: Array) -> tuple[float, float]:
     x = given.reshape(len(given), -1).astype(np.float64)
     if not LEAST_COLUMNS <= x.shape[1] <= MOST_COLUMNS:
         return nothing
+    found = correlations(x, target.astype(np.float64).ravel())
     place = x.shape[1] // given.shape[1]
-    first = x.shape[1] - place if given.ndim > 2 else 0
-    found = np.zeros(x.shape[1])
-    found[first:] = correlations(x[:, first:], target.astype(np.float64).ravel())
+    last = x.shape[1] - place
+    best = int(found.argmax())
+    if found[best] >= EXACT and is_noisy_series(x[:, best % place :: place], best // place):
+        return float(found[best]), float(best)
+    if given.ndim > 2:
+        found[:last] = 0
     best = int(found.argmax())
     if not found[best]:
         return nothing
-    if found[best] < EXACT or best < x.shape[1] - place:
+    if found[best] < EXACT or best < last:
         near = [one for one in (best - place, best + place) if 0 <= one < x.shape[1]]
         if near and correlations(x[:, near], x[:, best]).max() > SERIES:
             return nothing
