@@ -34,7 +34,7 @@ def main(name: str, run: Callable[..., CompletedProcess[str]] = subprocess.run) 
         done = run(command, cwd=folder, stderr=subprocess.PIPE, text=True, check=False, timeout=500)
         assert done.returncode == 0, done.stderr
         # as it is found, and at the end
-        found = re.findall(rf"^.* {expected[1]}(?::.*)?$", done.stderr, re.MULTILINE)
+        found = re.findall(rf"^.*\({expected[1]}\)$", done.stderr, re.MULTILINE)
         assert found, done.stderr
     print("\n".join(found))
 

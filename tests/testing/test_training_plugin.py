@@ -48,10 +48,10 @@ class TestPlugin:
         first, _, second = out.partition("Captured stepwatch call")
 
         assert (1, True) == (status, "2 failed" in out), out
-        assert re.search(r"^E .* untrained_parameter: .*: 2\.weight, 2\.bias", first, re.M)
+        assert re.search(r"^E .*: 2\.weight, 2\.bias \(untrained_parameter\)", first, re.M)
         assert re.search(r"^E +create the optimizer after", first, re.M)
         assert re.search(
-            r"^since step 0 \(noticed at step 9\) untrained_parameter: .*: 2\.weight", second, re.M
+            r"since step 0 \(noticed at step 9\): .*: 2\.weight.*\(untrained_parameter\)", second
         )
         assert "stepwatch show " in first
 
