@@ -62,7 +62,7 @@ class TestParseRules:
         """What they cost beside is what capturing costs."""
         (asked,) = required_captures(parse_rules(DEFAULT_RULES))
 
-        assert "derivatives:statistics:steps=5+10+20+100+500+2000+10000" == asked
+        assert "derivatives:statistics:steps=5+9+20+100+500+2000+10000" == asked
 
     def test_no_default_rule_is_named_twice(self):
         watched = parse_rules(DEFAULT_RULES)

@@ -18,7 +18,7 @@ _TENTH = SavePolicy(statistics=Schedule(every=10))
 _SUMMARY = SavePolicy(statistics=None, raw=Schedule(every=10))
 _ON_REQUEST = SavePolicy(statistics=None)
 _FEW_RAW = SavePolicy(
-    statistics=None, raw=Schedule(steps=frozenset((5, 10, 20, 100, 500, 2000, 10_000)))
+    statistics=None, raw=Schedule(steps=frozenset((5, 9, 20, 100, 500, 2000, 10_000)))
 )
 
 

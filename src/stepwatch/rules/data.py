@@ -27,7 +27,7 @@ LEAST_UNSEEN, LEAST_EXPECTED = 0.05, 20
 LATE, IN_TASKS = 2 / 3, 0.1
 #: So few samples are learnt by heart, to see that the model can.
 BY_HEART = 64
-_DERIVATIVES = ("derivatives:statistics:steps=5+10+20+100+500+2000+10000",)
+_DERIVATIVES = ("derivatives:statistics:steps=5+9+20+100+500+2000+10000",)
 
 
 _REMEDIES = {
