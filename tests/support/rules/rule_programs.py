@@ -51,13 +51,13 @@ def deep_sigmoid() -> None:
     """Twenty sigmoids in a row: hardly any gradient reaches the first layers."""
     model = _stack(nn.Sigmoid, 20)
     x = _normal(64, 16)
-    _fit(model, torch.optim.SGD(model.parameters(), lr=0.01), x, x[:, :1], steps=12)
+    _fit(model, torch.optim.SGD(model.parameters(), lr=0.01), x, x.mean(1, keepdim=True), steps=12)
 
 
 def four_relus() -> None:
     model = _stack(nn.ReLU, 4)
     x = _normal(64, 16)
-    _fit(model, torch.optim.SGD(model.parameters(), lr=0.01), x, x[:, :1], steps=12)
+    _fit(model, torch.optim.SGD(model.parameters(), lr=0.01), x, x.mean(1, keepdim=True), steps=12)
 
 
 def linear_regression(*, lr: float, steps: int = 60, noise: float = 0.0) -> None:
@@ -293,7 +293,7 @@ def frozen_backbone() -> None:
     model.backbone.requires_grad_(False)
     optimizer = torch.optim.Adam(model.head.parameters(), lr=1e-3)
     x = _normal(32, 8)
-    _fit(model, optimizer, x, x[:, :1], steps=15)
+    _fit(model, optimizer, x, x.mean(1, keepdim=True), steps=15)
 
 
 def unused_layer() -> None:
