@@ -91,7 +91,7 @@ class TestHeatmaps:
         assert [[False, True], [True, True], [False, False]] == shown
         assert red[0, -1, 0] > 2 * red[0, -1, 1]
 
-    def test_the_ends_of_the_colours_are_told_apart(self):
+    def test_both_ends_of_a_color_bar_have_labels_of_their_own(self):
         """However near each other they are."""
         drawn = svg(heatmap([0, 1], ["a"], [[30.61, 30.68]], statistic="l2"))
 

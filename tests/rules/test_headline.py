@@ -167,7 +167,7 @@ class TestState:
         told = run_state(Trial(tmp_path / "run")).last
         assert ("Loss at the last steps, 0: 2, 1: 2, 2: 2",) == told
 
-    def test_an_exception_of_a_library_is_told_where_the_script_called_it(self, tmp_path):
+    def test_an_exception_in_a_library_names_the_line_of_the_script(self, tmp_path):
         """The line that one can change, not the one in the library that raised."""
         with pytest.raises(ValueError, match="inhomogeneous") as raised:
             np.array([[1, 2], [3]])

@@ -250,7 +250,7 @@ class TestChanceHeldOut:
             (lambda rng: np.arange(32), False),  # not shuffled: others may stand between
         ],
     )
-    def test_that_few_samples_are_trained_on_is_told(self, draw, is_told):
+    def test_a_small_training_set_is_reported(self, draw, is_told):
         """As where a slice of the data is left from trying the script out."""
         rng = np.random.default_rng(0)
 

@@ -273,7 +273,7 @@ class TestAllZero:
         assert expected == [finding.tensor for finding in found]
 
     @pytest.mark.parametrize(("zero_from", "onset"), [(0, 0), (1, 1), (3, 3), (5, 5)])
-    def test_since_when_is_told_although_it_is_judged_later(self, zero_from, onset):
+    def test_the_onset_may_lie_before_the_first_judged_step(self, zero_from, onset):
         """It counts from step 3 on, and fires as late; what was so before that is not forgotten."""
         values = [[0.0 if step >= zero_from else 1.0] for step in range(9)]
         steps = [step_of({"outputs": {"o": [value]}}, n) for n, value in enumerate(values)]

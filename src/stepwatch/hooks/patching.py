@@ -10,6 +10,19 @@ from typing import Any, Generic, TypeVar
 Function = Callable[..., Any]
 
 
+def calling_first(ours: Function) -> Callable[[Function], Function]:
+    """Return what makes, of a function, one that calls ours with the same arguments before it."""
+
+    def make(original: Function) -> Function:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            ours(*args, **kwargs)
+            return original(*args, **kwargs)
+
+        return call
+
+    return make
+
+
 class PatchSet:
     """What stands in the place of functions, and what stood there before.
 

@@ -17,9 +17,8 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from ..numerics.measures import Floats
 
 _STANDARD = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
 _OURS = os.path.join(Path(__file__).parents[1], "")
@@ -106,7 +105,6 @@ def _discount(rewards: Floats, returns: Floats) -> float | None:
     """Return by what each return adds the one before it to its reward; ``None`` if it does not."""
     before, added = returns[:-1].ravel(), (returns - rewards)[1:].ravel()
     size = float(before @ before)
-    # Of rewards that are all 0 but one, a running sum is one power after the other.
     if not size > 0 or not np.allclose(returns[0], rewards[0], rtol=1e-4, atol=1e-6):
         return None
     discount = float(before @ added) / size

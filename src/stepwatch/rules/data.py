@@ -446,7 +446,7 @@ class DrawnSamples:
     def __init__(self, looks: int = 10) -> None:
         self._needed = looks
         self._since_new = self._repeating = self._known_rows = 0
-        self._orders: set[tuple[int, ...]] = set()
+        self._orders: set[int] = set()
         self.looks = self.num_rows = 0
         self.trained: set[int] = set()
         self.evaluated: set[int] = set()
@@ -463,10 +463,14 @@ class DrawnSamples:
             return  # these are not few
         found = set(digests)
         self._since_new = 0 if found - self.trained else self._since_new + 1
-        # The same batch in the same order is one of data that is not shuffled.
-        is_drawn = tuple(digests) not in self._orders
-        self._orders.add(tuple(digests))
-        self._known_rows = self._known_rows + is_drawn * len(digests) if self._since_new else 0
+        if not self._since_new:
+            self._known_rows = 0
+        if self._known_rows < self.KNOWN_ROWS:  # else the orders would grow with the training
+            # The same batch in the same order is one of data that is not shuffled.
+            order = hash(tuple(digests))
+            if self._since_new and order not in self._orders:
+                self._known_rows += len(digests)
+            self._orders.add(order)
         self._repeating += 2 * len(found) <= len(digests)
         self.trained |= found
         self.looks += 1

@@ -183,10 +183,8 @@ class RlUpdate(Rule):
                     yield from self._states(step, tensor)
                 elif name.startswith("policy/sign/"):
                     yield from self._sign(step, tensor)
-                elif name.startswith("policy/forward_returns/"):
-                    yield from self._past_rewards(step, tensor)
-                elif name.startswith("policy/reversed_returns/"):
-                    yield from self._appended(step, tensor)
+                elif name.startswith(("policy/forward_returns/", "policy/reversed_returns/")):
+                    yield from self._script_returns(step, tensor)
 
     def finish(self) -> Findings:
         """Yield target networks that the run never updated."""
@@ -270,36 +268,25 @@ class RlUpdate(Rule):
                 threshold=DISCOUNTED,
             )
 
-    def _past_rewards(self, step: StepView, tensor: TensorView) -> Findings:
+    def _script_returns(self, step: StepView, tensor: TensorView) -> Findings:
         """Judge returns that the script adds up; see ``hooks.script.returns_of_script``."""
         self._evaluated = True
-        if self.persists((tensor.worker, "past_rewards"), True, 3):
-            rewards, returns = tensor.name.split("/")[-2:]
-            yield self._finding(
-                step,
-                tensor,
+        kind, rewards, returns = tensor.name.split("/")[1:]
+        condition, what = {
+            "forward_returns": (
                 "past_rewards",
                 f"each element of {returns} is that of {rewards} and {number(tensor.scalar)} times"
-                f" the one before it, 3 looks in a row: returns add up past rewards, and not those"
+                " the one before it, 3 looks in a row: returns add up past rewards, and not those"
                 " to come",
-                value=tensor.scalar,
-                threshold=0.0,
-            )
-
-    def _appended(self, step: StepView, tensor: TensorView) -> Findings:
-        """Judge the order of returns that the script adds up, as ``_past_rewards`` does."""
-        self._evaluated = True
-        if self.persists((tensor.worker, "reversed_returns"), True, 3):
-            rewards, returns = tensor.name.split("/")[-2:]
-            yield self._finding(
-                step,
-                tensor,
+            ),
+            "reversed_returns": (
                 "reversed_returns",
                 f"{returns} is made of {rewards} from the last step on, and stays in that order, 3"
                 " looks in a row: the first action has the return of the last",
-                value=tensor.scalar,
-                threshold=0.0,
-            )
+            ),
+        }[kind]
+        if self.persists((tensor.worker, condition, kind), True, 3):
+            yield self._finding(step, tensor, condition, what, value=tensor.scalar, threshold=0.0)
 
     def _ratio(self, step: StepView, tensor: TensorView, loop: _Loop) -> Findings:
         distance = _distance_from(1.0, tensor.statistics)

@@ -440,7 +440,9 @@ class Training:
         moved = (signature != memory[:, _LAST:]).any(axis=1)  # perhaps by hand, without optimizer
         memory[:, _LAST:] = signature
         # A gradient of 0 moves nothing, whoever holds the parameter: no optimizer of torch may.
-        is_zero = parameters.has_gradient & (statistics[parameters.gradient_rows][:, SUM_SQ] == 0)
+        # A row of -1 reads the last row, which is then masked.
+        gradients = statistics[parameters.gradient_rows]
+        is_zero = parameters.has_gradient & (gradients[:, SUM_SQ] == 0)
         unheld = memory[:, _UNHELD] + ~is_zero
         memory[:, _UNHELD] = np.where(parameters.unheld & ~moved, unheld, 0)
         replaced = parameters.is_replaced() & ~moved
@@ -452,9 +454,7 @@ class Training:
         # nan is not equal to itself, so a parameter with a nan in its sums counts as changed
         memory[:, _CHANGED] += (signature != memory[:, _FIRST:_LAST]).any(axis=1)
         if not skipped:
-            # a row of -1 reads the last row, which is then masked
-            rows = statistics[parameters.gradient_rows]
-            mean_squares = rows[:, SUM_SQ] / np.maximum(rows[:, COUNT], 1)
+            mean_squares = gradients[:, SUM_SQ] / np.maximum(gradients[:, COUNT], 1)
             largest = mean_squares.max(where=parameters.has_gradient, initial=0.0)
             has_any = mean_squares > NEGLIGIBLE**2 * largest
             memory[:, _MOVING] += parameters.has_gradient & ~parameters.idle & has_any

@@ -141,26 +141,6 @@ def _counts(value: Any) -> bytes | None:
     return b"".join(one.tobytes() for one in counts) or None
 
 
-def instrumented_draw(
-    name: str, drawn: Callable[[str, Sequence[Any], Mapping[str, Any]], None]
-) -> Callable[[Function], Function]:
-    """Return what makes what stands in the place of a function of ``DRAWS``.
-
-    Args:
-        drawn: Called with its name and with what it is called with.
-    """
-
-    def wrapper(draw: Function) -> Function:
-        @functools.wraps(draw)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            drawn(name, args, kwargs)
-            return draw(*args, **kwargs)
-
-        return call
-
-    return wrapper
-
-
 def instrumented_fold(
     arguments: Callable[[], RepeatedArguments | None],
 ) -> Callable[[Function], Function]:

@@ -279,8 +279,7 @@ class Tracker:
     def _add_arguments(self, function: str, args: Any, kwargs: Any) -> None:
         """Note whether a function that trains is given the same key, or state, again and again."""
         for kind, count in self.arguments.add(function, args, kwargs):
-            self.budget.observe_next_in_full(kind)
-            self._steps.add_number(f"setup/{kind}/{function}", "setup", float(count))
+            self._note_same(kind, function, count)
 
     @timed
     @guarded
@@ -290,8 +289,11 @@ class Tracker:
             return
         count = self.arguments.draw(name, args, kwargs)
         if count >= LEAST_CALLS:
-            self.budget.observe_next_in_full(KEY)
-            self._steps.add_number(f"setup/{KEY}/{name}", "setup", float(count))
+            self._note_same(KEY, name, count)
+
+    def _note_same(self, kind: str, function: str, count: int) -> None:
+        self.budget.observe_next_in_full(kind)
+        self._steps.add_number(f"setup/{kind}/{function}", "setup", float(count))
 
     @timed
     @guarded

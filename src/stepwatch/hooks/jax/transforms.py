@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 import jax
 
 from ...model.steps import Mode
-from ..patching import PatchSet
+from ..patching import PatchSet, calling_first
 from .modules import ModuleCalls
 from .packed_stats import GraphPlan, TraceStats
-from .repeats import DRAWS, RepeatedArguments, instrumented_draw, instrumented_fold
+from .repeats import DRAWS, RepeatedArguments, instrumented_fold
 from .schedules import Schedules
 
 if TYPE_CHECKING:
@@ -297,7 +298,7 @@ def _arguments() -> RepeatedArguments | None:
     return None if tracker is None else tracker.arguments
 
 
-def _drawn(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def _drawn(name: str, *args: Any, **kwargs: Any) -> None:
     tracker = active_tracker()
     if tracker is not None and args:
         tracker.drawn(name, args, kwargs)
@@ -321,7 +322,7 @@ class Patches:
             (jax, "remat", instrumented_checkpoint),
             (jax.lax, "scan", InstrumentedScan),
             (jax.random, "fold_in", instrumented_fold(_arguments)),
-            *((jax.random, name, instrumented_draw(name, _drawn)) for name in DRAWS),
+            *((jax.random, name, calling_first(partial(_drawn, name))) for name in DRAWS),
         ]
         for module, name, make in replacements:
             self._replaced.put(module, name, make)

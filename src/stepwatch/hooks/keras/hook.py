@@ -20,7 +20,7 @@ from ...errors import TrainingStopped
 from ...model.steps import Mode
 from ..base import Array, Hook, timed
 from ..observations import Observations
-from ..patching import PatchSet
+from ..patching import PatchSet, calling_first
 from .backend import backend
 from .setup import Setup
 from .tracker import MODES, ModelCoverage, ModelFunctions
@@ -94,14 +94,18 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
             return
         self._functions.attach()
         self._replaced.put(keras.Model, "fit", self.setup.fitting)
-        self._replaced.put(keras.Model, "set_weights", self._setting)
+        self._replaced.put(keras.Model, "set_weights", calling_first(self._begin_set))
         for kind, mode in MODES.items():
             in_fit, alone = (self._ending(mode, is_in_fit=is_in) for is_in in (True, False))
             batch_end = f"on_{kind}_batch_end"
             self._replaced.put(keras.callbacks.CallbackList, batch_end, in_fit)
             self._replaced.put(keras.Model, f"{kind}_on_batch", alone)
-        self._replaced.put(keras.callbacks.CallbackList, "on_epoch_begin", self._beginning_epoch)
-        self._replaced.put(keras.callbacks.CallbackList, "on_train_end", self._ending_fit)
+        self._replaced.put(
+            keras.callbacks.CallbackList, "on_epoch_begin", calling_first(self._begin_epoch)
+        )
+        self._replaced.put(
+            keras.callbacks.CallbackList, "on_train_end", calling_first(self._end_fit)
+        )
         self.active = True
 
     def detach(self) -> None:
@@ -183,30 +187,16 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
     def _observes(self, model: Any) -> bool:
         return self._only is None or model is self._only
 
-    def _beginning_epoch(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what wraps the method with which an epoch of ``fit`` begins."""
-
-        def call(this: Any, epoch: Any, *args: Any, **named: Any) -> Any:
-            self._begin_epoch(this, epoch)
-            return original(this, epoch, *args, **named)
-
-        return call
-
     @guarded
-    def _begin_epoch(self, callbacks: Any, epoch: int) -> None:
-        _, first = self.recorder.counter.peek(Mode.TRAIN)
+    def _begin_epoch(self, callbacks: Any, epoch: int, *_: Any, **__: Any) -> None:
+        first = self.recorder.counter.peek(Mode.TRAIN)[1]
         number = max(epoch, self._num_epochs)  # a second fit counts from 0 again
         self._num_epochs = number + 1
         self._epoch = number, first, (getattr(callbacks, "params", None) or {}).get("steps")
 
-    def _ending_fit(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what wraps the method with which ``fit`` ends: what comes is in no epoch."""
-
-        def call(this: Any, *args: Any, **named: Any) -> Any:
-            self._epoch = None
-            return original(this, *args, **named)
-
-        return call
+    def _end_fit(self, *_: Any, **__: Any) -> None:
+        """``fit`` ends: what comes is in no epoch."""
+        self._epoch = None
 
     def _ending(
         self, mode: Mode, *, is_in_fit: bool
@@ -227,17 +217,8 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
 
         return wrapper
 
-    def _setting(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what wraps the method by which a script sets weights."""
-
-        def set_weights(this: Any, *args: Any, **named: Any) -> Any:
-            self._begin_set(this)
-            return original(this, *args, **named)
-
-        return set_weights
-
     @guarded
-    def _begin_set(self, model: Any) -> None:
+    def _begin_set(self, model: Any, *_: Any, **__: Any) -> None:
         if model is self._trains and self._before_set is None:
             self._before_set = self._smallest_weights(model)
 
