@@ -9,6 +9,7 @@ script, so that the equation holds for one of them or for the other, to the last
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -67,7 +68,8 @@ class NoiseLevels:
         if noise.shape != noisy.shape or not noise.is_cpu or noise.requires_grad:
             return
         self._num_looks += 1
-        with isolated_compute("cpu"):
+        # Variables may be of anybody's class.
+        with isolated_compute("cpu"), suppress(Exception):
             for name in _wrong_schedules(noisy, steps, noise):
                 self._held[name] = self._held.get(name, 0) + 1
 
