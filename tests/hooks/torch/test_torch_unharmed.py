@@ -273,3 +273,42 @@ class TestOurFaults:
             fit(model, optimizer)
 
         assert 6 == len(seen.series("loss/mse_loss"))
+
+
+class Proxy:
+    """What stands for an object that is not there, as those of web servers and trackers do."""
+
+    @property
+    def __class__(self):
+        raise RuntimeError("there is none")
+
+
+class TestVariablesOfTheScript:
+    def test_one_that_cannot_be_asked_ends_nothing(self, watched):
+        """Variables are searched for ids and schedules."""
+        users, items = nn.Embedding(4, 2), nn.Embedding(8, 2)
+        denoiser = Denoiser()
+        tuned = torch.optim.SGD([*users.parameters(), *items.parameters(), *denoiser.parameters()])
+        with watched() as seen:
+            nothing = Proxy()
+            for _ in range(12):
+                ids, noise = torch.randint(4, (6,)), torch.randn(6, 2)
+                scores = (users(ids) * items(ids)).sum()
+                predicted = denoiser(torch.randn(6, 2), torch.randint(20, (6,)))
+                (scores + nn.functional.mse_loss(predicted, noise)).backward()
+                tuned.step()
+                tuned.zero_grad()
+            assert type(nothing) is Proxy
+
+        assert 12 == len(seen.trial.steps("TRAIN"))
+
+
+class Denoiser(nn.Module):
+    """Predicts the noise in what it is given, at steps of a schedule."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, x, t):
+        return self.layer(x) + 0 * t[:, None]

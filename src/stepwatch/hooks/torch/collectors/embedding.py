@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import torch
 
@@ -183,7 +185,8 @@ class LookedUp:
             return
         is_small = ids.dim() in (1, 2) and 0 < ids.numel() <= MOST_IDS
         if is_small and ids.is_cpu and not ids.is_floating_point():
-            with isolated_compute("cpu"):
+            # Variables may be of anybody's class.
+            with isolated_compute("cpu"), suppress(Exception):
                 whole = to_numpy(ids).astype(np.int64, copy=False)
                 self._lookups.note(name, whole, lambda: _columns_of(len(whole)))
 
