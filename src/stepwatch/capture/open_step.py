@@ -129,6 +129,12 @@ class OpenStep:
             return level | RAW if self.raw.size_bytes < self._raw_room else level
         return level
 
+    def saves(self, name: str, kind: str) -> bool:
+        """Return whether anything is saved of a tensor at this step; see ``level``."""
+        if self._budget is not None and not self._budget.keeps(name, kind):
+            return False
+        return self._plan.level(name, kind, self.mode, self.mode_step) != NOTHING
+
     def wants(self, kind: str) -> bool:
         """Return whether any tensor of a kind may be saved at this step; see ``Plan.wants``."""
         if kind in self._wanted:

@@ -494,7 +494,7 @@ class Summaries:
         """
         if name in step or name in self._taken.get(step, ()):
             return False
-        return step.level(TensorInfo(name, collection, "float32", ())) != NOTHING
+        return step.saves(name, collection)
 
     def add(
         self,

@@ -346,13 +346,16 @@ def strided_runs(tensor: torch.Tensor, runs: int, length: int) -> torch.Tensor |
         length: Elements of a run.
 
     Returns:
-        All elements, shape ``[numel]``, or shape ``[runs, length]``; floating or complex.
+        All elements in their shape or as ``[numel]``, or shape ``[runs, length]``; floating or
+        complex.
     """
     local, _, missing = local_shard(tensor)
     if missing or unsupported(local) or local.layout is not torch.strided:
         return None
     if not (local.is_floating_point() or local.is_complex()) or not local.numel():
         return None
+    if local.numel() <= runs * length and local.is_contiguous():
+        return local.detach()
     flat = in_memory_order(local)
     if flat.numel() <= runs * length:
         return flat
@@ -367,6 +370,8 @@ def have_same_layout(one: torch.Tensor, other: torch.Tensor) -> bool:
         return False
     if first.layout is not torch.strided:
         return False
+    if first.is_contiguous() and second.is_contiguous():
+        return True
     # The stride of a dimension of one element says nothing.
     strides = zip(first.shape, first.stride(), second.stride(), strict=True)
     return all(mine == its for size, mine, its in strides if size > 1)

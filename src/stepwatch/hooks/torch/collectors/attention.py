@@ -7,12 +7,11 @@ Which rows depends on the shapes only: no random number is drawn.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import torch
 
 from ....capture.open_step import OpenStep
-from ....capture.plan import NOTHING
-from ....model.record import TensorInfo
 from ..internals import isolated_compute
 from ..models import Names
 from ..observe import Observer
@@ -127,7 +126,7 @@ class Attention:
         if not step.wants("attention"):
             return
         names = [f"attention/{module}/{what}" for what in ("logits", "entropy")]
-        if not any(_is_wanted(step, name) for name in names):
+        if not any(step.saves(name, "attention") for name in names):
             return
         why = next(filter(None, map(_unobservable, given)), None)
         if why is not None:
@@ -155,10 +154,6 @@ class Attention:
         return self.innermost()
 
 
-def _is_wanted(step: OpenStep, name: str) -> bool:
-    return step.level(TensorInfo(name, "attention", "float32", ())) != NOTHING
-
-
 def _unobservable(tensor: torch.Tensor) -> str | None:
     if tensor.is_cuda and torch.cuda.is_current_stream_capturing():
         return "inside a CUDA graph"  # how many logits are hidden is asked of the device
@@ -166,9 +161,7 @@ def _unobservable(tensor: torch.Tensor) -> str | None:
 
 
 def _entropy(logits: torch.Tensor) -> torch.Tensor:
-    logs = torch.log_softmax(logits, -1)
-    shares = logs.exp()
-    entropy = -torch.where(shares == 0, 0.0, shares * logs).sum(-1)
+    entropy: torch.Tensor = torch.special.entr(torch.softmax(logits, -1)).sum(-1)
     return entropy.masked_fill((logits == -torch.inf).all(-1), -torch.inf)
 
 
@@ -180,6 +173,12 @@ def _most_rows(key: torch.Tensor) -> int:
 
 def _sampled(sizes: Sequence[int], most: int, device: torch.device) -> list[torch.Tensor]:
     """Return the places of the sampled rows in each dimension, int64, shape ``[rows]`` each."""
+    if torch.compiler.is_compiling():  # which would warn of what is kept, and not keep it
+        return _sample(sizes, most, device)
+    return _known_sample(tuple(sizes), most, device)
+
+
+def _sample(sizes: Sequence[int], most: int, device: torch.device) -> list[torch.Tensor]:
     num_rows = 1
     for size in sizes:
         num_rows = num_rows * size
@@ -199,12 +198,15 @@ def _sampled(sizes: Sequence[int], most: int, device: torch.device) -> list[torc
     ]
 
 
+_known_sample = lru_cache(maxsize=64)(_sample)
+
+
 def _take(
     tensor: torch.Tensor, index: Sequence[torch.Tensor], sizes: Sequence[int]
 ) -> torch.Tensor:
     """Return the rows at these places; a dimension of 1, or of shared heads, serves several."""
     dims = zip(index, sizes[: len(index)], tensor.shape, strict=False)
-    return tensor[tuple(index * own // max(1, size) for index, size, own in dims)]
+    return tensor[tuple(at if own == size else at * own // max(1, size) for at, size, own in dims)]
 
 
 def _with_dims(tensor: torch.Tensor, num_dims: int) -> torch.Tensor:

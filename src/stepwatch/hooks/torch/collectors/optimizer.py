@@ -12,8 +12,6 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 
 from ....capture.open_step import OpenStep
-from ....capture.plan import NOTHING
-from ....model.record import TensorInfo
 from ..internals import isolated_compute
 from ..models import Parameters
 from ..observe import Observer, Scalars, on_host
@@ -107,14 +105,16 @@ class _Moment(NamedTuple):
 
     Args:
         name: Of the RMS that these make.
-        gradient: Float32.
-        second_moment: The same shape, float32, corrected for its start at zero.
+        gradient: Of any floating dtype.
+        squares: Means of its squares, the same shape.
+        start: By what to divide these, because they started at zero.
         eps: Of the optimizer, above 0.
     """
 
     name: str
     gradient: torch.Tensor
-    second_moment: torch.Tensor
+    squares: torch.Tensor
+    start: float | torch.Tensor
     eps: float
 
 
@@ -146,13 +146,16 @@ class OptimizerStates:
                 for key, value in state.items():
                     values[f"optimizer_state/{one.weight.name}/{key}"] = value
                 name = f"update_rms/{one.weight.name}"
-                if name not in step and step.level(TensorInfo(name, _STATES, "float32", ())):
+                if name not in step and step.saves(name, _STATES):
                     moments += _moments(name, one.parameter, state, groups[id(one.parameter)])
         self._observe(step, values)
         for device, here in _by_device(moments, lambda each: each.gradient):
-            names, gradients, second_moments, eps = zip(*here, strict=True)
+            names, gradients, squares, starts, eps = zip(*here, strict=True)
             with isolated_compute(device.type):
-                rms = update_rms(gradients, second_moments, eps)
+                if any(isinstance(one, torch.Tensor) for one in starts):
+                    starts = tuple(torch.as_tensor(one, device=device) for one in starts)
+                second_moments = torch._foreach_div(_as_float32(squares), starts)
+                rms = update_rms(_as_float32(gradients), second_moments, eps)
             self._scalars.add_all(step, names, _STATES, rms)
 
     def _observe(self, step: OpenStep, values: Mapping[str, object]) -> None:
@@ -229,9 +232,11 @@ def _moments(
         return []
     if isinstance(count, torch.Tensor) and on_host(count):
         count = float(count)
-    with isolated_compute(gradient.device.type):
-        second_moment = samples[1].to(torch.float32) / (1 - beta**count)
-        return [_Moment(name, samples[0].to(torch.float32), second_moment, eps)]
+    return [_Moment(name, samples[0], samples[1], 1 - beta**count, eps)]
+
+
+def _as_float32(tensors: Tensors) -> Tensors:
+    return tuple(one.to(torch.float32) for one in tensors)
 
 
 def update_rms(gradients: Tensors, second_moments: Tensors, eps: Sequence[float]) -> torch.Tensor:
@@ -293,8 +298,10 @@ class Updates:
         for device, here in _by_device(parameters.items(), lambda one: one[1]):
             with isolated_compute(device.type):
                 for name, parameter in here:
-                    wants_lost = _is_wanted(step, f"lost_updates/{name}") and _may_lose(parameter)
-                    wants_any = wants_lost or _is_wanted(step, f"update_ratio/{name}")
+                    wants_lost = _may_lose(parameter) and step.saves(
+                        f"lost_updates/{name}", "updates"
+                    )
+                    wants_any = wants_lost or step.saves(f"update_ratio/{name}", "updates")
                     if not (parameter.requires_grad and wants_any):
                         continue
                     sample = strided_runs(parameter, UPDATE_RUNS, UPDATE_RUN_LENGTH)
@@ -365,10 +372,6 @@ def _by_device(
     for one in each:
         found.setdefault(tensor(one).device, []).append(one)
     return found.items()
-
-
-def _is_wanted(step: OpenStep, name: str) -> bool:
-    return step.level(TensorInfo(name, "updates", "float32", ())) != NOTHING
 
 
 def _may_lose(parameter: torch.Tensor) -> bool:

@@ -110,10 +110,10 @@ class PulledPairs:
         inputs, keywords = given
         if len(inputs) != 1 or keywords or len(self._outputs) >= _MOST_OUTPUTS:
             return
-        if type(output) is not torch.Tensor:
-            return
+        if type(output) is not torch.Tensor or getattr(inputs[0], "requires_grad", True):
+            return  # as of most modules, whose input is what another made
         node, samples, made = output.grad_fn, readable(inputs[0]), readable(output)
-        if node is None or samples is None or made is None or samples.requires_grad:
+        if node is None or samples is None or made is None:
             return
         is_small = samples.is_cpu and samples.numel() <= _MOST_ELEMENTS
         # One number of each sample is a score.
