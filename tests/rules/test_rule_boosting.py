@@ -135,6 +135,15 @@ class TestRecoded:
         assert "city, shop: the training data and test each number" in findings[0].message
 
 
+class TestLabelIn:
+    def test_the_column_is_named(self):
+        tensors = {"boosting/label_in/price": np.array(1.0)}
+        findings, _ = judged("label_leak", [full_step({"boosting": tensors}, 0)])
+
+        assert ["feature"] == [one.condition for one in findings]
+        assert findings[0].message.startswith("price: puts the rows in the very order")
+
+
 class TestAnotherModel:
     @pytest.mark.parametrize(("continues", "told"), [(False, []), (True, [20])])
     def test_rules_begin_anew_when_rounds_do(self, continues, told):

@@ -24,7 +24,7 @@ from ..capture.plan import NOTHING, STATISTICS
 from ..capture.recorder import Recorder
 from ..model.record import TensorInfo
 from ..model.steps import Mode
-from ..numerics.measures import correlations
+from ..numerics.measures import correlations, order_alike
 from ..numerics.packed import Rows
 from ..numerics.statistics import COUNT, Row
 
@@ -47,7 +47,7 @@ DEPENDENCE = (
     "same_1",  # one later,
     "same_2",  # two later,
     "turned",  # and one later where targets lie time by time
-    "correlation",  # largest of a column of the input with the target, in magnitude
+    "correlation",  # largest of a column of the input with the target; see ``correlation``
     "column",  # which one
     "together",  # of how many samples batch normalization takes the statistics
     "compared",  # with how many targets a written loss compares each prediction
@@ -84,6 +84,51 @@ def is_noisy_series(places: npt.NDArray[np.float64], at: int) -> bool:
     weights, *_ = np.linalg.lstsq(centred[:, beside], centred[:, at], rcond=None)
     left = centred[:, at] - centred[:, beside] @ weights
     return bool(left @ left > _NOISE * (centred[:, at] @ centred[:, at]))
+
+
+def correlation(
+    given: npt.NDArray[np.generic], target: npt.NDArray[np.generic]
+) -> tuple[float, float]:
+    """Return how the column of the input correlates with the target that does so most.
+
+    Args:
+        given: Features, shape ``[rows, columns]``, floating; of ``[rows, places, ...]`` the last
+            place counts, as that of what comes next. To tell an earlier one is a task, unless it is
+            one of a series with noise, to the last bit.
+        target: A number for each row, floating.
+
+    Returns:
+        Pearson's coefficient in magnitude, or 1 where the target puts the rows of a table in the
+        very order of that column, as the logarithm of a price does; and the column. Both are nan
+        for what is no such input, has fewer than 16 rows or 4 columns, or a target that does not
+        vary, and where the input is a series and the target likely what comes next in it.
+    """
+    nothing = math.nan, math.nan
+    numbers = given.dtype.kind == "f" and target.dtype.kind == "f" and given.ndim >= 2
+    if not numbers or target.size != len(given) or len(given) < LEAST_ROWS:
+        return nothing
+    x = given.reshape(len(given), -1).astype(np.float64)
+    if not LEAST_COLUMNS <= x.shape[1] <= MOST_COLUMNS:
+        return nothing
+    y = target.astype(np.float64).ravel()
+    found = correlations(x, y)
+    place = x.shape[1] // given.shape[1]
+    last = x.shape[1] - place
+    best = int(found.argmax())
+    if found[best] >= EXACT and is_noisy_series(x[:, best % place :: place], best // place):
+        return float(found[best]), float(best)
+    if given.ndim > 2:
+        found[:last] = 0
+    best = int(found.argmax())
+    if not found[best]:
+        return nothing
+    if given.ndim == 2 and order_alike(x[:, best], y):
+        found[best] = 1.0
+    if found[best] < EXACT or best < last:
+        near = [one for one in (best - place, best + place) if 0 <= one < x.shape[1]]
+        if near and correlations(x[:, near], x[:, best]).max() > SERIES:
+            return nothing
+    return float(found[best]), float(best)
 
 
 class LossNames:

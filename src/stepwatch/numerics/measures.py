@@ -319,6 +319,34 @@ def headroom_bits(dtype: str, abs_max: float) -> float:
     return math.log2(largest / abs_max)
 
 
+def order_alike(one: Floats, other: Floats) -> bool:
+    """Return whether two columns put rows in the same order, or in that turned round.
+
+    Each is then a function of the other that only rises or only falls. Ties are of the same rows.
+
+    Args:
+        one: Shape ``[rows]``.
+        other: The same shape.
+
+    Returns:
+        False also where a number is not finite, or fewer than half of the rows differ.
+
+    Example:
+        >>> price = np.array([3.0, 1.0, 9.0, 4.0])
+        >>> order_alike(price, np.log(price)), order_alike(price, -price)
+        (True, True)
+        >>> order_alike(price, np.array([3.0, 1.0, 4.0, 9.0]))
+        False
+    """
+    rows = np.argsort(one)
+    steps = np.diff(one[rows]), np.diff(other[rows])
+    if not all(np.isfinite(each).all() for each in steps):
+        return False
+    signs = [np.sign(each) for each in steps]
+    same = np.array_equal(signs[0], signs[1]) or np.array_equal(signs[0], -signs[1])
+    return same and bool(2 * np.count_nonzero(signs[0]) >= len(signs[0]))
+
+
 def correlations(columns: Floats, target: Floats) -> Floats:
     """Return how each column correlates with a target, in magnitude.
 

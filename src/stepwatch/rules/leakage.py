@@ -15,10 +15,10 @@ from ..judge.rule import Findings, Rule
 from ..judge.step_view import StepView, TensorView
 from ..model.finding import Finding
 from ..model.steps import Mode
-from ..numerics.measures import correlations, number
+from ..numerics.measures import correlations, listed, number
 from ..numerics.statistics import MAX, MIN
 from .data import COPY_SHARE
-from .shared import dependence_samples, in_a_row, of_same_loss
+from .shared import dependence_samples, in_a_row, of_same_loss, prefixed
 
 #: So many samples of the training are remembered.
 MOST_SAMPLES = 1 << 18
@@ -116,6 +116,7 @@ class Overlap:
         return bool(self.shares) and all(share >= ALL for share in self.shares)
 
 
+_LABEL_IN = "boosting/label_in/"
 #: Looks at which a column of the input was the target: of a whole batch, so two are enough.
 MIN_COPIES = 2
 
@@ -140,12 +141,14 @@ class LabelLeak(Rule):
     ``target_is_input``: the integer targets are the input itself, or one of several, as when the
     shift by one is missing, such as that of what a decoder is given. ``future``: a model that
     predicts the next token sees all of them, in each of its modules with attention; see also the
-    rule ``dependence``. ``feature``: a column of the input is the target, as the hook finds at two
-    looks, or at each step at which ``batches`` and ``labels`` are saved raw.
+    rule ``dependence``. ``feature``: a column of the input is the target, or puts the samples in
+    the very order of it, as a price does where its logarithm is asked for. The hook finds it at two
+    looks, or as boosting begins; it is judged at each step, too, at which ``batches`` and
+    ``labels`` are saved raw.
     """
 
     name = "label_leak"
-    needs = ("samples", "batches", "labels", "dependence")
+    needs = ("samples", "batches", "labels", "dependence", "boosting")
     sign = "data"
     lacks = "neither targets in TRAIN nor samples of both TRAIN and EVAL were seen"
 
@@ -172,6 +175,7 @@ class LabelLeak(Rule):
                 yield from self._evaluate_target(step, label)
                 yield from self._evaluate_future(step, label)
             yield from self._evaluate_features(step)
+            yield from self._evaluate_tables(step)
 
     def _evaluate_samples(self, step: StepView, tensor: TensorView) -> Findings:
         overlap = self._overlap
@@ -258,6 +262,19 @@ class LabelLeak(Rule):
                     f" {int(sample.column)} of the input",
                     MIN_COPIES,
                 )
+
+    def _evaluate_tables(self, step: StepView) -> Findings:
+        """Report the columns of a table that boosting is trained on and that tell its labels."""
+        for group in prefixed(step, "boosting", _LABEL_IN):
+            names = [one.name.removeprefix(_LABEL_IN) for one in group]
+            yield self.finding(
+                step,
+                group[0],
+                f"{listed(names)}: puts the rows in the very order of their labels, which can be"
+                " read from it",
+                condition="feature",
+                remedy=_REMEDIES["feature"],
+            )
 
     def _evaluate_future(self, step: StepView, label: TensorView) -> Findings:
         batch = step.tensor("batch/0", label.worker)

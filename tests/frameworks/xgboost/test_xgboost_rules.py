@@ -165,6 +165,19 @@ class TestSetup:
         name = "test" if by == "train" else "validation_0"
         assert [f"recoded {name}"] * is_apart == [one.condition for one in findings]
 
+    @pytest.mark.parametrize("has_price", [True, False])
+    def test_a_column_of_which_the_label_is_the_logarithm(self, tmp_path, has_price):
+        rng = np.random.default_rng(0)
+        x = rng.normal(size=(300, 5))
+        price = np.exp(x[:, 0] + 0.3 * rng.normal(size=300))
+        table = np.column_stack([x, price]) if has_price else x
+        with XGBoostHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            data = xgboost.DMatrix(table, label=np.log1p(price))
+            xgboost.train({"nthread": 1}, data, 5)
+
+        findings = found(Trial(tmp_path / "run"), "label_leak")[0]
+        assert ["feature"] * has_price == [one.condition for one in findings]
+
     @pytest.mark.parametrize(("maximize", "is_found"), [(None, True), (True, False)])
     @pytest.mark.parametrize("by", ["train", "estimator"])
     def test_early_stopping_of_a_metric_that_rises(self, tmp_path, by, maximize, is_found):

@@ -269,6 +269,20 @@ class TestCorrelation:
 
         assert (pytest.approx(1.0), 2.0) == (value, column)
 
+    def test_a_column_in_the_order_of_the_target_gives_it_away(self):
+        """As the price does where its logarithm is asked for."""
+        x = torch.rand(40, 5, generator=torch.Generator().manual_seed(0)) * 100
+        target = x[:, 3].log1p()
+
+        assert [1.0, 3.0] == correlation(x, target).tolist()
+        noisy = target + 0.1 * torch.randn(40, generator=torch.Generator().manual_seed(1))
+        assert correlation(x, noisy)[0] < 0.999, "what tells it well is a feature"
+
+    def test_classes_that_a_column_decides_are_a_task(self):
+        x = torch.randn(40, 5, generator=torch.Generator().manual_seed(0))
+
+        assert correlation(x, (x[:, 3] > 0).float())[0] < 0.999
+
     def test_the_last_place_of_a_window_is_looked_at(self):
         windows = torch.randn(20, 6, 2, generator=torch.Generator().manual_seed(0))
 

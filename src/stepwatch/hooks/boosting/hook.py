@@ -21,7 +21,16 @@ from ...model.record import TensorInfo
 from ...model.steps import Mode
 from ..base import Hook
 from ..patching import ListenerPatches
-from .rounds import EvaluationSet, Metric, Round, TrainedModel, grouping, numbered, recoded
+from .rounds import (
+    EvaluationSet,
+    Metric,
+    Round,
+    TrainedModel,
+    grouping,
+    numbered,
+    ordered_as,
+    recoded,
+)
 
 _log = logging.getLogger("stepwatch")
 Array = npt.NDArray[np.generic]
@@ -262,12 +271,15 @@ class BoostingHook(Hook):
             self._observe_named("boosting", f"{of}/{name}/{data.name}", np.asarray(value))
 
     def _observe_columns(self, data: Sequence[EvaluationSet]) -> None:
-        """Observe of which columns the categories are numbered apart, in training and elsewhere."""
+        """Observe which columns give the label away, or number their categories for each table."""
         others = [one for one in data if not one.trains]
-        trained = next((one.columns for one in data if one.trains), None)
-        if not others or trained is None:
+        trained = next((one for one in data if one.trains), None)
+        if trained is None:
             return
-        columns = numbered(self._computed("columns", trained))
+        table = self._computed("columns", trained.columns)
+        for name in ordered_as(table, trained.labels()):
+            self._observe_named("boosting", f"label_in/{name}", np.asarray(1.0))
+        columns = numbered(table)
         for one in others if columns else ():  # else they need not be read
             for name, count in recoded(columns, self._computed("columns", one.columns)).items():
                 value = np.asarray(count, np.int64)

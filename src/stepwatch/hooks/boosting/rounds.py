@@ -10,6 +10,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ...numerics.measures import order_alike
+from ..observations import LEAST_COLUMNS, LEAST_ROWS
+
 Array = npt.NDArray[np.generic]
 
 #: So many rows of a set of data are looked at, from the first one on.
@@ -77,6 +80,23 @@ class EvaluationSet:
     predictions: Callable[[], Array]
     groups: Callable[[], Array]
     columns: Callable[[], Mapping[str, Array]]
+
+
+def ordered_as(columns: Mapping[str, Array], labels: Array) -> list[str]:
+    """Return the columns that put the rows in the very order of their labels; of a few none.
+
+    Args:
+        columns: Of the first rows, shape ``[rows]`` each.
+        labels: Of all rows.
+    """
+    if labels.ndim != 1 or len(columns) < LEAST_COLUMNS:
+        return []
+    return [
+        name
+        for name, column in columns.items()
+        if LEAST_ROWS <= len(column) <= len(labels)
+        and order_alike(column.astype(np.float64), labels[: len(column)].astype(np.float64))
+    ]
 
 
 def numbered_by_appearance(column: Array) -> int:

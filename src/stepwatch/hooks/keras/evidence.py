@@ -20,19 +20,14 @@ from ...capture.plan import NOTHING
 from ...model.record import TensorInfo
 from ...model.steps import Mode
 from ...numerics.digest import digest, row_digests
-from ...numerics.measures import Floats, correlations
+from ...numerics.measures import Floats
 from ...numerics.statistics import SUM_SQ, summarize
 from ..observations import (
     DEPENDENCE,
-    EXACT,
-    LEAST_COLUMNS,
-    LEAST_ROWS,
-    MOST_COLUMNS,
     MOST_SAMPLE_ELEMENTS,
     MOST_SAMPLES,
     NO_DATA,
-    SERIES,
-    is_noisy_series,
+    correlation,
 )
 from .losses import (
     CROSS_ENTROPY,
@@ -219,45 +214,6 @@ def _same(given: Array, target: Array, by: int) -> float:
     there = target[:, : given.shape[1] - by]
     counts = np.greater(there, 0)  # 0 is padding, and what is below is left out by the loss
     return float((given[:, by:] == there)[counts].mean()) if counts.any() else math.nan
-
-
-def correlation(given: Array, target: Array) -> tuple[float, float]:
-    """Return how the column of the input correlates with the target that does so most.
-
-    Args:
-        given: Features, shape ``[rows, columns]``, floating; of ``[rows, places, ...]`` the last
-            place counts, as that of what comes next. To tell an earlier one is a task, unless it is
-            one of a series with noise, to the last bit.
-        target: A number for each row, floating.
-
-    Returns:
-        Pearson's coefficient in magnitude, and the column; nan for what is no such input, has
-        fewer than 16 rows or 4 columns, or a target that does not vary, and where the input is a
-        series and the target likely what comes next in it.
-    """
-    nothing = math.nan, math.nan
-    numbers = given.dtype.kind == "f" and target.dtype.kind == "f" and given.ndim >= 2
-    if not numbers or target.size != len(given) or len(given) < LEAST_ROWS:
-        return nothing
-    x = given.reshape(len(given), -1).astype(np.float64)
-    if not LEAST_COLUMNS <= x.shape[1] <= MOST_COLUMNS:
-        return nothing
-    found = correlations(x, target.astype(np.float64).ravel())
-    place = x.shape[1] // given.shape[1]
-    last = x.shape[1] - place
-    best = int(found.argmax())
-    if found[best] >= EXACT and is_noisy_series(x[:, best % place :: place], best // place):
-        return float(found[best]), float(best)
-    if given.ndim > 2:
-        found[:last] = 0
-    best = int(found.argmax())
-    if not found[best]:
-        return nothing
-    if found[best] < EXACT or best < last:
-        near = [one for one in (best - place, best + place) if 0 <= one < x.shape[1]]
-        if near and correlations(x[:, near], x[:, best]).max() > SERIES:
-            return nothing
-    return float(found[best]), float(best)
 
 
 #: A parameter of more elements than their product is sampled by so many runs of so many elements.

@@ -21,6 +21,7 @@ from torch.utils.hooks import RemovableHandle
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
+from ... import observations
 from ...observations import (
     DEPENDENCE,
     EXACT,
@@ -28,7 +29,6 @@ from ...observations import (
     LEAST_ROWS,
     MOST_COLUMNS,
     SERIES,
-    is_noisy_series,
 )
 from ...patching import PatchSet
 from ..events import LossCall
@@ -41,7 +41,7 @@ from ..internals import (
 )
 from ..observe import Summaries, on_host
 from ..process import is_cuda_used, is_one_of_several
-from ..tensors import plain, tensors_in, unsupported
+from ..tensors import plain, tensors_in, to_numpy, unsupported
 
 _OF_CLASSES = ("cross_entropy", "nll_loss")
 # Less than this share of the squared derivatives is what rounding left.
@@ -169,18 +169,10 @@ def _same(given: torch.Tensor, target: torch.Tensor, by: int) -> torch.Tensor:
 
 
 def correlation(given: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-    """Return how the column of the input correlates with the target that does so most.
+    """Return what ``observations.correlation`` does, shape ``[2]``.
 
-    Args:
-        given: Features, shape ``[rows, columns]``, floating; of ``[rows, places, ...]`` the last
-            place counts, as that of what comes next. To tell an earlier one is a task, unless it is
-            one of a series with noise, to the last bit.
-        target: A number for each row, floating.
-
-    Returns:
-        Shape ``[2]``: Pearson's coefficient in magnitude, and the column; nan for what is no such
-        input, has fewer than 16 rows or 4 columns, or a target that does not vary, and where the
-        input is a series and the target likely what comes next in it.
+    On an accelerator, which is not waited for, earlier places of a series and the order of the rows
+    are not looked at.
     """
     nothing = torch.full((2,), torch.nan)
     numbers = given.is_floating_point() and target.is_floating_point() and given.dim() >= 2
@@ -189,14 +181,12 @@ def correlation(given: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     columns = given.flatten(1)
     if not LEAST_COLUMNS <= columns.shape[1] <= MOST_COLUMNS:
         return nothing
+    if on_host(given):
+        arrays = (to_numpy(one.double()) for one in (given, target))
+        return torch.tensor(observations.correlation(*arrays))
     x = columns.double()
     found = _correlations(x, target.double().reshape(-1, 1))
     place = columns.shape[1] // given.shape[1]
-    best = found.argmax()
-    if on_host(given) and found[best] >= EXACT:  # else it would be waited for
-        at = int(best)
-        if is_noisy_series(x[:, at % place :: place].numpy(), at // place):
-            return torch.stack([found[best], best.to(found.dtype)])
     if given.dim() > 2:
         found[:-place] = 0
     best = found.argmax()
