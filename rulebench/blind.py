@@ -123,5 +123,33 @@ def first_looks() -> list[str]:
     return lines
 
 
+#: How hard to notice a fault is, as its author said it.
+_DIFFICULTIES = {
+    "obvious": ("1", "obvious"),
+    "medium": ("2", "medium", "late, medium"),
+    "subtle": ("3", "subtle", "late, subtle", "subtle, late"),
+}
+
+
+def by_difficulty() -> list[str]:
+    """Return the first looks by how hard each fault is to notice, in lines of Markdown."""
+    lines = [
+        "| to notice, says the author | faulty | detected | cause named |",
+        "|---|---|---|---|",
+    ]
+    for title, words in _DIFFICULTIES.items():
+        found = [
+            (program in look["detected"], program in look["named"])
+            for path in BATCHES.glob("*/first_look.json")
+            for look in [json.loads(path.read_text())]
+            for program, answer in json.loads(path.with_name("answers.json").read_text()).items()
+            if answer["faulty"] and str(answer.get("level")) in words
+        ]
+        detected, named = map(sum, zip(*found, strict=True))
+        shares = (f"{count} ({count / len(found):.0%})" for count in (detected, named))
+        lines.append(f"| {title} | {len(found)} | {' | '.join(shares)} |")
+    return lines
+
+
 def _of(names: Sequence[str], total: int) -> str:
     return f"{len(names)} ({len(names) / total:.0%})"

@@ -222,6 +222,7 @@ class TestBlind:
         page = (DOCS / "rulebench.md").read_text(encoding="utf-8")
 
         assert "\n".join(blind.first_looks()) in page
+        assert "\n".join(blind.by_difficulty()) in page
 
 
 class TestRules:
