@@ -190,13 +190,11 @@ class BoostingHook(Hook):
                 self._observe_groups(data)
             self._observe_columns(one.data)
         if self.wants("feature_importance"):
-            self._observe_all(
-                "feature_importance", self._computed("importances", model.importances)
-            )
+            self._observe_all("feature_importance", self.computed("importances", model.importances))
         if self.wants("trees"):
-            self._observe_all("trees", self._computed("trees", model.trees))
+            self._observe_all("trees", self.computed("trees", model.trees))
         if self.wants("average_shap") or self.wants("full_shap"):
-            values = self._computed("SHAP values", model.shap)
+            values = self.computed("SHAP values", model.shap)
             self._observe_all("full_shap", values)
             for name, value in values.items():
                 exact = value.astype(np.float64)
@@ -212,7 +210,7 @@ class BoostingHook(Hook):
         if trained.begins:
             self._num_unsplit = 0 if one.number == 0 else None
         if self._num_unsplit is not None:
-            found = self._computed("splits", lambda: {"": np.asarray(trained.model.has_split())})
+            found = self.computed("splits", lambda: {"": np.asarray(trained.model.has_split())})
             has_split = bool(found.get("", True))
             self._num_unsplit = None if has_split else self._num_unsplit + 1
             if self._num_unsplit is not None:
@@ -229,7 +227,7 @@ class BoostingHook(Hook):
             for what, value in values.items():
                 self._observe_named("boosting", f"{what}/{name}", np.asarray(value, np.float64))
 
-    def _computed(
+    def computed(
         self, what: str, compute: Callable[[], Mapping[str, Array]]
     ) -> Mapping[str, Array]:
         """Return what the framework computes; nothing, with one warning, where it cannot."""
@@ -249,14 +247,14 @@ class BoostingHook(Hook):
         counts = self.wants("classes", mode)
         if not (counts or self._is_raw(data, mode)):
             return
-        found = self._computed("predictions", lambda: {"": data.predictions()})
+        found = self.computed("predictions", lambda: {"": data.predictions()})
         labels, predictions = data.labels(), found.get("", np.empty(0))
         for name, values in (("label", labels), ("prediction", predictions)):
             if values.size:
                 self.observe(f"{name}/{data.name}", f"{name}s", values, mode)
         if not counts:
             return
-        matrix = confusion(labels, predictions, num_classes)
+        matrix = confusion(labels, predictions, num_classes) if predictions.size else None
         if matrix is not None:
             self.observe(f"confusion/{data.name}", "classes", matrix, mode)
         count = class_counts(labels, num_classes)
@@ -276,12 +274,12 @@ class BoostingHook(Hook):
         trained = next((one for one in data if one.trains), None)
         if trained is None:
             return
-        table = self._computed("columns", trained.columns)
+        table = self.computed("columns", trained.columns)
         for name in ordered_as(table, trained.labels()):
             self._observe_named("boosting", f"label_in/{name}", np.asarray(1.0))
         columns = numbered(table)
         for one in others if columns else ():  # else they need not be read
-            for name, count in recoded(columns, self._computed("columns", one.columns)).items():
+            for name, count in recoded(columns, self.computed("columns", one.columns)).items():
                 value = np.asarray(count, np.int64)
                 self._observe_named("boosting", f"recoded/{one.name}/{name}", value)
 
