@@ -14,9 +14,16 @@ from hypothesis import strategies as st
 
 from stepwatch.formats.interface import step_ranges
 from stepwatch.formats.manifest import End, Manifest
-from stepwatch.formats.native.merge import by_tensor, merge_parts
+from stepwatch.formats.native.merge import merge_parts
 from stepwatch.formats.native.observations import SCHEMA, SINCE_LATER, to_records, to_table
-from stepwatch.formats.native.parts import Part, PartMeta, Span, write_part
+from stepwatch.formats.native.parts import (
+    Part,
+    PartMeta,
+    Span,
+    clustered_rows,
+    fresh_rows,
+    write_part,
+)
 from stepwatch.formats.native.writer import NativeWriter, start_run
 from stepwatch.model.record import Layout, StepRecord, TensorInfo
 from stepwatch.model.steps import Mode
@@ -46,7 +53,7 @@ def store_old_part(store, made, follows=-1):
     """Write steps as the first releases did."""
     table = to_table(made, [None] * len(made)).drop_columns(list(SINCE_LATER))
     span = Span("worker_0", made[0].step, made[-1].step)
-    write_part(store, span, table, PartMeta(follows, tuple(step_ranges(made))), clustered=False)
+    write_part(store, span, fresh_rows(table), PartMeta(follows, tuple(step_ranges(made))))
     return Part(store, span)
 
 
@@ -166,9 +173,8 @@ class TestSubjectAndFunction:
         merged = write_part(
             store,
             Span("worker_0", 0, 9),
-            by_tensor(old.read().drop_columns(["subject", "function"]).combine_chunks()),
+            clustered_rows(old.read().drop_columns(["subject", "function"]).combine_chunks()),
             old.meta,
-            clustered=True,
         )
 
         part = Part(store, merged.span, merged)

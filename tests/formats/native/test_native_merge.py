@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +14,8 @@ from hypothesis import strategies as st
 
 from stepwatch.errors import StoreError
 from stepwatch.formats.manifest import Manifest
+from stepwatch.formats.native import merge
+from stepwatch.formats.native import parts as parts_module
 from stepwatch.formats.native.merge import Levels, compact, merge_parts
 from stepwatch.formats.native.parts import Part, parse_span
 from stepwatch.formats.native.reader import NativeReader
@@ -93,6 +98,71 @@ class TestMergeParts:
 
         assert 3 == len(part_keys(store))
         assert [0, 1, 2, 3, 4] == steps_seen(store)
+
+    def test_what_is_decoded_at_once_makes_no_difference(self, monkeypatch):
+        """Of parts that were merged before, some row groups at a time; the file is the same."""
+        monkeypatch.setattr(parts_module, "GROUP_ROWS", 10)
+        made = uniform_records(0, 24, tensors=7)
+
+        def merged(rows_at_once):
+            monkeypatch.setattr(merge, "PORTION_ROWS", rows_at_once)
+            store = new_run()
+            fresh = [
+                store_part(store, made[first : first + 3], follows=first - 1)
+                for first in range(0, 24, 3)
+            ]
+            wider = [merge_parts(store, fresh[first : first + 2]).span for first in range(0, 8, 2)]
+            known = merge_parts(store, [Part(store, span) for span in wider])
+            return known, store.get(part_keys(store)[0])
+
+        assert merged(1) == merged(30) == merged(1000)
+
+
+MEMORY = """\
+import os, sys, threading
+sys.path.insert(0, {root!r})
+from pathlib import Path
+from stepwatch.formats.native.merge import merge_parts
+from stepwatch.formats.native.parts import Part
+from stepwatch.store import open_store
+from tests.support.formats.native.native_records import store_part, uniform_records
+
+def resident(what):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(what))
+
+def merge():
+    store = open_store({run!r})
+    def merged(first):
+        made = [uniform_records(step, 250, 40) for step in (first, first + 250)]
+        fresh = [store_part(store, one, follows=one[0].step - 1) for one in made]
+        return Part(store, merge_parts(store, fresh).span)
+    parts = [merged(first) for first in range(0, 8000, 500)]
+    before = resident("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # the high-water mark is that of from now on
+    known = merge_parts(store, parts)
+    most, after = resident("VmHWM"), resident("VmRSS")
+    print(most - before, after - before, Part(store, known.span).read().nbytes)
+
+thread = threading.Thread(target=merge)  # as in a training, in which another thread allocates
+thread.start()
+thread.join()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+class TestMemory:
+    def test_a_merge_holds_some_of_its_rows_at_a_time_and_gives_them_back(self, tmp_path):
+        """Sixteen parts of 20,000 rows: what was held of one after the other is used again."""
+        code = MEMORY.format(root=str(Path(__file__).parents[3]), run=str(tmp_path))
+        ended = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
+        )
+        most, left, rows = map(int, ended.stdout.split())
+
+        assert most < 2.5 * rows
+        assert left < rows
 
 
 class TestLevels:

@@ -16,7 +16,7 @@ from stepwatch.formats import RunTarget, open_writer
 from stepwatch.formats.interface import StepRange
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.observations import text_codes, to_table
-from stepwatch.formats.native.parts import PartMeta, Span, write_part
+from stepwatch.formats.native.parts import PartMeta, Span, clustered_rows, write_part
 from stepwatch.formats.native.writer import NativeWriter, start_run
 from stepwatch.model.record import Layout, StepRecord, TensorInfo
 from stepwatch.model.steps import Mode
@@ -144,7 +144,7 @@ def write_long_run(store: Store, steps: int, parts: int, parted_at: int) -> None
                 for name in same.column_names
             ]
             own = pa.table(columns, schema=same.schema)
-        write_part(store, span, _shifted(own, first), meta, clustered=True)
+        write_part(store, span, clustered_rows(_shifted(own, first)), meta)
     store.put("end/worker_0.json", End("finished", 2, steps).to_json())
 
 

@@ -9,33 +9,44 @@ that they name, as far as those are small.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-import numpy as np
 import pyarrow as pa
 
-from ...numerics.columns import numbers, rows_at
 from ...store import Store, put_parts
 from ..interface import LevelMerger, join_ranges
+from ..manifest import worker_in_key
 from .blobs import Array, RunBlobFile, encode_checked
 from .observations import encoded, text_codes
 from .parts import (
+    TENSORS,
     KnownPart,
+    LoadedPart,
     Part,
     PartIndex,
     PartMeta,
+    RowGroups,
     Span,
+    TensorGroup,
     blob_name,
+    by_tensor,
+    count_rows,
+    group_tensors,
     observations_key,
     parse_span,
     rewrite_part_index,
+    split_rows,
+    tensors_in,
     tensors_key,
     write_part,
 )
 
-# A merge holds this many rows in memory (about 500 bytes each); a part that large stays as it is.
+# A part that large stays as it is.
 ROW_LIMIT = 500_000
+# A merge of merged parts decodes so many rows at once, of about 250 bytes each, or all of one
+# tensor; of the rest it holds what is stored.
+PORTION_ROWS = 1 << 16
 # Files of full values are merged up to this size; a merge holds one in memory, twice.
 BLOB_LIMIT_BYTES = 16 << 20
 # Merging in the training process stops here: half a second. ``compact`` goes on from there.
@@ -44,17 +55,62 @@ TRAINING_ROW_LIMIT = ROW_LIMIT // 2
 
 def merge_parts(store: Store, parts: Sequence[Part]) -> KnownPart:
     """Replace consecutive parts of one worker by one part that holds the same rows."""
-    table = pa.concat_tables([part.read() for part in parts]).unify_dictionaries().combine_chunks()
-    ranges = join_ranges(range_ for part in parts for range_ in part.meta.ranges)
     merged = _joined([part.span for part in parts])
+    ranges = join_ranges(range_ for part in parts for range_ in part.meta.ranges)
     meta = PartMeta(parts[0].meta.follows, tuple(ranges))
-    table, blobs = _merge_blobs(store, merged.worker, table)
-    known = write_part(store, merged, by_tensor(table), meta, clustered=True)
+    loaded = [part.load() for part in parts]
+    every = pa.concat_tables(
+        [one.column_values(["tensor", "collection", "blob"]) for one in loaded]
+    )
+    blobs = _merge_blobs(store, merged.worker, text_codes(every.column("blob")).values)
+    groups = group_tensors(count_rows(every))
+    rows = RowGroups(
+        (_with_blobs(table, blobs) for table in _merged_groups(loaded, groups)),
+        [group.tensors[0] for group in groups],
+        len(every),
+        tensors_in(every),
+        sum(one.values_bytes for one in loaded),
+    )
+    known = write_part(store, merged, rows, meta)
+    pa.default_memory_pool().release_unused()  # what is decoded would stay with this thread
     for part in parts:
         store.delete(observations_key(part.span))
-    for blob in blobs:
-        store.delete(tensors_key(blob))
+    for name in blobs:
+        store.delete(f"{TENSORS}{worker_in_key(merged.worker)}/{name}")
     return known
+
+
+def _merged_groups(
+    parts: Sequence[LoadedPart], groups: Sequence[TensorGroup]
+) -> Iterator[pa.Table]:
+    """Yield the rows of each group, in the order of tensors, then of steps.
+
+    Args:
+        parts: In the order of steps.
+        groups: All of their tensors.
+    """
+    num_rows = sum(group.num_rows for group in groups)
+    most = num_rows if all(one.is_fresh for one in parts) else PORTION_ROWS
+    for several in _portions(groups, most):
+        tensors = frozenset(name for group in several for name in group.tensors)
+        tables = [one.rows(tensors) for one in parts]
+        table = pa.concat_tables(tables).unify_dictionaries()
+        if len(tensors) > 1:  # of one tensor they are in the order of steps already
+            table = by_tensor(table.combine_chunks())
+        yield from split_rows(table, several)
+
+
+def _portions(groups: Sequence[TensorGroup], most: int) -> Iterator[list[TensorGroup]]:
+    """Yield groups that are decoded together, of so many rows at most if they are several."""
+    portion, held = list[TensorGroup](), 0
+    for group in groups:
+        if portion and held + group.num_rows > most:
+            yield portion
+            portion, held = [], 0
+        portion.append(group)
+        held += group.num_rows
+    if portion:
+        yield portion
 
 
 def _joined(spans: Sequence[Span]) -> Span:
@@ -63,16 +119,14 @@ def _joined(spans: Sequence[Span]) -> Span:
     return Span(spans[0].worker, spans[0].first, spans[-1].last, again)
 
 
-def _merge_blobs(store: Store, worker: str, table: pa.Table) -> tuple[pa.Table, list[Span]]:
+def _merge_blobs(store: Store, worker: str, names: Sequence[str]) -> dict[str, str]:
     """Merge the files of full values that rows name, where they are small.
 
     Returns:
-        The rows, which name the merged files, and the files that nobody names any more.
+        For each file that nobody is to name any more, the one that holds what it held.
     """
-    column = text_codes(table.column("blob"))
-    spans = {span: name for name in column.values if (span := parse_span(f"{worker}/{name}"))}
-    names = {name: name for name in column.values}
-    doomed: list[Span] = []
+    spans = {span: name for name in names if (span := parse_span(f"{worker}/{name}"))}
+    merged_into: dict[str, str] = {}
     for group in _small_groups(store, sorted(spans)):
         merged = _joined(group)
         values: dict[str, Array] = {}
@@ -81,13 +135,19 @@ def _merge_blobs(store: Store, worker: str, table: pa.Table) -> tuple[pa.Table, 
             file = RunBlobFile(key, partial(store.get, key))
             values |= {name: file.get(name) for name in file.names}
         put_parts(store, tensors_key(merged), encode_checked(values))
-        names |= dict.fromkeys((spans[span] for span in group), blob_name(merged))
-        doomed += group
-    if not doomed:
-        return table, []
-    renamed = [None if code < 0 else names[column.values[code]] for code in column.codes.tolist()]
+        merged_into |= dict.fromkeys((spans[span] for span in group), blob_name(merged))
+    return merged_into
+
+
+def _with_blobs(table: pa.Table, merged_into: Mapping[str, str]) -> pa.Table:
+    """Return rows that name the files into which those that they name were merged."""
+    column = text_codes(table.column("blob"))
+    if not merged_into.keys() & set(column.values):
+        return table
+    names = [merged_into.get(name, name) for name in column.values]
+    renamed = [None if code < 0 else names[code] for code in column.codes.tolist()]
     index = table.schema.get_field_index("blob")
-    return table.set_column(index, table.field(index), encoded(renamed)), doomed
+    return table.set_column(index, table.field(index), encoded(renamed))
 
 
 def _small_groups(store: Store, spans: Sequence[Span]) -> Iterator[list[Span]]:
@@ -106,14 +166,6 @@ def _small_groups(store: Store, spans: Sequence[Span]) -> Iterator[list[Span]]:
         held += size
     if len(group) > 1:
         yield group
-
-
-def by_tensor(table: pa.Table) -> pa.Table:
-    """Return rows, whose columns are one chunk each, in the order of tensors, then of steps."""
-    names = table.column("tensor").combine_chunks()
-    by_name = np.argsort(np.argsort(np.array(names.dictionary.to_pylist(), object)))
-    order = np.lexsort((numbers(table.column("step")), by_name[numbers(names.indices)]))
-    return rows_at(table, order)
 
 
 class Levels(LevelMerger[KnownPart]):

@@ -9,6 +9,7 @@ older release, is read as it is; its pages carry checksums of their own.
 
 from __future__ import annotations
 
+import mmap
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -80,8 +81,9 @@ class Group(NamedTuple):
 
 
 def encode(
-    groups: Sequence[pa.Table],
+    groups: Iterable[pa.Table],
     *,
+    most_bytes: int,
     compression: str,
     dictionaries: Sequence[str],
     statistics: Sequence[str],
@@ -89,7 +91,9 @@ def encode(
     """Return a Parquet file, how large it is, and where the own footer of each row group ends.
 
     Args:
-        groups: At least one; all but the first lose the metadata of their schema.
+        groups: At least one, each asked for once those before are encoded; all but the first lose
+            the metadata of their schema.
+        most_bytes: More than the file takes; what it does not take costs no memory.
         compression: As Arrow calls it.
         dictionaries: Columns to store as dictionaries.
         statistics: Columns of which each row group tells extremes.
@@ -98,7 +102,8 @@ def encode(
     checksums: list[Checksums] = []
     stops = [0]
     pool = pa.system_memory_pool()
-    room = pa.allocate_buffer(_most_bytes(groups), memory_pool=pool)
+    # A mapping, which is given back as it is freed: allocators would keep this much of memory.
+    room = pa.py_buffer(mmap.mmap(-1, most_bytes))
     memory = np.frombuffer(room, np.uint8)
     for group in groups:
         sink = pa.FixedSizeBufferWriter(room)
@@ -123,7 +128,7 @@ def encode(
         ending = bytes(memory[at : sink.tell()])
         stops.append(_put(memory, at, _seal(checksums[-1:], ending) + ending))
     stop = stops[-1]
-    if len(groups) > 1:
+    if len(stops) > 2:
         for footer in footers[1:]:
             footers[0].append_row_groups(footer)
         whole = pa.BufferOutputStream(pool)
@@ -131,6 +136,11 @@ def encode(
         ending = whole.getvalue()[len(_MAGIC) :].to_pybytes()
         stop = _put(memory, stop, _seal(checksums, ending) + ending)
     return room[:stop], _extent_of(memory[:stop]), stops[1:]
+
+
+def most_bytes(values: int, groups: int) -> int:
+    """Return more than a file of such values takes: compressors may add a little."""
+    return 2 * values + (64 << 10) * (groups + 1)
 
 
 def _put(memory: npt.NDArray[np.uint8], at: int, data: bytes) -> int:
@@ -168,12 +178,6 @@ def _extent_of(file: npt.NDArray[np.uint8]) -> Extent:
 
 def _footer_bytes(file: npt.NDArray[np.uint8]) -> int:
     return int.from_bytes(bytes(file[-_ENDING:-4]), "little")
-
-
-def _most_bytes(groups: Sequence[pa.Table]) -> int:
-    """Return more than a file of these row groups takes: compressors may add a little."""
-    rows = sum(int(group.nbytes) for group in groups)
-    return 2 * rows + (64 << 10) * (len(groups) + 1)
 
 
 def read_footer(store: Store, key: str, extent: Extent | None = None) -> Footer:
@@ -304,6 +308,13 @@ def groups_of(metadata: pq.FileMetaData, column: str, names: Collection[str]) ->
                 break
             found.add(group)
     return sorted(found)
+
+
+def groups_between(metadata: pq.FileMetaData, column: str, first: str, last: str) -> list[int]:
+    """Return the row groups that may hold names from the first to the last, both included."""
+    bounds = _bounds(metadata, column)
+    groups = range(metadata.num_row_groups)
+    return [one for one in groups if bounds(one)[0] <= last and first <= bounds(one)[1]]
 
 
 def holds_only(metadata: pq.FileMetaData, column: str, names: Collection[str]) -> bool:

@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 from ...errors import CorruptRun
 from ...model.json_text import parse_json
 from ...model.steps import Mode
-from ...numerics.columns import array, numbers, rows_where, texts
+from ...numerics.columns import array, numbers, rows_at, rows_where, texts
 from ...numerics.digest import crc32c
 from ...runtime.parallel import map_parallel
 from ...store import Store
@@ -46,8 +46,10 @@ from .parquet_file import (
     distrusting,
     encode,
     footer_of,
+    groups_between,
     groups_of,
     holds_only,
+    most_bytes,
     read_footer,
     read_ranges,
     verify_chunks,
@@ -187,34 +189,102 @@ class KnownPart:
     groups: tuple[Group, ...] = ()
 
 
-def write_part(
-    store: Store, span: Span, table: pa.Table, meta: PartMeta, *, clustered: bool
-) -> KnownPart:
-    """Write rows as one part; ``clustered`` ones get row groups that end where a tensor ends."""
-    meta = replace(meta, names=_digest(tensors_in(table)))
+@dataclass(frozen=True, slots=True)
+class RowGroups:
+    """The rows of a part, in the groups in which they are written.
+
+    Args:
+        tables: The rows of each group, asked for once those before are encoded.
+        firsts: The first tensor of each; one that is empty where rows are in the order of steps.
+        num_rows: How many rows they have together.
+        collections: The collection of every tensor, in the order of names.
+        values_bytes: At least so many bytes their values take.
+    """
+
+    tables: Iterable[pa.Table]
+    firsts: Sequence[str]
+    num_rows: int
+    collections: Mapping[str, str]
+    values_bytes: int
+
+
+def fresh_rows(table: pa.Table) -> RowGroups:
+    """Return rows that are in the order of steps, as one group."""
+    return RowGroups([table], [""], len(table), tensors_in(table), table.nbytes)
+
+
+def clustered_rows(table: pa.Table) -> RowGroups:
+    """Return rows, whose columns are one chunk each, in groups that end where a tensor ends."""
+    groups = group_tensors(count_rows(table))
+    return RowGroups(
+        split_rows(by_tensor(table), groups),
+        [group.tensors[0] for group in groups],
+        len(table),
+        tensors_in(table),
+        table.nbytes,
+    )
+
+
+def write_part(store: Store, span: Span, rows: RowGroups, meta: PartMeta) -> KnownPart:
+    """Write rows as one part; held are no more of them than a group, and what is encoded."""
+    meta = replace(meta, names=_digest(rows.collections))
     text = json.dumps(meta.to_fields(), separators=(",", ":"))
-    table = table.replace_schema_metadata({_META: text.encode()})
-    edges = list(_row_groups(table)) if clustered else [(0, len(table))]
+    is_fresh = rows.firsts == [""]
     data, extent, stops = encode(
-        [_without_unused(table.slice(start, stop - start)) for start, stop in edges],
-        compression="zstd" if clustered else "lz4",  # what is fresh is soon written again
+        (
+            _without_unused(table).replace_schema_metadata({_META: text.encode()})
+            for table in rows.tables
+        ),
+        most_bytes=most_bytes(rows.values_bytes, len(rows.firsts)),
+        compression="lz4" if is_fresh else "zstd",  # what is fresh is soon written again
         dictionaries=TEXT_COLUMNS,
         statistics=["step", "tensor"],
     )
     store.put(observations_key(span), data)
-    firsts = [table.column("tensor")[start].as_py() for start, _ in edges] if clustered else [""]
-    groups = tuple(map(Group, firsts, stops))
-    return KnownPart(span, meta, len(table), extent, groups)
+    groups = tuple(map(Group, rows.firsts, stops))
+    return KnownPart(span, meta, rows.num_rows, extent, groups)
 
 
-def _row_groups(table: pa.Table) -> Iterator[tuple[int, int]]:
-    codes = numbers(table.column("tensor").combine_chunks().indices)
-    ends = [*(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
+class TensorGroup(NamedTuple):
+    """Tensors of one row group, in the order of names, and how many rows they have together."""
+
+    tensors: tuple[str, ...]
+    num_rows: int
+
+
+def count_rows(table: pa.Table) -> dict[str, int]:
+    """Return how many rows each tensor has, in the order of names."""
+    found = text_codes(table.column("tensor"))
+    counts = np.bincount(found.codes, minlength=len(found.values)).tolist()
+    return {name: count for name, count in sorted(zip(found.values, counts, strict=True)) if count}
+
+
+def group_tensors(counts: Mapping[str, int]) -> list[TensorGroup]:
+    """Return the row groups of a part that is clustered, by how many rows each tensor has."""
+    groups, names, num_rows = list[TensorGroup](), list[str](), 0
+    for name, count in counts.items():
+        names.append(name)
+        num_rows += count
+        if num_rows >= GROUP_ROWS:
+            groups.append(TensorGroup(tuple(names), num_rows))
+            names, num_rows = [], 0
+    return [*groups, TensorGroup(tuple(names), num_rows)] if names else groups
+
+
+def by_tensor(table: pa.Table) -> pa.Table:
+    """Return rows, whose columns are one chunk each, in the order of tensors, then of steps."""
+    names = table.column("tensor").combine_chunks()
+    by_name = np.argsort(np.argsort(np.array(names.dictionary.to_pylist(), object)))
+    order = np.lexsort((numbers(table.column("step")), by_name[numbers(names.indices)]))
+    return rows_at(table, order)
+
+
+def split_rows(table: pa.Table, groups: Iterable[TensorGroup]) -> Iterator[pa.Table]:
+    """Yield the rows of each group, of rows that are in the order of tensors."""
     start = 0
-    for end in ends:
-        if end - start >= GROUP_ROWS or end == len(codes):
-            yield start, end
-            start = end
+    for group in groups:
+        yield table.slice(start, group.num_rows)
+        start += group.num_rows
 
 
 def _without_unused(table: pa.Table) -> pa.Table:
@@ -236,7 +306,7 @@ def tensors_in(table: pa.Table) -> dict[str, str]:
     return {name: collections.values[code] for name, code in sorted(pairs) if code >= 0}
 
 
-def _digest(tensors: dict[str, str]) -> str:
+def _digest(tensors: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps(tensors).encode()).hexdigest()[:32]
 
 
@@ -323,10 +393,16 @@ class Part:
             wanted = chunks(footer.metadata, [0], _named(columns))
             file = self._open(source, footer, wanted)
             if holds_only(file.metadata, "tensor", tensors):
-                tables.append(self._decode(file, [0], columns))
+                tables.append(self.decode(file, [0], columns))
             else:
-                tables.append(_only(tensors, self._decode(file, [0], _named(columns)), columns))
+                tables.append(_only(tensors, self.decode(file, [0], _named(columns)), columns))
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables).unify_dictionaries()
+
+    def load(self) -> LoadedPart:
+        """Read all of it, as it is stored."""
+        footer = self._footers(self)
+        groups = range(footer.metadata.num_row_groups)
+        return LoadedPart(self, *self._load(footer, groups, None))
 
     def _read(
         self,
@@ -336,11 +412,17 @@ class Part:
         *,
         use_threads: bool,
     ) -> pa.Table:
+        file, _ = self._load(footer, groups, columns)
+        return self.decode(file, groups, columns, use_threads=use_threads)
+
+    def _load(
+        self, footer: Footer, groups: Sequence[int], columns: Sequence[str] | None
+    ) -> tuple[pq.ParquetFile, int]:
+        """Return a file that holds some columns of some groups, and what their values take."""
         wanted = chunks(footer.metadata, groups, columns)
         ranges = [one.range for one in wanted]
         source = read_ranges(self._store, self.key, footer.extent.file, ranges)
-        file = self._open(source, footer, wanted)
-        return self._decode(file, groups, columns, use_threads=use_threads)
+        return self._open(source, footer, wanted), sum(one.size_bytes for one in wanted)
 
     def _open(self, source: pa.Buffer, footer: Footer, wanted: Sequence[Chunk]) -> pq.ParquetFile:
         """Verify column chunks and return the file that holds them."""
@@ -356,7 +438,7 @@ class Part:
                 page_checksum_verification=True,
             )
 
-    def _decode(
+    def decode(
         self,
         file: pq.ParquetFile,
         groups: Sequence[int],
@@ -364,6 +446,7 @@ class Part:
         *,
         use_threads: bool = False,
     ) -> pa.Table:
+        """Return some columns of some groups of a file that holds them."""
         with distrusting(self.key, 0):
             table = file.read_row_groups(list(groups), columns=columns, use_threads=use_threads)
         there = table.column_names
@@ -383,6 +466,36 @@ class Part:
         except (KeyError, TypeError, ValueError) as error:
             raise CorruptRun(self.key, 0, f"no steps in its metadata ({error!r})") from None
         return KnownPart(self.span, meta, footer.metadata.num_rows, footer.extent)
+
+
+@dataclass(frozen=True)
+class LoadedPart:
+    """A part in memory as it is stored; its rows are decoded as they are asked for.
+
+    Args:
+        part: The part.
+        file: All of it.
+        values_bytes: At least so many bytes its values take.
+    """
+
+    part: Part
+    file: pq.ParquetFile
+    values_bytes: int
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether its rows are in the order of steps: to decode some of them, all are."""
+        return self.file.num_row_groups == 1
+
+    def column_values(self, columns: Sequence[str]) -> pa.Table:
+        """Return some columns of all rows."""
+        return self.part.decode(self.file, range(self.file.num_row_groups), columns)
+
+    def rows(self, tensors: frozenset[str]) -> pa.Table:
+        """Return the rows of some tensors."""
+        first, last = min(tensors), max(tensors)
+        groups = groups_between(self.file.metadata, "tensor", first, last)
+        return _only(tensors, self.part.decode(self.file, groups, None), None)
 
 
 def _named(columns: Sequence[str] | None) -> Sequence[str] | None:

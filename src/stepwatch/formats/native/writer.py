@@ -24,7 +24,7 @@ from ..interface import StepRange, step_ranges
 from ..manifest import END, RUN_KEY, End, Manifest, end_key, read_manifest, worker_in_key
 from ..outage import Outage
 from . import blobs
-from .merge import Levels, by_tensor
+from .merge import Levels
 from .observations import to_table
 from .parts import (
     OBSERVATIONS,
@@ -35,6 +35,8 @@ from .parts import (
     PartMeta,
     Span,
     blob_name,
+    clustered_rows,
+    fresh_rows,
     observations_key,
     parse_span,
     tensors_key,
@@ -191,7 +193,7 @@ class NativeWriter:
             blob = blob_name(span)
         table = to_table(records, [blob if record.raw else None for record in records])
         meta = PartMeta(self._last_step, tuple(step_ranges(records)))
-        return write_part(self._store, span, table, meta, clustered=False)
+        return write_part(self._store, span, fresh_rows(table), meta)
 
     def close(self, end: End) -> None:
         try:
@@ -244,7 +246,7 @@ def _shorten_part(store: Store, wide: Span, first: int, again: int) -> Span:
     kept = [range_ for one in part.meta.ranges if (range_ := _before_step(one, first))]
     span = wide._replace(last=max(range_.last for range_ in kept), again=again)
     meta = PartMeta(part.meta.follows, tuple(kept))
-    write_part(store, span, by_tensor(table.combine_chunks()), meta, clustered=True)
+    write_part(store, span, clustered_rows(table.combine_chunks()), meta)
     return span
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from stepwatch.formats.interface import step_ranges
 from stepwatch.formats.native.observations import to_table
-from stepwatch.formats.native.parts import Part, PartMeta, Span, write_part
+from stepwatch.formats.native.parts import Part, PartMeta, Span, fresh_rows, write_part
 from stepwatch.model.record import Layout, StepRecord, TensorInfo
 from stepwatch.model.steps import Mode
 from stepwatch.numerics.exponents import NUM_BINS
@@ -94,7 +94,7 @@ def store_part(store: Store, made: Sequence[StepRecord], follows: int = -1) -> P
     span = Span("worker_0", made[0].step, made[-1].step)
     table = to_table(made, [None] * len(made))
     meta = PartMeta(follows, tuple(step_ranges(made)))
-    write_part(store, span, table, meta, clustered=False)
+    write_part(store, span, fresh_rows(table), meta)
     return Part(store, span)
 
 
