@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
+import numpy as np
 import pytest
 
 from stepwatch import Trial
@@ -89,24 +91,43 @@ class TestAbruptEnds:
         assert "; 1 step is from the black box" in died
 
 
+# Of every process that is started from here on, the companion among them.
+CLOCK = """\
+import os, time
+true = time.time_ns, time.time
+
+def hours():
+    with open({place!r}) as file:
+        return int(file.read() or 0)
+
+time.time_ns = lambda: true[0]() + hours() * 3_600_000_000_000
+time.time = lambda: true[1]() + hours() * 3600
+"""
+
+
 class TestClock:
+    @pytest.mark.parametrize("who", ["--no-companion", "--companion"])
     @pytest.mark.parametrize("hours", [-1, 1])
-    def test_a_clock_that_is_set_loses_no_step_and_no_order(self, faulty, hours):
+    def test_a_clock_that_is_set_loses_no_step_and_no_order(self, faulty, tmp_path, who, hours):
         """As by a time server, or at the end of summer time; and set right again."""
+        place = tmp_path / "clock" / "hours"
+        place.parent.mkdir()
+        place.write_text("0")
+        place.with_name("sitecustomize.py").write_text(CLOCK.format(place=str(place)))
         text = (
-            "import time\n"
-            "true = time.time_ns, time.time\n"
-            "def turn(hours):\n"
-            "    time.time_ns = lambda: true[0]() + hours * 3_600_000_000_000\n"
-            "    time.time = lambda: true[1]() + hours * 3600\n\n"
-            f"train(faults={{20: lambda: turn({hours}), 40: lambda: turn(0)}})\n"
+            "from pathlib import Path\n"
+            f"turn = Path({str(place)!r}).write_text\n"
+            f"train(faults={{20: lambda: turn('{hours}'), 40: lambda: turn('0')}})\n"
         )
-        seen = faulty(text, options=["--no-companion"])
+        env = {**os.environ, "PYTHONPATH": str(place.parent)}
+        seen = faulty(text, options=[who], env=env)
+        times = seen.trial.rows(frozenset(["loss/mse_loss"]), ["time_ns"])["time_ns"].to_numpy()
 
         seen.assert_unharmed()
         assert ("finished", list(range(60))) == (seen.trial.state, seen.trial.steps())
         assert 60 == len(seen.trial.tensor("loss/mse_loss").statistics()["mean"])
-        assert [] == seen.shown("lost")
+        assert [hours, -hours] == np.round(np.diff(times)[[19, 39]] / 3600e9).tolist()
+        assert ([], []) == (seen.shown("lost"), seen.shown("✕"))
 
 
 class TestSecrets:

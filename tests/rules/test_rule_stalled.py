@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -74,8 +75,8 @@ def test_a_run_that_is_over_is_not_judged():
 
 def test_who_follows_a_run_looks_at_the_clock_while_it_waits(monkeypatch):
     """A trial yields nothing while there is nothing new; then it is asked what time it is."""
-    now, record = iter([0, 61 * SECOND]), make_record(0, {"w": [1.0]})
-    monkeypatch.setattr("time.time_ns", lambda: next(now))
+    now, record = iter([0, 0, 61 * SECOND]), make_record(0, {"w": [1.0]})
+    monkeypatch.setattr("time.monotonic_ns", lambda: next(now))
 
     class Trial:
         patterns = {}  # noqa: RUF012
@@ -117,12 +118,25 @@ def test_workers_that_stand_still_while_others_go_on_are_named(last_steps, worke
 
 def test_a_listener_looks_at_the_clock_and_says_what_it_finds(monkeypatch):
     now, record, said = iter([0, 61 * SECOND]), make_record(0, {"w": [1.0]}), []
-    monkeypatch.setattr("time.time_ns", lambda: next(now))
     live = LiveWatch("stalled_training:threshold=60", said.append)
+    monkeypatch.setattr("time.monotonic_ns", lambda: next(now))
     live.on_step(record)
     live.tick()
     live.tick()
     assert (["stalled_training"], said) == ([one.rule for one in said], live.findings)
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_clock_that_is_set_is_no_pause(monkeypatch, hours):
+    """As by a time server: a listener waits for what goes by."""
+    true_ns = time.time_ns
+    live = LiveWatch("stalled_training:threshold=60")
+    live.on_step(make_record(0, {"w": [1.0]}))
+    live.tick()
+    monkeypatch.setattr("time.time_ns", lambda: true_ns() + hours * 3600 * SECOND)
+    live.tick()
+
+    assert [] == live.findings
 
 
 def test_a_training_that_hangs_is_found_from_within(tmp_path):

@@ -80,6 +80,8 @@ class Watch:
         self._evaluated_ns = 0
         self._cutter: WindowSplitter | None = None
         self._scanned_ns = 0
+        # Of a clock that nobody sets: one that jumps is no pause of the training.
+        self._booted_ns = time.time_ns() - time.monotonic_ns()
 
     def evaluate(self, step: StepView) -> list[Finding]:
         """Evaluate one step by the rules; steps must come in order.
@@ -185,17 +187,19 @@ class Watch:
 
     def tick(
         self,
-        now_ns: int,
+        now_ns: int | None = None,
         last_steps: Mapping[str, int] = _UNKNOWN,
         profile: ProfileSource | None = None,
     ) -> list[Finding]:
         """Let the rules judge by the clock, some times a second while the run goes on.
 
         Args:
-            now_ns: The time of day, nanoseconds since the Unix epoch.
+            now_ns: The time of day, nanoseconds since the Unix epoch; by default that at which
+                the watch began, and what went by since.
             last_steps: The last step that each worker wrote, where that is known.
             profile: Read once in a few seconds.
         """
+        now_ns = self._booted_ns + time.monotonic_ns() if now_ns is None else now_ns
         running = [entry for entry in self._entries if entry.running]
         findings = [finding for entry in running for finding in entry.tick(now_ns, last_steps)]
         if profile is not None and now_ns - self._scanned_ns >= _SCAN_NS:
@@ -267,6 +271,6 @@ def watch(
         if records:
             yield from engine.evaluate(StepView(records, patterns))
         else:
-            yield from engine.tick(time.time_ns(), trial.last_steps, trial.profile)
+            yield from engine.tick(last_steps=trial.last_steps, profile=trial.profile)
     yield from engine.scan(trial.profile, ended=True)
     yield from engine.finish()

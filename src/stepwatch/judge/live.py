@@ -114,7 +114,7 @@ class LiveWatch:
 
     def tick(self) -> None:
         """Judge by the clock, and store how the rules stand."""
-        self._report(self._watch.tick(time.time_ns(), profile=self._profile))
+        self._report(self._watch.tick(profile=self._profile))
         if self._joint is not None:
             self._report(self._joint.tick())
         if self._has_news and time.monotonic() >= self._stored_at:

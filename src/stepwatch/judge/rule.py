@@ -330,7 +330,8 @@ class Rule:
         """Judge by the clock, some times a second while the run goes on and never in replay.
 
         Args:
-            now_ns: The time of day, nanoseconds since the Unix epoch.
+            now_ns: The time of day, nanoseconds since the Unix epoch, by a clock that nobody sets
+                while the run is watched.
             last_steps: The last step that each worker wrote, complete or not; empty in the
                 training process, which has no data of the others.
         """

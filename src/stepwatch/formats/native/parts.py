@@ -485,7 +485,7 @@ class LoadedPart:
     @property
     def is_fresh(self) -> bool:
         """Whether its rows are in the order of steps: to decode some of them, all are."""
-        return self.file.num_row_groups == 1
+        return bool(self.file.num_row_groups == 1)
 
     def column_values(self, columns: Sequence[str]) -> pa.Table:
         """Return some columns of all rows."""
