@@ -404,6 +404,23 @@ class TestFullDisk:
         assert end == read_ends(open_store(tmp_path / "run"))["worker_0"]
         assert [0] == Trial(tmp_path / "run").steps()
 
+    def test_how_the_rules_stand_is_known_though_it_cannot_be_stored(self, tmp_path):
+        """What judged the steps ends its work, whatever a store refuses."""
+        live = LiveWatch(RULES)
+        recorder = recorder_of(tmp_path / "run", live)
+        observe(recorder, 0)
+        recorder.flush(LONG_S)
+        wait_until(lambda: (tmp_path / "run" / "findings").is_dir())
+        (tmp_path / "run" / "findings").rename(tmp_path / "moved")
+        (tmp_path / "run" / "findings").write_text("in the way")
+        observe(recorder, 1, loss=np.nan)
+        end = recorder.close()
+
+        assert (2, 0) == (end.steps, end.dropped)
+        assert end.failures
+        assert [1] == [finding.step for finding in live.findings]
+        assert "InProgress" not in {status.status for status in live.statuses()}
+
 
 class TestNoRoom:
     def test_a_disk_without_room_for_the_ring_is_written_to_as_ever(self, tmp_path, monkeypatch):

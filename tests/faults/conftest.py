@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from tests.support.faults.faulty_trainings import faulty, plain
-from tests.support.small_disk import small_disk
+from tests.support.small_disk import disk, small_disk
 
-__all__ = ["faulty", "plain", "small_disk"]
+__all__ = ["disk", "faulty", "plain", "small_disk"]

@@ -46,7 +46,18 @@ def remount(how):
     subprocess.run(["mount", "-o", f"remount,{how}", "disk"], check=True)
 
 """
-# The black box is open all the time, which keeps a disk from being remounted.
+# The ring of a companion is open all the time, which keeps a disk from being remounted. What opens
+# a file anew sees what is mounted over it.
+COVER = """
+def cover(how):
+    if how == "rw":
+        subprocess.run(["umount", "disk"], check=True)
+    else:
+        subprocess.run(["mount", "--bind", "disk", "disk"], check=True)
+        subprocess.run(["mount", "-o", "remount,bind,ro", "disk"], check=True)
+
+"""
+# The black box is, too.
 ALONE_ON_IT = {
     "alone": ALONE,
     "options": ["--no-companion", "--black-box", "0", "--no-profile"],
@@ -149,6 +160,41 @@ class TestReadOnly:
         assert 60 == len(seen.trial.tensor("loss/mse_loss").statistics()["mean"])
         assert [] == seen.shown("lost")
         assert "Read-only file system; steps wait in memory" in seen.watched.told
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("run_format", ["native", "smdebug"])
+    def test_so_it_is_beside_a_companion(self, faulty, disk, run_format):
+        """Steps wait in its memory, and those that it judged are no more in the ring."""
+        faults = "{20: lambda: cover('ro'), 40: lambda: cover('rw')}"
+        seen = faulty(
+            f"{COVER}train(faults={faults})\n",
+            run=disk / "run",
+            alone=ALONE,
+            options=["--companion", "--black-box", "0", "--format", run_format],
+        )
+
+        seen.assert_unharmed()
+        assert ("finished", list(range(60))) == (seen.trial.state, seen.trial.steps())
+        assert 60 == len(seen.trial.tensor("loss/mse_loss").statistics()["mean"])
+        assert ([], 0) == (seen.shown("lost"), seen.end.dropped)
+        assert "Read-only file system; steps wait in memory" in seen.watched.told
+
+    @pytest.mark.slow
+    def test_what_a_companion_could_not_store_for_good_is_said(self, faulty, disk):
+        """The disk stays as it is: no note can be left; the summary says what is lost."""
+        seen = faulty(
+            f"{COVER}train(faults={{20: lambda: cover('ro')}})\n",
+            run=disk / "run",
+            alone=ALONE,
+            options=["--companion", "--black-box", "8"],
+        )
+
+        seen.assert_unharmed()
+        assert ("died", 40, list(range(60))) == (
+            seen.trial.state, seen.trial.num_salvaged, seen.trial.steps()
+        )  # fmt: skip
+        assert "lost: 40 of 60 steps (Read-only file system)" in seen.watched.told
+        assert "Healthy: " in seen.watched.told
 
 
 class TestDeleted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -140,12 +141,16 @@ class LiveWatch:
 
     def finish(self) -> None:
         """Report what the rules find in the whole run, and store their statuses."""
-        if self._profile is not None:  # the others may still write to it
-            self._report(self._watch.scan(self._profile, ended=not self._others))
-        if self._joint is not None:
-            self._report(self._joint.finish())
-        self._report(self._watch.finish())
-        self._store_statuses()
+        with ExitStack() as work:  # the last first, each whatever could not be stored before
+            work.callback(self._store_statuses)
+            work.callback(self._finish, self._watch)
+            if self._joint is not None:
+                work.callback(self._finish, self._joint)
+            if self._profile is not None:  # the others may still write to it
+                self._report(self._watch.scan(self._profile, ended=not self._others))
+
+    def _finish(self, rules: Watch | JointWatch) -> None:
+        self._report(rules.finish())
 
     def statuses(self) -> list[RuleStatus]:
         """Return the status of each rule."""
@@ -225,8 +230,10 @@ class RemoteWatch(LiveWatch):
             self.end_episodes()
 
     def finish(self) -> None:
-        super().finish()
-        self._pass_on({"statuses": [asdict(status) for status in self.statuses()]})
+        try:
+            super().finish()
+        finally:
+            self._pass_on({"statuses": [asdict(status) for status in self.statuses()]})
 
     def _announce(self, findings: Sequence[Finding]) -> None:
         self.findings.extend(findings)
