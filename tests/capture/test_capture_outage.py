@@ -37,7 +37,7 @@ def train(recorder, steps):
 @pytest.fixture(params=["native", "smdebug"])
 def recorder(request, small_disk, monkeypatch):
     """Return what writes to a disk, and asks at once whether it is back; a step has 4 kB."""
-    monkeypatch.setattr(outage, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(outage, "PAUSE_S", 0.0)
     output = Output(format=request.param)
     return Recorder(str(small_disk / "run"), policy="weights:raw:every=1", output=output)
 

@@ -45,7 +45,8 @@ def target(monkeypatch):
     store = Unsteady(f"mirror-{next(_numbers)}")
     monkeypatch.setattr(mirror, "open_store", lambda _: store)
     monkeypatch.setattr(mirror, "TICK_S", 0.01)
-    monkeypatch.setattr(mirror, "_LONGEST_PAUSE_S", 0.02)
+    monkeypatch.setattr(mirror, "PAUSE_S", 0.01)
+    monkeypatch.setattr(mirror, "LONGEST_PAUSE_S", 0.02)
     yield store
     store.goes_on.set()
 

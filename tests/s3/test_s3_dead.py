@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from stepwatch.capture import Recorder
+from stepwatch.capture import Recorder, mirror
 from stepwatch.capture.output import Output
+from stepwatch.cli import storage
 from stepwatch.dashboard.app import make_app
 from stepwatch.formats import outage
 from stepwatch.formats.outage import Outage
@@ -19,6 +21,7 @@ from stepwatch.model.steps import Mode
 from stepwatch.store import objects, open_store
 from stepwatch.testing import make_run
 from stepwatch.trial import Trial
+from tests.s3.test_s3_mirror import differing
 from tests.support.cli.run_verbs import READING, WRITING, run_verb
 from tests.support.s3.fault_proxy import CUT, Fault, FaultProxy
 from tests.support.s3.s3_bucket import bucket, s3
@@ -27,8 +30,7 @@ __all__ = ["bucket", "s3"]
 
 pytestmark = [pytest.mark.s3, pytest.mark.timeout(120)]
 
-# What judges checkpoints of this machine reads nothing of a bucket.
-FROM_BUCKET = {name: how for name, how in (READING | WRITING).items() if name != "audit"}
+FROM_BUCKET = READING | WRITING
 TO_BUCKET = {name: WRITING[name] for name in ("mirror", "convert to smdebug")}
 HOUR_S, MINUTE_S = 3600.0, 60.0
 
@@ -174,6 +176,14 @@ LOSS = TensorInfo("loss", "losses", "float32", ())
 WEIGHT = TensorInfo("weight", "weights", "float32", (16,))
 
 
+def observe(recorder):
+    """Record a step whose values say which one it is."""
+    step = recorder.open_step(Mode.TRAIN)
+    step.add(LOSS, np.float32(recorder.num_steps))
+    step.add(WEIGHT, np.full(16, recorder.num_steps, np.float32))
+    recorder.end_step(Mode.TRAIN)
+
+
 WRITERS = {
     "native": "stepwatch.formats.native.writer",
     "smdebug": "stepwatch_smdebug.format.writer",
@@ -196,10 +206,7 @@ def test_an_hour_without_the_server_loses_nothing_and_keeps_the_order(
 
     def train(steps):
         for _ in range(steps):
-            step = recorder.open_step(Mode.TRAIN)
-            step.add(LOSS, np.float32(recorder.num_steps))
-            step.add(WEIGHT, np.full(16, recorder.num_steps, np.float32))
-            recorder.end_step(Mode.TRAIN)
+            observe(recorder)
             clock.now_s += MINUTE_S
             with contextlib.suppress(TimeoutError):
                 recorder.store_steps(20)
@@ -218,3 +225,81 @@ def test_an_hour_without_the_server_loses_nothing_and_keeps_the_order(
     assert (0, "", "") == (end.dropped, end.lost, end.error)
     assert list(range(70)) == trial.steps()
     assert [*range(70)] == [trial.tensor("weight").value(step)[0] for step in trial.steps()]
+
+
+@pytest.mark.parametrize("run_format", WRITERS)
+def test_an_hour_without_the_server_makes_a_mirror_late_and_no_more(
+    way, bucket, monkeypatch, tmp_path, caplog, run_format
+):
+    """The run itself is what waits; each step is there, in its order, once the server is back."""
+    clock = Clock()
+    monkeypatch.setattr(objects, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(objects, "time", clock)
+    for name in ("monotonic", "sleep"):
+        monkeypatch.setattr(mirror, name, getattr(clock, name))
+    copy = f"s3://{bucket.bucket}/copy"
+    output = Output(format=run_format, mirror=copy)
+    recorder = Recorder(tmp_path / "run", policy="weights:raw:every=1", output=output)
+
+    def train(steps):
+        for _ in range(steps):
+            observe(recorder)
+            clock.now_s += MINUTE_S
+            recorder.store_steps(20)
+            assert recorder._mirror._background.flush(20)  # it has tried, or copied all
+
+    train(5)
+    assert list(range(5)) == Trial(copy).steps()
+    dies_after(way, 0)
+    began_s = clock.now_s
+    train(60)
+    away_s = clock.now_s - began_s
+    way.fault = lambda *_: None
+    assert list(range(5)) == Trial(copy).steps()
+    train(5)
+    assert list(range(70)) == Trial(copy).steps()
+    end = recorder.close()
+
+    assert away_s >= HOUR_S
+    assert (0, "", "") == (end.dropped, end.lost, end.error)
+    assert 1 == sum("is late" in line for line in caplog.messages)
+    assert set() == differing(str(tmp_path / "run"), copy)
+
+
+def test_an_hour_without_the_server_is_waited_for_by_the_verb(
+    way, bucket, monkeypatch, tmp_path, capsys
+):
+    """With the patience that it is given; it follows the run, and copies what came meanwhile."""
+    clock = Clock()
+    monkeypatch.setattr(objects, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(objects, "time", clock)
+    copy, run = f"s3://{bucket.bucket}/copy", tmp_path / "run"
+    recorder = Recorder(run, policy="weights:raw:every=1")
+    for _ in range(5):
+        observe(recorder)
+    recorder.store_steps(20)
+    began_s, pauses = clock.now_s, []
+
+    def sleep(seconds):
+        """Let a minute go by, and at last the hour and the run be over."""
+        pauses.append(seconds)
+        clock.now_s += MINUTE_S
+        if clock.now_s - began_s < HOUR_S:
+            observe(recorder)
+            recorder.store_steps(20)
+            dies_after(way, 0)
+        else:
+            way.fault = lambda *_: None
+            recorder.close()
+
+    monkeypatch.setattr(storage, "time", SimpleNamespace(monotonic=clock.monotonic, sleep=sleep))
+    status = run_verb(["mirror", "{run}", "{out}", "--patience", "7200"], run=str(run), out=copy)
+
+    told = capsys.readouterr().err
+
+    assert 0 == status, told
+    assert clock.now_s - began_s >= HOUR_S
+    assert max(pauses) <= 8
+    assert 1 == told.count("it is tried again")
+    assert Trial(run).steps() == Trial(copy).steps()
+    assert set() == differing(str(run), copy)

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from ..errors import ConfigError, StepwatchError, StoreError
 from ..formats.copying import RunCopy
+from ..formats.outage import LONGEST_PAUSE_S, PAUSE_S
 from ..formats.profile.parts import SAMPLED
 from ..runtime.background import Background, BackgroundReport
 from ..store import BytesLike, Store, open_store
@@ -80,8 +81,7 @@ class ShutdownWait:
 # How long the end of training may wait for the copy.
 CLOSE_TIMEOUT_S = 60.0
 TICK_S = 1.0
-# A store that refuses is retried after 1, 2, 4 ... seconds; at the end, this many times.
-_LONGEST_PAUSE_S = 8.0
+# At the end a store that refuses is retried this many times.
 _LAST_TRIES = 3
 
 
@@ -111,7 +111,7 @@ class Mirror:
         self.store: Store = _NotifyingStore(store, lambda key: self._note(key))
         self._note: Callable[[str], object] = self._copy.note
         self._pid = os.getpid()
-        self._pause, self._again_at = TICK_S, 0.0
+        self._pause, self._again_at = PAUSE_S, 0.0
         self._is_failing = self._is_closing = self._is_over = False
         self._background: Background[None] | None = None
 
@@ -159,13 +159,13 @@ class Mirror:
         try:
             self._copy.watch(SAMPLED)
             self._copy.advance()
-            self._pause, self._again_at, self._is_failing = TICK_S, 0.0, False
+            self._pause, self._again_at, self._is_failing = PAUSE_S, 0.0, False
         except StoreError as error:
             if not self._is_failing:
                 _log.warning("the copy in %s is late: %s; it is tried again", self.url, error)
             self._is_failing = True
             self._again_at = monotonic() + self._pause
-            self._pause = min(2 * self._pause, _LONGEST_PAUSE_S)
+            self._pause = min(2 * self._pause, LONGEST_PAUSE_S)
         except StepwatchError as error:
             self._is_over = True
             _log.error("nothing is copied to %s: %s", self.url, error)

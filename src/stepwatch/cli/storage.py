@@ -25,6 +25,7 @@ from ..formats.convert import convert as convert_run
 from ..formats.copying import RunCopy, changes, list_keys
 from ..formats.native.merge import compact as compact_parts
 from ..formats.native.reader import NativeReader
+from ..formats.outage import LONGEST_PAUSE_S, PAUSE_S
 from ..formats.salvage import OverlayStore
 from ..formats.verification import Damage, Verification
 from ..formats.verification import verify as verify_run
@@ -213,7 +214,7 @@ def mirror(run: str, url: str, patience_s: float, *, as_json: bool, quiet: bool)
 
 def _advance_mirror(copy: RunCopy, patience_s: float) -> None:
     """Copy what is not copied yet; try again for so long after the store refused first."""
-    began, pause_s = time.monotonic(), 1.0
+    began, pause_s = time.monotonic(), PAUSE_S
     while True:
         try:
             return copy.advance()
@@ -226,9 +227,10 @@ def _advance_mirror(copy: RunCopy, patience_s: float) -> None:
                     f"{plural(copy.copied, 'file')} were copied before, {copy.waiting} wait; "
                     "call it again to go on"
                 ) from None
-            print_text(f"{error}; it is tried again", file=sys.stderr)
+            if pause_s == PAUSE_S:
+                print_text(f"{error}; it is tried again", file=sys.stderr)
             time.sleep(pause_s)
-            pause_s *= 2
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
 
 def _mirrored_trial(source: Store) -> Trial | None:

@@ -17,7 +17,8 @@ from ..errors import StoreAway
 KEPT_BYTES = 256 << 20
 #: How long a store that is away is asked again at the end of a run.
 LAST_PATIENCE_S = 10.0
-_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 8.0
+#: How long until a store that refuses is asked again: each time twice as long, up to the last.
+PAUSE_S, LONGEST_PAUSE_S = 1.0, 8.0
 
 _log = logging.getLogger("stepwatch")
 
@@ -32,7 +33,7 @@ class Outage:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._error: StoreAway | None = None
-        self._pause, self._again_at = _PAUSE_S, 0.0
+        self._pause, self._again_at = PAUSE_S, 0.0
 
     @property
     def asks_again(self) -> bool:
@@ -44,11 +45,11 @@ class Outage:
         if self._error is None:
             _log.warning("%s; steps wait in memory, and it is tried again", error)
         self._error, self._again_at = error, self._clock() + self._pause
-        self._pause = min(2 * self._pause, _LONGEST_PAUSE_S)
+        self._pause = min(2 * self._pause, LONGEST_PAUSE_S)
 
     def ends(self) -> None:
         """The store took something."""
-        self._error, self._pause = None, _PAUSE_S
+        self._error, self._pause = None, PAUSE_S
 
     def check(self) -> None:
         """Raise why the store is away, if it is: StoreAway."""
@@ -79,4 +80,4 @@ def store_the_last(flush: Callable[[], object]) -> None:
                 raise
         else:
             return
-        time.sleep(_PAUSE_S)
+        time.sleep(PAUSE_S)
