@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import json
 import pickle
+import tempfile
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save, save_file
 
 from stepwatch import TorchHook
+from stepwatch.store import open_store
 from tests.support.cli.commands import STEPWATCH, call
 from tests.support.rules.resume_programs import Net, adam, train
+
+_numbers = itertools.count()
 
 
 def audited(verb, *arguments):
@@ -221,3 +227,65 @@ def test_a_training_that_was_killed_and_goes_on_without_its_optimizer(tmp_path):
     assert "saved after 10 TRAIN steps of one" in wrong.stderr
     assert "resume" not in right.stderr
     assert (0, True) == (known.returncode, "after 10 TRAIN steps" in known.stdout), known.stderr
+
+
+class TestObjectStorage:
+    """What lies in a store is found there, by its URL."""
+
+    @pytest.fixture
+    def store(self):
+        return open_store(f"memory://audit-{next(_numbers)}/kept")
+
+    def put(self, store, key, tensors):
+        content = io.BytesIO()
+        torch.save(tensors, content)
+        store.put(key, content.getvalue())
+
+    def test_a_file_is_read_by_its_url(self, store, verb):
+        self.put(store, "last.pt", {"head.weight": torch.full((2, 2), torch.nan)})
+        status, document = audited(verb, f"{store.url}/last.pt")
+
+        assert (1, [f"{store.url}/last.pt"]) == (
+            status, [one["file"] for one in document["parts"]]
+        )  # fmt: skip
+        assert [("error", "non_finite", ["head.weight"])] == kinds(document)
+        assert f"{store.url}/last.pt: 4 nan" in document["problems"][0]["message"]
+
+    def test_a_folder_is_read_as_one_on_this_machine(self, store, verb):
+        """Each checkpoint in it and below, and nothing else."""
+        self.put(store, "first.pt", {"w": torch.randn(2, 2)})
+        self.put(store, "step-9/model.bin", {"w": torch.randn(2, 2)})
+        store.put("step-9/trainer_state.json", b"{}")
+        store.put("step-9/rng_state.pth", b"no tensors")
+        status, document = audited(verb, f"{store.url}/")
+
+        assert 0 == status
+        assert [f"{store.url}/first.pt", f"{store.url}/step-9/model.bin"] == sorted(
+            one["file"] for one in document["parts"]
+        )
+
+    @pytest.mark.parametrize("asked", ["", "/model.safetensors.index.json"])
+    def test_an_index_is_read_with_the_files_that_it_names(self, store, verb, asked):
+        for number in (1, 2):
+            shard = save({f"w{number}": torch.randn(2, 2)})
+            store.put(f"model-{number}.safetensors", shard)
+        index = {"weight_map": {f"w{number}": f"model-{number}.safetensors" for number in (1, 2)}}
+        store.put("model.safetensors.index.json", json.dumps(index).encode())
+        status, document = audited(verb, f"{store.url}{asked}")
+
+        assert (0, [2]) == (status, [one["tensors"] for one in document["parts"]])
+
+    @pytest.mark.parametrize("asked", ["last.pt", "none", ""])
+    def test_what_is_not_there_is_said_once_it_was_looked_for(self, store, verb, asked):
+        status, _, told = verb("audit", f"{store.url}/{asked}")
+
+        assert 2 == status
+        assert f"there is no checkpoint at {store.url}" in told
+
+    def test_what_is_damaged_is_named_by_its_url(self, store, verb):
+        store.put("model.safetensors", save({"w": torch.randn(9, 9)})[:-7])
+        status, _, told = verb("audit", f"{store.url}/model.safetensors")
+
+        assert 2 == status
+        assert f"{store.url}/model.safetensors is cut off" in told
+        assert tempfile.gettempdir() not in told

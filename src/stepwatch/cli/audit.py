@@ -6,7 +6,7 @@ import click
 from rich.markup import escape
 
 from ..errors import RunNotFound
-from ..formats.checkpoint_files import read_checkpoint
+from ..formats.checkpoint_files import open_checkpoint
 from ..formats.manifest import RUN_KEY
 from ..formats.saved_weights import SavedWeights, all_saved
 from ..judge.audit import Audit, Part
@@ -26,12 +26,13 @@ def audit(checkpoint: str, run: str | None, *, as_json: bool) -> int:
     """Say what is wrong with the tensors in CHECKPOINT, a file or folder.
 
     It reads files of PyTorch, safetensors, folders of transformers and files of Keras, and runs no
-    code from them.
+    code from them. What lies in object storage is copied to this machine for as long.
 
     The exit status is 0 where nothing is wrong, 1 where something is, 2 for an error.
     """
     saved = None if run is None else _saved_by(run)
-    found = audit_checkpoint(read_checkpoint(checkpoint), saved)
+    with open_checkpoint(checkpoint) as parts:
+        found = audit_checkpoint(parts, saved)
     if as_json:
         about = {"schema_version": SCHEMA_VERSION, "checkpoint": checkpoint, "run": run}
         print_json({**about, **found.to_dict()})

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from importlib import import_module
 
 import click
@@ -102,6 +103,23 @@ def _take_everywhere(verb: click.Command) -> None:
         verb.params.append(
             click.Option([NO_COLOR], is_flag=True, expose_value=False, callback=callback, help=help)
         )
+        if verb.callback is not None:
+            verb.callback = _tells_of_waits(verb.callback)
+
+
+def _tells_of_waits(callback: Callable[..., object]) -> Callable[..., object]:
+    """Return what a verb does so that it says what it waits for, unless asked to be quiet."""
+
+    @wraps(callback)
+    def tell_of_waits(*arguments: object, **options: object) -> object:
+        if options.get("quiet") or options.get("as_json"):
+            return callback(*arguments, **options)
+        from ..runtime.waiting import long_waits
+
+        with long_waits(lambda what: print(f"stepwatch: waiting for {what}", file=sys.stderr)):
+            return callback(*arguments, **options)
+
+    return tell_of_waits
 
 
 def _print_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:

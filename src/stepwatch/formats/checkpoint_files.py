@@ -15,20 +15,32 @@ import re
 import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 from warnings import catch_warnings, simplefilter
 
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import CheckpointNotFound, CheckpointUnreadable, CorruptRun, MissingDependency
+from ..errors import (
+    CheckpointNotFound,
+    CheckpointUnreadable,
+    ConfigError,
+    CorruptRun,
+    MissingDependency,
+    StepwatchError,
+)
 from ..model.json_text import parse_json
+from ..runtime.waiting import waiting_for
+from ..store import Store, open_store, pieces_of_value, scheme_of
 from .native.blobs import BlobFile
 
 Array = npt.NDArray[np.generic]
@@ -115,6 +127,78 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     return _read_file(found)
 
 
+@contextmanager
+def open_checkpoint(location: str) -> Iterator[Checkpoint]:
+    """Yield what a checkpoint holds; of one in object storage a copy is read, for as long.
+
+    Args:
+        location: A path or URL of a file, or of a folder with such files in it or below.
+
+    Raises:
+        CheckpointNotFound: There is none.
+        CheckpointUnreadable: See ``read_checkpoint``; or there is no room for a copy.
+        MissingDependency: What reads it is not installed.
+        StoreError: The storage refuses, or does not answer.
+    """
+    scheme = scheme_of(location)
+    if scheme in ("", "file"):
+        yield read_checkpoint(url2pathname(urlsplit(location).path) if scheme else location)
+        return
+    with TemporaryDirectory(prefix="stepwatch-") as name:
+        folder = Path(name, "checkpoint")
+        with waiting_for(f"a copy of {location}, to be read here"):
+            url = _copy(location.rstrip("/"), folder)
+        known = folder / location.rstrip("/").rpartition("/")[2]
+        try:
+            found = read_checkpoint(known if known.is_file() else folder)
+            yield [replace(one, file=one.file.replace(str(folder), url)) for one in found]
+        except (CheckpointNotFound, CheckpointUnreadable) as error:
+            raise type(error)(str(error).replace(str(folder), url)) from None
+
+
+def _copy(url: str, folder: Path) -> str:
+    """Copy a checkpoint into a folder; return the URL of what is in the folder now."""
+    keys = [key for key in open_store(url).list() if _may_hold_tensors(key)]
+    if not keys:
+        url, _, name = url.rpartition("/")
+        keys = [name]
+    try:
+        store = open_store(url)
+        for key in keys:
+            _copy_file(store, key, folder / key)
+        shards = [one for key in keys if key.endswith(INDEX) for one in _shards(folder / key)]
+        for path in shards:
+            if not path.exists():
+                with suppress(FileNotFoundError):  # to read the index says so
+                    _copy_file(store, path.relative_to(folder).as_posix(), path)
+    except (FileNotFoundError, ConfigError):
+        raise CheckpointNotFound(
+            f"there is no checkpoint at {url}/{keys[0]}, neither a file nor below it"
+        ) from None
+    return url
+
+
+def _may_hold_tensors(key: str) -> bool:
+    path = PurePosixPath(key)
+    is_near = len(path.parts) <= _DEPTH + 1
+    return is_near and _is_checkpoint(path) and not _NO_WEIGHTS.fullmatch(path.name)
+
+
+def _copy_file(store: Store, key: str, path: Path) -> None:
+    pieces = pieces_of_value(store, key, store.size(key))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            file.writelines(pieces)
+    except StepwatchError:
+        raise
+    except OSError as error:
+        raise CheckpointUnreadable(
+            f"{key} of {store.url} cannot be copied to this machine, to be read: {error.strerror};"
+            " $TMPDIR says where to"
+        ) from None
+
+
 def checkpoint_files(folder: Path) -> list[Path]:
     """Return the checkpoints in a folder and below: files, and the indices of several as one."""
     files: list[Path] = []
@@ -132,7 +216,7 @@ def checkpoint_files(folder: Path) -> list[Path]:
     return files
 
 
-def _is_checkpoint(path: Path) -> bool:
+def _is_checkpoint(path: PurePath) -> bool:
     name = path.name.lower()
     return name.endswith((SAFETENSORS, f"{SAFETENSORS}{INDEX}", f".bin{INDEX}", *TORCH, *KERAS))
 

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, TypeVar
 from ..config import aws_access
 from ..errors import ConfigError, StoreAway, StoreError
 from ..plugins.registry import require
+from ..runtime.waiting import waiting_for
 from . import PIECE_BYTES, BytesLike, check_key, check_prefix, check_range
 from .error_messages import AZ_ERRORS, GS_ERRORS, S3_ERRORS, ErrorDialect, Refusal
 
@@ -202,6 +203,10 @@ class ObjectStore(ABC):
         that was in vain, whoever comes next is told so after one try, until there is an answer.
         """
         self._check_process(verb, key)
+        with waiting_for(f"{self.url} to answer"):
+            return self._retried(verb, key, request)
+
+    def _retried(self, verb: str, key: str, request: Callable[[Any], T]) -> T:
         client = self._client
         patience_s = PATIENCE_S if self._answered else FIRST_PATIENCE_S
         give_up_at = time.monotonic() + (0.0 if self._is_away else patience_s)

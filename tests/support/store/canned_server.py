@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,9 +22,12 @@ class CannedServer:
 
 @contextmanager
 def canned_server(
-    status: int, body: str = "", authority: trustme.CA | None = None
+    status: int,
+    body: str = "",
+    authority: trustme.CA | None = None,
+    before: Callable[[], object] = lambda: None,
 ) -> Iterator[CannedServer]:
-    """Answer everything alike, encrypted if by a certificate of an authority."""
+    """Answer everything alike once ``before`` returns, encrypted if there is an authority."""
     asked: list[str] = []
 
     class Answer(BaseHTTPRequestHandler):
@@ -33,6 +36,7 @@ def canned_server(
         def answer(self) -> None:
             asked.append(self.path.partition("?")[0])
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            before()
             self.send_response(status)
             content = b"" if self.command == "HEAD" else body.encode()
             self.send_header("Content-Length", str(len(content)))
