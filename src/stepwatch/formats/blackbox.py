@@ -43,7 +43,6 @@ from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +55,7 @@ from ..numerics.digest import crc32c_of_array
 from ..numerics.elements import kernel
 from ..numerics.statistics import NUM_FIELDS, summarize_numbers
 from ..store import BytesLike, Store, open_store, scheme_of
-from ..store.local import make_private_folder, private_opener
+from ..store.local import local_path, make_private_folder, private_opener
 from .native.blobs import BlobFile, encode_parts
 
 MAGIC = b"STEPWBB1"
@@ -269,7 +268,7 @@ def open_ring(store: Store, worker: str, size_bytes: int) -> Ring:
 def ring_path(store: Store, worker: str) -> Path:
     """Return where the ring of a worker is to lie; if not in the run, a note there says where."""
     if scheme_of(store.url) == "file":
-        return Path(unquote(urlsplit(store.url).path)) / f"{BLACKBOX_FOLDER}{worker}{_RING}"
+        return Path(local_path(store.url)) / f"{BLACKBOX_FOLDER}{worker}{_RING}"
     path = Path(tempfile.mkdtemp(prefix="stepwatch-")) / f"{worker}{_RING}"
     note = {"host": socket.gethostname(), "path": str(path)}
     store.put(f"{BLACKBOX_FOLDER}{worker}{_NOTE}", json.dumps(note).encode())

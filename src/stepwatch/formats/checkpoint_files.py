@@ -22,8 +22,6 @@ from importlib import import_module
 from pathlib import Path, PurePath, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 from warnings import catch_warnings, simplefilter
 
 import ml_dtypes
@@ -41,6 +39,7 @@ from ..errors import (
 from ..model.json_text import parse_json
 from ..runtime.waiting import waiting_for
 from ..store import Store, open_store, pieces_of_value, scheme_of
+from ..store.local import local_path
 from .native.blobs import BlobFile
 
 Array = npt.NDArray[np.generic]
@@ -140,9 +139,8 @@ def open_checkpoint(location: str) -> Iterator[Checkpoint]:
         MissingDependency: What reads it is not installed.
         StoreError: The storage refuses, or does not answer.
     """
-    scheme = scheme_of(location)
-    if scheme in ("", "file"):
-        yield read_checkpoint(url2pathname(urlsplit(location).path) if scheme else location)
+    if scheme_of(location) in ("", "file"):
+        yield read_checkpoint(local_path(location))
         return
     with TemporaryDirectory(prefix="stepwatch-") as name:
         folder = Path(name, "checkpoint")

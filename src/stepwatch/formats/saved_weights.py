@@ -13,8 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 import numpy as np
 
@@ -22,6 +20,7 @@ from ..errors import CorruptRun
 from ..model.json_text import parse_json
 from ..numerics.digest import digest
 from ..store import Store, open_store, scheme_of
+from ..store.local import local_path
 from .manifest import RUN_KEY
 
 CHECKPOINTS = "checkpoints/"
@@ -154,7 +153,7 @@ def saved_nearby(store: Store, content: int) -> SavedWeights | None:
     url = store.url
     if found is not None or scheme_of(url) != "file":
         return found
-    for run in _newest(Path(url2pathname(urlsplit(url).path)).parent):
+    for run in _newest(Path(local_path(url)).parent):
         if os.path.isfile(os.path.join(run, _key(content))):
             return saved_in(open_store(run), content)
     return None

@@ -10,11 +10,10 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from ...errors import RunNotFound, nearest
 from ...plugins import registry
+from ...store.local import local_path
 from .reader import ForeignReader, Glance, glance_at
 from .series import Logged
 
@@ -139,9 +138,7 @@ def _load(name: str) -> Source:
 
 def _parts(url: str) -> tuple[Path, str | None]:
     """Return the path and the name after the ``#``, ``None`` where there is none."""
-    text = url2pathname(urlsplit(url).path) if url.startswith("file:") else url
-    if url.startswith("file:") and (fragment := urlsplit(url).fragment):
-        text = f"{text}#{url2pathname(fragment)}"
+    text = local_path(url)
     if Path(text).exists():
         return Path(text), None
     path, mark, name = text.rpartition("#")
