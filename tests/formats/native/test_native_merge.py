@@ -21,6 +21,9 @@ from stepwatch.formats.native.parts import Part, parse_span
 from stepwatch.formats.native.reader import NativeReader
 from stepwatch.formats.native.writer import GATHER_S, NativeWriter, start_run
 from stepwatch.formats.verification import verify
+from stepwatch.model.record import Layout, StepRecord, TensorInfo
+from stepwatch.model.steps import Mode
+from stepwatch.numerics.statistics import NUM_FIELDS
 from stepwatch.store.memory import MemoryStore
 from stepwatch.testing import make_record
 from stepwatch.trial import Trial
@@ -116,6 +119,28 @@ class TestMergeParts:
             return known, store.get(part_keys(store)[0])
 
         assert merged(1) == merged(30) == merged(1000)
+
+    def test_texts_that_each_group_may_repeat_have_room(self, monkeypatch):
+        """What a row group is written with is the texts of all that was decoded with it."""
+        monkeypatch.setattr(parts_module, "GROUP_ROWS", 1)
+        texts = [np.random.default_rng(number).bytes(4000).hex() for number in range(60)]
+        layout = Layout(
+            tuple(
+                TensorInfo(f"t{number:02}", "weights", "float32", (2,), subject=text)
+                for number, text in enumerate(texts)
+            )
+        )
+        made = [
+            StepRecord("worker_0", Mode.TRAIN, step, step, 0, layout, np.zeros((60, NUM_FIELDS)))
+            for step in range(4)
+        ]
+        store = new_run()
+        fresh = [store_part(store, [one], follows=one.step - 1) for one in made]
+        wider = [merge_parts(store, fresh[:2]).span, merge_parts(store, fresh[2:]).span]
+        known = merge_parts(store, [Part(store, span) for span in wider])
+
+        assert 60 == len(known.groups)
+        assert [0, 1, 2, 3] == steps_seen(store)
 
 
 MEMORY = """\

@@ -69,7 +69,7 @@ def merge_parts(store: Store, parts: Sequence[Part]) -> KnownPart:
         [group.tensors[0] for group in groups],
         len(every),
         tensors_in(every),
-        sum(one.values_bytes for one in loaded),
+        sum(one.values_bytes + len(groups) * one.texts_bytes for one in loaded),
     )
     known = write_part(store, merged, rows, meta)
     pa.default_memory_pool().release_unused()  # what is decoded would stay with this thread

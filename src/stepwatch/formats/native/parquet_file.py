@@ -10,6 +10,7 @@ older release, is read as it is; its pages carry checksums of their own.
 from __future__ import annotations
 
 import mmap
+import sys
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -80,6 +81,11 @@ class Group(NamedTuple):
     stop: int
 
 
+_PRIVATE: dict[str, int] = {}
+if sys.platform != "win32":
+    _PRIVATE = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}
+
+
 def encode(
     groups: Iterable[pa.Table],
     *,
@@ -103,7 +109,7 @@ def encode(
     stops = [0]
     pool = pa.system_memory_pool()
     # A mapping, which is given back as it is freed: allocators would keep this much of memory.
-    room = pa.py_buffer(mmap.mmap(-1, most_bytes))
+    room = pa.py_buffer(mmap.mmap(-1, most_bytes, **_PRIVATE))
     memory = np.frombuffer(room, np.uint8)
     for group in groups:
         sink = pa.FixedSizeBufferWriter(room)
@@ -370,6 +376,13 @@ def _chunks(metadata: pq.FileMetaData, groups: Iterable[int]) -> Iterator[Chunk]
                 start = min(start, chunk.dictionary_page_offset)
             size_bytes = max(chunk.total_uncompressed_size, chunk.num_values * _VALUE_BYTES)
             yield Chunk(group, index, (start, start + chunk.total_compressed_size), size_bytes)
+
+
+def pages_bytes(metadata: pq.FileMetaData, columns: Collection[str]) -> int:
+    """Return how large the pages of some columns are before they are compressed."""
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    found = [index for index, path in enumerate(_paths(metadata)) if path in columns]
+    return sum(group.column(index).total_uncompressed_size for group in groups for index in found)
 
 
 def _paths(metadata: pq.FileMetaData) -> list[str]:

@@ -50,6 +50,7 @@ from .parquet_file import (
     groups_of,
     holds_only,
     most_bytes,
+    pages_bytes,
     read_footer,
     read_ranges,
     verify_chunks,
@@ -198,7 +199,7 @@ class RowGroups:
         firsts: The first tensor of each; one that is empty where rows are in the order of steps.
         num_rows: How many rows they have together.
         collections: The collection of every tensor, in the order of names.
-        values_bytes: At least so many bytes their values take.
+        values_bytes: At least so many bytes their values take, with the texts of each group.
     """
 
     tables: Iterable[pa.Table]
@@ -216,12 +217,13 @@ def fresh_rows(table: pa.Table) -> RowGroups:
 def clustered_rows(table: pa.Table) -> RowGroups:
     """Return rows, whose columns are one chunk each, in groups that end where a tensor ends."""
     groups = group_tensors(count_rows(table))
+    tables = list(split_rows(by_tensor(table), groups))
     return RowGroups(
-        split_rows(by_tensor(table), groups),
+        tables,
         [group.tensors[0] for group in groups],
         len(table),
         tensors_in(table),
-        table.nbytes,
+        sum(one.nbytes for one in tables),
     )
 
 
@@ -402,7 +404,9 @@ class Part:
         """Read all of it, as it is stored."""
         footer = self._footers(self)
         groups = range(footer.metadata.num_row_groups)
-        return LoadedPart(self, *self._load(footer, groups, None))
+        values_bytes = sum(one.size_bytes for one in chunks(footer.metadata, groups, None))
+        texts_bytes = pages_bytes(footer.metadata, TEXT_COLUMNS)
+        return LoadedPart(self, self._load(footer, groups, None), values_bytes, texts_bytes)
 
     def _read(
         self,
@@ -412,17 +416,17 @@ class Part:
         *,
         use_threads: bool,
     ) -> pa.Table:
-        file, _ = self._load(footer, groups, columns)
+        file = self._load(footer, groups, columns)
         return self.decode(file, groups, columns, use_threads=use_threads)
 
     def _load(
         self, footer: Footer, groups: Sequence[int], columns: Sequence[str] | None
-    ) -> tuple[pq.ParquetFile, int]:
-        """Return a file that holds some columns of some groups, and what their values take."""
+    ) -> pq.ParquetFile:
+        """Return a file that holds some columns of some groups."""
         wanted = chunks(footer.metadata, groups, columns)
         ranges = [one.range for one in wanted]
         source = read_ranges(self._store, self.key, footer.extent.file, ranges)
-        return self._open(source, footer, wanted), sum(one.size_bytes for one in wanted)
+        return self._open(source, footer, wanted)
 
     def _open(self, source: pa.Buffer, footer: Footer, wanted: Sequence[Chunk]) -> pq.ParquetFile:
         """Verify column chunks and return the file that holds them."""
@@ -476,11 +480,13 @@ class LoadedPart:
         part: The part.
         file: All of it.
         values_bytes: At least so many bytes its values take.
+        texts_bytes: And its texts, each once for a group that has it.
     """
 
     part: Part
     file: pq.ParquetFile
     values_bytes: int
+    texts_bytes: int
 
     @property
     def is_fresh(self) -> bool:
