@@ -31,10 +31,22 @@ class Training:
             share, background_s=lambda: self._background_s, changed=self.lines.append
         )
 
-    def train(self, steps, *, plain_ms, full_ms, thin_ms=0.0, background_ms=0.0, unseen_ms=0.0):
+    def train(
+        self,
+        steps,
+        *,
+        plain_ms,
+        full_ms,
+        tenth_ms=0.0,
+        thin_ms=0.0,
+        background_ms=0.0,
+        unseen_ms=0.0,
+    ):
+        """Train on; a full step that is a multiple of ten takes ``tenth_ms`` if that is more."""
         for _ in range(steps):
             is_thin = self.budget.thins(Mode.TRAIN, self._step)
-            own_s = (thin_ms if is_thin else full_ms) / 1000
+            most_ms = full_ms if self._step % 10 else max(full_ms, tenth_ms)
+            own_s = (thin_ms if is_thin else most_ms) / 1000
             self._now += (plain_ms + (0 if is_thin else unseen_ms)) / 1000 + own_s
             self.budget.spent_s += own_s
             self._background_s += 0 if is_thin else background_ms / 1000
@@ -89,6 +101,14 @@ class TestPeriod:
         training.train(40_000, plain_ms=plain_ms, full_ms=full_ms, thin_ms=thin_ms)
 
         assert period == training.budget.period
+
+    def test_that_every_tenth_step_costs_more_is_foreseen(self, monkeypatch):
+        """From a period of ten on all full steps are such."""
+        training = Training(monkeypatch)
+        training.train(FULL_STEPS, plain_ms=20, full_ms=5, tenth_ms=15)
+
+        # Of 20 ms 2% are for them, and what callbacks take counts twice.
+        assert 100 == training.budget.period
 
     def test_what_runs_in_the_background_counts(self, monkeypatch):
         """Training may have to wait for it."""

@@ -27,9 +27,12 @@ FULL_STEPS = 11
 START_S = 0.1
 #: The periods to choose from; multiples of ten meet what is saved every tenth step anyway.
 PERIODS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-# So many full steps are measured before the period is chosen; each time that it is chosen anew,
-# twice as many as before, so that it settles, and the most from then on.
-_MEASURED, _MOST_MEASURED = 8, 256
+# Of full steps that are multiples of this, more is saved by default, such as states of optimizers.
+_TENTH = 10
+# So many full steps are measured before the period is chosen. What training pays beside callbacks
+# is not known then, so it is chosen anew after few, and eight thin ones; and after twice as many as
+# before each time that follows, so that it settles, and the most from then on.
+_MEASURED, _CHECKED, _MOST_MEASURED = 8, 2, 256
 # What goes on being wrong is observed in full again after so many steps.
 _AGAIN = 1000
 # What is wrong now and then is so many times; and then in such a share of all steps.
@@ -118,6 +121,7 @@ class Budget:
         self._background: list[float] = []
         # Of full steps and of thin ones: what callbacks took, and the rest of the step.
         self._full: list[float] = []
+        self._tenths: list[float] = []  # what callbacks took in full steps of which more is saved
         self._thin: list[float] = []
         self._rest_of_full: list[float] = []
         self._rest_of_thin: list[float] = []
@@ -196,7 +200,8 @@ class Budget:
         if self._began_at:
             in_background = background_s - self._before_background_s
             rest = max(0.0, now - self._ended_at - own)
-            (self._thin if is_thin else self._full).append(own)
+            full = self._full if mode_step % _TENTH else self._tenths
+            (self._thin if is_thin else full).append(own)
             (self._rest_of_thin if is_thin else self._rest_of_full).append(rest)
             self._background.append(in_background)
             if not is_thin:
@@ -209,9 +214,10 @@ class Budget:
         self._ended_at, self._before_s = now, self.spent_s
         self._before_background_s = background_s
         is_started = mode_step + 1 >= FULL_STEPS and self._start_s <= 0
-        if is_started and len(self._full) >= self._measured:
-            if self._unseen_share is not None:
-                self._measured = min(2 * self._measured, _MOST_MEASURED)
+        is_measured = len(self._full) + len(self._tenths) >= self._measured
+        if is_started and is_measured and (self.period == 1 or len(self._thin) >= _MEASURED):
+            is_guess = self._unseen_share is None
+            self._measured = _CHECKED if is_guess else min(2 * self._measured, _MOST_MEASURED)
             self._choose(mode_step)
 
     def _running_share(self, now: float) -> float:
@@ -239,18 +245,20 @@ class Budget:
     def _choose(self, mode_step: int) -> None:
         assert self.share is not None
         # Of what ran in the background nobody knows for which step; training may wait for all.
-        own = sum(self._full) + sum(self._thin)
+        own = sum(self._full) + sum(self._tenths) + sum(self._thin)
         factor = 1 + (sum(self._background) / own if own else 0.0)
         # The first steps of all do what is done once; later, what is done rarely counts, too.
-        full = (statistics.fmean if self._thin else statistics.median)(self._full)
+        average = statistics.fmean if self._thin else statistics.median
+        full = average([*self._full, *self._tenths])
+        usual, tenth = (average(each) if each else full for each in (self._full, self._tenths))
         was_guess = self._unseen_share is None
-        if len(self._thin) >= _MEASURED and full > 0:
+        if self._thin and full > 0:
             unseen = statistics.median(self._rest_of_full) - statistics.median(self._rest_of_thin)
             share = min(max(unseen / full, 0.0), _MOST_UNSEEN)
             # Of few steps on a busy machine it is anything: what was measured before counts, too.
             self._unseen_share = share if was_guess else (share + (self._unseen_share or 0.0)) / 2
         unseen_share = _UNSEEN if self._unseen_share is None else self._unseen_share
-        full *= factor + unseen_share
+        usual, tenth = (each * (factor + unseen_share) for each in (usual, tenth))
         thin = statistics.median(self._thin) * factor if self._thin else 0.0
         # A slow moment of the machine is not the training's own time.
         rests = sorted(self._rest_of_thin or self._rest_of_full)
@@ -260,10 +268,12 @@ class Budget:
         part = _REPAYING_PART if owes else _RUNNING_PART
         allowed = max(part * self.share * plain, LEAST_S)
         room = max(allowed - thin, _LEAST_ROOM * allowed)
-        fits = (one for one in PERIODS if (full - thin) / one <= room)
+        parts = ((one, min(1.0, one / _TENTH)) for one in PERIODS)  # of full steps that are tenths
+        costs = ((one, part * tenth + (1 - part) * usual) for one, part in parts)
+        fits = (one for one, cost in costs if (cost - thin) / one <= room)
         period = next(fits, PERIODS[-1])
-        self._full, self._thin, self._rest_of_full, self._rest_of_thin = [], [], [], []
-        self._background = []
+        self._full, self._tenths, self._thin, self._background = [], [], [], []
+        self._rest_of_full, self._rest_of_thin = [], []
         # One rung less is what noise makes of the same cost, if that was measured before.
         rungs = PERIODS.index(period) - PERIODS.index(self.period)
         if rungs > 0 or rungs < (0 if was_guess else -1):
