@@ -170,7 +170,27 @@ class TestColumns:
         assert ([4], [1.75], [1], [4]) == tuple(evaluated[one] for one in ("x", "y", "low", "high"))
         assert 4 == told["last_step"]  # the figure goes as far
 
-    def test_an_evaluation_after_the_validation_is_a_point_of_its_own(self, tmp_path):
+    def test_two_evaluations_at_one_step_are_two_lines(self, tmp_path):
+        """Of the same length, and with none before them: where each began was seen."""
+        writer = begin(tmp_path / "run")
+        writer.write(make_record(0, {"loss/mse": np.float32(9)}))
+        losses = ((1.0, 1), (3.0, None), (5.0, 2), (9.0, None))
+        for step, (loss, number) in enumerate(losses, start=1):
+            arrays = {"loss/mse": np.float32(loss)}
+            if number is not None:
+                arrays["evaluation/number"] = np.int64(number)
+            writer.write(make_record(step, arrays, mode=Mode.EVAL, mode_step=step - 1))
+        writer.close(End("finished", 1, 5))
+        told = api.scalars(Trial(tmp_path / "run"), {})
+        found = {line["mode"]: line for line in told["lines"] if line["name"] == "loss/mse"}
+
+        assert ["TRAIN", "EVAL", "EVAL 2"] == [*found]
+        for mode, (mean, low, high) in {"EVAL": (2, 1, 3), "EVAL 2": (7, 5, 9)}.items():
+            line = found[mode]
+            point = ([1], [mean], [low], [high])
+            assert point == (line["x"], line["y"], line["low"], line["high"])
+
+    def test_an_evaluation_after_the_validation_is_a_line_of_its_own(self, tmp_path):
         """Of a metric, which says what came of the pass so far, the last value counts."""
         writer = begin(tmp_path / "run")
         step = 0
@@ -182,11 +202,14 @@ class TestColumns:
             step += 1 + len(passes)
         writer.close(End("finished", 1, step))
         told = api.scalars(Trial(tmp_path / "run"), {})
-        loss, metric = (line for line in told["lines"] if line["mode"] == "EVAL")
+        lines = {(line["name"], line["mode"]): line for line in told["lines"]}
+        loss, after = (lines["loss/mse", mode] for mode in ("EVAL", "EVAL 2"))
 
-        assert ([1, 2, 3, 4], [2, 2, 2, 8], 8) == (loss["x"], loss["y"], loss["last"])
-        assert ([30, 30, 30, 90], 90) == (metric["y"], metric["last"])
-        assert 4 == told["last_step"]
+        assert ([1, 2, 3], [2, 2, 2], 2) == (loss["x"], loss["y"], loss["last"])
+        assert ([3], [8], 8) == (after["x"], after["y"], after["last"])
+        assert [30, 30, 30] == lines["metric/loss", "EVAL"]["y"]
+        assert [90] == lines["metric/loss", "EVAL 2"]["y"]
+        assert 3 == told["last_step"]
 
     def test_the_last_value_is_that_of_the_last_step(self, tmp_path):
         """Not the mean of the steps that the last point holds."""

@@ -18,7 +18,7 @@ from ..model.steps import Mode
 #: The budget of plain ``stepwatch run``; hooks in scripts have none unless they are given one.
 DEFAULT_SHARE = 0.03
 #: The collections that are observed at every step.
-KEPT = frozenset({"losses", "learning_rates", "metrics", "scalars", "tensors"})
+KEPT = frozenset({"losses", "learning_rates", "metrics", "scalars", "tensors", "evaluations"})
 #: The first steps of each mode, which are observed in full: most faults are there from the start.
 FULL_STEPS = 11
 #: The TRAIN steps after them are observed in full until observing took so long, seconds of

@@ -27,7 +27,7 @@ from ..model.finding import Finding
 from ..model.steps import Mode
 from ..numerics.columns import numbers
 from ..plots.downsample import Envelope, Envelopes
-from ..plots.progressive_read import MOST_WORKERS, LayerRows, Lines, Window
+from ..plots.progressive_read import MOST_WORKERS, LayerRows, Lines, Placed, Window
 from ..plots.step_axis import StepAxis
 from ..trial import Trial
 from ..trial.step_log import in_order
@@ -206,11 +206,11 @@ class Columns:
             {
                 "name": name,
                 "group": group,
-                "mode": mode,
-                "worker": worker if several else "",
-                **self._line(envelopes, since, Mode(mode)),
+                "mode": line.label,
+                "worker": line.worker if several else "",
+                **self._line(envelopes, since, Mode(line.mode)),
             }
-            for (worker, mode), envelopes in lines.envelopes().items()
+            for line, envelopes in lines.envelopes().items()
         ]
 
     def tensor(
@@ -398,7 +398,7 @@ class Columns:
             "whole": whole,
         }
 
-    def _on_axis(self, steps: Ints, mode: str) -> tuple[Ints, Floats | None]:
+    def _on_axis(self, steps: Ints, mode: str) -> Placed:
         return self.axis(steps, mode)
 
     def _keep(self, key: Hashable, make: Callable[[], _Kept]) -> _Kept:

@@ -29,7 +29,7 @@ ROUNDINGS = 4
 MOST = 1e-2
 #: What the step does not compute: how long the training takes, counts from its beginning, and
 #: which samples it is given. Those of several forwards are joined in the order of the calls.
-NOT_COMPUTED = frozenset({"loop", "samples"})
+NOT_COMPUTED = frozenset({"evaluations", "loop", "samples"})
 # How far float64 sums of the same elements in another order may be apart.
 REORDERED = 1e-12
 

@@ -119,6 +119,7 @@ _SPECS = (
         "routing", "output", "outputs", ("routing",), "module", policy=_SUMMARY, models="some"
     ),
     CollectionSpec("loop", "setting", "other", ("loop",)),
+    CollectionSpec("evaluations", "setting", "other", ("evaluation",), models="some"),
     CollectionSpec(
         "checkpoints",
         "setting",

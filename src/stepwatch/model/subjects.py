@@ -14,8 +14,8 @@ from .collection import CollectionSpec, spec_of
 
 #: Collections whose tensors are notes for rules.
 NOTES = (
-    *("checkpoints", "classes", "dependence", "derivatives", "hyperparameters"),
-    *("loop", "optimizer", "samples", "setup", "supervision"),
+    *("checkpoints", "classes", "dependence", "derivatives", "evaluations"),
+    *("hyperparameters", "loop", "optimizer", "samples", "setup", "supervision"),
 )
 # Of what begins so, what is named by the part after it, or by the last.
 _OF_SETUP = {
@@ -39,6 +39,7 @@ _OF_SETUP = {
 _OF_LOSSES = ("classes", "dependence", "supervision")
 _OTHERS = {
     "checkpoints": "the checkpoint",
+    "evaluations": "the evaluation",
     "loop": "the training loop",
     "optimizer": "the optimizer",
     "samples": "the batches",

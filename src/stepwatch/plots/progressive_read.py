@@ -33,10 +33,38 @@ _FITNESS = fields_of("finite")
 _LATEST = 2**62
 #: The first and the last step to read; ``None`` for all.
 Window = tuple[int, int] | None
-#: Where on the axis global steps of a mode lie, and what each weighs in a mean; both ``[rows]``.
-Axis = Callable[
-    [npt.NDArray[np.int64], str], tuple[npt.NDArray[np.int64], npt.NDArray[np.float64] | None]
-]
+
+
+class Placed(NamedTuple):
+    """Where steps lie on an axis.
+
+    Args:
+        x: Their places, shape ``[steps]``.
+        weights: What each weighs in a mean, shape ``[steps]``; ``None`` where that is the same.
+        passes: Of which line of its mode each is, shape ``[steps]``, from 1 on; ``None`` where
+            all are of one.
+    """
+
+    x: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float64] | None = None
+    passes: npt.NDArray[np.int64] | None = None
+
+
+class LineOf(NamedTuple):
+    """What a line is of; ``number`` tells apart evaluations with no training between them."""
+
+    worker: str
+    mode: str
+    number: int
+
+    @property
+    def label(self) -> str:
+        """How it is called among those of its worker, such as ``EVAL 2``."""
+        return self.mode if self.number == 1 else f"{self.mode} {self.number}"
+
+
+#: Places global steps of a mode on an axis.
+Axis = Callable[[npt.NDArray[np.int64], str], Placed]
 _COUNTS = ("count", "nan", "posinf", "neginf", "zeros", "finite", "non_finite")
 
 
@@ -251,7 +279,7 @@ class LayerRows:
             return
         steps = rows.table.column("step").to_numpy()
         if self._axis is not None:
-            steps, _ = self._axis(steps, self._mode.value)
+            steps = self._axis(steps, self._mode.value).x
         values, unfit = rows.values[known], rows.unfit[known]
         self.envelopes.add(row[known], steps[known], values, unfit)
         self._first_worker = self._first_worker or rows.worker
@@ -316,8 +344,9 @@ class Lines:
         within: Only steps from the first of these to the last.
         axis: What points stand for; global steps by default.
 
-    An evaluation pass is one point: of a loss, the mean over its batches; of a metric, which says
-    what came of the pass so far, the last of its values.
+    Each worker and mode is a line, as is each further of several evaluations with no training
+    between them. An evaluation pass is one point: of a loss, the mean over its batches; of a
+    metric, which says what came of the pass so far, the last of its values.
     """
 
     def __init__(
@@ -332,7 +361,7 @@ class Lines:
         self._trial = trial
         self._points = points
         self._axis = axis
-        self._found: dict[tuple[str, str], Envelopes] = {}
+        self._found: dict[LineOf, Envelopes] = {}
         self._is_so_far = trial.reader.tensors().get(name) == "metrics"
         self._reading = ProgressiveRead(
             trial, frozenset([name]), statistic, self._take, within=within
@@ -343,21 +372,21 @@ class Lines:
         return self._reading.reader is trial.reader
 
     def read(self) -> dict[str, Envelope]:
-        """Return the lines by mode, and by worker where there are several."""
+        """Return the lines by what they are called, with the worker where there are several."""
         several = len(self._trial.workers) > 1
         return {
-            f"{mode} {worker}" if several else mode: envelopes.of_row(0)
-            for (worker, mode), envelopes in self.envelopes().items()
+            f"{line.label} {line.worker}" if several else line.label: envelopes.of_row(0)
+            for line, envelopes in self.envelopes().items()
         }
 
-    def envelopes(self) -> dict[tuple[str, str], Envelopes]:
-        """Return the lines by worker and mode."""
+    def envelopes(self) -> dict[LineOf, Envelopes]:
+        """Return the lines."""
         self._reading.go_on()
         return dict(sorted(self._found.items(), key=self._in_order))
 
-    def _in_order(self, item: tuple[tuple[str, str], Envelopes]) -> tuple[int, int]:
-        worker, mode = item[0]
-        return self._trial.workers.index(worker), _MODES.index(mode)
+    def _in_order(self, item: tuple[LineOf, Envelopes]) -> tuple[int, int, int]:
+        line = item[0]
+        return self._trial.workers.index(line.worker), _MODES.index(line.mode), line.number
 
     def _take(self, rows: Rows) -> None:
         if rows.worker not in self._trial.workers[:MOST_WORKERS]:
@@ -365,18 +394,29 @@ class Lines:
         modes = text_codes(rows.table.column("mode"))
         steps = rows.table.column("step").to_numpy()
         for code, mode in enumerate(modes.values):
-            chosen = modes.codes == code
-            if chosen.any():
-                key = rows.worker, mode
-                found = self._found.setdefault(key, Envelopes(1, self._points))
-                at, weights = steps[chosen], None
-                if self._axis is not None:
-                    at, weights = self._axis(at, mode)
-                values, unfit = rows.values[chosen], rows.unfit[chosen]
-                if self._is_so_far and mode != Mode.TRAIN.value:
-                    ends = np.diff(at, append=-1) != 0
-                    at, values, unfit, weights = at[ends], values[ends], unfit[ends], None
-                found.add(np.zeros(len(at), np.int64), at, values, unfit, weights)
+            of_mode = np.flatnonzero(modes.codes == code)
+            if not len(of_mode):
+                continue
+            placed = Placed(steps[of_mode])
+            if self._axis is not None:
+                placed = self._axis(placed.x, mode)
+            if placed.passes is None:
+                self._add(LineOf(rows.worker, mode, 1), rows, of_mode, placed)
+                continue
+            for number in np.unique(placed.passes).tolist():
+                is_of = placed.passes == number
+                weights = None if placed.weights is None else placed.weights[is_of]
+                line = LineOf(rows.worker, mode, number)
+                self._add(line, rows, of_mode[is_of], Placed(placed.x[is_of], weights))
+
+    def _add(self, line: LineOf, rows: Rows, chosen: npt.NDArray[np.int64], at: Placed) -> None:
+        """Take the chosen rows into a line."""
+        found = self._found.setdefault(line, Envelopes(1, self._points))
+        x, weights, values, unfit = at.x, at.weights, rows.values[chosen], rows.unfit[chosen]
+        if self._is_so_far and line.mode != Mode.TRAIN.value:
+            ends = np.diff(x, append=-1) != 0
+            x, values, unfit, weights = x[ends], values[ends], unfit[ends], None
+        found.add(np.zeros(len(x), np.int64), x, values, unfit, weights)
 
 
 _MODES: Sequence[str] = ("TRAIN", "EVAL", "PREDICT", "GLOBAL")

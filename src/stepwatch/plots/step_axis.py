@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +14,12 @@ from ..model.json_text import parse_json
 from ..model.steps import Mode
 from ..trial import Trial
 from .downsample import bucket_starts
-from .progressive_read import Window
+from .progressive_read import Placed, Window
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 _MOST_KNOTS = 400
+_MOST_PASSES = 8
 
 
 class StepAxis:
@@ -25,9 +27,9 @@ class StepAxis:
 
     A TRAIN step lies at its own count, divided by how many batches an optimizer's step takes. Steps
     of other modes lie where training had come to by then: those of one evaluation pass are one
-    point, in which each step weighs as many samples as it had. Where more steps follow than a pass
-    usually has, as of a last evaluation after the validation, they are a pass of their own, and lie
-    one step farther. Of boosted trees a round is trained and evaluated, and both lie at its number.
+    point, in which each step weighs as many samples as it had. Of several passes with no training
+    between them, as over the training data and over others, each is of a line of its own. Of
+    boosted trees a round is trained and evaluated, and both lie at its number.
 
     Args:
         trial: The run, as it is now.
@@ -39,19 +41,21 @@ class StepAxis:
         self._all = trial.step_numbers()
         #: Whether it counts boosting rounds.
         self.counts_rounds = "boosting" in trial.reader.tensors().values()
-        evaluated = trial.step_numbers(Mode.EVAL)[: 0 if self.counts_rounds else None]
-        self._further = _further_passes(self.steps, evaluated)
+        self._passes = _NONE if self.counts_rounds else _passes(trial, self.steps)
         self._batches = _batch_rows(trial)
         self.accumulated = _accumulated(trial)
         self._epochs: dict[str, list[float]] | None = None  # read when they are asked for
 
-    def __call__(self, steps: Ints, mode: str) -> tuple[Ints, Floats | None]:
-        """Return where steps of a mode lie, and what each of them weighs in a mean."""
+    def __call__(self, steps: Ints, mode: str) -> Placed:
+        """Return where steps of a mode lie."""
         x = self.of(steps, mode == Mode.TRAIN.value)
-        if mode == Mode.TRAIN.value or not len(self._batches[0]):
-            return x, None
-        at = np.clip(np.searchsorted(self._batches[0], steps, "right") - 1, 0, None)
-        return x, self._batches[1][at]
+        if mode == Mode.TRAIN.value:
+            return Placed(x)
+        weights = None
+        if len(self._batches[0]):
+            at = np.clip(np.searchsorted(self._batches[0], steps, "right") - 1, 0, None)
+            weights = self._batches[1][at]
+        return Placed(x, weights, self._pass_of(steps))
 
     def of(self, steps: npt.ArrayLike, is_train: bool = False) -> Ints:
         """Return where global steps lie."""
@@ -61,18 +65,21 @@ class StepAxis:
         before = np.searchsorted(self.steps, steps, "right") - 1
         x = np.where(before >= 0, self._within[np.maximum(before, 0)], -1)
         exact = is_train | self.counts_rounds | (self.steps[np.maximum(before, 0)] == steps)
-        x = np.maximum(np.where(exact, x, x + 1), 0) // self.accumulated
-        shown: Ints = x + (~exact & self._is_further(steps))
+        shown: Ints = np.maximum(np.where(exact, x, x + 1), 0) // self.accumulated
         return shown
 
-    def _is_further(self, steps: Ints) -> npt.NDArray[np.bool_]:
-        """Return which steps are of a second evaluation pass, or lie between it and training."""
-        if not len(self._further):
-            return np.zeros(steps.shape, np.bool_)
-        began = self._further[np.maximum(np.searchsorted(self._further, steps, "right") - 1, 0)]
-        at, began_at = (np.searchsorted(self.steps, one) for one in (steps, began))
-        found: npt.NDArray[np.bool_] = (began <= steps) & (at == began_at)
-        return found
+    def _pass_of(self, steps: Ints) -> Ints:
+        """Return which evaluation since the TRAIN step before it each step is of, 1 for the first.
+
+        What comes after so many is counted as the last of them.
+        """
+        if not len(self._passes.begins):
+            return np.ones(steps.shape, np.int64)
+        at = np.maximum(np.searchsorted(self._passes.begins, steps, "right") - 1, 0)
+        began = self._passes.begins[at]
+        trained, trained_then = (np.searchsorted(self.steps, one) for one in (steps, began))
+        is_of_it = (began <= steps) & (trained == trained_then)
+        return np.where(is_of_it, np.minimum(self._passes.numbers[at], _MOST_PASSES), 1)
 
     def places(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return findings whose steps are where they lie, for a figure to mark them there."""
@@ -175,17 +182,46 @@ class StepAxis:
         return found
 
 
-def _further_passes(trained: Ints, evaluated: Ints) -> Ints:
-    """Return the steps at which a second evaluation pass begins with no training before it.
+class _Passes(NamedTuple):
+    """Evaluation passes: at which global step each begins, ascending, and its number.
 
-    Most passes have the same number of steps. What comes after so many is another pass.
+    The first one after a TRAIN step has the number 1.
+    """
+
+    begins: Ints
+    numbers: Ints
+
+
+_NONE = _Passes(np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def _passes(trial: Trial, trained: Ints) -> _Passes:
+    """Return the evaluation passes of a run.
+
+    Where nobody saw them begin, most have the same number of steps: what comes after so many, with
+    no training before it, is another pass.
+
+    Args:
+        trial: The run.
+        trained: The global TRAIN steps, ascending.
+    """
+    name = "evaluation/number"
+    if name in trial.reader.tensors():
+        series = trial.tensor(name).statistics(worker=trial.workers[0])
+        return _Passes(series.steps, series["mean"].astype(np.int64))
+    begins = _longer_than_usual(trained, trial.step_numbers(Mode.EVAL))
+    return _Passes(begins, np.full(len(begins), 2))
+
+
+def _longer_than_usual(trained: Ints, evaluated: Ints) -> Ints:
+    """Return the steps that follow so many EVAL steps as most often lie between TRAIN steps.
 
     Args:
         trained: The global TRAIN steps, ascending.
         evaluated: The global EVAL steps, ascending.
 
     Example:
-        >>> _further_passes(np.array([0, 3, 6]), np.array([1, 2, 4, 5, 7, 8, 9]))
+        >>> _longer_than_usual(np.array([0, 3, 6]), np.array([1, 2, 4, 5, 7, 8, 9]))
         array([9])
     """
     places = np.searchsorted(trained, evaluated)

@@ -72,6 +72,21 @@ class TestSteps:
         assert [step / 4 for step in range(12)] == epochs["mean"].tolist()
         assert 13 == len(trial.steps("TRAIN"))
 
+    def test_each_evaluation_since_training_is_a_pass(self, tmp_path):
+        """A validation of ``fit``, and ``evaluate`` after it; they are counted anew in the next."""
+
+        def train():
+            made = model()
+            for _ in range(2):
+                fit(made, validation_data=(X[:32], Y[:32]), validation_batch_size=16)
+                made.evaluate(X[:32], Y[:32], batch_size=16, verbose=0)
+
+        trial, _ = watched(tmp_path / "run", train)
+
+        passes = trial.tensor("evaluation/number").statistics("EVAL")
+        begun = dict(zip(passes.mode_steps.tolist(), passes["mean"].tolist(), strict=True))
+        assert {0: 1, 2: 2, 4: 1, 6: 2} == begun
+
     def test_batches_without_fit(self, tmp_path):
         """Are steps as well."""
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import pickle
 from contextlib import suppress
+from itertools import chain
 
 import pytest
 import torch
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 from stepwatch.capture import budget
 from stepwatch.capture.recorder import Recorder
@@ -48,6 +50,21 @@ class TestThinSteps:
         assert [*range(12)] == steps_of(seen, "learning_rate/0")
         for name in ("0.weight", "gradient/0.weight", "output/0", "loop/backwards", "batch/0"):
             assert [0, 1, 5, 10] == steps_of(seen, name), name
+
+    def test_where_evaluations_begin_is_stored_of_every_step(self, every_fifth):
+        """Two loaders of four batches each, after each training step."""
+        data, model = TensorDataset(X), mlp()
+        with every_fifth() as seen:
+            for _ in range(4):
+                fit(model.train(), steps=1)
+                for (x,) in chain(DataLoader(data, 4), DataLoader(data, 4)):
+                    with torch.no_grad():
+                        model.eval()(x)
+
+        begins = seen.trial.tensor("evaluation/number")
+        assert [*range(0, 32, 4)] == begins.statistics("EVAL").mode_steps.tolist()
+        assert [1, 2] * 4 == seen.series("evaluation/number")
+        assert len(seen.series("loop/step_seconds", mode="EVAL")) < 32
 
     def test_the_training_is_the_one_it_would_have_been(self, every_fifth):
         """Losses and parameters are the same bit for bit."""

@@ -163,6 +163,68 @@ class TestEpochs:
         assert "loop/epoch" not in seen.trial.tensor_names()
 
 
+def evaluate(model, batches):
+    model.eval()
+    with torch.no_grad():
+        for x, y in batches:
+            ((model(x) - y) ** 2).mean()
+
+
+def passes(seen):
+    """Return which evaluation began at which EVAL step."""
+    if "evaluation/number" not in seen.trial.tensor_names():
+        return {}
+    series = seen.trial.tensor("evaluation/number").statistics("EVAL")
+    return dict(zip(series.mode_steps.tolist(), series["mean"].tolist(), strict=True))
+
+
+class TestPasses:
+    def test_each_loader_that_is_evaluated_is_a_pass(self, watched):
+        """After the same training; after more of it they are counted anew."""
+        data, model = TensorDataset(X, Y), mlp()
+        with watched() as seen:
+            for _ in range(2):
+                fit(model.train(), steps=2)
+                evaluate(model, DataLoader(data, 8))
+                evaluate(model, DataLoader(data, 8))
+
+        assert {0: 1, 2: 2, 4: 1, 6: 2} == passes(seen)
+
+    def test_workers_that_are_kept_begin_another(self, watched):
+        """One iterator gives both passes."""
+        data, model = TensorDataset(X, Y), mlp()
+        loader = DataLoader(data, 8, num_workers=1, persistent_workers=True)
+        with watched() as seen:
+            fit(model, steps=1)
+            evaluate(model, loader)
+            evaluate(model, loader)
+
+        assert {0: 1, 2: 2} == passes(seen)
+
+    def test_the_loader_of_the_training_is_one_when_it_is_begun_for_that(self, watched):
+        """How well it fits what it was trained on, then how well it fits other data."""
+        data, model = TensorDataset(X, Y), mlp()
+        trained, held_out = DataLoader(data, 8), DataLoader(data, 4)
+        with watched() as seen:
+            train(trained, Clock())
+            fit(model, steps=1)
+            evaluate(model, trained)
+            evaluate(model, held_out)
+
+        assert {0: 1, 2: 2} == passes(seen)
+
+    def test_of_batches_that_come_from_no_loader_nothing_is_said(self, watched):
+        """Nor of those that one gave before it was trained."""
+        model = mlp()
+        with watched() as seen:
+            batches = [*DataLoader(TensorDataset(X, Y), 8)]
+            fit(model, steps=1)
+            evaluate(model, batches)
+            evaluate(model, batches)
+
+        assert {} == passes(seen)
+
+
 class TestUnharmed:
     def test_batches_are_the_very_ones(self, watched):
         """And an end is an end, again and again."""

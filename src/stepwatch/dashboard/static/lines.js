@@ -27,6 +27,9 @@ export const axisLabel = (name, rounds = false) => (rounds && name === "step" ? 
 // A line that spans less of its size is drawn as constant.
 const LEAST_SPAN = 0.01;
 const modeDash = { EVAL: [6, 3], PREDICT: [2, 3] };
+// Of several evaluations at one step each is a line: EVAL, EVAL 2, …
+/** @param {Line} line */
+const modeOf = (line) => line.mode.split(" ")[0];
 
 /**
  * @param {{title: string, height?: number, pinned?: boolean, onpin?: () => void}} options
@@ -80,8 +83,9 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
   /** @param {number} at */
   const colorOf = (at) => {
     if (lines[at].color) return lines[at].color;
-    const names = [...new Set(lines.map((one) => `${one.name} ${one.worker}`))];
-    if (names.length > 1) return colorway[names.indexOf(`${lines[at].name} ${lines[at].worker}`) % colorway.length];
+    const kind = (/** @type {Line} */ line) => [line.name, line.worker, line.mode === modeOf(line) ? "" : line.mode].join(" ");
+    const kinds = [...new Set(lines.map(kind))];
+    if (kinds.length > 1 && new Set(lines.map((line) => line.name + line.worker)).size > 1) return colorway[kinds.indexOf(kind(lines[at])) % colorway.length];
     return colorway[at % colorway.length];
   };
 
@@ -193,11 +197,11 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
     lines.forEach((line, at) => {
       const color = colorOf(at);
       const edge = { stroke: look.smooth ? `${color}55` : "transparent", width: look.smooth ? 1 : 0, points: { show: false }, spanGaps: false };
-      const few = line.x.length < (line.mode === "EVAL" ? 200 : 3);
+      const few = line.x.length < (modeOf(line) === "EVAL" ? 200 : 3);
       series.push(edge, { ...edge, stroke: "transparent" });
       const dots = { show: true, size: 5, fill: color, stroke: color };
       const points = few ? dots : isSampled(line) ? { ...dots, size: 4, filter: alone } : { show: false };
-      series.push({ stroke: color, width: 1.6, dash: /** @type {any} */ (modeDash)[line.mode], points });
+      series.push({ stroke: color, width: 1.6, dash: /** @type {any} */ (modeDash)[modeOf(line)], points });
       bands.push({ series: [3 * at + 2, 3 * at + 1], fill: `${color}2e` });
     });
     return {

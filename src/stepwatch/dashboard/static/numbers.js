@@ -4,7 +4,7 @@
  * @typedef {object} Line A column of a figure, as the server sends it.
  * @property {string} name
  * @property {string} group
- * @property {string} mode
+ * @property {string} mode with a number from the second evaluation at one step on
  * @property {string} worker
  * @property {number[]} x optimizer steps, ascending
  * @property {(number|null)[]} y

@@ -86,6 +86,9 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         # Of the epoch that runs: its number, its first TRAIN step, and how many it has, if known.
         self._epoch: tuple[int, int, int | None] | None = None
         self._num_epochs = 0
+        # Of the last evaluation: after how many TRAIN steps it began, and its number since then.
+        self._evaluation = (-1, 0)
+        self._begun_pass = 0  # its number, until a step of it was observed
         self.attach()
 
     def attach(self) -> None:
@@ -105,6 +108,9 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         )
         self._replaced.put(
             keras.callbacks.CallbackList, "on_train_end", calling_first(self._end_fit)
+        )
+        self._replaced.put(
+            keras.callbacks.CallbackList, "on_test_begin", calling_first(self._begin_evaluation)
         )
         self.active = True
 
@@ -174,6 +180,11 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
         number, first, count = self._epoch
         return number + (min(1.0, (step - first) / count) if count else 0.0)
 
+    def begun_pass(self) -> int:
+        """Return which evaluation since the last TRAIN step has begun; 0 if none did."""
+        number, self._begun_pass = self._begun_pass, 0
+        return number
+
     def reads_later(self, reading: Reading) -> None:
         """Of a step only losses are observed: read them when the next step runs."""
         self._reading = reading
@@ -197,6 +208,12 @@ class KerasHook(Hook, keras.callbacks.Callback):  # type: ignore[misc]  # Keras 
     def _end_fit(self, *_: Any, **__: Any) -> None:
         """``fit`` ends: what comes is in no epoch."""
         self._epoch = None
+
+    @guarded
+    def _begin_evaluation(self, *_: Any, **__: Any) -> None:
+        trained = self.recorder.counter.peek(Mode.TRAIN)[1]
+        number = self._evaluation[1] + 1 if self._evaluation[0] == trained else 1
+        self._evaluation, self._begun_pass = (trained, number), number
 
     def _ending(
         self, mode: Mode, *, is_in_fit: bool

@@ -120,6 +120,8 @@ class TrackerOwner(Protocol):
 
     def epoch(self, step: int) -> float | None: ...
 
+    def begun_pass(self) -> int: ...
+
     def reads_later(self, reading: tuple[Callable[[], None], Callable[[], object]]) -> None: ...
 
     def is_over(self) -> None: ...
@@ -201,6 +203,8 @@ class BatchTracker:
             return False
         step = self.owner.begins(MODES[self._kind], self._model)
         self._mode, self._only_losses = step.mode, step.has_only_losses
+        if self._mode is Mode.EVAL and (number := self.owner.begun_pass()):
+            self._evidence.numbers(step, "evaluations", {"evaluation/number": number})
         if self._only_losses:
             return True
         self._name()

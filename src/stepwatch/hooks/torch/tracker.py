@@ -147,7 +147,8 @@ class Tracker(HookGuard):
         current, scalars, summaries = self.steps.current, Scalars(observer), Summaries(observer)
         self._attention = attention = Attention(names, observer, current)
         self._loop = loop = Loop(
-            observer, scalars, summaries, recorder.profiler.phases, self.rows.epoch
+            *(observer, scalars, summaries, recorder.profiler.phases, self.rows.epoch),
+            lambda: self.rows.begun_pass(self.steps.num_trained),
         )
         self._profile = profile = ProfileCollector(recorder)
         activity = Activity(attention.innermost, current, summaries)
@@ -415,7 +416,7 @@ class Tracker(HookGuard):
     def drawn(self, iterator: Any) -> None:
         """A loader gave a batch, or has no more."""
         self.checkpoints.drawn(iterator)
-        self.rows.drawn(iterator)
+        self.rows.drawn(iterator, self.steps.num_trained)
 
     # Losses and gradients
 

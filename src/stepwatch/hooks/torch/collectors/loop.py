@@ -216,7 +216,7 @@ def _is_transformed() -> bool:
     return has_dispatch_mode() or in_transform()
 
 
-_COLLECTION, _OF_TARGETS = "loop", "supervision"
+_COLLECTION, _EVALUATIONS, _OF_TARGETS = "loop", "evaluations", "supervision"
 #: At every so many TRAIN steps it is read how much memory is used.
 MEMORY_EVERY = 10
 # Dropout that other libraries call by these names.
@@ -232,6 +232,7 @@ class Loop:
         summaries: Takes tensors on a device.
         phases: What the time of a step went into.
         epoch: Tells how often the data have been gone through, if that is known.
+        begun_pass: Tells which evaluation since the last TRAIN step begins, 0 for none.
     """
 
     def __init__(
@@ -241,8 +242,10 @@ class Loop:
         summaries: Summaries,
         phases: Phases,
         epoch: Callable[[], float | None],
+        begun_pass: Callable[[], int],
     ) -> None:
-        self._observer, self._phases, self._epoch = observer, phases, epoch
+        self._observer, self._phases = observer, phases
+        self._epoch, self._begun_pass = epoch, begun_pass
         self._scalars, self._summaries = scalars, summaries
         self._weights = LossWeights()
         self._depends: dict[type, bool] = {}
@@ -310,6 +313,8 @@ class Loop:
         evaluates = is_trained and step.mode is not Mode.TRAIN and not self._is_training
         if evaluates and not step.has_only_losses:
             self._phases.end(step.mode)
+        if evaluates and step.wants(_EVALUATIONS) and (number := self._begun_pass()):
+            self._observer.numbers(step, {"evaluation/number": number}, _EVALUATIONS)
         if not step.wants(_COLLECTION):
             if evaluates:
                 self._end_interval(None)

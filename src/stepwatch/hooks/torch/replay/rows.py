@@ -1,4 +1,4 @@
-"""Which rows of its data set a loader gave last, as its sampler has drawn them, and in which epoch.
+"""Which rows of its data set a loader gave last, in which epoch, and in which evaluation.
 
 A loader of several processes draws ahead; it gives the batches in the order in which it drew them.
 """
@@ -22,6 +22,12 @@ class DrawnRows:
         self._begun: dict[int, int] = {}
         #: The iterator that gave a batch last; it may be gone.
         self.iterator: ref[Any] | None = None
+        # After how many TRAIN steps each iterator began, and its number among all that did.
+        self._begins: WeakKeyDictionary[Any, tuple[int, int]] = WeakKeyDictionary()
+        self._num_begins = 0
+        self._last_begin = (-1, 0)  # of that which gave a batch last
+        # The last evaluation pass: of which iterator, after how many TRAIN steps, its number since.
+        self._pass = (0, -1, 0)
 
     def ahead(self, iterator: Any, rows: Any) -> None:
         """A sampler has drawn the rows of a batch that is given later."""
@@ -30,8 +36,8 @@ class DrawnRows:
             waiting = self._ahead[iterator] = deque()
         waiting.append(rows)
 
-    def drawn(self, iterator: Any) -> None:
-        """A loader gave a batch, or has no more."""
+    def drawn(self, iterator: Any, num_trained: int) -> None:
+        """A loader gave a batch, or has no more, after so many TRAIN steps."""
         given = getattr(iterator, "_num_yielded", 0)
         before = self._given.get(iterator, 0)
         self._given[iterator] = given
@@ -40,12 +46,15 @@ class DrawnRows:
         if given == 1:
             sampler = id(getattr(iterator, "_index_sampler", None))
             self._begun[sampler] = self._begun.get(sampler, 0) + 1
+            self._num_begins += 1
+            self._begins[iterator] = num_trained, self._num_begins
         waiting = self._ahead.get(iterator)
         if given != before + 1:  # it began anew before its end: what waits may be of before
             self._ahead[iterator] = deque()
             waiting = None
         self._last = waiting.popleft() if waiting else None
         self.iterator = ref(iterator)
+        self._last_begin = self._begins.get(iterator, (-1, 0))
 
     def epoch(self) -> float | None:
         """Return how often the loader of the last batch had gone through its data before it.
@@ -62,6 +71,25 @@ class DrawnRows:
         except (TypeError, ZeroDivisionError):
             share = 0.0
         return begun - 1 + min(share, 1.0)
+
+    def begun_pass(self, num_trained: int) -> int:
+        """Return which evaluation since the last TRAIN step begins with the last batch.
+
+        It is one each time that a loader is begun.
+
+        Args:
+            num_trained: How many TRAIN steps there were.
+
+        Returns:
+            1 for the first one, and so on; 0 where none begins, or that is not known.
+        """
+        begun_after, begin = self._last_begin
+        last_begin, trained, number = self._pass
+        if begun_after != num_trained or begin == last_begin:
+            return 0
+        number = number + 1 if trained == num_trained else 1
+        self._pass = begin, num_trained, number
+        return number
 
     def last(self) -> Sequence[int] | None:
         """Return the rows of the last batch, ``None`` if they are not known."""
