@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -127,6 +129,18 @@ class TestTree:
         assert 19_995 == search(names, "fc1", points=5)["more"]
 
 
+_OPENS = """\
+import sys
+from stepwatch import Trial
+from stepwatch.dashboard.app import _ANSWERS
+
+trial, asked = Trial(sys.argv[1]), ["run", "scalars", "matrix"]
+for what in asked:
+    assert _ANSWERS[what](trial, {})
+print(asked, "pandas" in sys.modules)
+"""
+
+
 class TestColumns:
     @pytest.mark.parametrize(
         ("what", "query"),
@@ -219,6 +233,29 @@ class TestColumns:
 
         assert pytest.approx(series["mean"][-1], rel=1e-3) == line["last"]
         assert line["y"][-1] > 1.01 * line["last"]
+
+    def test_the_gradient_norm_is_read_with_the_heat_map_of_gradients(self, tmp_path, monkeypatch):
+        """Which lies beneath it on the page: of a large run that is most of what is read."""
+        trial = Trial(make_run(tmp_path / "run", steps=30, tensors=4))
+        lines = api.scalars(trial, {"points": "600"})["lines"]
+        assert "gradient norm" in {line["name"] for line in lines}
+        monkeypatch.setattr(trial.reader, "observations", None)  # nothing is read any more
+
+        assert 1 == api.matrix(trial, {"collection": "gradients", "statistic": "l2"})["read"]
+
+    @pytest.mark.slow
+    def test_what_a_page_opens_with_is_read_without_pandas(self, tmp_path):
+        """Whose import takes longer than all the rest."""
+        pytest.importorskip("pandas")
+        make_run(tmp_path / "run", steps=30, tensors=4)
+        done = subprocess.run(
+            [sys.executable, "-c", _OPENS, str(tmp_path / "run")],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+
+        assert "['run', 'scalars', 'matrix'] False\n" == done.stdout
 
     def test_a_last_value_that_is_old_has_its_step(self, tmp_path):
         """As a gradient of which one step in ten is measured; a loss of the last step has none."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import gc
+import hashlib
 import json
 import os
+import re
 import socket
 
 import pytest
@@ -23,6 +26,16 @@ from tests.support.looked_at import EVIL, told
 def client(runs_folder):
     with TestClient(make_app(str(runs_folder)), base_url="http://localhost:6460") as client:
         yield client
+
+
+def modules_of(client, *names):
+    """Return these modules of the page, and all that they import before they run."""
+    found, left = set(), {*names}
+    while left:
+        found |= left
+        texts = [client.get(f"/static/{name}").text for name in left]
+        left = {one for text in texts for one in re.findall(r'from "\./(.+?)"', text)} - found
+    return found
 
 
 def all_runs(client):
@@ -122,7 +135,7 @@ class TestRuns:
 
 class TestStatic:
     @pytest.mark.parametrize(
-        "path", ["/", "/theme.css", "/static/uplot/uPlot.iife.min.js", "/static/app.js"]
+        "path", ["/", "/style.css", "/static/uplot/uPlot.iife.min.js", "/static/app.js"]
     )
     def test_the_page_comes_with_a_policy(self, client, path):
         """No script or style but its own files, nothing from elsewhere, in no frame."""
@@ -130,11 +143,32 @@ class TestStatic:
         policy = answer.headers["content-security-policy"]
 
         assert 200 == answer.status_code
-        assert "script-src 'self';" in policy
+        assert re.search(r"script-src 'self' 'sha256-[^']+'(;|$)", policy)
         assert "'unsafe-inline'" not in policy
         assert "'unsafe-eval'" not in policy
         assert "frame-ancestors 'none'" in policy
         assert "nosniff" == answer.headers["x-content-type-options"]
+
+    def test_of_scripts_in_the_page_only_its_own_may_run(self, client):
+        """The policy names it by its content."""
+        page = client.get("/")
+        scripts = re.findall(r"<script>(.*?)</script>", page.text, re.DOTALL)
+        digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()) for one in scripts]
+
+        allowed = re.findall("'sha256-([^']+)'", page.headers["content-security-policy"])
+        assert 1 == len(scripts)
+        assert allowed == [one.decode() for one in digests]
+
+    def test_what_a_headline_needs_is_read_first(self, client):
+        """Every module is named in the page, none is found only when another one is read."""
+        page = client.get("/").text
+        links = re.findall(r'<link rel="modulepreload" href="static/(.+?)"(.*?)>', page)
+        first = {name for name, rest in links if "low" not in rest}
+        later = {name for name, _ in links} - first
+
+        assert modules_of(client, "app.js", "run.js") == {"app.js", *first}
+        assert modules_of(client, "evidence.js") - {"app.js", *first} == later
+        assert ["static/app.js"] == re.findall(r'<script .*?src="(.+?)"', page)
 
     def test_no_markup_is_made_of_text(self):
         """What a page shows it makes of elements and text nodes."""

@@ -25,7 +25,7 @@ from ..numerics.statistics import DERIVED, FIELDS
 from ..rules import DEFAULT_RULES
 from ..trial import Trial
 from ..trial.step_log import in_order
-from .columns import Since, columns_of
+from .columns import COLUMNS, ROWS, Since, columns_of
 from .ending import ending_of
 from .machine import machine_view, timeline
 from .settings import settings_of
@@ -203,8 +203,8 @@ def matrix(trial: Trial, query: Query) -> object:
         _statistic(query) or "l2",
         under=query.get("under", ""),
         worker=query.get("worker", ""),
-        points=_points(query, 300),
-        rows=number(query, "rows", 150, most=500),
+        points=_points(query, COLUMNS),
+        rows=number(query, "rows", ROWS, most=500),
         within=_within(query),
         since=_since(query),
     )

@@ -73,9 +73,10 @@ def make_app(location: str, *, names: Sequence[str] = ("localhost",), token: str
         for path in sorted(_STATIC.rglob("*"))
         if path.is_file()
     }
+    early = (_STATIC / "early.js").read_text("utf-8")
     routes = [
-        Route("/", page["index.html"]),
-        Route("/theme.css", _kept(scheme_style().encode(), "text/css")),
+        Route("/", _kept(_first_page(early).encode(), "text/html")),
+        Route("/style.css", _kept(_style().encode(), "text/css")),
         Route("/api/runs", answers.runs),
         Route("/api/compare", answers.compare),
         Route("/api/trace", answers.trace),
@@ -83,7 +84,7 @@ def make_app(location: str, *, names: Sequence[str] = ("localhost",), token: str
         Route("/events", answers.events),
         *(Route(f"/static/{name}", answer) for name, answer in page.items()),
     ]
-    gate = Middleware(AccessGuard, names=names, token=token)
+    gate = Middleware(AccessGuard, names=names, token=token, inline=[early])
     handlers: Any = {StepwatchError: _error_response}
     return Starlette(
         routes=routes, middleware=[gate], exception_handlers=handlers, lifespan=lifespan
@@ -235,6 +236,18 @@ def _error_response(request: Request, error: Exception) -> Response:
 def _static_file(path: Path) -> Callable[[Request], Awaitable[Response]]:
     """Return a handler with a small file in memory: a page asks for twenty at its start."""
     return _kept(path.read_bytes(), mimetypes.guess_type(path.name)[0] or "text/plain")
+
+
+def _first_page(early: str) -> str:
+    """Return the page with the script in it that asks for the headline at once."""
+    page = (_STATIC / "index.html").read_text("utf-8")
+    return page.replace('<script src="static/early.js"></script>', f"<script>{early}</script>")
+
+
+def _style() -> str:
+    """Return all styles of the page: it shows nothing before it has them."""
+    parts = (_STATIC / name for name in ("uplot/uPlot.min.css", "app.css"))
+    return "\n".join([scheme_style(), *(path.read_text("utf-8") for path in parts)])
 
 
 def _kept(data: bytes, kind: str) -> Callable[[Request], Awaitable[Response]]:

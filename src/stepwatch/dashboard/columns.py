@@ -43,6 +43,8 @@ _MOST_SCALARS = 60
 _MOST_MARKS = 200
 # What was read of a run is bounded by these many figures.
 _KEPT = 160
+#: How many columns and rows a heat map has at most.
+COLUMNS, ROWS = 300, 150
 #: How long one answer reads a heat map; what is missing comes with the next.
 PATIENCE_S = 0.25
 
@@ -163,7 +165,10 @@ class Columns:
     def _derived(self, points: int, within: Window, since: Since) -> list[dict[str, object]]:
         found = []
         if self._trial.tensor_names(collection="gradients"):
-            layers = self.layers("gradients", "l2", points=points, rows=150, within=within)
+            # Those of the heat map that a page opens with: they are read once for both.
+            layers = self.layers(
+                "gradients", "l2", points=min(points, COLUMNS), rows=ROWS, within=within
+            )
             layers.read(_until())
             norm = {"name": "gradient norm", "group": "gradients", "mode": "TRAIN", "worker": ""}
             found.append({**norm, **self._line(layers.total, since, Mode.TRAIN)})

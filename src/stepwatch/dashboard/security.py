@@ -8,6 +8,8 @@ is run or loaded that is not ours. Beyond this machine a token is needed as well
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import ipaddress
 import secrets
 from collections.abc import Collection
@@ -18,20 +20,16 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data: blob:",
-        "connect-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-    )
+_POLICY = (
+    "default-src 'none'",
+    "style-src 'self'",
+    "img-src 'self' data: blob:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
 )
 _HEADERS = {
-    "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
@@ -46,10 +44,20 @@ class AccessGuard:
         app: What answers them.
         names: The names of this machine, beside its addresses.
         token: What must be known; empty for nothing.
+        inline: The scripts that stand in our page; a browser runs no others there.
     """
 
-    def __init__(self, app: ASGIApp, *, names: Collection[str], token: str = "") -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        names: Collection[str],
+        token: str = "",
+        inline: Collection[str] = (),
+    ) -> None:
         self._app = app
+        scripts = " ".join(["script-src 'self'", *map(_source_of, inline)])
+        self._headers = {**_HEADERS, "content-security-policy": "; ".join((*_POLICY, scripts))}
         self._names = {name.lower() for name in names}
         self._token = token
 
@@ -60,7 +68,7 @@ class AccessGuard:
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(_HEADERS)
+                MutableHeaders(scope=message).update(self._headers)
             await send(message)
 
         answer = self._answer(Request(scope)) or self._app
@@ -101,6 +109,12 @@ class AccessGuard:
         except ValueError:
             return False
         return True
+
+
+def _source_of(script: str) -> str:
+    """Return what names a script by its content in a policy."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
 
 
 def _cookie(request: Request) -> str:

@@ -16,7 +16,6 @@ from ..formats.blackbox import TRIGGER_FRAME, read_frames
 from ..formats.findings import ActionNote, read_actions
 from ..judge.evidence_view import LAYERED, evidence_view, layer_view
 from ..judge.parameters import GROUP
-from ..judge.rule import EvidenceView
 from ..judge.verdict import INCONCLUSIVE, Verdict, status_fields
 from ..model.finding import Finding
 from ..model.json_text import parse_json
@@ -116,22 +115,8 @@ def view_fields(trial: Trial, verdict: Verdict) -> dict[str, object]:
     chosen = evidence_view(trial, verdict.chains[0].cause if verdict.chains else None)
     layers = layer_view(chosen, trial.reader.tensors())
     lines = "" if chosen.collection in LAYERED else chosen.collection
-    return {**asdict(layers), "lines": lines, "steps": _part_of_interest(trial, layers)}
-
-
-# So many steps before and after what was found are shown with it, or as many as it took.
-_CONTEXT = 25
-
-
-def _part_of_interest(trial: Trial, view: EvidenceView) -> list[int] | None:
-    """Return the first and last optimizer step to show; ``None`` where that is much of the run."""
-    axis = columns_of(trial).axis
-    if view.first is None or view.last is None or axis.last < 0:
-        return None
-    first, last = axis.of([view.first, view.last]).tolist()
-    around = max(_CONTEXT, last - first)
-    shown = [max(0, first - around), min(axis.last, last + around)]
-    return shown if 2 * (shown[1] - shown[0]) < axis.last else None
+    part = columns_of(trial).axis.around(layers.first, layers.last)
+    return {**asdict(layers), "lines": lines, "steps": part and [*part]}
 
 
 def last_view(trial: Trial, *, steps: int) -> dict[str, object]:

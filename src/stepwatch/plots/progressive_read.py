@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from ..formats.native.observations import text_codes
+from ..formats.native.observations import text_codes, texts_where
 from ..model.steps import Mode
+from ..numerics.columns import numbers, rows_where
 from ..trial import Series, Trial
 from ..trial.chunks import Chunks
 from ..trial.tensor import fields_of
@@ -147,9 +147,9 @@ class ProgressiveRead:
     def _read_all(self) -> None:
         table = self._trial.rows(self._names, self._columns[1:], self._mode)
         for worker in self._trial.workers:
-            of_worker = table.column("worker").to_numpy() == worker
+            of_worker = rows_where(table, texts_where(table.column("worker"), worker.__eq__))
             for gap in self._gaps:
-                self._give(worker, table.filter(pa.array(of_worker)), gap)
+                self._give(worker, of_worker, gap)
         self._gaps = []
 
     def _read_one(self, steps: npt.NDArray[np.int64], chunks: Chunks) -> None:
@@ -168,12 +168,11 @@ class ProgressiveRead:
         self._gaps += [one for one in rest if one[0] <= one[1]]
 
     def _give(self, worker: str, table: pa.Table, within: tuple[int, int]) -> None:
-        steps = table.column("step").to_numpy()
-        inside = (steps >= within[0]) & (steps <= within[1])
-        table = table if inside.all() else table.filter(pa.array(inside))
+        steps = numbers(table.column("step"))
+        chosen = (steps >= within[0]) & (steps <= within[1])
         if self._mode is not Mode.GLOBAL:
-            is_mode = pc.equal(table.column("mode").cast(pa.string()), self._mode.value)
-            table = table.filter(is_mode)
+            chosen &= texts_where(table.column("mode"), self._mode.value.__eq__)
+        table = table if chosen.all() else rows_where(table, chosen)
         if len(table):
             self._take(_rows(worker, table, self._statistic))
 
@@ -277,7 +276,7 @@ class LayerRows:
         known = row >= 0  # a row group may hold neighbours that were not asked for
         if self._worker not in ("", rows.worker):
             return
-        steps = rows.table.column("step").to_numpy()
+        steps = numbers(rows.table.column("step"))
         if self._axis is not None:
             steps = self._axis(steps, self._mode.value).x
         values, unfit = rows.values[known], rows.unfit[known]
@@ -392,7 +391,7 @@ class Lines:
         if rows.worker not in self._trial.workers[:MOST_WORKERS]:
             return
         modes = text_codes(rows.table.column("mode"))
-        steps = rows.table.column("step").to_numpy()
+        steps = numbers(rows.table.column("step"))
         for code, mode in enumerate(modes.values):
             of_mode = np.flatnonzero(modes.codes == code)
             if not len(of_mode):

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ..model.finding import Finding
 from ..model.json_text import parse_json
 from ..model.steps import Mode
+from ..numerics.columns import numbers
 from ..trial import Trial
 from .downsample import bucket_starts
 from .progressive_read import Placed, Window
@@ -20,6 +21,8 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 _MOST_KNOTS = 400
 _MOST_PASSES = 8
+# So many steps before and after what was found are shown with it, or as many as it took.
+_CONTEXT = 25
 
 
 class StepAxis:
@@ -86,6 +89,23 @@ class StepAxis:
         found = list(findings)
         at = self.of([one.step for one in found]).tolist()
         return [replace(one, step=x, mode_step=None) for one, x in zip(found, at, strict=True)]
+
+    def around(self, first: int | None, last: int | None) -> tuple[int, int] | None:
+        """Return the optimizer steps that show what was found, with some before and after.
+
+        Args:
+            first: The global step at which it began; ``None`` where nothing was found.
+            last: The global step at which it was noticed.
+
+        Returns:
+            The first and the last one; ``None`` where that is much of the run.
+        """
+        if first is None or last is None or self.last < 0:
+            return None
+        began, noticed = self.of([first, last]).tolist()
+        before = max(_CONTEXT, noticed - began)
+        shown = max(0, began - before), min(self.last, noticed + before)
+        return shown if 2 * (shown[1] - shown[0]) < self.last else None
 
     def window(self, first: int, last: int) -> Window:
         """Return the global steps that lie between two optimizer steps."""
@@ -241,7 +261,7 @@ def _batch_rows(trial: Trial) -> tuple[Ints, Floats]:
     if not names:
         return np.empty(0, np.int64), np.empty(0)
     rows = trial.rows(frozenset(names), ["shape"], worker=trial.workers[0])
-    steps = rows.column("step").to_numpy()
+    steps = numbers(rows.column("step"))
     shapes = rows.column("shape").to_pylist()
     sizes = {shape: float((parse_json(shape or "[]") or [1])[0]) for shape in set(shapes)}
     return steps, np.array([sizes[shape] for shape in shapes], np.float64)
@@ -269,6 +289,6 @@ def _times(trial: Trial) -> tuple[Ints, Floats]:
     if not name:
         return np.empty(0, np.int64), np.empty(0)
     rows = trial.rows(frozenset([name]), ["time_ns"], worker=trial.workers[0])
-    steps, times = rows.column("step").to_numpy(), rows.column("time_ns").to_numpy()
+    steps, times = (numbers(rows.column(name)) for name in ("step", "time_ns"))
     at = np.unique([*bucket_starts(len(steps), _MOST_KNOTS), max(0, len(steps) - 1)])[: len(steps)]
     return steps[at], (times[at] - times[0]) / 1e9 if len(times) else np.empty(0)

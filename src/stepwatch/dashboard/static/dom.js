@@ -48,6 +48,22 @@ export function download(name, content) {
   setTimeout(() => URL.revokeObjectURL(href), 1000);
 }
 
+/** @type {Map<string, Promise<unknown>>} */
+const scripts = new Map();
+
+/** Runs a script that is no module, once; again where it did not come.
+ * @param {string} src */
+export function script(src) {
+  const coming = scripts.get(src) ?? new Promise((done, failed) => {
+    document.head.append(el("script", { src, onload: done, onerror: () => {
+      scripts.delete(src);
+      failed(new Error(`${src} did not come`));
+    } }));
+  });
+  scripts.set(src, coming);
+  return coming;
+}
+
 /** A small curve for a table; nothing for fewer than two points.
  * @param {(number|null)[]} values @param {string} [label] */
 export function sparkline(values, label = "") {

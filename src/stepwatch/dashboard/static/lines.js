@@ -1,6 +1,6 @@
 // Figures of lines over steps, drawn by uPlot.
 
-import { download, el } from "./dom.js";
+import { download, el, script } from "./dom.js";
 import { colorway, fileName, frame, ink, pointAll, register, savePng, toggleFullScreen, tool, unregister } from "./figure.js";
 import { clock, count, number, seconds, sentence } from "./format.js";
 import { conditions, csv, gapsOf, inRow, interpolate, logTicks, nearest, roundSteps, smoothed, suitsLog, ticks } from "./numbers.js";
@@ -238,6 +238,11 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
 
   function paint() {
     if (!lines.length || !figure.isConnected) return;
+    const { uPlot } = /** @type {any} */ (window);
+    if (!uPlot) {
+      script("static/uplot/uPlot.iife.min.js").then(paint, () => {}); // the next update tries again
+      return;
+    }
     const what = JSON.stringify([lines.map((line) => [line.name, line.mode, line.worker, line.x.length < 200]), isLog(), look.axis, Boolean(look.smooth), ink().paper]);
     found = conditions(look.marks ?? [], look.range);
     legend.replaceChildren(...found.map((mark) => el("li", { className: mark.severity }, named(mark))));
@@ -246,7 +251,7 @@ export function lineFigure({ title, height = 200, pinned, onpin }) {
       chart.setData(columns);
     } else {
       chart?.destroy();
-      chart = new /** @type {any} */ (window).uPlot(options(), columns, plot);
+      chart = new uPlot(options(), columns, plot);
       drawn = what;
       const over = chart.over;
       over.addEventListener("mouseleave", () => { read(null); pointAll(null, me); });
