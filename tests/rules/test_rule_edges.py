@@ -131,6 +131,15 @@ class TestNonFiniteOrigin:
         named = {"outputs": {"output/Net": [1.0]}, "losses": {"loss/L": nan}}
         assert ("loss", "loss/L") == self.origin(named)
 
+    @pytest.mark.parametrize(
+        ("values", "said"),
+        [([inf], "output/div is infinite"), ([1.0, nan], "output/div has 1 NaN of 2 elements")],
+    )
+    def test_of_one_element_it_says_what_that_is(self, values, said):
+        named = {"inputs": {"input/div/0": [1.0]}, "outputs": {"output/div": values}}
+        (finding,) = run("non_finite_origin", [step_of(named)])
+        assert f": {said} at step 0" in finding.message
+
     def test_one_nan_micro_batch_is_enough(self):
         named = {"outputs": {"output/Net": [1.0]}, "losses": {"loss/L": [1.0, nan]}}
         assert ("loss", "loss/L") == self.origin(named)

@@ -213,7 +213,8 @@ class _Search:
                 if finite and self._is_inside(finite, module)
                 else ", from finite inputs and parameters"
             )
-            sentence += f": {self._name(row)} has {self._counts(row)}"
+            has = "is" if self.record.statistics[row, COUNT] == 1 else "has"
+            sentence += f": {self._name(row)} {has} {self._counts(row)}"
         return Origin(
             "output",
             self._tensor(row),
