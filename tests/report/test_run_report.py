@@ -48,12 +48,50 @@ def texts(section):
     return " ".join(block.text for block in of_kind(section, Text))
 
 
+def ends(steps):
+    return int(steps[0]), int(steps[-1])
+
+
 @pytest.fixture(scope="module")
 def faulty():
     """A profiled run of 200 steps with two findings, and a rule that could not judge."""
     trial = profiled_run("memory://faulty", slow={50})
     could_not = RuleStatus("overfit", "NotEvaluated", 0, 0, "no EVAL loss was there")
     return judged_run(trial, [ORIGIN, SPIKE], [could_not])
+
+
+class TestAround:
+    def test_no_axes_are_drawn_for_what_has_no_value(self):
+        """A tensor that is not finite at any step: a table says so."""
+        spoiled = Finding("non_finite_origin", 2, "loss/mse", "nan", severity="error", mode="TRAIN")
+        store = open_store("memory://all-nan")
+        writer = open_writer(RunTarget(store, "worker_0", Manifest("run", 1, pid=0)))
+        for step in range(3):
+            writer.write(make_record(step, {"loss/mse": np.float32(np.nan)}))
+        writer.close(End("finished", 1, 3))
+        blocks = sections(report(judged_run(Trial(store), [spoiled])))["cause-1"].blocks
+
+        assert [] == [one for one in blocks if isinstance(one, Chart)]
+        assert ["loss/mse"] == [one.title for one in blocks if isinstance(one, Table)]
+
+
+class TestModel:
+    def test_layers_are_drawn_at_the_steps_in_question_and_then_over_the_run(self, faulty):
+        """What was found at step 50 of 200 is in the middle of its figure."""
+        zoomed, whole, *_ = of_kind(sections(report(faulty))["model"], Chart)
+
+        assert (25, 75) == zoomed.data["over"] == ends(zoomed.data["steps"])
+        assert (0, 199) == whole.data["over"] == ends(whole.data["steps"])
+        assert "gradients, steps 25 to 75" == zoomed.data["what"]
+        assert [ORIGIN.step] == [one.step for one in zoomed.data["findings"]]
+        assert [24.5, 75.5] == [*zoomed.figure().layout.xaxis.range]
+
+    def test_a_run_with_nothing_found_is_drawn_whole(self):
+        """Once."""
+        trial = profiled_run("memory://nothing-found")
+        drawn = [one.data["over"] for one in of_kind(sections(report(trial))["model"], Chart)]
+
+        assert [(0, 199)] * len(drawn) == drawn != []
 
 
 class TestCauses:

@@ -51,6 +51,7 @@ def heatmap(
     band: tuple[float, float] | None = None,
     above: Sequence[str] = (),
     unfit: npt.ArrayLike | None = None,
+    over: tuple[int, int] | None = None,
 ) -> Figure:
     """Draw a row for each tensor and a column for each step, coloured by a statistic.
 
@@ -71,6 +72,7 @@ def heatmap(
         band: What is healthy, from and to: grey on a logarithmic scale, blue below, red above.
         above: The tensors that are drawn on top and outlined.
         unfit: Where something is not finite, of the shape of ``values``: red, whatever the value.
+        over: The first and the last step of the axis; by default those that there are.
 
     Raises:
         ValueError: Other shapes, the same name twice, or fewer than one point.
@@ -103,12 +105,16 @@ def heatmap(
         f"{statistic} of {len(names):,} {what}",
         _subtitle(len(steps_), len(first)),
         height=height,
-        xaxis={"title": {"text": "step"}, "showline": False},
+        xaxis={
+            "title": {"text": "step"},
+            "showline": False,
+            "range": None if over is None else [over[0] - 0.5, over[1] + 0.5],
+        },
         yaxis=_name_axis(list(names), fits=(height - _FRAME) // 13),
         yaxis2=MARK_AXIS,
         coloraxis={**scale, "colorbar": {**scale["colorbar"], "thickness": 12, "outlinewidth": 0}},
         hovermode="closest",
-        shapes=_outline(first, sum(name in place for name in names)),
+        shapes=_outline(first, sum(name in place for name in names), over),
     )
 
 
@@ -142,12 +148,15 @@ def unfit_cells(
     }
 
 
-def _outline(steps: npt.NDArray[np.int64], num_above: int) -> list[dict[str, Any]]:
+def _outline(
+    steps: npt.NDArray[np.int64], num_above: int, over: tuple[int, int] | None
+) -> list[dict[str, Any]]:
     """Return a frame around the first rows."""
     if not num_above or not len(steps):
         return []
     color = color_of("error")
-    x = {"x0": int(steps[0]), "x1": int(steps[-1]), "y0": -0.5, "y1": num_above - 0.5}
+    first, last = over or (int(steps[0]), int(steps[-1]))
+    x = {"x0": first, "x1": last, "y0": -0.5, "y1": num_above - 0.5}
     return [{"type": "rect", "yref": "y", **x, "line": {"color": color, "width": 1.5}}]
 
 

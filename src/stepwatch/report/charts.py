@@ -89,6 +89,8 @@ def heatmap_charts(
 ) -> Iterator[Chart]:
     """Yield a heat map of each collection: tensors by steps; the one that shows a fault first.
 
+    That is drawn at the steps in question, and then over all of them, where they are few of these.
+
     Args:
         trial: The run.
         findings: Of the run.
@@ -103,15 +105,24 @@ def heatmap_charts(
         if not names:
             continue
         names = in_order(names, trial.order)
-        yield _heatmap_chart(trial, names, replace(one, tensors=view.tensors), findings)
+        axis, drawn = StepAxis(trial), replace(one, tensors=view.tensors)
+        part = axis.around(first.first, first.last) if one is first else None
+        for within in (part, None) if part else (None,):
+            yield _heatmap_chart(trial, names, drawn, findings, axis, within)
 
 
 def _heatmap_chart(
-    trial: Trial, names: Sequence[str], view: EvidenceView, findings: Sequence[Finding]
+    trial: Trial,
+    names: Sequence[str],
+    view: EvidenceView,
+    findings: Sequence[Finding],
+    axis: StepAxis,
+    part: tuple[int, int] | None,
 ) -> Chart:
-    axis = StepAxis(trial)
+    """Return a heat map of a part of the optimizer steps, or of all."""
     what = view.statistic, trial.modes[0]
-    layers = LayerRows(trial, names, *what, points=_COLUMNS, rows=_ROWS, axis=axis)
+    within = None if part is None else axis.window(*part)
+    layers = LayerRows(trial, names, *what, points=_COLUMNS, rows=_ROWS, axis=axis, within=within)
     share = layers.read(time.monotonic() + _PATIENCE_S)
     steps, cells = layers.cells()
     present, absent = rows_of(names, view.tensors)
@@ -122,17 +133,18 @@ def _heatmap_chart(
         "values": np.concatenate([cells, np.full((len(blank), len(steps)), np.nan)]),
         "statistic": view.statistic,
         "what": view.collection
-        if share == 1
-        else f"{view.collection}, of {share:.0%} of the steps",
+        + ("" if part is None else f", steps {part[0]:,} to {part[1]:,}")
+        + ("" if share == 1 else f", of {share:.0%} of the steps"),
         "log": view.scale == "log10",
         "band": view.band,
         "unfit": np.concatenate([layers.unfit(), np.zeros((len(blank), len(steps)), np.bool_)]),
         "above": [*dict.fromkeys(layers.rows[layers.row_of[one]] for one in present), *blank],
     }
+    first, last = options["over"] = part or (0, max(axis.last, 0))
     marks = [
         replace(one, tensor=layers.rows[layers.row_of[one.tensor]])
         for one in axis.places(findings)
-        if one.tensor in layers.row_of
+        if one.tensor in layers.row_of and first <= one.step <= last
     ]
     return Chart(heatmap, {**options, "findings": marks}, options)
 

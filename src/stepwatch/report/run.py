@@ -47,7 +47,9 @@ def around(trial: Trial, profile: Profile, finding: Finding) -> Iterator[Block]:
         rows = trial.tensor(name).statistics().to_arrow(())
         if len(near := _near(rows, finding.step, DRAWN)):
             axis = StepAxis(trial)
-            yield _drawn(name, Series(near), finding, axis)
+            chart = _drawn(name, Series(near), finding, axis)
+            if any(np.isfinite(column.mean).any() for column in chart.data["columns"].values()):
+                yield chart  # else its only mark would be in empty axes
             yield _listed(name, Series(_near(near, finding.step, LISTED)), axis)
     yield from _machine(profile, finding)
 
