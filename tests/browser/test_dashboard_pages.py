@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
+import socket
 import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,6 +21,8 @@ from stepwatch.formats.findings import write_statuses
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
 from stepwatch.model.finding import Finding
+from stepwatch.numerics.exponents import count_exponents
+from stepwatch.runtime.process import identity
 from stepwatch.store import open_store
 from stepwatch.testing import make_record, make_run
 from tests.browser.axe import script, violations
@@ -95,6 +100,24 @@ def is_sound(visit, address):
     assert [] == visit.outside(address.partition("?")[0])
     assert visit.overflow() <= 0
     assert all(chart["width"] > 200 < chart["height"] + 160 for chart in visit.charts())
+
+
+# How far down the middle of what is coloured lies, at some places from the left to the right.
+_COLORED_ROWS = """
+places => {
+  const canvas = document.querySelector('.heat canvas:not(.bar):not(.over)');
+  const pen = canvas.getContext('2d');
+  return places.map(place => {
+    const { data } = pen.getImageData(Math.round(place * canvas.width), 0, 1, canvas.height);
+    const rows = [];
+    for (let at = 0; at < canvas.height; at += 1) {
+      const [red, green, blue] = data.slice(4 * at, 4 * at + 3);
+      if (Math.max(red, green, blue) - Math.min(red, green, blue) > 60) rows.push(at);
+    }
+    return rows.length ? rows.reduce((sum, row) => sum + row) / rows.length : -1;
+  });
+}
+"""
 
 
 class TestPages:
@@ -468,6 +491,67 @@ class TestHands:
             page.wait_for_function("() => document.querySelectorAll('.grid figure').length === 1")
             assert "figures=loss" in page.url
             assert [] == visit.errors
+
+    def test_long_titles_of_figures_keep_their_ends(self, browser, tmp_path):
+        """By which losses of one kind are told apart."""
+        run = begin(tmp_path / "run")
+        names = [f"loss/CrossEntropyLossOfTheDiscriminator_{one}" for one in ("real", "fake")]
+        for step in range(3):
+            run.write(make_record(step, dict.fromkeys(names, np.float32(1))))
+        run.close(End("finished", time.time_ns(), 3))
+        with served(tmp_path) as url, browser.visit(f"{url}#/run?run=run") as visit:
+            visit.wait_for_charts(2)
+            titles = visit.page.locator(".numbers .lines h3")
+            shown = [titles.nth(at).locator("span").all() for at in range(2)]
+
+            assert sorted(names) == [titles.nth(at).text_content() for at in range(2)]
+            for start, end in shown:
+                cut = "one => one.scrollWidth > one.clientWidth"
+                assert (True, False) == (start.evaluate(cut), end.evaluate(cut))
+
+    def test_magnitudes_of_elements_are_drawn_over_the_steps(self, browser, tmp_path):
+        """Of a weight that shrinks by half at each step: from the top left to the bottom right."""
+        run = begin(tmp_path / "run")
+        for step in range(12):
+            weight = np.full(64, 2.0**-step, np.float32)
+            record = make_record(step, {"fc.weight": weight, "loss/mse": np.float32(1)})
+            run.write(replace(record, exponents={"fc.weight": count_exponents(weight)}))
+        run.close(End("finished", time.time_ns(), 12))
+        with (
+            served(tmp_path) as url,
+            browser.visit(f"{url}#/tensor?run=run&name=fc.weight") as visit,
+        ):
+            visit.page.wait_for_selector(".heat canvas[aria-label]")
+            settled(visit)
+            (heat,) = [one for one in visit.charts() if one["title"].startswith("magnitudes")]
+            first, middle, last = visit.page.evaluate(_COLORED_ROWS, [0.16, 0.5, 0.97])
+
+            assert heat["width"] > 400
+            assert first < middle < last
+            assert [] == visit.errors
+
+    @pytest.mark.parametrize("state", ["alive", "stalled"])
+    def test_a_run_that_takes_no_step_does_not_look_as_if_it_went_on(
+        self, browser, tmp_path, state
+    ):
+        """Beside its name stands what the headline says, and what to do is said."""
+        store = open_store(tmp_path / "run")
+        here = (socket.gethostname(), os.getpid(), identity())
+        start_run(store, Manifest("made", 1, host=here[0], pid=here[1], process=here[2]))
+        writer = NativeWriter(store, "worker_0")
+        began_s = 0 if state == "alive" else 3600
+        for step in range(3):
+            record = make_record(step, {"loss/mse": np.float32(1)})
+            time_ns = time.time_ns() - (began_s - step) * 10**9
+            writer.write(replace(record, time_ns=time_ns))
+        writer.flush()
+        with served(tmp_path) as url, browser.visit(f"{url}#/run?run=run") as visit:
+            settled(visit)
+            shown = visit.page.locator("#head .state")
+            headline = visit.page.locator(".banner").inner_text()
+
+            assert ("running" if state == "alive" else "stalled") == shown.inner_text()
+            assert ("py-spy dump" in headline) is (state == "stalled")
 
     @pytest.mark.parametrize("large", [3.0, 3e36])
     def test_axes_are_labelled_however_large_numbers_are(self, browser, tmp_path, large):

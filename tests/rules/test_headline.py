@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import time
 import traceback
 from dataclasses import replace
@@ -21,6 +23,7 @@ from stepwatch.judge.verdict import Verdict
 from stepwatch.model.finding import Finding
 from stepwatch.model.steps import Mode
 from stepwatch.rules import DEFAULT_RULES
+from stepwatch.runtime.process import identity
 from stepwatch.store import open_store
 from stepwatch.testing import make_record
 from stepwatch.trial import Trial
@@ -145,6 +148,16 @@ class TestState:
         assert ("running", "") == (soon.state, soon.reason)
         assert "stalled" == late.state
         assert late.reason.startswith("no step for 10 min, where one took 1 s at most")
+        assert "" == late.remedy
+
+    def test_of_a_stalled_run_on_this_machine_is_said_how_to_see_where_it_waits(self, tmp_path):
+        """Its process is there: this one."""
+        here = Manifest("made", 0, host=socket.gethostname(), pid=os.getpid(), process=identity())
+        _begun(tmp_path / "run", times_ns=[0, 10**9, 2 * 10**9], manifest=here)
+        stalled = run_state(Trial(tmp_path / "run"), 600 * 10**9)
+
+        assert stalled.reason.endswith(f"; its process {os.getpid()} still runs")
+        assert f"py-spy dump --pid {os.getpid()}" in stalled.remedy
 
     def test_an_exception_and_the_last_losses_are_told(self, tmp_path):
         _begun(tmp_path / "run").close(End("failed", 1, 3, error="ValueError: no"))
@@ -274,9 +287,9 @@ class TestLive:
         assert [3] == [finding.step for finding in told.findings]
 
 
-def _begun(path, times_ns=(0, 1, 2)):
+def _begun(path, times_ns=(0, 1, 2), manifest=Manifest("made", 0)):  # noqa: B008  it is frozen
     store = open_store(path)
-    start_run(store, Manifest("made", 0))
+    start_run(store, manifest)
     writer = NativeWriter(store, "worker_0")
     for step, time_ns in enumerate(times_ns):
         record = make_record(step, {"loss/L": np.ones(())})

@@ -20,7 +20,7 @@ from ..errors import CorruptRun
 from ..model.collection import Collection
 from ..model.json_text import parse_json
 from ..model.save_policy import SavePolicy, Schedule
-from ..runtime.process import may_run
+from ..runtime.process import identity, may_run
 from ..store import Store
 
 RUN_KEY = "run.json"
@@ -320,6 +320,10 @@ class Process:
     def may_run(self) -> bool:
         """Return whether it may still run; ``True`` if we cannot know."""
         return may_run(self.host, self.pid, self.process)
+
+    def runs_here(self) -> bool:
+        """Return whether it runs on this machine; ``False`` if we cannot know."""
+        return self.is_here and bool(self.process) and identity(self.pid) == self.process
 
 
 def are_several(store: Store) -> bool:

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 
 from ..formats.blackbox import BLACKBOX_FOLDER, STEPS_FRAME, read_frames
+from ..formats.manifest import Process
 from ..model.finding import Finding
 from ..model.steps import Mode
 from ..trial import Series, Trial
@@ -370,7 +371,7 @@ def explained(trial: Trial, stands: RunState) -> RunState:
         stands,
         last=(*map(sentence, filter(None, lines)), *_last_steps(trial)),
         commands=commands,
-        remedy="" if stands.state == "stalled" else remedy,
+        remedy=_where_it_waits(trial) if stands.state == "stalled" else remedy,
         is_within=stands.state == "failed" and is_incomplete(moments),
     )
 
@@ -387,7 +388,8 @@ def _exception(trial: Trial) -> tuple[str, str]:
 def _death(trial: Trial) -> str:
     steps = "1 step is" if trial.num_salvaged == 1 else f"{trial.num_salvaged} steps are"
     kept = f"; {steps} from the black box" if trial.num_salvaged else ""
-    return f"its process left no note of its end{kept}"
+    lost = "; what came after is lost" if len(trial.step_numbers()) else ""
+    return f"its process left no note of its end{kept}{lost}"
 
 
 def _stall(trial: Trial, now_ns: int) -> str:
@@ -399,9 +401,17 @@ def _stall(trial: Trial, now_ns: int) -> str:
     usual_s = float(np.diff(times).max()) / 1e9
     if waited_s < max(STALLED_S, STALLED_TIMES * usual_s):
         return ""
-    manifest = trial.reader.manifest
-    alive = f"; its process {manifest.pid} on {manifest.host} may be gone" if manifest.host else ""
+    process = Process.of(trial.reader.manifest)
+    alive = f"; its process {process.pid} on {process.host} may be gone" if process.host else ""
+    alive = f"; its process {process.pid} still runs" if process.runs_here() else alive
     return f"no step for {duration(waited_s)}, where one took {duration(usual_s)} at most{alive}"
+
+
+def _where_it_waits(trial: Trial) -> str:
+    """Return how to see what a process does that takes no step; ``""`` if it is not here."""
+    process = Process.of(trial.reader.manifest)
+    waits = f"see where it waits: py-spy dump --pid {process.pid} (pip install py-spy)"
+    return waits if process.runs_here() else ""
 
 
 def duration(seconds: float) -> str:

@@ -46,6 +46,8 @@ _OTHERS = {
 }
 # Of the parts of a name, those that name it.
 _PART = {"metric": slice(-1, None), "callback": slice(1)}
+# Notes among tensors of losses of policies.
+_OF_POLICIES = ("is_minimized", "sign", "forward_returns", "reversed_returns")
 # What is a curve that people read, by the end of its name.
 _MEASURED = {"loop": ("_bytes", "_seconds", "graphs"), "optimizer": ("_clipping", "loss_scale")}
 # How people call what is no parameter: its name in ours stands for no more than where it is kept.
@@ -96,12 +98,16 @@ def subject_of(tensor: str, known: Container[str] | None = None) -> Subject:
         ('function train_step', 'the training loop')
         >>> subject_of("fc.weight")
         Subject(words='fc.weight', tensor='fc.weight')
+        >>> subject_of("policy/sign/returns").words, subject_of("policy/advantage").words
+        ('the loss of the policy', 'policy/advantage')
     """
     spec = spec_of(tensor)
-    if spec is None or spec.name not in NOTES:
-        return Subject(_called(tensor, spec), tensor)
     kind, name = "", ""
     _, what, *rest = [*tensor.split("/"), ""]
+    if spec is not None and spec.name == "policy" and what in _OF_POLICIES:
+        return Subject("the loss of the policy", "")
+    if spec is None or spec.name not in NOTES:
+        return Subject(_called(tensor, spec), tensor)
     parts = [one for one in rest if one]
     if what.endswith(_MEASURED.get(spec.name, ())):
         return Subject(what.replace("_", " "), tensor)

@@ -50,6 +50,8 @@ export function ink() {
 /** The colours of lines, in order; each is clear on white and on near-black. */
 export const colorway = ["#3a7fc4", "#d98312", "#179a80", "#b05fb0", "#7d8590", "#c8553d", "#7fae3a", "#3f5fc0"];
 
+const TITLE_END = 8;
+
 /**
  * The frame of a figure. `tools` are buttons: a label, what it does, and whether it is pressed.
  * @param {{title: string, height: number, level?: string, className?: string}} options
@@ -62,7 +64,10 @@ export function frame({ title, height, level = "h3", className = "" }) {
   plot.style.height = `${height}px`;
   const figure = el("figure", { className }, el("figcaption", {}, el("div", { className: "caption" }, heading, tools), about), plot);
   const rename = (/** @type {string} */ text) => {
-    heading.textContent = text;
+    // Where there is no room its middle is left out: names differ at their ends.
+    const end = Math.max(0, text.length - TITLE_END);
+    heading.replaceChildren(el("span", {}, text.slice(0, end)), el("span", {}, text.slice(end)));
+    heading.title = text;
     figure.setAttribute("aria-label", text);
   };
   rename(title);

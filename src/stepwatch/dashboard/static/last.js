@@ -11,7 +11,7 @@ export async function show({ content, query, signal, state }) {
   content.append(el("h1", {}, "Last steps"), body);
   const update = async () => {
     const [about, told] = await Promise.all([ask("run", { run }, signal), ask("last", { run }, signal)]);
-    state(about.state, about.health.tone);
+    state(about.health.state, about.health.tone);
     const how = ending(about, true);
     const trace = how?.querySelector("pre");
     body.replaceChildren(

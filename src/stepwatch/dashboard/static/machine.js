@@ -31,7 +31,7 @@ export async function show({ content, query, signal, state }) {
 
   const update = async () => {
     const about = await ask("run", { run }, signal);
-    state(about.state, about.health.tone);
+    state(about.health.state, about.health.tone);
     if (!about.profiled) {
       for (const part of [bars, around, devices.figure, others, curves, workers, spent, traces]) part.hidden = true;
       said.replaceChildren(el("p", { className: "headline" }, "Nothing of the machine was recorded in this run"));

@@ -30,7 +30,7 @@ export async function show({ content, query, signal, state }) {
   const update = async () => {
     const [whole, found] = await Promise.all([ask("run", { run }, signal), ask("rules", { run }, signal)]);
     told = found;
-    state(whole.state, whole.health.tone);
+    state(whole.health.state, whole.health.tone);
     about.textContent = told.headline;
     fill(list, told.rules, wanted.status);
     const wasOpen = rest.querySelector("details")?.open;

@@ -17,7 +17,7 @@ export async function show({ content, query, signal, state, choose }) {
     const numbers = figures?.read();
     numbers?.catch(() => {});
     const about = await headline;
-    state(about.state, about.health.tone);
+    state(about.health.state, about.health.tone);
     verdict(top, about, run);
     notes(rest, about);
     // What draws is most of the page: the headline does not wait for it.

@@ -72,7 +72,7 @@ export async function show({ content, query, signal, state, choose }) {
 
   const update = async () => {
     const [whole, it] = await Promise.all([ask("run", { run }, signal), ask("tensor", { run, name }, signal)]);
-    state(whole.state, whole.health.tone);
+    state(whole.health.state, whole.health.tone);
     const shape = it.shape.length ? it.shape.join(" × ") : "one number";
     about.textContent = [it.collection, it.dtype, shape].filter(Boolean).join(" · ");
     findings.replaceChildren(...it.findings.map((one) => finding(one, query)));

@@ -48,7 +48,7 @@ export async function show({ content, query, signal, state, choose }) {
     }, 120);
   });
   const about = await ask("run", { run }, signal);
-  state(about.state, about.health.tone);
+  state(about.health.state, about.health.tone);
   offending = new Set(about.view.tensors);
   await look();
   field.focus({ preventScroll: true });
