@@ -192,11 +192,12 @@ class TestKinds:
         assert scene.control.pop_end() is None
 
     def test_warn_shows_a_finding_at_once(self):
-        """With the remedy below."""
+        """As ``check`` shows it afterwards: what was seen and the remedy below."""
         scene = Scene(Warn())
         scene.reactions.found(finding(remedy="lower it"))
 
-        assert ["Loss spike, step 7: 9 is far above 1 (loss_spike)", "    lower it"] == scene.said
+        seen = "    9 is far above 1"
+        assert ["Loss spike, step 7 (loss_spike)", seen, "    lower it"] == scene.said
 
     def test_without_the_training_changes_say_that_they_need_it(self):
         """As in a process that only watches."""

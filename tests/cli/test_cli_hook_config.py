@@ -96,7 +96,8 @@ class TestTheRun:
         """A loss that is not finite is found."""
         _, told = configured
 
-        assert "step 30: MSELoss_output_0 (NaN) is not finite" in told.stderr
+        assert "step 30 (non_finite_origin)\n" in told.stderr
+        assert "    MSELoss_output_0 (NaN) is not finite" in told.stderr
 
 
 class TestWhichFile:

@@ -42,7 +42,7 @@ class TestWithoutRun:
         (trial,) = run_of("plain")
 
         assert (0, "done\n") == (told.returncode, told.stdout)
-        assert "Loss spike, step 240: " in told.stderr
+        assert "Loss spike, step 240 (loss_spike)\n" in told.stderr
         assert 300 == len(trial.steps())
         assert {"loss/loss", "learning_rate/lr"} == set(trial.tensor_names())
         assert ["loss_spike"] == [

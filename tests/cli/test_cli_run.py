@@ -233,8 +233,9 @@ class TestWhatIsTold:
         told = [line for line in lines_of_ours(watched) if "/s  loss" not in line]
 
         assert "stepwatch: capturing 4 of 4 parameters, 4 of 4 outputs" == told[0]
-        assert told[1].startswith("stepwatch: First value that is not finite, step 5: ")
-        assert told[1].endswith(" (non_finite_origin)")
+        heading = "First value that is not finite, step 5 (non_finite_origin)"
+        assert f"stepwatch: {heading}" == told[1]
+        assert told[2].startswith("stepwatch:     loss is NaN from step 5; ")
         assert 2 == sum("the data are not finite" in line for line in told), "live and at the end"
         assert any(line.startswith("stepwatch: finished, 8 steps (8 TRAIN)") for line in told)
         assert "stepwatch: look at it with: stepwatch show run" == told[-1]

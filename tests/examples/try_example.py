@@ -33,8 +33,8 @@ def main(name: str, run: Callable[..., CompletedProcess[str]] = subprocess.run) 
         command = [sys.executable, "-m", "stepwatch", *arguments, "--run", "run", str(script)]
         done = run(command, cwd=folder, stderr=subprocess.PIPE, text=True, check=False, timeout=500)
         assert done.returncode == 0, done.stderr
-        # as it is found, and at the end
-        found = re.findall(rf"^.*\({expected[1]}\)$", done.stderr, re.MULTILINE)
+        # as it is found, and at the end; what was seen stands below
+        found = re.findall(rf"^.*\({expected[1]}\)\n.*$", done.stderr, re.MULTILINE)
         assert found, done.stderr
     print("\n".join(found))
 

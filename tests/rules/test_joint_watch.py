@@ -386,6 +386,6 @@ def test_a_finding_that_comes_later_than_others_of_later_steps_is_shown():
         reactions.found(Finding(f"rule_{step}", step, "", "it is wrong"))
 
     assert [
-        "Rule 20, step 20: it is wrong (rule_20)",
-        "Rule 5, step 5: it is wrong (rule_5)",
+        *("Rule 20, step 20 (rule_20)", "    it is wrong"),
+        *("Rule 5, step 5 (rule_5)", "    it is wrong"),
     ] == shown

@@ -91,7 +91,7 @@ class TestRunsOnS3:
         training = train(place, script, "60", "40", options=["--format", run_format])
         output, said = training.communicate(timeout=120)
         assert (0, True) == (training.returncode, output.endswith("trained\n"))
-        assert "First value that is not finite, step 40: " in said
+        assert "First value that is not finite, step 40 (non_finite_origin)\n" in said
 
         judged = json.loads(stepwatch("check", place, "--json").stdout)
         found = [(one["rule"], one["mode_step"]) for one in judged["findings"]]

@@ -33,9 +33,9 @@ class Warn(Notification):
             return "counted, as it is no warning"
         if context.hides(finding):
             return "counted, as it follows from what was shown"
-        context.say(finding.headline())
-        if finding.remedy:
-            context.say(f"    {finding.remedy}")
+        heading, *below = finding.lines()
+        for line in (heading, *(f"    {line}" for line in below)):
+            context.say(line)
         return "shown"
 
 

@@ -235,7 +235,8 @@ class Reactions:
         >>> from stepwatch.actions.policy import parse_actions
         >>> reactions = Reactions(parse_actions("checkpoint"), print)
         >>> reactions.found(Finding("loss_spike", 7, "", "9 is far above 1"))  # doctest: +ELLIPSIS
-        Loss spike, step 7: 9 is far above 1 (loss_spike)
+        Loss spike, step 7 (loss_spike)
+            9 is far above 1
         checkpoint failed: it needs the training itself, in its own process; ...
     """
 

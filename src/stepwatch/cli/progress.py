@@ -346,9 +346,9 @@ class Progress:
         for one in shown[:_MOST_CHAINS]:
             cause = one.chain.cause
             is_said = cause is head.cause and head.outcome == "found"
-            said = f"{cause.where()} ({cause.rule})" if is_said else cause.headline()
-            self.print_line(f"  {said}")
-            for line in one.lines():
+            heading, *below = [f"{cause.where()} ({cause.rule})"] if is_said else cause.lines()
+            self.print_line(f"  {heading}")
+            for line in (*below, *one.lines()):
                 self.print_line(f"    {line}")
         if len(shown) > _MOST_CHAINS:
             self.print_line(f"  and {plural(len(shown) - _MOST_CHAINS, 'more cause')}")

@@ -72,8 +72,22 @@ class Finding:
             >>> Finding("loss_spike", 7, "loss/mse_loss", "9 is far above 1").headline()
             'Loss spike, step 7: 9 is far above 1 (loss_spike)'
         """
-        title = f"{self.title[:1].upper()}{self.title[1:]}"
-        return f"{title}, {self.where()}: {self.message} ({self.rule})"
+        return f"{self._heading()}: {self.message} ({self.rule})"
+
+    def lines(self) -> list[str]:
+        """Return it as lines: what, where and the rule, then what was seen and what to do.
+
+        Example:
+            >>> Finding("loss_spike", 7, "loss/mse_loss", "9 is far above 1").lines()
+            ['Loss spike, step 7 (loss_spike)', '9 is far above 1']
+        """
+        return [
+            f"{self._heading()} ({self.rule})",
+            *filter(None, (self.message, self.remedy)),
+        ]
+
+    def _heading(self) -> str:
+        return f"{self.title[:1].upper()}{self.title[1:]}, {self.where()}"
 
     @property
     def title(self) -> str:
