@@ -133,7 +133,9 @@ _OPENS = """\
 import sys
 from stepwatch import Trial
 from stepwatch.dashboard.app import _ANSWERS
+from stepwatch.dashboard.runs import Listing, OpenRuns
 
+assert 1 == len(Listing(OpenRuns(sys.argv[1])).rows()["runs"])
 trial, asked = Trial(sys.argv[1]), ["run", "scalars", "matrix"]
 for what in asked:
     assert _ANSWERS[what](trial, {})
@@ -245,7 +247,7 @@ class TestColumns:
 
     @pytest.mark.slow
     def test_what_a_page_opens_with_is_read_without_pandas(self, tmp_path):
-        """Whose import takes longer than all the rest."""
+        """Whose import takes longer than all the rest; a row of the table of runs is, too."""
         pytest.importorskip("pandas")
         make_run(tmp_path / "run", steps=30, tensors=4)
         done = subprocess.run(

@@ -12,8 +12,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from stepwatch.formats.findings import write_findings
 from stepwatch.formats.manifest import End, Manifest
 from stepwatch.formats.native.writer import NativeWriter, start_run
+from stepwatch.judge import headline as module
 from stepwatch.judge.engine import RuleStatus
 from stepwatch.judge.evaluate import load_verdict, stored_or_evaluated
 from stepwatch.judge.headline import CORE_CHECKS, RunState, headline, rule_outcomes, run_state
@@ -137,6 +139,24 @@ class TestState:
         told = text_of(*CORE, state=RunState(state, 60, 59))
 
         assert f"{state.capitalize()} after step 59. Healthy: 4 checks passed" == told
+
+    def test_its_black_box_is_read_only_when_it_is_asked_what_can_be_run_again(
+        self, tmp_path, monkeypatch
+    ):
+        """It has tens of megabytes, and a table of runs asks for headlines only."""
+        writer = _begun(tmp_path / "run")
+        writer.close(End("finished", 1, 3))
+        trial = Trial(tmp_path / "run")
+        write_findings(trial.store, "worker_0", [FOUND.to_json()])
+        trial.store.put("blackbox/worker_0/1-loss.frames", b"")
+        read = []
+        monkeypatch.setattr(module, "read_frames", lambda *_, **__: read.append(1) or [])
+        verdict = load_verdict(trial)
+
+        assert ("found", []) == (verdict.headline.outcome, read)
+        assert 7 not in verdict.replayable
+        assert 8 not in verdict.replayable
+        assert [1] == read
 
     def test_a_run_without_steps_for_long_is_stalled(self, tmp_path):
         """Long is measured by its own steps, and two minutes at least."""

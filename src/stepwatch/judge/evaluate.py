@@ -18,7 +18,7 @@ from ..profile.windows import ProfileSource
 from ..trial import Trial
 from ..trial.step_log import in_order
 from .engine import RuleStatus, Watch
-from .headline import replayable, run_state
+from .headline import Replayable, run_state
 from .parameters import Spec, parse_rules
 from .root_cause import StepOrder
 from .step_view import StepView
@@ -166,7 +166,7 @@ def _verdict(
     trial: Trial, findings: Sequence[Finding], statuses: Sequence[RuleStatus], order: StepOrder
 ) -> Verdict:
     absent = trial.reader.manifest.num_workers - len(trial.workers)
-    can = replayable(trial) if findings else frozenset()
+    can = Replayable(trial) if findings else frozenset[int]()
     proofs = read_proofs(trial.store) if findings else {}
     asked = trial.reader.manifest.collections
     raw = frozenset(one.name for one in asked if one.policy.raw is not None)

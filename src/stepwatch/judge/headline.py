@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -459,15 +460,29 @@ def _commands(trial: Trial) -> Iterator[str]:
     run = trial.path
     if trial.store.list(BLACKBOX_FOLDER):
         yield f"stepwatch blackbox {run}"
-    if kept := replayable(trial):
+    if kept := Replayable(trial).steps:
         yield f"stepwatch replay {run} --step {max(kept)}"
 
 
-def replayable(trial: Trial) -> frozenset[int]:
-    """Return the global TRAIN steps of a run that can be run again."""
-    if len(trial.workers) != 1 or not trial.store.list(BLACKBOX_FOLDER):
-        return frozenset()
-    frames = read_frames(trial.store, left_out=[STEPS_FRAME])  # which have no inputs
-    train = (frame for frame in frames if frame.meta.get("mode") == Mode.TRAIN.value)
-    number = {frame.mode_step: int(frame.meta["step"]) for frame in train}
-    return frozenset(number[step] for step in replayable_steps(frames))
+class Replayable:
+    """The global TRAIN steps of a run that can be run again.
+
+    They are read when somebody asks for one: a black box has tens of megabytes.
+    """
+
+    def __init__(self, trial: Trial) -> None:
+        self._trial = trial
+
+    def __contains__(self, step: object) -> bool:
+        return step in self.steps
+
+    @cached_property
+    def steps(self) -> frozenset[int]:
+        """All of them."""
+        trial = self._trial
+        if len(trial.workers) != 1 or not trial.store.list(BLACKBOX_FOLDER):
+            return frozenset()
+        frames = read_frames(trial.store, left_out=[STEPS_FRAME])  # which have no inputs
+        train = (frame for frame in frames if frame.meta.get("mode") == Mode.TRAIN.value)
+        number = {frame.mode_step: int(frame.meta["step"]) for frame in train}
+        return frozenset(number[step] for step in replayable_steps(frames))

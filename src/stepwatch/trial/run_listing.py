@@ -17,6 +17,7 @@ from ..formats.manifest import END, FINDINGS, RUN_KEY
 from ..formats.native.parts import OBSERVATIONS, TENSORS
 from ..formats.smdebug.layout import COLLECTIONS, END_KEY, EVENTS, INDEX
 from ..model.steps import Mode
+from ..numerics.columns import numbers
 from ..store import open_store, scheme_of
 from .tensor import Series, fields_of
 from .trial import Trial
@@ -135,7 +136,7 @@ def _times(trial: Trial, step: int) -> tuple[Ints, Ints]:
     """Return the steps that lie in the same part as this one, ascending, and when they were."""
     names = trial.tensor_names(collection="losses") or list(trial.reader.tensors())
     table = trial.rows(frozenset(names[:1]), ["time_ns"], step=step, worker=trial.workers[0])
-    return table.column("step").to_numpy(), table.column("time_ns").to_numpy()
+    return numbers(table.column("step")), numbers(table.column("time_ns"))
 
 
 def _first_ns(trial: Trial) -> int:
