@@ -245,6 +245,19 @@ class TestChains:
             told(one) for one in chains([early, same], MODEL)
         ]
 
+    def test_an_eps_that_outweighs_the_gradients_of_dead_units_follows_from_them(self):
+        """And is told first where nothing else makes gradients small."""
+        dead = found("all_zero", 19, "output/dropout", onset=0)
+        eps = found("stale_optimizer_state", 30, "update_rms/fc.weight", condition="epsilon")
+        still = found("step_size", 200, condition="small")
+
+        assert [("all_zero", [("stale_optimizer_state", False)])] == [
+            told(one) for one in chains([eps, dead], MODEL)
+        ]
+        (chain,) = chains([still, eps], MODEL)
+        assert eps == chain.cause
+        assert "eps" in chain.confirm("r")
+
     def test_a_metric_that_counts_what_labels_are_not_follows_from_these_labels(self):
         """One mistake is told once."""
         labels = found("loss_input", 4, condition="labels")

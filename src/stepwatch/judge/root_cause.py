@@ -198,6 +198,7 @@ SIGNS = {
     "untrained": Sign(f"see whether it changes: {_SHOW}", late=10, stage="setting"),
     "initialization": Sign(f"look at how large it is at step 0: {_SHOW}", late=5, stage="setting"),
     "state": Sign(_TENTH, late=30),
+    "divisor": Sign("train once with a hundredth of eps", late=30, stage="update"),
     "precision": Sign("train once in float32", late=40, stage="setting"),
     "unsynced": Sign(f"see the gradients of each worker: {_SHOW}", late=2, stage="setting"),
     "replicas": Sign(
@@ -314,6 +315,9 @@ LINKS = (
     Link("inactive", "vanishing", on_the_way_back),
     Link("inactive", "unchanged", on_the_way_back),
     Link("vanishing", "unchanged", same_tensor),
+    # what an optimizer divides by outweighs gradients that are nearly none
+    *_links(("inactive", "vanishing", "no_gradient", "initialization", "scale"), ("divisor",)),
+    *_links(("divisor",), ("updates", "pace")),
     # what comes of it: nothing follows from time that is lost, or from what is only counted
     *_links((sign for sign in SIGNS if sign not in _LOST), ("outcome",)),
 )

@@ -60,7 +60,7 @@ class StaleOptimizerState(Rule):
     needs = ("optimizer_states", "gradients")
     training_only = True
     per_model = True
-    sign = "state"
+    sign: ClassVar[Mapping[str, str]] = {"epsilon": "divisor", "*": "state"}
     view = EvidenceView("optimizer_states", "rms")
 
     max_rms: float = parameter(2.3, "The largest RMS that is tolerated.", above=0)
