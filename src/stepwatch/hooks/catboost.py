@@ -35,8 +35,6 @@ __all__ = ["CatBoostHook"]
 
 Array = npt.NDArray[np.generic]
 
-#: Columns are looked at in tables of at most so many elements: CatBoost copies a whole one.
-MOST_ELEMENTS = 1 << 24
 _TRAINED_ON = "learn"
 _IMPORTANCE = "feature_importance"
 _OF_TWO_CLASSES = ("Logloss", "CrossEntropy")
@@ -92,10 +90,12 @@ class _Training:
         loss = str(parameters.get("loss_function", "")).partition(":")[0]
         trained = pools[0]
         columns = _columns(trained)
-        labels = [_labels(one, numbers=loss not in _OF_CLASSES + _OF_TWO_CLASSES) for one in pools]
+        labels = [np.asarray(one.get_label()) for one in pools]
         num_classes = 2 * (loss in _OF_TWO_CLASSES)
-        if loss in _OF_CLASSES:
-            num_classes = len(np.unique(labels[0]))
+        if loss in _OF_CLASSES or labels[0].dtype.kind not in "biuf":
+            classes = np.unique(labels[0])
+            labels = [_codes(one, classes) for one in labels]
+            num_classes = len(classes)
         self._shape = trained.num_row(), trained.num_col()
         self._data = [
             EvaluationSet(
@@ -270,24 +270,18 @@ class CatBoostHook(BoostingHook):
             self._stopped = stopped or self._stopped
 
 
-def _labels(pool: Any, *, numbers: bool) -> Array:
-    """Return the labels of data, shape ``[rows]``, classes as their numbers; empty if unknown."""
-    found = np.asarray(pool.get_label())
-    if found.ndim != 1:
-        return np.empty(0)
-    if numbers or found.dtype.kind in "biuf":
-        return found.astype(np.float64) if found.dtype.kind in "biuf" else np.empty(0)
-    codes: Array = np.unique(found, return_inverse=True)[1]
-    return codes
+def _codes(labels: Array, classes: Array) -> Array:
+    """Return the place of each label among the classes, which ascend; -1 for one that is none."""
+    at = np.searchsorted(classes, labels).clip(0, max(0, len(classes) - 1))
+    return np.where(classes[at] == labels, at, -1)
 
 
 def _columns(pool: Any) -> Mapping[str, Array]:
     """Return the first rows of a table of numbers, by the name of the feature; empty if unknown."""
-    is_small = pool.num_row() * pool.num_col() <= MOST_ELEMENTS
     is_numbers = not pool.get_cat_feature_indices() and not pool.get_text_feature_indices()
-    if not is_small or not is_numbers or pool.is_quantized():
+    if not is_numbers or pool.is_quantized():
         return {}
-    rows = np.asarray(pool.get_features())[:FIRST_ROWS]
+    rows = pool.slice(list(range(min(FIRST_ROWS, pool.num_row())))).get_features()
     names = pool.get_feature_names()
     names = [name or str(number) for number, name in enumerate(names)]
     return dict(zip(names, rows.T, strict=True))

@@ -112,6 +112,33 @@ class TestModel:
         counts = trial.tensor("class_count/learn").value(0, mode=Mode.TRAIN)
         assert [*np.bincount(np.arange(200) % len(classes))] == [*counts]
 
+    def test_classes_have_one_number_in_all_data(self, tmp_path):
+        """Though the second half lacks the first of them."""
+        x = table()
+        y = np.array(["a", "b", "c"])[np.arange(len(x)) % 3]
+        y[200:] = np.where(y[200:] == "a", "b", y[200:])
+        trial = trained(tmp_path / "run", CatBoostClassifier(iterations=3, **QUIET), x, y)
+
+        counts = trial.tensor("class_count/validation").value(0, mode=Mode.EVAL)
+        assert [0, *np.unique(y[200:], return_counts=True)[1]] == [*counts]
+
+    @pytest.mark.parametrize("frame", [True, False])
+    def test_tables_of_all_kinds_are_trained_on(self, tmp_path, frame):
+        """Categories and missing numbers in a frame, or a sparse matrix: nothing is harmed."""
+        import pandas as pd
+        from scipy import sparse
+
+        x = table(100, 3)
+        given = sparse.csr_matrix(np.where(x > 0, x, 0))
+        if frame:
+            x[0, 1] = np.nan
+            given = pd.DataFrame(x, columns=["a", "b", "c"]).assign(city=["x", "y"] * 50)
+        options = {"cat_features": ["city"]} if frame else {}
+        with CatBoostHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            CatBoostRegressor(iterations=3, **QUIET).fit(given, x[:, 0], **options)
+
+        assert [0, 1, 2] == Trial(tmp_path / "run").steps(Mode.TRAIN)
+
 
 class TestRules:
     def test_overfitting_is_found(self, tmp_path):
