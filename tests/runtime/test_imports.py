@@ -43,11 +43,21 @@ class TestOnImport:
     def test_is_called_though_a_finder_that_asks_nobody_was_put_before_it(self):
         """Whatever was imported in between has brought it back to the front."""
         called = []
-        one = OnImport("second_of_two", lambda: called.append("second"))
+        OnImport("second_of_two", lambda: called.append("second"))
         sys.meta_path.insert(0, Greedy())
 
         importlib.import_module("first_of_two")
         importlib.import_module("second_of_two")
 
         assert ["second"] == called
-        assert one not in sys.meta_path
+
+    def test_all_who_wait_are_asked_of_once_and_nobody_afterwards(self):
+        called, before = [], list(sys.meta_path)
+        names = ["first_of_two", "second_of_two", "second_of_two"]
+        waiting = [OnImport(name, lambda name=name: called.append(name)) for name in names]
+        assert len(before) + 1 == len(sys.meta_path)
+
+        importlib.import_module("second_of_two")
+        assert ["second_of_two"] * 2 == called
+        waiting[0].remove()
+        assert before == sys.meta_path

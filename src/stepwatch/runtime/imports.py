@@ -9,8 +9,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 
-class OnImport(MetaPathFinder):
-    """Calls back when a module has been imported; it finds nothing itself.
+class OnImport:
+    """Calls back when a module has been imported.
 
     Packages that only look for it, with ``importlib.util.find_spec``, do not import it.
 
@@ -20,23 +20,49 @@ class OnImport(MetaPathFinder):
     """
 
     def __init__(self, name: str, call: Callable[[], None]) -> None:
-        self._name = name
-        self._call = call
+        self.name = name
+        self.call = call
         if name in sys.modules:
             call()
         else:
-            sys.meta_path.insert(0, self)
+            _FINDER.add(self)
 
     def remove(self) -> None:
-        if self in sys.meta_path:
+        _FINDER.remove(self)
+
+
+class _Finder(MetaPathFinder):
+    """Notices imports for all who wait for one; it finds nothing itself.
+
+    It is asked at each import of a process, so there is one of it.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, list[OnImport]] = {}
+
+    def add(self, one: OnImport) -> None:
+        self._waiting.setdefault(one.name, []).append(one)
+        if self not in sys.meta_path:
+            sys.meta_path.insert(0, self)
+
+    def remove(self, one: OnImport) -> None:
+        waiting = self._waiting.get(one.name, [])
+        if one in waiting:
+            waiting.remove(one)
+        if not waiting:
+            self._waiting.pop(one.name, None)
+        if not self._waiting and self in sys.meta_path:
             sys.meta_path.remove(self)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return the spec that the others find, whose loader calls back when it is done."""
-        self._stay_first()
-        if fullname != self._name:
+        # Others that came later may find the module, and then nobody asks this one.
+        if sys.meta_path[0] is not self and self in sys.meta_path:
+            sys.meta_path.remove(self)
+            sys.meta_path.insert(0, self)
+        if fullname not in self._waiting:
             return None
         for finder in [finder for finder in sys.meta_path if finder is not self]:
             spec = finder.find_spec(fullname, path, target)
@@ -44,14 +70,6 @@ class OnImport(MetaPathFinder):
                 self._follow(spec)
                 return spec
         return None
-
-    def _stay_first(self) -> None:
-        """Look before those who came later: they may find the module, and then nobody asks us."""
-        if self in sys.meta_path:
-            before = sys.meta_path[: sys.meta_path.index(self)]
-            if not all(isinstance(one, OnImport) for one in before):
-                sys.meta_path.remove(self)
-                sys.meta_path.insert(0, self)
 
     def _follow(self, spec: ModuleSpec) -> None:
         loader = spec.loader
@@ -62,9 +80,12 @@ class OnImport(MetaPathFinder):
         def exec_module(module: ModuleType) -> None:
             del loader.exec_module  # from here on it is the loader that it was
             execute(module)
-            if self in sys.meta_path:
-                self.remove()
-                self._call()
+            for one in [*self._waiting.get(spec.name, [])]:
+                self.remove(one)
+                one.call()
 
         # On the instance, not a loader of our own: others look at the loader's type.
         loader.exec_module = exec_module  # type: ignore[method-assign]
+
+
+_FINDER = _Finder()
