@@ -268,10 +268,12 @@ class Budget:
         part = _REPAYING_PART if owes else _RUNNING_PART
         allowed = max(part * self.share * plain, LEAST_S)
         room = max(allowed - thin, _LEAST_ROOM * allowed)
-        parts = ((one, min(1.0, one / _TENTH)) for one in PERIODS)  # of full steps that are tenths
-        costs = ((one, part * tenth + (1 - part) * usual) for one, part in parts)
-        fits = (one for one, cost in costs if (cost - thin) / one <= room)
-        period = next(fits, PERIODS[-1])
+
+        def fits(period: int) -> bool:
+            tenths = min(1.0, period / _TENTH)  # the share of full steps that are such
+            return (tenths * tenth + (1 - tenths) * usual - thin) / period <= room
+
+        period = next(filter(fits, PERIODS), PERIODS[-1])
         self._full, self._tenths, self._thin, self._background = [], [], [], []
         self._rest_of_full, self._rest_of_thin = [], []
         # One rung less is what noise makes of the same cost, if that was measured before.

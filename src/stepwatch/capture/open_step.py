@@ -122,18 +122,20 @@ class OpenStep:
 
     def level(self, info: TensorInfo) -> int:
         """Return what is saved of this tensor at this step; see ``Plan.level``."""
-        if self._budget is not None and not self._budget.keeps(info.name, info.collection):
-            return NOTHING
-        level = self._plan.level(info.name, info.collection, self.mode, self.mode_step)
+        level = self._planned(info.name, info.collection)
         if self._raw_room and level and info.collection in ("weights", "gradients"):
             return level | RAW if self.raw.size_bytes < self._raw_room else level
         return level
 
     def saves(self, name: str, kind: str) -> bool:
         """Return whether anything is saved of a tensor at this step; see ``level``."""
+        return self._planned(name, kind) != NOTHING
+
+    def _planned(self, name: str, kind: str) -> int:
+        """Return what the plan saves of a tensor, as far as the budget lets it."""
         if self._budget is not None and not self._budget.keeps(name, kind):
-            return False
-        return self._plan.level(name, kind, self.mode, self.mode_step) != NOTHING
+            return NOTHING
+        return self._plan.level(name, kind, self.mode, self.mode_step)
 
     def wants(self, kind: str) -> bool:
         """Return whether any tensor of a kind may be saved at this step; see ``Plan.wants``."""
