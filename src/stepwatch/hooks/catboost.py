@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import catboost
@@ -101,10 +102,10 @@ class _Training:
             EvaluationSet(
                 name,
                 name == _TRAINED_ON,
-                functools.partial(_known, label),
-                _nothing,
-                _nothing,
-                (lambda: columns) if name == _TRAINED_ON else dict,
+                partial(np.asarray, label),
+                partial(np.empty, 0),
+                partial(np.empty, 0),
+                partial(dict, columns if name == _TRAINED_ON else ()),
             )
             for name, label in zip([_TRAINED_ON, *names], labels, strict=True)
         ]
@@ -285,11 +286,3 @@ def _columns(pool: Any) -> Mapping[str, Array]:
     names = pool.get_feature_names()
     names = [name or str(number) for number, name in enumerate(names)]
     return dict(zip(names, rows.T, strict=True))
-
-
-def _known(value: Array) -> Array:
-    return value
-
-
-def _nothing() -> Array:
-    return np.empty(0)

@@ -277,7 +277,7 @@ class BoostingHook(Hook):
         table = self.computed("columns", trained.columns)
         for name in ordered_as(table, trained.labels()):
             self._observe_named("boosting", f"label_in/{name}", np.asarray(1.0))
-        columns = numbered(table)
+        columns = numbered(table) if others else {}
         for one in others if columns else ():  # else they need not be read
             for name, count in recoded(columns, self.computed("columns", one.columns)).items():
                 value = np.asarray(count, np.int64)
