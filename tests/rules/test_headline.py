@@ -140,9 +140,7 @@ class TestState:
 
         assert f"{state.capitalize()} after step 59. Healthy: 4 checks passed" == told
 
-    def test_its_black_box_is_read_only_when_it_is_asked_what_can_be_run_again(
-        self, tmp_path, monkeypatch
-    ):
+    def test_the_black_box_is_read_lazily_for_replayable_steps(self, tmp_path, monkeypatch):
         """It has tens of megabytes, and a table of runs asks for headlines only."""
         writer = _begun(tmp_path / "run")
         writer.close(End("finished", 1, 3))

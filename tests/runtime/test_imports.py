@@ -51,7 +51,7 @@ class TestOnImport:
 
         assert ["second"] == called
 
-    def test_all_who_wait_are_asked_of_once_and_nobody_afterwards(self):
+    def test_callbacks_share_one_finder_and_remove_it_at_the_end(self):
         called, before = [], list(sys.meta_path)
         names = ["first_of_two", "second_of_two", "second_of_two"]
         waiting = [OnImport(name, lambda name=name: called.append(name)) for name in names]

@@ -284,7 +284,7 @@ class Proxy:
 
 
 class TestVariablesOfTheScript:
-    def test_one_that_cannot_be_asked_ends_nothing(self, watched):
+    def test_a_proxy_among_the_variables_does_not_end_capture(self, watched):
         """Variables are searched for ids and schedules."""
         users, items = nn.Embedding(4, 2), nn.Embedding(8, 2)
         denoiser = Denoiser()
