@@ -185,7 +185,7 @@ class TestTraining:
         early, exploding = record.rules
 
         assert ("Stopped", "IssuesFound") == (record.status, early.status), record
-        assert "early: on ray::" in early.details
+        assert "on ray::" in early.details
         assert "NoIssuesFound" == exploding.status
 
     @pytest.mark.parametrize("wrong", ["CPU", "CPU=many", "=", "CPU=1;GPU=1"])
