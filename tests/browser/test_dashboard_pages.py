@@ -178,7 +178,7 @@ class TestPages:
             page.wait_for_selector("[data-row]")
             screenshot(visit, "compare")
             is_sound(visit, address)
-            page.get_by_text("They part at step 6 (TRAIN 5)").wait_for()
+            page.get_by_text("They part at TRAIN step 5").wait_for()
             settings = page.locator("table.small").first.inner_text()
             assert "TRAIN" not in settings
 

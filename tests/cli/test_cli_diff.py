@@ -118,10 +118,10 @@ class TestOutput:
         """A verdict, the cause, a table, a curve."""
         out = verb("diff", trained(), trained(rate_from_40=0.02))[1].splitlines()
 
-        assert "they part at step 40 (TRAIN 40), first in learning_rate/0" == out[0]
+        assert "they part at TRAIN step 40, first in learning_rate/0" == out[0]
         assert out[1].startswith("  learning rate: another learning rate")
         assert (
-            "  step 39 (TRAIN 39), before any bit differs, is the same in all that both have saved"
+            "  TRAIN step 39, before any bit differs, is the same in all that both have saved"
             in out
         )
         row = next(line.split() for line in out if line.startswith("learning_rate/0"))
@@ -149,7 +149,7 @@ class TestOutput:
         status, out, _ = verb("diff", tmp_path / "a", tmp_path / "b")
 
         assert 1 == status
-        assert "they part at step 3 (TRAIN 3), first in batch/0 of worker_1" == out.splitlines()[0]
+        assert "they part at TRAIN step 3, first in batch/0 of worker_1" == out.splitlines()[0]
 
     @pytest.mark.parametrize(
         ("arguments", "expected"),

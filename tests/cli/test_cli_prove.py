@@ -122,7 +122,7 @@ def blame(folder, kind, step):
 def rows_with_the_bad_one(folder, kind, *, last=False):
     """Return the rows of a step in whose batch the bad row is, the first or the last such step."""
     frames = read_frames(Trial(folder / kind).store)
-    steps = [one.meta["step"] for one in frames if BAD_ROW in one.arrays.get("rows", ())]
+    steps = [one.mode_step for one in frames if BAD_ROW in one.arrays.get("rows", ())]
     return blame(folder, kind, steps[-1 if last else 0])
 
 

@@ -115,23 +115,23 @@ class TestTrust:
 
 class TestReproduced:
     def test_a_step_behind_a_snapshot(self, recorded):
-        """Global step 15 is TRAIN 14; the script is run from 12 to there and no further."""
-        done = replay(recorded, "--step", "15")
+        """TRAIN steps are counted, past the evaluation; it is run from 12 to there, no further."""
+        done = replay(recorded, "--step", "14")
 
         assert (0, "") == (done.returncode, done.stderr)
         script, (verdict, place) = done.stdout.splitlines()[:-2], done.stdout.splitlines()[-2:]
         assert ["trained 0", "trained 1"] == script
-        assert verdict.startswith("step 15 (TRAIN 14) was reproduced: ")
+        assert verdict.startswith("TRAIN step 14 was reproduced: ")
         assert verdict.endswith(" with the same statistics")
-        assert place.endswith("run/replay-15")
+        assert place.endswith("run/replay-14")
 
     @pytest.mark.slow
     def test_it_is_written_whole_and_the_run_stays_as_it_is(self, own):
         """Full values of everything, under the numbers of the recorded step; it may be repeated."""
         before = Trial(own / "run")
         for _ in range(2):
-            assert 0 == replay(own, "--step", "12", "--quiet").returncode
-        again, after = Trial(own / "run/replay-12"), Trial(own / "run")
+            assert 0 == replay(own, "--step", "11", "--quiet").returncode
+        again, after = Trial(own / "run/replay-11"), Trial(own / "run")
 
         assert ([12], [11]) == (again.steps(), again.steps("TRAIN"))
         assert all(again.tensor(name).value(12) is not None for name in again.tensor_names())
@@ -163,7 +163,7 @@ class TestReproduced:
         size = ("--steps", "12", "--layers", "1", "--d-model", "32", "--eval-every", "5")
         options = ("--run", "run", "--snapshot", "every=5", "--save", "gradients:raw", "-q")
         call(STEPWATCH, "run", *options, DEMO, *size, "--batch", "4", cwd=tmp_path)
-        last = Trial(tmp_path / "run").steps()[-5]
+        last = Trial(tmp_path / "run").steps("TRAIN")[-1]
         done = replay(tmp_path, "--step", last, "--quiet", "--json")
         told = json.loads(done.stdout)
 
@@ -217,15 +217,14 @@ class TestNotReproduced:
         done = replay(own, "--step", "8", "--quiet")
 
         assert 0 == done.returncode
-        assert "step 8 (TRAIN 8) was reproduced within tolerance" in done.stdout
+        assert "TRAIN step 8 was reproduced within tolerance" in done.stdout
 
 
 class TestCannot:
     @pytest.mark.parametrize(
         ("number", "facts", "why"),
         [
-            (99, {}, "step 99 was not recorded; there are 0-16"),
-            (10, {}, "step 10 is of mode EVAL"),
+            (99, {}, "TRAIN step 99 was not recorded; there are 0-15"),
             (3, {"num_workers": 4}, "single process only"),
         ],
     )

@@ -614,6 +614,6 @@ class TestCompare:
         told = divergence(here, there, {})
 
         assert not told["same"]
-        assert "step 6 (TRAIN 5)" in told["verdict"]
+        assert "TRAIN step 5" in told["verdict"]
         assert told["differences"]
         assert any(EVIL in line for line in told["not_compared"])

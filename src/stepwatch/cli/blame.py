@@ -22,7 +22,9 @@ _MOST_ROWS = 10
 
 @click.command(cls=RunVerb)
 @click.argument("run", type=RUN)
-@click.option("--step", "number", type=int, required=True, help="The step, over all modes.")
+@click.option(
+    "--step", "number", type=int, required=True, help="The TRAIN step, as findings count."
+)
 @TRUST
 @time_limit("replay")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -48,10 +50,10 @@ def blame(run: str, number: int, limit_s: float, *, trust: bool, as_json: bool) 
         why = why or (
             "the script computes its loss itself, and only losses of torch can be taken apart"
         )
-        raise StepUnavailable(f"the rows of step {number} cannot be told apart: {why}")
+        raise StepUnavailable(f"the rows of TRAIN step {number} cannot be told apart: {why}")
     rows = _ranked(replayed.facts["rows"])
     if as_json:
-        document = {"run": trial.url, "step": number, "mode_step": recorded.record.mode_step}
+        document = {"run": trial.url, "step": recorded.record.step, "mode_step": number}
         print_json({**document, "rows": plain(rows)})
         return
     _show(f"{recorded.where}: {len(rows)} rows, by their share of the gradient", rows)

@@ -53,8 +53,9 @@ class Tools:
             rules: By which rules, separated by semicolons; the default set if empty.
         """
         found = self._check(run, rules)
+        kept_of_cause = ("rule", "severity", "step", "mode_step", "tensor", "message")
         causes = [
-            {key: one["cause"][key] for key in ("rule", "severity", "step", "tensor", "message")}
+            {key: one["cause"][key] for key in kept_of_cause}
             | {"remedy": one["remedy"], "consequences": len(one["consequences"])}
             for one in found["chains"]
         ]
@@ -123,7 +124,7 @@ class Tools:
 
         Args:
             run: Its name; the run must be this user's own.
-            step: The step, over all modes.
+            step: The TRAIN step.
         """
         found: dict[str, Any] = self._ask(
             "replay", self._path(run), "--step", str(step), timeout_s=_REPLAY_S

@@ -22,7 +22,6 @@ from ..formats.convert import clear
 from ..formats.known_runs import is_known, remember
 from ..formats.manifest import End, Manifest, script_digest
 from ..model.record import StepRecord
-from ..model.steps import Mode
 from ..runtime.process import identity
 from ..runtime.secrets import MASK
 from ..store import Store, open_store
@@ -135,7 +134,9 @@ _WHY_DIFFERENT = (
 
 @click.command(cls=RunVerb)
 @click.argument("run", type=RUN)
-@click.option("--step", "number", type=int, required=True, help="The step, over all modes.")
+@click.option(
+    "--step", "number", type=int, required=True, help="The TRAIN step, as findings count."
+)
 @click.option("--to", help="Where to write the step as it was run again; RUN/replay-N by default.")
 @click.option(
     "--deterministic",
@@ -170,7 +171,7 @@ def replay(
     manifest = recorded.trial.reader.manifest
     with script_output(to_stderr=as_json, quiet=quiet):
         record, how = run_again(manifest, _make_hook(recorded, deterministic=deterministic))
-    record = replace(record, step=number, mode_step=recorded.record.mode_step)
+    record = replace(record, step=recorded.record.step, mode_step=number)
     _write(target, manifest, record)
     result = _Result(recorded, record, target, compare_steps(recorded.record, record), how)
     if not result.compared:
@@ -193,17 +194,15 @@ class Recorded:
 
     @property
     def where(self) -> str:
-        return f"step {self.record.step} (TRAIN {self.record.mode_step})"
+        return f"TRAIN step {self.record.mode_step}"
 
 
 def find_recorded(trial: Trial, number: int) -> Recorded:
-    """Return the step of a run; raise StepUnavailable if it cannot be run again."""
+    """Return a TRAIN step of a run; raise StepUnavailable if it cannot be run again."""
     frames = find_frames(trial)
     record = find_record(trial, frames, number)
-    if record.mode is not Mode.TRAIN:
-        raise StepUnavailable(f"step {number} is of mode {record.mode}; TRAIN can be replayed")
     try:
-        recording = find_recording(frames, record.mode_step)
+        recording = find_recording(frames, number)
     except StepUnavailable as error:
         last = f"to see the last steps: stepwatch blackbox {trial.path}"
         raise StepUnavailable(f"{error}; {last}") from None

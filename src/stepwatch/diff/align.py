@@ -53,7 +53,7 @@ class Pair:
     there: int
 
     def __str__(self) -> str:
-        return f"step {self.here} ({self.mode} {self.mode_step})"
+        return f"{self.mode} step {self.mode_step}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -465,7 +465,7 @@ def _commands(trial: Trial) -> Iterator[str]:
 
 
 class Replayable:
-    """The global TRAIN steps of a run that can be run again.
+    """The TRAIN steps of a run that can be run again.
 
     They are read when somebody asks for one: a black box has tens of megabytes.
     """
@@ -483,6 +483,4 @@ class Replayable:
         if len(trial.workers) != 1 or not trial.store.list(BLACKBOX_FOLDER):
             return frozenset()
         frames = read_frames(trial.store, left_out=[STEPS_FRAME])  # which have no inputs
-        train = (frame for frame in frames if frame.meta.get("mode") == Mode.TRAIN.value)
-        number = {frame.mode_step: int(frame.meta["step"]) for frame in train}
-        return frozenset(number[step] for step in replayable_steps(frames))
+        return frozenset(replayable_steps(frames))

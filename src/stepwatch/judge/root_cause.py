@@ -427,12 +427,13 @@ class Chain:
 
         Args:
             run: Where the run lies.
-            replayable: The global steps that can be run again; ``None`` if that is not known.
+            replayable: The TRAIN steps that can be run again; ``None`` if that is not known.
             tensors: Those of the run; ``None`` if that is not known.
             raw: The collections of which full values were asked for.
         """
         cause = self.cause
-        mode_step = cause.step if cause.mode_step is None else cause.mode_step
+        step = cause.train_step
+        mode_step = step if cause.mode_step is None else cause.mode_step
         shown = subject_of(cause.tensor, tensors).tensor if cause.tensor else ""
         if tensors is not None and shown not in tensors:
             shown = ""
@@ -443,9 +444,9 @@ class Chain:
             line = _SAVED if find_spec("starlette") else ""  # without it there is no dashboard
         if not shown and "{tensor}" in line:
             line = "" if cause.tensor else _REPLAY
-        if line == _REPLAY and replayable is not None and cause.step not in replayable:
+        if line == _REPLAY and replayable is not None and step not in replayable:
             line = _LOOK if shown else ""
-        return line.format(run=run, step=cause.step, mode_step=mode_step, tensor=shown)
+        return line.format(run=run, step=step, mode_step=mode_step, tensor=shown)
 
 
 def _is_given_to_loss(tensor: str) -> bool:

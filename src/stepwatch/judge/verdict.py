@@ -108,7 +108,7 @@ class Verdict:
         order: The tensors of the run.
         workers_not_seen: Of how many workers there are no records.
         state: How the run stands.
-        replayable: The global steps that can be run again; ``None`` if that is not known.
+        replayable: The TRAIN steps that can be run again; ``None`` if that is not known.
         proofs: What ``stepwatch prove`` has shown of findings, by their IDs.
         raw: The collections of which full values were asked for.
     """

@@ -49,8 +49,7 @@ class StalledTrainingRule(Rule):
     def check(self, step: StepView) -> Findings:
         self._last = (
             step.number,
-            f"step {step.train_step} ({step.mode} {step.mode_step}) of "
-            + (", ".join(step.workers)),
+            f"{step.mode} step {step.mode_step} of " + (", ".join(step.workers)),
         )
         self._fresh = True
         return iter(())

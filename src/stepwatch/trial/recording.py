@@ -164,28 +164,29 @@ def _by_step(frames: Iterable[Frame]) -> tuple[dict[int, list[Forward]], dict[in
     return forwards, snapshots
 
 
-def find_record(trial: Trial, frames: Sequence[Frame], step: int) -> StepRecord:
-    """Return a step as it was recorded: by the run, by its black box, or by both.
+def find_record(trial: Trial, frames: Sequence[Frame], mode_step: int) -> StepRecord:
+    """Return a TRAIN step as it was recorded: by the run, by its black box, or by both.
 
     Args:
         trial: A run of one worker.
         frames: Of its black box.
-        step: The step, counted over all modes.
+        mode_step: The step, counted within TRAIN.
 
     Raises:
         StepUnavailable: It was not recorded.
     """
-    boxed = {record.step: record for record in step_records(frames)}
-    stored = (record for (record,) in trial.records(after=step - 1))
-    record = next(stored, None)
-    if record is None or record.step != step:
-        if step not in boxed:
-            known = sorted({*trial.steps(), *boxed})
+    records = (record for record in step_records(frames) if record.mode is Mode.TRAIN)
+    boxed = {record.mode_step: record for record in records}
+    stored = dict(zip(trial.steps(Mode.TRAIN), trial.global_steps(Mode.TRAIN), strict=True))
+    if mode_step not in stored:
+        if mode_step not in boxed:
+            known = sorted({*stored, *boxed})
             there = f"; there are {as_ranges(known)}" if known else ""
-            raise StepUnavailable(f"step {step} was not recorded{there}")
-        return boxed[step]
-    if step in boxed:
-        return replace(record, raw={**boxed[step].raw, **record.raw})
+            raise StepUnavailable(f"TRAIN step {mode_step} was not recorded{there}")
+        return boxed[mode_step]
+    (record,) = next(iter(trial.records(after=stored[mode_step] - 1)))
+    if mode_step in boxed:
+        return replace(record, raw={**boxed[mode_step].raw, **record.raw})
     return record
 
 

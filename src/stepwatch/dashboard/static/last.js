@@ -37,13 +37,8 @@ function replay(told) {
   const [first, last] = [told.replayable[0], told.replayable.at(-1)];
   return [
     el("p", {}, `${count(told.replayable.length)} TRAIN steps can be run again, ${count(first)} to ${count(last)}.`),
-    el("p", {}, el("code", {}, `stepwatch replay ${told.place} --step ${stepOf(told, last)}`)),
+    el("p", {}, el("code", {}, `stepwatch replay ${told.place} --step ${last}`)),
   ];
-}
-
-// The step over all modes of one that TRAIN counts.
-function stepOf(told, within) {
-  return told.last_steps.find((one) => one.mode === "TRAIN" && one.mode_step === within)?.step ?? within;
 }
 
 function actions(notes) {

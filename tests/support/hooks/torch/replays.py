@@ -11,7 +11,6 @@ from stepwatch.diff.comparison import Outcome, compare_steps, outcome_of
 from stepwatch.errors import TrainingStopped
 from stepwatch.formats.blackbox import read_frames
 from stepwatch.hooks.torch.replay.replay import ReplayHook
-from stepwatch.model.steps import Mode
 from stepwatch.trial.recording import find_learning_rates, find_record, find_recording
 
 #: Trained on, in an order that depends on the random numbers of torch.
@@ -71,8 +70,7 @@ class Replayed:
         finally:
             self.hook.close()
             torch.set_num_threads(threads)
-        records = {r.mode_step: r for (r,) in trial.records() if r.mode is Mode.TRAIN}
-        self.recorded = find_record(trial, frames, records[mode_step].step)
+        self.recorded = find_record(trial, frames, mode_step)
         self.compared = [] if self.hook.record is None else self._compare()
 
     def _compare(self):
