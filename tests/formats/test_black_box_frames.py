@@ -25,6 +25,7 @@ from stepwatch.formats.blackbox import (
     layout_meta,
     open_ring,
     read_frames,
+    read_records,
     remove_ring,
     step_frames,
     step_records,
@@ -160,6 +161,23 @@ class TestSteps:
         expected = [[summarize(np.float64(value)) for value in row.values] for row in rows]
         for one, rows_of_one in zip(found, expected, strict=True):
             assert np.array_equal(rows_of_one, one.statistics, equal_nan=True)
+
+    def test_of_steps_that_are_stored_nothing_is_decoded(self, store):
+        """Steps of a few numbers come late; of a step that is not wanted no number is looked at."""
+        ring = open_ring(store, "worker_0", 1 << 14)
+        record = make_record(9, {"loss/x": np.float32(2)}, mode_step=9)
+        ring.write(encode_frame(LAYOUT_FRAME, layout_meta(1, record.layout), {}))
+        about = {"mode": "TRAIN", "layout": 1, "time_ns": 1}
+        broken = encode_frame(STEP_FRAME, {**about, "mode_step": 2, "step": 2}, {})
+        ring.write([*broken, b"no numbers"])
+        whole = {**about, "mode_step": 9, "step": 9}
+        ring.write(encode_frame(STEP_FRAME, whole, {STATISTICS_ARRAY: record.statistics}))
+        rows = [ScalarRow(Mode.TRAIN, record.layout, step, step, 1, (0.5,)) for step in (3, 4)]
+        ring.write(encode_scalars(*ScalarSteps.of("worker_0", rows), 1, 0))
+
+        assert [9, 4] == [one.step for one in read_records(store, {"worker_0": 3})]
+        with pytest.raises(CorruptRun):
+            read_records(store, {})
 
     def test_a_frame_of_steps_that_does_not_fit_together_is_refused(self):
         meta = {"mode": "TRAIN", "layout": 1, "left_out": 0}

@@ -449,20 +449,26 @@ def decode_frame(worker: str, whole: CompleteFrame) -> Frame:
     Raises:
         CorruptRun: It is none that ``encode_frame`` made.
     """
-    payload, key = whole.payload, f"frame {whole.sequence} of {worker}"
-    try:
-        (length,) = _LENGTH.unpack_from(payload)
-        start = _LENGTH.size + length
-        meta = dict(parse_json(bytes(payload[_LENGTH.size : start])))
-        kind = str(meta.pop("kind"))
-    except (struct.error, ValueError, TypeError, KeyError) as error:
-        raise CorruptRun(key, 0, f"no frame ({error!r})") from None
-    blobs = payload[start:]
+    key = f"frame {whole.sequence} of {worker}"
+    meta, blobs = _facts(key, whole.payload)
+    kind = str(meta.pop("kind"))
     arrays = {}
     if blobs:
         file = BlobFile(key, lambda first, size: bytes(blobs[first : first + size]))
         arrays = {name: file.get(name) for name in file.names}
     return Frame(kind, worker, meta, arrays, whole.sequence)
+
+
+def _facts(key: str, payload: memoryview) -> tuple[dict[str, Any], memoryview]:
+    """Return the facts of a payload, and what comes after them."""
+    try:
+        (length,) = _LENGTH.unpack_from(payload)
+        start = _LENGTH.size + length
+        meta = dict(parse_json(bytes(payload[_LENGTH.size : start])))
+        meta["kind"]
+    except (struct.error, ValueError, TypeError, KeyError) as error:
+        raise CorruptRun(key, 0, f"no frame ({error!r})") from None
+    return meta, payload[start:]
 
 
 def step_frames(frame: Frame) -> Iterator[Frame]:
@@ -525,17 +531,40 @@ def read_frames(
         left_out: Kinds that are not wanted either; a ring may hold 100,000 steps of a few numbers
             each, in ``STEPS_FRAME``.
     """
-    found: dict[tuple[str, int], CompleteFrame] = {}
-    for who, wholes in rings_and_dumps(store):
-        if worker in (None, who):
-            found |= {(who, whole.sequence): whole for whole in wholes}
     unwanted = (MESSAGE_FRAME, *left_out)
     frames = (
-        decode_frame(who, found[who, number])
-        for who, number in sorted(found)
-        if not any(is_of_kind(found[who, number].payload, kind) for kind in unwanted)
+        decode_frame(who, whole)
+        for who, whole in _in_order(store)
+        if worker in (None, who) and not any(is_of_kind(whole.payload, kind) for kind in unwanted)
     )
     return _with_steps([each for frame in frames for each in step_frames(frame)])
+
+
+def read_records(store: Store, after: Mapping[str, int]) -> list[StepRecord]:
+    """Return the last steps of a run's rings and dumps, in order for each worker.
+
+    Of earlier ones, of which there may be 100,000, no more than the number is decoded.
+
+    Args:
+        store: Where the run lies.
+        after: The steps that come after this one of their worker are wanted; all of others.
+    """
+    frames = []
+    for who, whole in _in_order(store):
+        last, payload = after.get(who, -1), whole.payload
+        if is_of_kind(payload, STEP_FRAME) and _facts(who, payload)[0].get("step", -1) <= last:
+            continue
+        if any(is_of_kind(payload, kind) for kind in (LAYOUT_FRAME, STEP_FRAME, STEPS_FRAME)):
+            frames += step_frames(decode_frame(who, whole))
+    return [record for record in step_records(frames) if record.step > after.get(record.worker, -1)]
+
+
+def _in_order(store: Store) -> list[tuple[str, CompleteFrame]]:
+    """Return the frames of rings and dumps, each once, in order for each worker."""
+    found = {
+        (who, whole.sequence): whole for who, wholes in rings_and_dumps(store) for whole in wholes
+    }
+    return [(who, found[who, number]) for who, number in sorted(found)]
 
 
 def _with_steps(frames: list[Frame]) -> list[Frame]:

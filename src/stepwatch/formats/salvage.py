@@ -11,7 +11,7 @@ from ..model.record import StepRecord
 from ..store import BytesLike, Store
 from ..store.proxy import StoreProxy
 from . import RunTarget, Selection, attach_writer
-from .blackbox import read_frames, step_records
+from .blackbox import read_records
 from .interface import RunReader
 from .manifest import FIRST_WORKER
 
@@ -125,16 +125,15 @@ def with_black_box(store: Store, reader: RunReader) -> tuple[Store, int]:
 
 def _unstored(store: Store, reader: RunReader) -> dict[str, builtins.list[StepRecord]]:
     """Return the steps that are only in black boxes, by worker, ascending."""
-    try:
-        records = step_records(read_frames(store))
-    except StepwatchError:
-        return {}
     last = {
         worker: max((one.last for one in reader.step_ranges(worker)), default=-1)
         for worker in reader.workers
     }
+    try:
+        records = read_records(store, last)
+    except StepwatchError:
+        return {}
     found: dict[str, builtins.list[StepRecord]] = defaultdict(list)
     for record in sorted(records, key=lambda record: record.step):
-        if record.step > last.get(record.worker, -1):
-            found[record.worker].append(record)
+        found[record.worker].append(record)
     return found

@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..formats.blackbox import BLACKBOX_FOLDER, STEPS_FRAME, read_frames
+from ..formats.blackbox import STEPS_FRAME, Frame, read_frames
 from ..formats.manifest import Process
 from ..model.finding import Finding
 from ..model.steps import Mode
@@ -361,12 +361,13 @@ def run_state(trial: Trial, now_ns: int | None = None) -> RunState:
 
 def explained(trial: Trial, stands: RunState) -> RunState:
     """Return how a run stands that did not end by itself, with what is known of its end."""
-    moments = moments_of(read_frames(trial.store)) if trial.store.list(BLACKBOX_FOLDER) else []
+    frames = read_frames(trial.store)
+    moments = moments_of(frames)
     batch, about_batch = last_batch(moments)
     at = raised_at(stands.traceback)
     memory = memory_seen(trial) if stands.state == "died" else ""
     lines = [f"raised at {at}" if at else "", batch, memory]
-    commands = tuple(_commands(trial))
+    commands = tuple(_commands(trial, frames))
     remedy = "; ".join(remedies(stands.state, batch=about_batch, at=at, commands=commands))
     return replace(
         stands,
@@ -455,13 +456,16 @@ def _last_steps(trial: Trial) -> Iterator[str]:
         yield f"Loss at the last steps, {', '.join(pairs)}"
 
 
-def _commands(trial: Trial) -> Iterator[str]:
+def _commands(trial: Trial, frames: Sequence[Frame]) -> Iterator[str]:
     """Yield what shows the last steps, and what runs one of them again where that is possible."""
-    run = trial.path
-    if trial.store.list(BLACKBOX_FOLDER):
-        yield f"stepwatch blackbox {run}"
-    if kept := Replayable(trial).steps:
-        yield f"stepwatch replay {run} --step {max(kept)}"
+    if frames:
+        yield f"stepwatch blackbox {trial.path}"
+    if kept := _replayable(trial, frames):
+        yield f"stepwatch replay {trial.path} --step {max(kept)}"
+
+
+def _replayable(trial: Trial, frames: Sequence[Frame]) -> frozenset[int]:
+    return frozenset(replayable_steps(frames) if len(trial.workers) == 1 else ())
 
 
 class Replayable:
@@ -479,8 +483,5 @@ class Replayable:
     @cached_property
     def steps(self) -> frozenset[int]:
         """All of them."""
-        trial = self._trial
-        if len(trial.workers) != 1 or not trial.store.list(BLACKBOX_FOLDER):
-            return frozenset()
-        frames = read_frames(trial.store, left_out=[STEPS_FRAME])  # which have no inputs
-        return frozenset(replayable_steps(frames))
+        frames = read_frames(self._trial.store, left_out=[STEPS_FRAME])  # which have no inputs
+        return _replayable(self._trial, frames)
