@@ -549,7 +549,7 @@ def read_records(store: Store, after: Mapping[str, int]) -> list[StepRecord]:
         store: Where the run lies.
         after: The steps that come after this one of their worker are wanted; all of others.
     """
-    frames = []
+    frames: list[Frame] = []
     for who, whole in _in_order(store):
         last, payload = after.get(who, -1), whole.payload
         if is_of_kind(payload, STEP_FRAME) and _facts(who, payload)[0].get("step", -1) <= last:

@@ -240,6 +240,7 @@ TITLES: Mapping[str, str] = {
     "untrained_parameter:not_returned": "training_step returns no loss",
     "untrained_parameter:nothing_trained": "nothing is trained",
     "untrained_parameter:rounded_away": "updates are rounded away in 16 bits",
+    "untrained_parameter:thawed": "thawed layers are in no optimizer",
     "untrained_parameter:zero_grad": "gradients not zeroed",
     "untrained_parameter:zeroed": "gradients zeroed before the update",
     "vanishing_gradient": "gradients vanish",

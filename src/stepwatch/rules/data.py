@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -110,6 +111,9 @@ class Dependence(Rule):
         is_next = sample.same_1 >= COPY_SHARE
         turned = sample.turned >= COPY_SHARE > 2 * sample.same_1 and sample.order == 1
         turned |= is_next and 2 * sample.turned < COPY_SHARE and sample.order == 0
+        # A recurrent layer goes along the first axis, and time is on the second, as targets show.
+        is_across = sample.as_time == 0 and is_next and sample.others > self.min_share
+        as_time = sample.as_time == 1 or is_across
         return {
             "future": (
                 is_next and sample.future > self.min_share,
@@ -124,14 +128,14 @@ class Dependence(Rule):
                 " own",
             ),
             "samples": (
-                sample.others > self.min_share and sample.as_time != 1,
+                sample.others > self.min_share and math.isnan(sample.as_time),
                 sample.others,
                 f"depends on other samples of the batch, by {number(sample.others)} of its squared"
                 " derivatives",
             ),
             "as_time": (
-                sample.as_time == 1,
-                sample.as_time,
+                as_time,
+                1.0,
                 "comes from a recurrent layer that takes the samples of a batch for steps of time",
             ),
             "order": (

@@ -113,6 +113,13 @@ CAUSES = {
         " layers in a plain list are not among them (in PyTorch take an nn.ModuleList); or freeze"
         " it on purpose",
     ),
+    "thawed": (
+        "were frozen before and are let train since, but are in no optimizer and never change, at"
+        " {k} steps in a row",
+        "give layers that are thawed to the optimizer, as by optimizer.add_param_group(), or make"
+        " it from all parameters of the model: one that was made from those with requires_grad"
+        " does not hold what was frozen then",
+    ),
     "nothing_trained": (
         "had gradients and are in no optimizer, and {held}, at {k} steps in a row: nothing is"
         " trained",
@@ -212,6 +219,7 @@ class _Parameters:
     frozen: Mask
     inside: Mask
     idle: Mask  # no optimizer holds them, and their modules did not run
+    out: Mask  # frozen, and no optimizer holds them
 
     @classmethod
     def of(cls, group: TensorGroup) -> _Parameters:
@@ -233,6 +241,7 @@ class _Parameters:
             (rows < 0) & np.array([is_frozen(info) for info in infos], bool),
             frozen_inside(infos),
             idle,
+            ~trainable & ~foreign & without,
         )
 
     def is_replaced(self) -> Mask:
@@ -403,8 +412,9 @@ class Training:
         self._memory.values[rows] = memory
         conditions = self._conditions(memory, parameters)
         trains = parameters.trainable & ~parameters.unheld & (memory[:, _GOT_ONE] > 0)
-        if conditions["not_in_optimizer"].any() and not trains.any():
-            conditions = {"nothing_trained": conditions["not_in_optimizer"]}
+        forgotten = conditions["not_in_optimizer"] | conditions["thawed"]
+        if forgotten.any() and not trains.any():
+            conditions = {"nothing_trained": forgotten}
         # Even if the one of the same name was trained in an earlier part of the script. What the
         # optimizer holds may be frozen on purpose then.
         replaced = memory[:, _REPLACED]
@@ -432,6 +442,8 @@ class Training:
     ) -> None:
         memory[:, _STEPS] += 1
         memory[:, _GOT_ONE] += parameters.has_gradient
+        memory[:, _WAS_OUT] += parameters.out
+        memory[parameters.out, _HELD] = 0
         memory[:, _HELD] += parameters.held
         # Another parameter of the same name: no step changes the norm of one by so much.
         norms = np.sqrt(np.stack([signature[:, -1], memory[:, -1]]))
@@ -464,13 +476,13 @@ class Training:
         without = (memory[:, _STEPS] >= k) & (memory[:, _GOT_ONE] == 0)
         # the values are those from before a step, so k gradients show at step k + 1
         stuck = (memory[:, _MOVING] > k) & (memory[:, _CHANGED] == 0) & (memory[:, _UNHELD] == 0)
+        # What was trained before is no longer: that is another part of the script. And what never
+        # had a gradient is a copy, or a model that is asked.
+        unheld = (memory[:, _UNHELD] >= k) & (memory[:, _HELD] == 0) & (memory[:, _GOT_ONE] > 0)
         return {
             "no_gradient": without & parameters.trainable & ~parameters.foreign,
-            # What was trained before is no longer: that is another part of the script. And what
-            # never had a gradient is a copy, or a model that is asked.
-            "not_in_optimizer": (memory[:, _UNHELD] >= k)
-            & (memory[:, _HELD] == 0)
-            & (memory[:, _GOT_ONE] > 0),
+            "not_in_optimizer": unheld & (memory[:, _WAS_OUT] == 0),
+            "thawed": unheld & (memory[:, _WAS_OUT] > 0),
             "all_frozen": (memory[:, _STEPS] >= k)
             & (memory[:, _CHANGED] == 0)
             & (not parameters.trainable.any()),
@@ -627,8 +639,9 @@ _BOUND, _SPREAD, _ENOUGH = (0.95, 1.001), 0.1, 64
     _FROZEN,
     _INSIDE,
     _REPLACED,
+    _WAS_OUT,
     _FIRST,
-) = range(11)
+) = range(12)
 _LAST = _FIRST + len(_SIGNATURE)
 _WIDTH = _LAST + len(_SIGNATURE)
 
@@ -667,7 +680,8 @@ class UntrainedParameter(Rule):
 
     What is found, each after ``k`` TRAIN steps: parameters that never got a gradient, and why where
     that is known: gradients are set to zero before the optimizer steps (``zeroed``), or the
-    ``training_step`` of Lightning returns no loss (``not_returned``); that no optimizer holds; that
+    ``training_step`` of Lightning returns no loss (``not_returned``); that no optimizer holds, from
+    the first step on or since they were thawed (``thawed``); that
     several groups hold; that an optimizer holds but no model has; that get gradients and never
     change; and gradients that are not set to zero between steps. Parameters that are frozen are
     left out of this. They are found if an optimizer holds them and they were trained at first

@@ -568,3 +568,23 @@ class TestAnotherOptimizer:
 
         later = [step for step in steps_of(seen, "Sequential_2.0.weight") if 30 <= step < 40]
         assert [*range(30, 40)] == later
+
+
+class TestThawed:
+    @pytest.mark.parametrize("held", [True, False], ids=["given", "forgotten"])
+    def test_the_steps_after_layers_are_thawed_are_observed_in_full(self, every_fifth, held):
+        """Only where no optimizer holds them; else training goes on as it was."""
+        model = mlp()
+        first, *others = model.parameters()
+        first.requires_grad_(requires_grad=False)
+        optimizer = torch.optim.SGD([*others, first] if held else others, lr=0.1)
+        with every_fifth() as seen:
+            for step in range(40):
+                if step == 21:
+                    first.requires_grad_()
+                optimizer.zero_grad()
+                nn.functional.cross_entropy(model(X), Y).backward()
+                optimizer.step()
+        steps = steps_of(seen, "0.weight")
+
+        assert held is not ([*range(21, 24)] == [one for one in steps if 21 <= one < 24])

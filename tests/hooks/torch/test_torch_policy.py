@@ -128,6 +128,57 @@ class TestSign:
         assert [1, 1] == [parts_of(one).log_probabilities[0][2] for one in descends]
 
 
+def one_by_one(gives):
+    """Return log-probabilities of single actions, as of the steps of an episode, and factors."""
+    model = network()
+    for state, action, advantage in zip(STATES, ACTIONS, ADVANTAGES, strict=True):
+        chosen = Categorical(model(state).softmax(-1)).log_prob(action)
+        yield gives(chosen, advantage)
+
+
+def added_up(terms):
+    total = 0
+    for one in terms:
+        total += one
+    return total
+
+
+def taken_off(terms):
+    total = 0
+    for one in terms:
+        total -= one
+    return total
+
+
+class TestSteps:
+    @pytest.mark.parametrize(
+        ("gives", "together"),
+        [
+            (lambda chosen, weight: -chosen * weight, lambda terms: torch.stack(terms).sum()),
+            (lambda chosen, weight: -(chosen * weight)[None], lambda terms: torch.cat(terms).sum()),
+            (lambda chosen, weight: weight.item() * -chosen, sum),
+            (lambda chosen, weight: -chosen * weight, added_up),
+            (lambda chosen, weight: chosen * weight, taken_off),
+        ],
+    )
+    def test_of_which_a_loss_is_put_together_are_as_one_tensor(self, gives, together):
+        """In the order of the actions, whether they are stacked, summed or added to a total."""
+        found = parts_of(together(list(one_by_one(gives))))
+        ((_, factor, sign),) = found.log_probabilities
+
+        assert (-1, (16, 3)) == (sign, found.probabilities.shape)
+        assert torch.equal(ADVANTAGES, factor)
+
+    def test_other_terms_are_none(self):
+        """Of which some are no log-probabilities, or of the other sign."""
+        terms = list(one_by_one(lambda chosen, weight: -chosen * weight))
+        other = network()(STATES[0])[0]
+
+        assert [] == parts_of(torch.stack([*terms, other]).sum()).log_probabilities
+        mixed = torch.stack([*terms[:8], *(-one for one in terms[8:])])
+        assert [] == parts_of(mixed.sum()).log_probabilities
+
+
 class TestEntropies:
     def test_of_equal_probabilities_it_is_the_logarithm_of_their_number(self):
         assert [math.log(4)] * 2 == pytest.approx(entropies(torch.zeros(2, 4)).tolist())

@@ -77,6 +77,25 @@ def adapted(rate=1e-2, steps=30, warm_up=0, **options):
         schedule.step()
 
 
+def thaws(held=True, steps=60):
+    """Train a head on frozen layers, which are thawed later, and given to the optimizer or not."""
+    torch.manual_seed(0)
+    layers, head = nn.Sequential(nn.Linear(8, 16), nn.ReLU()), nn.Linear(16, 4)
+    model = nn.Sequential(layers, head)
+    layers.requires_grad_(requires_grad=False)
+    optimizer = torch.optim.Adam([one for one in model.parameters() if one.requires_grad], lr=1e-2)
+    x, y = _images()
+    for step in range(steps):
+        if step == steps // 2:
+            layers.requires_grad_()
+            if held:
+                optimizer.add_param_group({"params": list(layers.parameters()), "lr": 1e-3})
+        at = torch.arange(32 * step, 32 * (step + 1)) % len(x)
+        optimizer.zero_grad()
+        F.cross_entropy(model(x[at]), y[at]).backward()
+        optimizer.step()
+
+
 def _teacher():
     return nn.Linear(8, 8).requires_grad_(False)
 
@@ -493,6 +512,8 @@ STRUCTURE = [
     Scenario("untrained_parameter", partial(classifies, partial(_Lists, False)), True),
     Scenario("untrained_parameter", partial(classifies, partial(_Lists, True)), False),
     Scenario("untrained_parameter", partial(classifies, _WithTeacher), False),
+    Scenario("untrained_parameter", partial(thaws, held=False), True),
+    Scenario("untrained_parameter", thaws, False),
     Scenario("untrained_parameter", partial(adapted, scale=0.0), True),
     Scenario("untrained_parameter", partial(adapted, zero=True), True),
     Scenario("untrained_parameter", partial(adapted, frozen=True), True),

@@ -590,6 +590,8 @@ class Tracker(HookGuard):
             self.observer.scalar(step, "optimizer/begins", 1.0, "optimizer")
         elif step.has_only_losses and not self.first_gradients.is_finite(optimizer):
             self._widens(step)
+        elif step.has_only_losses and self.parameters.are_thawed():
+            self._widens(step, "thawed", FULL_STEPS)
         if step.has_only_losses:
             self.resume_hooks()  # its model was interrupted, else they are on
             self._gather()

@@ -225,7 +225,9 @@ class UsualSteps:
         """Note what is to be stored of a step whose gradients are there; return whether it is."""
         tracker = self._tracker
         is_usual = optimizer is self._optimizer() and self._losses and self._last_model is not None
-        if not (is_usual and tracker.first_gradients.is_finite(optimizer)):
+        if not is_usual or tracker.parameters.are_thawed():
+            return False
+        if not tracker.first_gradients.is_finite(optimizer):
             return False
         rates = self._learning_rates(optimizer)
         if rates is None:

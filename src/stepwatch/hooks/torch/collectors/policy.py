@@ -10,7 +10,7 @@ nothing is held once ``backward()`` has begun.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -185,8 +185,61 @@ def parts_of(loss: torch.Tensor) -> Parts:
                 continue
         if name not in _PASSED:
             continue
+        if not found.log_probabilities and (terms := _terms(node, sign)):
+            found.log_probabilities, found.probabilities = _one_by_one(terms)
+            if found.log_probabilities:
+                continue
         stack += _below(node, name, sign, found)
     return found
+
+
+def _terms(node: Any, sign: int) -> list[tuple[Any, int]]:
+    """Return what a node puts together or adds up, in order, with signs; nothing if it is little.
+
+    A script that goes through the steps of an episode stacks what each gives, or adds it to a sum.
+    """
+    name = operation(node)
+    if name in ("stack", "cat"):
+        found = [(producer, sign) for producer in _inputs(node)]
+    else:
+        found = []
+        while name in ("add", "sub") and len(_inputs(node)) == 2 and len(found) < MOST_ROWS:
+            node, term = _inputs(node)
+            if term is not None:
+                found.append((term, -sign if name == "sub" else sign))
+            name = operation(node) if node is not None else ""
+        found = [(node, sign), *reversed(found)] if node is not None else found[::-1]
+    return found if LEAST_RETURNS <= len(found) <= MOST_ROWS else []
+
+
+def _one_by_one(
+    terms: Sequence[tuple[Any, int]],
+) -> tuple[list[tuple[Any, torch.Tensor, int]], torch.Tensor | None]:
+    """Return log-probabilities of single actions and their factors as if they were one tensor.
+
+    Returns:
+        As ``Parts`` has them; nothing if not all terms are such.
+    """
+    factors, rows, signs = [], [], set()
+    for node, sign in terms:
+        while node is not None and operation(node) in ("neg", "rsub", *_SHAPES):
+            sign = sign if operation(node) in _SHAPES else -sign
+            node = _inputs(node)[0]
+        pair = _factor(node) if node is not None and operation(node) == "mul" else None
+        if pair is None or pair[1].numel() != 1:
+            return [], None
+        producer, factor = pair
+        while producer is not None and operation(producer) == "neg":
+            sign, producer = -sign, _inputs(producer)[0]
+        row = _probabilities(producer, through_taking=True)
+        if row is None:
+            return [], None
+        factors.append(factor.reshape(()))
+        rows.append(row.reshape(-1))
+        signs.add(sign * _sign_of_logarithm(producer))
+    if len(signs) > 1 or len({(row.shape, row.dtype) for row in rows}) > 1:
+        return [], None
+    return [(terms[0][0], torch.stack(factors), *signs)], torch.stack(rows)
 
 
 def _below(node: Any, name: str, sign: int, found: Parts) -> Iterator[tuple[Any, int]]:
