@@ -414,6 +414,32 @@ def _whole(shape: tuple[int | None, ...], count: int) -> tuple[int, ...]:
 _PADDED_ROWS, _PADDED_STEPS = 0.9, 8
 
 
+#: An id is padding where so many rows begin or end in it, and a token as well where it stands
+#: between others in so many.
+_PADS, _BETWEEN = 0.2, 0.2
+
+
+def pads_tokens(tokens: npt.NDArray[np.generic], padding: int) -> bool:
+    """Return whether the id of padding is also that of a token, which stands between others.
+
+    Args:
+        tokens: Shape ``[samples, positions]``, of whole numbers.
+        padding: Which is passed over.
+
+    Example:
+        >>> rows = np.array([[5, 3, 8, 0, 0], [7, 4, 0, 0, 0]])
+        >>> pads_tokens(rows, 0), pads_tokens(np.array([[5, 0, 8, 0, 0], [0, 4, 6, 0, 0]]), 0)
+        (False, True)
+    """
+    others = tokens != padding
+    if tokens.ndim != 2 or not tokens.size:
+        return False
+    first, last = others.argmax(1), tokens.shape[1] - 1 - others[:, ::-1].argmax(1)
+    within = last - first + 1 - others.sum(1)  # of a row of padding alone all is
+    pads = ~(others[:, 0] & others[:, -1])
+    return bool(pads.mean() >= _PADS and ((within > 0) & others.any(1)).mean() >= _BETWEEN)
+
+
 def padded_share(tokens: npt.NDArray[np.generic]) -> float:
     """Return how much of the median row is one token at its end, 0 if rows end otherwise.
 

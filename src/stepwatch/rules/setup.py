@@ -94,6 +94,12 @@ _ATTENTION = {
         "invert the mask: of a key padding mask of PyTorch True is what is ignored, so"
         " src_key_padding_mask=(ids == pad)",
     ),
+    "pads_tokens": (
+        "the id of padding stands between other tokens: it is that of a token as well, which the"
+        " model is never told",
+        "begin the ids of tokens at 1, and give the embedding one row more; 0 (padding_idx, or 0"
+        " with mask_zero=True) is for padding alone",
+    ),
     "risk_set": (
         "times rise in the order in which the loss adds up risks: each event is compared with those"
         " whose time was over before it, and not with those who were still at risk",
@@ -136,7 +142,8 @@ class Setup(Rule):
     ``repeated``: one layer stands at several places of a container, as by ``[layer] * 4``, so that
     there is only one of it. ``linear``: no activation stands between two layers.
     ``over_samples``: a softmax is taken over the batch. ``padding_only``: attention is given a mask
-    that leaves padding and hides all else. ``momentum``: batch normalization takes
+    that leaves padding and hides all else. ``pads_tokens``: the id of padding is that of a token as
+    well. ``momentum``: batch normalization takes
     nothing, or nearly all, of each batch into its running statistics, or so little that they are
     not there when training ends. ``class_weights``: the weights of classes rise with how often they
     occur. ``second_derivative``: derivatives of derivatives are zero, as activations have corners

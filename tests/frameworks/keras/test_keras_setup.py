@@ -442,6 +442,25 @@ def padded_in(run, *, padding="post", make=None, masked=False, length=40, words=
 
 
 class TestPadding:
+    @pytest.mark.parametrize(("first", "told"), [(0, True), (1, False)])
+    def test_a_token_with_the_id_of_padding_is_noticed(self, first, told, tmp_path):
+        """Where the embedding masks it."""
+        rng = np.random.default_rng(0)
+        texts = [rng.integers(first, 9, rng.integers(4, 9)) for _ in range(128)]
+        x = keras.utils.pad_sequences(texts, maxlen=8, padding="post")
+        model = keras.Sequential(
+            [
+                keras.Input((8,), dtype="int32"),
+                keras.layers.Embedding(9, 4, mask_zero=True, name="words"),
+                keras.layers.GRU(4),
+            ]
+        )
+        model.compile("adam", "mse")
+        with KerasHook(run=tmp_path / "run", say=lambda _: None, strict=True):
+            model.fit(x, x[:, :4].astype("float32"), batch_size=32, epochs=1, verbose=0)
+
+        assert told is ("setup/pads_tokens/words" in Trial(tmp_path / "run").tensor_names())
+
     @pytest.mark.parametrize(
         "make",
         [

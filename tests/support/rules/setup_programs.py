@@ -314,6 +314,26 @@ def pads(hides, *, as_numbers=False, has_positions=False):
     _train(Padded(mask, has_positions), steps=40, data=(tokens, tokens[:, 0] % 4))
 
 
+class Averaged(nn.Module):
+    """Averages what tokens are embedded as."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(13, 8, padding_idx=0), nn.Linear(8, 4)
+
+    def forward(self, tokens):
+        return self.head(self.embed(tokens).mean(1))
+
+
+def numbers_tokens(first, *, one_gap=False):
+    """Ids of tokens from ``first`` on, in rows that are padded at their ends."""
+    torch.manual_seed(0)
+    tokens = torch.randint(first, 12, (256, 8)) * (torch.arange(8) < torch.randint(3, 8, (256, 1)))
+    if one_gap:
+        tokens[::20, 1] = 0
+    _train(Averaged(), steps=40, data=(tokens, tokens[:, 0] % 4))
+
+
 class Residual(nn.Module):
     """Adds a linear branch to what it is given."""
 
@@ -534,6 +554,9 @@ CASES = {
     "the same beside an embedding of positions": Case(
         partial(pads, lambda one: one != 0, has_positions=True), "padding_only"
     ),
+    "a token with the id of padding": Case(partial(numbers_tokens, 0), "pads_tokens"),
+    "tokens with ids of their own": Case(partial(numbers_tokens, 1)),
+    "padding within a few rows": Case(partial(numbers_tokens, 1, one_gap=True)),
     "a mask that hides padding": Case(partial(pads, lambda one: one == 0)),
     "a mask that hides all but the first": Case(partial(pads, lambda one: one.cumsum(1) > one)),
     "risks of those who are gone": Case(partial(survives, descending=False), "risk_set"),

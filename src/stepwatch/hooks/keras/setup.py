@@ -21,7 +21,7 @@ import numpy as np
 from ...capture.open_step import OpenStep
 from ...numerics.measures import Floats
 from ..lookups import MOST_IDS, Lookups, as_whole
-from ..observations import padded_share
+from ..observations import padded_share, pads_tokens
 from .backend import StepFacts
 from .evidence import Evidence, Lookup
 from .layers import ModelNames
@@ -145,6 +145,10 @@ class Setup:
         numbers.update(_unseparated(model, names))
         if len(facts.batches) == 1:
             numbers.update(_padded_last(model, names, value_of(facts.batches[0])))
+        for layer, batch in _embedded(model, facts.batches):
+            ids, name = value_of(batch), names.of_layer(layer)
+            if layer.mask_zero and name and ids is not None and pads_tokens(ids, 0):
+                numbers[f"setup/pads_tokens/{name}"] = 1.0
         numbers.update((f"setup/monitor/{name}", sign) for name, sign in self._fit.monitors())
         numbers.update(self._fit.schedule)
         if self._fit.is_weighted:

@@ -23,7 +23,7 @@ import torch
 
 from ....capture.open_step import OpenStep
 from ....model.steps import Mode
-from ...observations import padded_share
+from ...observations import padded_share, pads_tokens
 from ..autograd import (
     Edge,
     Product,
@@ -122,6 +122,7 @@ class Setup:
         self._embedded: deque[torch.Tensor] = deque(maxlen=_MOST_EMBEDDED)
         self._num_masks = 0
         self._in_masks: dict[str, float] = {}
+        self._num_padded = 0
         # What recurrent layers returned since gradients were computed, and of how many in all.
         self._sequences: list[_Sequence] = []
         self._num_sequences = 0
@@ -225,6 +226,7 @@ class Setup:
             tokens = inputs[0]
             if type(tokens) is torch.Tensor and tokens.is_cpu and tokens.dim() == 2:
                 self._embedded.append(tokens)
+                self._note_padding(module, name, tokens)
             return
         if not self._embedded:
             return
@@ -238,6 +240,14 @@ class Setup:
             self._num_masks += 1
             if any(leaves_padding_only(tokens, mask) for tokens in self._embedded):
                 self._in_masks[f"setup/padding_only/{name}"] = 1.0
+
+    def _note_padding(self, module: torch.nn.Embedding, name: str, tokens: torch.Tensor) -> None:
+        """Note whether the row of padding, which is zero and not trained, is that of a token."""
+        padding = module.padding_idx
+        if padding is not None and self._num_padded < _MOST_MASKS:
+            self._num_padded += 1
+            if pads_tokens(to_numpy(tokens), padding):
+                self._in_masks[f"setup/pads_tokens/{name}"] = 1.0
 
     def _note_sequence(
         self,
